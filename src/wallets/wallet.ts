@@ -1,6 +1,6 @@
 import type { Definition, PassType } from '../core/contract/definition.ts'
 import type { Issue } from '../core/errors.ts'
-import { SetupError } from '../core/errors.ts'
+import { SetupError, validationError } from '../core/errors.ts'
 import type { Card } from '../core/rules/display/card.ts'
 import type { CheckValues } from '../core/rules/pass/pass-rules.ts'
 
@@ -37,21 +37,29 @@ export interface WalletPass {
   templateTranslations?: Card[]
 }
 
-/** The pass with its texts in one of its languages alone; as it is where it has no such. */
-export function passIn(pass: WalletPass, language: string | undefined): WalletPass {
-  const { translations, templateTranslations, ...inDefault } = pass
-  const card = cardIn(pass, language)
-  if (card === pass.card) return pass
-  const ofTemplate = { card: pass.templateCard, ...(templateTranslations && { translations: templateTranslations }) }
-  return { ...inDefault, card, templateCard: cardIn(ofTemplate, language) }
+/** The languages that the definition of a pass names, its default first; none where it names none. */
+export function languagesOfPass({ card, translations = [] }: Pick<WalletPass, 'card' | 'translations'>): string[] {
+  return [card, ...translations].flatMap(({ language }) => language ?? [])
 }
 
-/** The card of a pass in a language, by default its own. */
-export function cardIn(
-  { card, translations = [] }: Pick<WalletPass, 'card' | 'translations'>,
-  language?: string,
-): Card {
-  return translations.find((other) => other.language === language) ?? card
+/**
+ * The pass with its texts in one of its languages alone, as a phone of that language shows it; without a language as it is.
+ * @throws Problem VALIDATION_ERROR for a language that its definition does not name
+ */
+export function passIn(pass: WalletPass, language: string | undefined): WalletPass {
+  if (language === undefined) return pass
+  const { translations = [], templateTranslations = [], ...inDefault } = pass
+  const known = languagesOfPass(pass)
+  if (!known.includes(language)) {
+    const advice = known.length === 0 ? 'names no languages: leave it out' : `is there in ${known.join(', ')}`
+    throw validationError([{ path: ['language'], message: `The definition ${advice}` }])
+  }
+  const isWanted = (card: Card) => card.language === language
+  return {
+    ...inDefault,
+    card: translations.find(isWanted) ?? pass.card,
+    templateCard: templateTranslations.find(isWanted) ?? pass.templateCard,
+  }
 }
 
 /** A size that a picture is shown in, at most: points, and how many pixels a point has each way. */

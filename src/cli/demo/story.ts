@@ -241,7 +241,7 @@ const run = promisify(execFile)
  * @throws CliError
  */
 async function verifyPackage(file: Buffer, rootPem: string, folder: string): Promise<PassJson> {
-  const pass = openPackage(file, await readFile(rootPem, 'utf8'), new Date())
+  const { content: pass } = openPackage(file, await readFile(rootPem, 'utf8'), new Date())
   const files = unzip(file)
   const work = await mkdtemp(join(folder, 'verify-'))
   const [manifest, signature] = [join(work, 'manifest.json'), join(work, 'signature')]

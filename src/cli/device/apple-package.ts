@@ -4,13 +4,20 @@ import { unzipSync } from 'fflate'
 import { Certificate, ContentInfo, IssuerAndSerialNumber, SignedData, type SignerInfo } from 'pkijs'
 import { CliError } from '../command/errors.ts'
 import { PassJson } from './apple-pass-json.ts'
+import { type PassStrings, parseStrings } from './apple-strings.ts'
+
+/** What a phone keeps of a package. */
+export interface OpenedPackage {
+  content: PassJson
+  strings: PassStrings
+}
 
 /**
  * Opens a .pkpass file as iOS does, which refuses without a word what is not in order: the archive, the digests of the
  * manifest, the signature up to the root, and pass.json. This phone says why.
  * @throws CliError PASS_REFUSED
  */
-export function openPackage(archive: Buffer, rootPem: string, at: Date): PassJson {
+export function openPackage(archive: Buffer, rootPem: string, at: Date): OpenedPackage {
   try {
     return read(archive, rootPem, at)
   } catch (error) {
@@ -21,7 +28,7 @@ export function openPackage(archive: Buffer, rootPem: string, at: Date): PassJso
 
 const FOLDER_OF_A_LANGUAGE = /^[A-Za-z0-9-]+\.lproj\/[^/]+$/
 
-function read(archive: Buffer, rootPem: string, at: Date): PassJson {
+function read(archive: Buffer, rootPem: string, at: Date): OpenedPackage {
   const files = unzip(archive)
   const manifest = requireFile(files, 'manifest.json')
   const signer = verifySignature(requireFile(files, 'signature'), manifest, rootPem, at)
@@ -37,7 +44,20 @@ function read(archive: Buffer, rootPem: string, at: Date): PassJson {
     throw refused(`the certificate signs ${signer.passTypeIdentifier} and not ${pass.passTypeIdentifier}`)
   }
   if (pass.teamIdentifier !== signer.teamIdentifier) throw refused('the certificate belongs to another team')
-  return pass
+  return { content: pass, strings: stringsIn(files) }
+}
+
+const STRINGS = '.lproj/pass.strings'
+
+function stringsIn(files: ReadonlyMap<string, Buffer>): PassStrings {
+  const found = [...files].filter(([name]) => name.endsWith(STRINGS))
+  return Object.fromEntries(
+    found.map(([name, bytes]) => {
+      const strings = parseStrings(bytes)
+      if (!strings) throw refused(`${name} is no strings file`)
+      return [name.slice(0, -STRINGS.length), strings]
+    }),
+  )
 }
 
 function checkManifest(files: Map<string, Buffer>, manifest: Buffer): void {

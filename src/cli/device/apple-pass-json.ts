@@ -87,10 +87,7 @@ export function fieldsOf(style: PassStyle): PassField[] {
   return fieldGroups.flatMap((group) => style[group])
 }
 
-/** Phones of the sandbox speak English, and their clocks run in UTC. */
-export const LOCALE = { language: 'en' }
-
-/** A field as the phone shows it. */
-export function toField({ label = '', ...field }: PassField): CardField {
-  return readAppleField({ ...field, label }, LOCALE)
+/** A field as a phone of the language shows it. The clocks of the sandbox's phones run in UTC. */
+export function toField({ label = '', ...field }: PassField, language: string): CardField {
+  return readAppleField({ ...field, label }, { language })
 }

@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import { CliError } from '../command/errors.ts'
-import { openPackage } from './apple-package.ts'
+import { type OpenedPackage, openPackage } from './apple-package.ts'
 import { fieldsOf, type PassJson, styleOf, toField } from './apple-pass-json.ts'
+import { passIn } from './apple-strings.ts'
 import { type Answer, call, directoryOf, downloadPass, readDirectory } from './http.ts'
 import type { AppleAccount, AppleDevice, ApplePass, CheckResult, DeviceFile, PassChange, Phone } from './store.ts'
 
@@ -12,10 +14,11 @@ export function createApplePhone(file: DeviceFile<AppleDevice>): Phone {
     const archive = await downloadPass(link)
     const directory = directoryOf(link)
     const { control, rootPem } = await readDirectory(directory, 'apple')
-    const content = openPackage(archive, rootPem, new Date())
+    const opened = openPackage(archive, rootPem, new Date())
+    const { content } = opened
     const account = await openAccount(content, directory, control)
     await register(account, content)
-    await file.update((device) => addPass(device, content))
+    await file.update((device) => addPass(device, opened))
     // What changed between the download and the registration came with no push.
     await refresh(account, [content.serialNumber])
     return content.serialNumber
@@ -74,8 +77,8 @@ export function createApplePhone(file: DeviceFile<AppleDevice>): Phone {
       if (fetched.outcome === 'unchanged') continue
       try {
         if (fetched.outcome === 'refused') throw new CliError(fetched.reason, { code: 'PASS_REFUSED' })
-        const content = openPackage(fetched.archive, rootPem, new Date())
-        const change = await take(content, fetched.lastModified)
+        const opened = openPackage(fetched.archive, rootPem, new Date())
+        const change = await take(opened, fetched.lastModified)
         if (change) changes.push(change)
       } catch (error) {
         if (!(error instanceof CliError) || error.code !== 'PASS_REFUSED') throw error
@@ -87,15 +90,17 @@ export function createApplePhone(file: DeviceFile<AppleDevice>): Phone {
   }
 
   /** Shows the new content, unless what the phone shows is as new; resolves to what a person would notice. */
-  async function take(content: PassJson, lastModified: string): Promise<PassChange | undefined> {
+  async function take(opened: OpenedPackage, lastModified: string): Promise<PassChange | undefined> {
+    const { content } = opened
     let change: PassChange | undefined
     await file.update((device) => {
       const before = device.passes.find((pass) => isSame(pass, content))
       if (!before || !isNewer(lastModified, before.lastModified)) return device
       const at = new Date().toISOString()
-      const isChanged = JSON.stringify(before.content) !== JSON.stringify(content)
-      if (isChanged) change = { pass: content.serialNumber, banners: bannersOf(before.content, content), at }
-      const after = { ...before, content, lastModified, ...(isChanged && { updatedAt: at }) }
+      const isChanged = !isDeepStrictEqual({ content: before.content, strings: before.strings }, opened)
+      const { language } = device
+      if (isChanged) change = { pass: content.serialNumber, banners: bannersOf(before, opened, language), at }
+      const after = { ...before, ...opened, lastModified, ...(isChanged && { updatedAt: at }) }
       return { ...device, passes: device.passes.map((pass) => (pass === before ? after : pass)) }
     })
     return change
@@ -129,10 +134,10 @@ export function createApplePhone(file: DeviceFile<AppleDevice>): Phone {
 }
 
 /** Installing again what the phone has keeps what it has: that may be newer than a file that lay around. */
-function addPass(device: AppleDevice, content: PassJson): AppleDevice {
-  if (device.passes.some((pass) => isSame(pass, content))) return device
+function addPass(device: AppleDevice, opened: OpenedPackage): AppleDevice {
+  if (device.passes.some((pass) => isSame(pass, opened.content))) return device
   const at = new Date().toISOString()
-  const pass: ApplePass = { content, lastModified: null, installedAt: at, updatedAt: at }
+  const pass: ApplePass = { ...opened, lastModified: null, installedAt: at, updatedAt: at }
   return { ...device, passes: [...device.passes, pass] }
 }
 
@@ -158,12 +163,13 @@ function isNewer(lastModified: string, than: string | null): boolean {
 }
 
 /** The text that iOS shows on its lock screen for each field with a changeMessage whose value is another now. */
-function bannersOf(before: PassJson, after: PassJson): string[] {
-  const old = new Map(fieldsOf(styleOf(before)).map(({ key, value }) => [key, value]))
-  return fieldsOf(styleOf(after)).flatMap((field) => {
+function bannersOf(before: OpenedPackage, after: OpenedPackage, language: string): string[] {
+  const fieldsIn = (opened: OpenedPackage) => fieldsOf(styleOf(passIn(opened, language)))
+  const old = new Map(fieldsIn(before).map(({ key, value }) => [key, value]))
+  return fieldsIn(after).flatMap((field) => {
     const { key, value, changeMessage } = field
     if (changeMessage === undefined || old.get(key) === value) return []
-    return [changeMessage.replaceAll('%@', () => toField(field).value)]
+    return [changeMessage.replaceAll('%@', () => toField(field, language).value)]
   })
 }
 

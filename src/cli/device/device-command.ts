@@ -1,7 +1,9 @@
 import { Args, Flags } from '@oclif/core'
 import type { PictureOptions } from '../card-picture.ts'
 import { BaseCommand, terminalWidth } from '../command/base-command.ts'
+import { UsageError } from '../command/errors.ts'
 import { colorDepth, devicesFolder } from '../settings/settings.ts'
+import type { Device } from './store.ts'
 
 /** A command around virtual phones; it needs no access token, as phones have none. */
 export abstract class DeviceCommand extends BaseCommand {
@@ -17,11 +19,40 @@ export abstract class DeviceCommand extends BaseCommand {
     return flags['data-dir'] ?? devicesFolder()
   }
 
+  /** The phone, or what it would be if it spoke the language that was asked for. */
+  protected speaking<D extends Device>(device: D, { language }: { language?: string | undefined }): D {
+    return language === undefined ? device : { ...device, language }
+  }
+
   /** How passes are drawn on this terminal. */
   protected drawing(flags: { 'no-color'?: boolean }): PictureOptions {
     return { colorDepth: flags['no-color'] ? 1 : colorDepth(process.stdout), width: terminalWidth() }
   }
 }
+
+/** The flag that says which language a phone speaks, or is shown as speaking. */
+export function languageFlag(summary: string) {
+  return {
+    language: Flags.custom<string>({
+      summary,
+      parse: async (input) => {
+        if (isLanguage(input)) return input
+        throw new UsageError(`--language ${input} is not a language such as de, pt-BR or zh-Hans`)
+      },
+    })(),
+  }
+}
+
+function isLanguage(input: string): boolean {
+  try {
+    return new Intl.Locale(input).toString() === input
+  } catch {
+    return false
+  }
+}
+
+/** The flag of commands that only look. */
+export const shownLanguageFlag = languageFlag('Show it as a phone of this language would; the phone keeps its own.')
 
 /** The argument that names a virtual phone. */
 export const nameArg = { name: Args.string({ description: 'Name of the phone; the only one by default.' }) }

@@ -60,8 +60,8 @@ export function findPassId(device: Device, id: string): string {
 
 function newDevice(platform: DevicePlatform, name: string): Device {
   return platform === 'apple'
-    ? { platform, name, accounts: [], passes: [] }
-    : { platform, name, deviceId: randomUUID(), passes: [] }
+    ? { platform, name, language: 'en', accounts: [], passes: [] }
+    : { platform, name, language: 'en', deviceId: randomUUID(), passes: [] }
 }
 
 export type WatchEvent =

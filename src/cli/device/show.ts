@@ -4,7 +4,8 @@ import { readGoogleView } from '../../core/rules/display/google-view.ts'
 import { readPoster } from '../../core/rules/display/poster.ts'
 import { type CardJson, drawCard, type PictureOptions } from '../card-picture.ts'
 import { printable } from '../command/output.ts'
-import { LOCALE, PassJson, styleOf, toField } from './apple-pass-json.ts'
+import { type PassField, PassJson, styleOf, toField } from './apple-pass-json.ts'
+import { passIn } from './apple-strings.ts'
 import { type Device, type GooglePass, messagesOf, type PassChange } from './store.ts'
 
 /** What a phone shows of a pass, read off what its platform sent: in the terms of the neutral card that it came from. */
@@ -31,15 +32,16 @@ export async function drawDevice(device: Device, options: PictureOptions, only?:
 
 /** What scripts get of a phone: its passes, and not the secrets with which it registers. */
 export function describeDevice(device: Device) {
-  const { name, platform } = device
+  const { name, platform, language } = device
   if (device.platform === 'apple') {
-    const passes = device.passes.map(({ content: { authenticationToken: _, ...content }, ...times }) => {
-      return { pass: content.serialNumber, ...times, content }
+    const passes = device.passes.map(({ content, strings, ...times }) => {
+      const { authenticationToken: _, ...shown } = passIn({ content, strings }, language)
+      return { pass: content.serialNumber, ...times, content: shown }
     })
-    return { name, platform, passes }
+    return { name, platform, language, passes }
   }
   const passes = device.passes.map(({ objectId, directory: _, ...pass }) => ({ pass: objectId, ...pass }))
-  return { name, platform, passes }
+  return { name, platform, language, passes }
 }
 
 /** An update as the lock screen shows it, under the name of the organization; one without a banner happens in silence. */
@@ -60,24 +62,28 @@ function titleOf(device: Device, id: string): string {
 
 function shownPasses(device: Device): ShownPass[] {
   return device.platform === 'apple'
-    ? device.passes.map(({ content }) => ({
-        id: content.serialNumber,
-        card: appleCard(content),
-        poster: posterCard(content),
-        stamp: stampOf(content, new Date()),
-      }))
-    : device.passes.map(shownOnGoogle)
+    ? device.passes.map(({ content, strings }) => {
+        const read = passIn({ content, strings }, device.language)
+        return {
+          id: content.serialNumber,
+          card: appleCard(read, device.language),
+          poster: posterCard(read, device.language),
+          stamp: stampOf(content, new Date()),
+        }
+      })
+    : device.passes.map((pass) => shownOnGoogle(pass, device.language))
 }
 
 /** The card that an iPhone would show of a preview; undefined where no iPhone takes what Apple would be given. */
-export function previewedByApple(preview: unknown): CardJson | undefined {
+export function previewedByApple(preview: unknown, language = 'en'): CardJson | undefined {
   const { data } = PassJson.safeParse(preview)
-  return data && appleCard(data)
+  return data && appleCard(data, language)
 }
 
-/** A pass as Wallet on an iPhone shows it. */
-function appleCard(pass: PassJson): CardJson {
+/** A pass as Wallet on an iPhone shows it, whose texts are in the language already. */
+function appleCard(pass: PassJson, language: string): CardJson {
   const style = styleOf(pass)
+  const toFields = (fields: PassField[]) => fields.map((field) => toField(field, language))
   const [barcode] = pass.barcodes
   return {
     ...notShown,
@@ -91,11 +97,11 @@ function appleCard(pass: PassJson): CardJson {
       label: parseRgb(pass.labelColor),
     },
     fields: {
-      header: style.headerFields.map(toField),
-      primary: style.primaryFields.map(toField),
-      secondary: style.secondaryFields.map(toField),
-      auxiliary: style.auxiliaryFields.map(toField),
-      back: style.backFields.map(toField),
+      header: toFields(style.headerFields),
+      primary: toFields(style.primaryFields),
+      secondary: toFields(style.secondaryFields),
+      auxiliary: toFields(style.auxiliaryFields),
+      back: toFields(style.backFields),
     },
     barcode: {
       format: barcode ? formats[barcode.format] : 'qr',
@@ -108,8 +114,8 @@ function appleCard(pass: PassJson): CardJson {
   }
 }
 
-function posterCard(pass: PassJson): CardJson | undefined {
-  const poster = readPoster(pass, LOCALE)
+function posterCard(pass: PassJson, language: string): CardJson | undefined {
+  const poster = readPoster(pass, { language })
   if (!poster) return undefined
   const { event, venue, starts, seat } = poster
   const fields = {
@@ -119,7 +125,12 @@ function posterCard(pass: PassJson): CardJson | undefined {
     auxiliary: [],
     back: [],
   }
-  return { ...appleCard(pass), fields, barcode: { format: 'qr', message: '', altText: null }, expiresAt: null }
+  return {
+    ...appleCard(pass, language),
+    fields,
+    barcode: { format: 'qr', message: '', altText: null },
+    expiresAt: null,
+  }
 }
 
 const formats: Record<PassJson['barcodes'][number]['format'], BarcodeFormat> = {
@@ -135,8 +146,9 @@ function stampOf({ voided, expirationDate }: PassJson, at: Date): string | null 
 }
 
 /** A pass as Google Wallet shows it: on the front stand the rows that the class names. */
-function shownOnGoogle({ objectId, kind, object, class: ofClass }: GooglePass): ShownPass {
-  const { name, title, subtitle, background, rows, details, links, barcode, state } = readGoogleView(ofClass, object)
+function shownOnGoogle({ objectId, kind, object, class: ofClass }: GooglePass, language: string): ShownPass {
+  const view = readGoogleView(ofClass, object, language)
+  const { name, title, subtitle, background, rows, details, links, barcode, state } = view
   const [first = [], ...others] = rows
   return {
     id: objectId,
@@ -154,7 +166,11 @@ function shownOnGoogle({ objectId, kind, object, class: ofClass }: GooglePass): 
         auxiliary: others.flat(),
         back: [
           ...details,
-          ...messagesOf(object).map(({ header, body }, n) => ({ key: `message-${n}`, label: header, value: body })),
+          ...messagesOf(object, language).map(({ header, body }, n) => ({
+            key: `message-${n}`,
+            label: header,
+            value: body,
+          })),
         ],
       },
       barcode,

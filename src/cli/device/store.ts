@@ -2,9 +2,11 @@ import { closeSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
+import { googleTexts } from '../../core/rules/display/google-texts.ts'
 import { makePrivateFolder, openPrivateSync, replacePrivateSync } from '../../files/private-file.ts'
 import { CliError, UsageError } from '../command/errors.ts'
 import { PassJson } from './apple-pass-json.ts'
+import { PassStrings } from './apple-strings.ts'
 
 /** What a virtual phone knows, as it stands in its file. */
 
@@ -26,6 +28,8 @@ export type AppleAccount = z.output<typeof AppleAccount>
 
 const ApplePass = z.object({
   content: PassJson,
+  /** The texts of each language of the package, by those of pass.json. */
+  strings: PassStrings.default({}),
   /** The HTTP date of what is shown; null until it was first fetched from the web service. */
   lastModified: z.string().nullable(),
   installedAt: z.string(),
@@ -46,10 +50,14 @@ const GooglePass = z.object({
 })
 export type GooglePass = z.output<typeof GooglePass>
 
+/** Which language the phone speaks, as BCP 47 has it; before there were any they spoke English. */
+const Spoken = z.string().default('en')
+
 /** A virtual iPhone as its file holds it. */
 export const AppleDevice = z.object({
   platform: z.literal('apple'),
   name: z.string(),
+  language: Spoken,
   accounts: z.array(AppleAccount),
   passes: z.array(ApplePass),
 })
@@ -59,6 +67,7 @@ export type AppleDevice = z.output<typeof AppleDevice>
 export const GoogleDevice = z.object({
   platform: z.literal('google'),
   name: z.string(),
+  language: Spoken,
   deviceId: z.string(),
   passes: z.array(GooglePass),
 })
@@ -175,16 +184,21 @@ const Message = z.object({
 })
 export type Message = z.output<typeof Message>
 
-/** The messages of an object; what is none is left out. */
-export function messagesOf(object: Record<string, unknown>): Message[] {
-  const list = Array.isArray(object.messages) ? object.messages : []
+/** The messages of an object as a phone of a language reads them; what is none is left out. */
+export function messagesOf(object: Record<string, unknown>, language: string): Message[] {
+  const messages = googleTexts(object.messages, language)
+  const list = Array.isArray(messages) ? messages : []
   return list.flatMap((value) => Message.safeParse(value).data ?? [])
 }
 
 /** What an Android phone shows when an object comes with messages that notify and that it has not seen. */
-export function newMessages(before: Record<string, unknown>, after: Record<string, unknown>): string[] {
-  const seen = new Set(messagesOf(before).map(keyOf))
-  return messagesOf(after)
+export function newMessages(
+  before: Record<string, unknown>,
+  after: Record<string, unknown>,
+  language: string,
+): string[] {
+  const seen = new Set(messagesOf(before, language).map(keyOf))
+  return messagesOf(after, language)
     .filter((message) => message.messageType === 'TEXT_AND_NOTIFY' && !seen.has(keyOf(message)))
     .map(({ header, body }) => `${header}: ${body}`)
 }

@@ -1,6 +1,6 @@
 import { Args, Flags } from '@oclif/core'
 import { UsageError } from '../../cli/command/errors.ts'
-import { DeviceCommand } from '../../cli/device/device-command.ts'
+import { DeviceCommand, languageFlag } from '../../cli/device/device-command.ts'
 import { deviceFor, devicePlatforms, phoneOf } from '../../cli/device/phones.ts'
 import { drawDevice } from '../../cli/device/show.ts'
 
@@ -12,6 +12,7 @@ export default class DeviceInstall extends DeviceCommand {
   static override examples = [
     '<%= config.bin %> device install http://127.0.0.1:3000/l/EAGZ… --platform apple',
     '<%= config.bin %> device install http://127.0.0.1:3000/l/EAGZ… --platform google --device pixel',
+    '<%= config.bin %> device install http://127.0.0.1:3000/l/EAGZ… --platform apple --device tokyo --language ja',
   ]
   static override args = {
     link: Args.string({ description: 'Apple, Google or smart link of the pass.', required: true }),
@@ -19,15 +20,18 @@ export default class DeviceInstall extends DeviceCommand {
   static override flags = {
     platform: Flags.option({ options: devicePlatforms })({ summary: 'Which kind of phone it is.', required: true }),
     device: Flags.string({ summary: 'Name of the phone, made where there is none (iphone or android).' }),
+    ...languageFlag('Which language the phone speaks from now on, such as ar; a new one speaks en.'),
   }
 
   async run() {
     const { args, flags } = await this.parse(DeviceInstall)
     if (!/^https?:/.test(args.link) || !URL.canParse(args.link)) throw new UsageError(`${args.link} is not a link`)
-    const file = deviceFor(this.folderOf(flags), flags.platform, flags.device)
+    const { platform, device: name, language } = flags
+    const file = deviceFor(this.folderOf(flags), platform, name)
+    if (language !== undefined) await file.update((device) => ({ ...device, language }))
     const pass = await phoneOf(file).install(args.link)
     this.log(await drawDevice(file.read(), this.drawing(flags), new Set([pass])))
     this.note(`Installed on ${file.name}. passes device watch ${file.name} shows its updates as they come.`)
-    return { device: file.name, platform: flags.platform, pass }
+    return { device: file.name, platform, pass }
   }
 }

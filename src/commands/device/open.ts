@@ -1,4 +1,4 @@
-import { DeviceCommand, nameArg } from '../../cli/device/device-command.ts'
+import { DeviceCommand, nameArg, shownLanguageFlag } from '../../cli/device/device-command.ts'
 import { phoneOf } from '../../cli/device/phones.ts'
 import { bannerLines, drawDevice } from '../../cli/device/show.ts'
 import { openDevice } from '../../cli/device/store.ts'
@@ -7,12 +7,13 @@ export default class DeviceOpen extends DeviceCommand {
   static override summary = 'Take up a virtual phone: it looks for updates, and shows its passes.'
   static override examples = ['<%= config.bin %> device open', '<%= config.bin %> device open iphone --json']
   static override args = nameArg
+  static override flags = shownLanguageFlag
 
   async run() {
     const { args, flags } = await this.parse(DeviceOpen)
     const file = openDevice(this.folderOf(flags), args.name)
     const { changes, problems } = await phoneOf(file).check()
-    const device = file.read()
+    const device = this.speaking(file.read(), flags)
     for (const change of changes) this.log(bannerLines(device, change))
     this.log(await drawDevice(device, this.drawing(flags)))
     for (const problem of problems) this.note(`Problem: ${problem}`)

@@ -1,15 +1,16 @@
-import { DeviceCommand, nameArg } from '../../cli/device/device-command.ts'
+import { DeviceCommand, nameArg, shownLanguageFlag } from '../../cli/device/device-command.ts'
 import { describeDevice, drawDevice } from '../../cli/device/show.ts'
 import { openDevice } from '../../cli/device/store.ts'
 
 export default class DeviceShow extends DeviceCommand {
   static override summary = 'Draw the passes of a virtual phone as it has them, without looking for updates.'
-  static override examples = ['<%= config.bin %> device show', '<%= config.bin %> device show pixel --json']
+  static override examples = ['<%= config.bin %> device show', '<%= config.bin %> device show pixel --language de']
   static override args = nameArg
+  static override flags = shownLanguageFlag
 
   async run() {
     const { args, flags } = await this.parse(DeviceShow)
-    const device = openDevice(this.folderOf(flags), args.name).read()
+    const device = this.speaking(openDevice(this.folderOf(flags), args.name).read(), flags)
     this.log(await drawDevice(device, this.drawing(flags)))
     return describeDevice(device)
   }

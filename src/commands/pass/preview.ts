@@ -17,7 +17,7 @@ export default class PassPreview extends ClientCommand {
     },
     {
       description: 'What its holder sees, for a browser',
-      command: '<%= config.bin %> pass preview T-1 --external --html T-1.html',
+      command: '<%= config.bin %> pass preview T-1 --external --language ar --html T-1.html',
     },
   ]
   static override args = passArgs
@@ -25,25 +25,31 @@ export default class PassPreview extends ClientCommand {
     ...passFlags,
     platform: Flags.option({ summary: 'Only this one.', options: ['apple', 'google'] as const })(),
     out: Flags.string({ summary: 'Write the signed Apple pass to this file (FILE.pkpass).', exclusive: ['html'] }),
+    language: Flags.string({
+      summary: 'One of the languages of its definition; its default without.',
+      exclusive: ['out'],
+    }),
     html: Flags.string({ summary: 'Write the pass on both phones as a page to this file.' }),
   }
 
   async run() {
     const { args, flags } = await this.parse(PassPreview)
-    const { platform, out, html } = flags
+    const { platform, out, html, language } = flags
     if (out && platform === 'google') throw new UsageError('--out writes an Apple pass: Google has no file')
     const client = this.connect(flags)
     const params = { id: await getPassId(client, { id: args.id, external: flags.external }) }
     const path = out ?? html
     if (path) {
-      const query = out ? ({ platform: 'apple', format: 'pkpass' } as const) : ({ platform, format: 'html' } as const)
+      const query = out
+        ? ({ platform: 'apple', format: 'pkpass' } as const)
+        : ({ platform, format: 'html', language } as const)
       const file = await client.passes.preview({ params, query })
       if (!(file instanceof Uint8Array)) throw new TypeError('The server answered no file')
       await writePrivate(path, file)
       this.log(`Wrote ${path} (${file.length} bytes).`)
       return { id: params.id, file: path, bytes: file.length }
     }
-    const preview = await client.passes.preview({ params, query: { platform } })
+    const preview = await client.passes.preview({ params, query: { platform, language } })
     this.log(JSON.stringify(preview, undefined, 2))
     return preview
   }

@@ -3,26 +3,32 @@ import { stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { Args, Flags } from '@oclif/core'
 import { BaseCommand } from '../../cli/command/base-command.ts'
-import { CliError, withName } from '../../cli/command/errors.ts'
+import { CliError, UsageError, withName } from '../../cli/command/errors.ts'
 import { leaveEcho, onInterrupt } from '../../cli/command/program.ts'
 import { DevFiles } from '../../cli/template/dev-files.ts'
+import { languagesOf, writtenOf } from '../../core/rules/template/languages.ts'
 
 export default class TemplateDev extends BaseCommand {
   static override summary = 'Show a template file on both phones in a browser, and follow its changes.'
   static override description =
     'Serves a page to this machine alone: an iPhone and an Android phone, by day and by night, and beside them each field ' +
     'with the warnings about it. A save shows at once, wherever the page is scrolled to. A file that cannot be read says why, ' +
-    'with line and column, and the phones keep what they had. Needs no server and no account.'
+    'with line and column, and the phones keep what they had. Holder and language can be chosen on the page. Needs no server and no account.'
   static override examples = [
     '<%= config.bin %> template dev ticket.json',
     {
       description: 'With the holders that are to be issued, on a port that stays',
       command: '<%= config.bin %> template dev ticket.json --rows attendees.csv --port 4000',
     },
+    {
+      description: 'As its Arabic holders see it',
+      command: '<%= config.bin %> template dev ticket.json --language ar',
+    },
   ]
   static override args = { file: Args.string({ description: 'Template file.', required: true }) }
   static override flags = {
     rows: Flags.string({ summary: 'CSV file of holders to choose from, as issue takes it; the first 100 rows.' }),
+    language: Flags.string({ summary: 'Language to begin with, one of the definition; its default without.' }),
     port: Flags.integer({ summary: 'Port of 127.0.0.1; a free one by default.', min: 0, max: 65_535, default: 0 }),
   }
 
@@ -32,6 +38,7 @@ export default class TemplateDev extends BaseCommand {
     for (const path of [args.file, ...(flags.rows === undefined ? [] : [flags.rows])])
       await withName(path, () => stat(path))
     const files = new DevFiles(args.file, flags.rows)
+    if (flags.language !== undefined) requireLanguage(args.file, await files.read(), flags.language)
     const { startTemplateDev } = await import('../../server/pages/template-dev/dev-server.ts')
     const dev = await startTemplateDev({
       file: basename(args.file),
@@ -43,8 +50,9 @@ export default class TemplateDev extends BaseCommand {
       if (error.code !== 'EADDRINUSE') throw error
       throw new CliError(`Port ${flags.port} is taken`, { hint: 'give another with --port, or none for a free one.' })
     })
-    if (this.jsonEnabled()) this.logJson({ url: dev.url, file: args.file })
-    else this.log(`${args.file} at ${dev.url}`)
+    const url = flags.language === undefined ? dev.url : `${dev.url}#language=${flags.language}`
+    if (this.jsonEnabled()) this.logJson({ url, file: args.file })
+    else this.log(`${args.file} at ${url}`)
     this.note('Ctrl-C ends it.')
     const stopped = new AbortController()
     const off = onInterrupt(() => {
@@ -59,4 +67,13 @@ export default class TemplateDev extends BaseCommand {
     process.off('SIGTERM', end)
     await dev.close()
   }
+}
+
+/** A file that cannot be read yet is followed as ever: then the page begins with the default where it lacks the language. */
+function requireLanguage(path: string, reading: Awaited<ReturnType<DevFiles['read']>>, language: string): void {
+  if (!reading.content) return
+  const languages = languagesOf(writtenOf(reading.content.definition))
+  if (languages.includes(language)) return
+  const hint = languages.length === 0 ? 'it names none: leave --language out.' : `it has ${languages.join(', ')}.`
+  throw new UsageError(`${path} has no language ${language}`, { hint })
 }

@@ -23,10 +23,15 @@ export default class TemplatePreview extends ClientCommand {
       description: 'For a browser',
       command: '<%= config.bin %> template preview 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --version 2 --html ticket.html',
     },
+    {
+      description: 'As phones of a language show it',
+      command: '<%= config.bin %> template preview conference-ticket --language ja',
+    },
   ]
   static override args = { id: namedArg('template') }
   static override flags = {
     version: Flags.integer({ summary: 'Number of the version; the newest by default.', min: 1 }),
+    language: Flags.string({ summary: 'One of the languages of the definition; its default without.' }),
     html: Flags.string({ summary: 'Write both phones as a page to this file.' }),
   }
 
@@ -35,14 +40,15 @@ export default class TemplatePreview extends ClientCommand {
     const client = this.connect(flags)
     const { id, version, stage } = await getVersion(client, { templateId: args.id, version: flags.version })
     const params = { id }
+    const { language } = flags
     if (flags.html) {
-      const page = await client.templateVersions.preview({ params, query: { format: 'html' } })
+      const page = await client.templateVersions.preview({ params, query: { format: 'html', language } })
       if (!(page instanceof Uint8Array)) throw new TypeError('The server answered no page')
       await writeFile(flags.html, page)
       this.log(`Wrote ${flags.html} (version ${version}, ${stage}).`)
       return { templateId: args.id, version, stage, file: flags.html }
     }
-    const preview = await client.templateVersions.preview({ params })
+    const preview = await client.templateVersions.preview({ params, query: { language } })
     if (preview instanceof Uint8Array) throw new TypeError('The server answered a file')
     if (!this.jsonEnabled()) {
       const { drawCard } = await import('../../cli/card-picture.ts')
@@ -51,7 +57,7 @@ export default class TemplatePreview extends ClientCommand {
       // The contract leaves the card open; it is the one that the server renders.
       const given = preview.card as unknown as CardJson
       // What the overrides of Apple change is shown too, by what Apple would be given.
-      const card = { ...given, ...previewedByApple(preview.apple), images: given.images }
+      const card = { ...given, ...previewedByApple(preview.apple, given.language), images: given.images }
       this.log(await drawCard(card, { width: terminalWidth(), colorDepth: depth, marksSurplus: true }))
       this.note(`Version ${version} (${stage}), with sample values.`)
       const warnings = warningText(preview.warnings)

@@ -9,6 +9,9 @@ const Language = z
     'Must be a language such as pt, pt-BR or zh-Hans',
   )
 
+/** The language of whoever looks at a preview: one of those that the definition names. */
+export const PreviewLanguage = z.string().min(1).max(35)
+
 /** In which languages a definition says its texts. */
 export const Languages = z.strictObject({
   /** Whose texts stand where another language has none. */

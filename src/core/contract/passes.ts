@@ -3,6 +3,7 @@ import { Uuid } from '../ids.ts'
 import { LARGE_BODY_BYTES, route } from '../route.ts'
 import { passSorts } from '../rules/lists/sorts.ts'
 import { CalendarDate, Count, ErrorCode, PassStatus, PositiveInt, pageOf, text, UtcTimestamp } from './common.ts'
+import { PreviewLanguage } from './languages.ts'
 import {
   anyOf,
   booleanParam,
@@ -331,16 +332,23 @@ export const passes = {
     summary: 'Read what each platform would be given of a pass',
     description:
       'format=html answers a page with the pass as an iPhone and an Android phone draw it; platform=apple&format=pkpass ' +
-      'the signed file.',
+      'the signed file, which holds every language. language=de shows what phones of that language do.',
     params: ById,
     query: z
       .strictObject({
         platform: z.enum(['apple', 'google']).optional(),
         format: z.enum(['json', 'html', 'pkpass']).default('json'),
+        language: PreviewLanguage.optional(),
       })
-      .superRefine(({ platform, format }, context) => {
-        if (format !== 'pkpass' || platform === 'apple') return
-        context.addIssue({ code: 'custom', path: ['format'], message: 'pkpass needs platform=apple' })
+      .superRefine(({ platform, format, language }, context) => {
+        if (format !== 'pkpass') return
+        if (platform !== 'apple') {
+          context.addIssue({ code: 'custom', path: ['format'], message: 'pkpass needs platform=apple' })
+        }
+        if (language !== undefined) {
+          const message = 'A pkpass holds every language: leave it out'
+          context.addIssue({ code: 'custom', path: ['language'], message })
+        }
       }),
     files: ['application/vnd.apple.pkpass', 'text/html'],
     responses: { 200: PassPreview },

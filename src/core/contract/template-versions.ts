@@ -3,6 +3,7 @@ import { Uuid } from '../ids.ts'
 import { route } from '../route.ts'
 import { PositiveInt, UtcTimestamp } from './common.ts'
 import { Definition, Warning, warningTable } from './definition.ts'
+import { PreviewLanguage } from './languages.ts'
 import { PlatformRejection } from './wallets.ts'
 
 const Stage = z.enum(['draft', 'published'])
@@ -100,9 +101,12 @@ export const templateVersions = {
     summary: 'Read what a pass of a version would look like',
     description:
       'The variables are filled with their examples, else their defaults, else samples. format=html answers a page with ' +
-      'the pass as an iPhone and an Android phone draw it.',
+      'the pass as an iPhone and an Android phone draw it; language=de what phones of that language show.',
     params: ById,
-    query: z.strictObject({ format: z.enum(['json', 'html']).default('json') }),
+    query: z.strictObject({
+      format: z.enum(['json', 'html']).default('json'),
+      language: PreviewLanguage.optional(),
+    }),
     files: ['text/html'],
     responses: { 200: TemplatePreview },
     errors,

@@ -225,13 +225,14 @@ function respondWithError(problem: ApiError, event: H3Event, { log, metrics }: S
     const route = event.context.route as Route | undefined
     return problemResponse(problem, correlationId, { withoutCode: route?.errorsWithoutCode ?? false })
   }
-  const response = wantsJson(event)
+  const isJson = wantsJson(event)
+  const response = isJson
     ? problemResponse(problem, correlationId, { withoutCode: false })
     : pageResponse(linkProblemPage(problem, correlationId, pageLanguage(event.req.headers)), {
         status: problem.status,
         headers: problem.headers,
       })
-  response.headers.set('vary', 'Accept')
+  response.headers.set('vary', isJson ? 'Accept' : 'Accept, Accept-Language')
   return response
 }
 

@@ -37,7 +37,7 @@ export function escapeHtml(text: string): string {
 
 /** A page on which nothing runs, loads or shows that is not ours, and which no one frames or remembers. */
 export function buildPage(parts: PageParts): Page {
-  const { title, main, language, head, styles = [], script, icon, hasOwnImages, isLive, bodyClass } = parts
+  const { title, main, language = 'en', head, styles = [], script, icon, hasOwnImages, isLive, bodyClass } = parts
   const style = [PAGE_STYLE, ...styles].join('\n')
   const policy = {
     'default-src': "'none'",
@@ -58,7 +58,12 @@ ${main}
 </main>`,
       bodyClass,
     }),
-    headers: pageHeaders(policy),
+    headers: {
+      ...pageHeaders(policy),
+      'content-language': language,
+      // Who names one has chosen it for the visitor.
+      ...(parts.language !== undefined && { vary: 'Accept-Language' }),
+    },
   }
 }
 

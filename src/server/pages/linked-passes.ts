@@ -55,9 +55,9 @@ function whyNotAtGoogle(cause: unknown): ApiError {
   return new ApiError('GOOGLE_API_FAILED', { message, details: { permanent }, cause })
 }
 
-/** What wallets are given of the pass that somebody opens. */
-export function render(pass: StoredPass, issuing: Issuing): Promise<WalletPass> {
-  return renderOr(() => issuing.render(pass), toFailedLink)
+/** What wallets are given of the pass that somebody opens, in the language that he reads it in. */
+export function render(pass: StoredPass, issuing: Issuing, language?: string): Promise<WalletPass> {
+  return renderOr(() => issuing.render(pass, language), toFailedLink)
 }
 
 /** A pass that cannot be shown, as whoever opens its link is told. */

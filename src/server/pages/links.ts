@@ -4,7 +4,7 @@ import { appointmentOf, calendarFile } from '../../core/rules/display/calendar.t
 import { effectiveStatus, isInstallable } from '../../core/rules/pass/pass-status.ts'
 import { inLanguage } from '../../core/rules/template/languages.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
-import { type Platform, passIn } from '../../wallets/wallet.ts'
+import type { Platform } from '../../wallets/wallet.ts'
 import type { Services } from '../context.ts'
 import { acceptsGzip, compress } from '../http/compress.ts'
 import type { Link } from '../links.ts'
@@ -17,7 +17,7 @@ import { type IssuerFacts, issuerFacts } from './issuer-facts.ts'
 import { linkPage, sharedPage } from './link-page.ts'
 import { LinkEnded } from './link-problem-page.ts'
 import { ensureAtGoogle, issueQueued, notConfigured, render, toFailedLink } from './linked-passes.ts'
-import { devicePlatform, isCrawler, isInAppBrowser } from './visitors.ts'
+import { devicePlatform, isCrawler, isInAppBrowser, LINK_VARY } from './visitors.ts'
 import { pageLanguage } from './words.ts'
 
 /**
@@ -45,7 +45,7 @@ export async function openCalendar(event: H3Event, services: Services): Promise<
   if (isLookedAt) return showShared(event, pass, services)
   const { languages } = await findIssuer(pass, services)
   const { ofTexts } = pageLanguage(event.req.headers, languages)
-  const { card } = passIn(await render(pass, services.issuing), ofTexts)
+  const { card } = await render(pass, services.issuing, ofTexts)
   const appointment = appointmentOf(card)
   if (!appointment) throw new ApiError('NOT_FOUND', { message: 'This pass has no time for a calendar.' })
   const uid = `${pass.id}@${new URL(services.links.publicUrl).hostname}`
@@ -151,11 +151,11 @@ async function openSmart(event: H3Event, pass: StoredPass, services: Services, a
   const staysFor = (platform: Platform) => sandboxed.includes(platform) && takesPages(event.req.headers)
   if (device !== 'undetermined' && wallets[device] && isSentOn && !staysFor(device)) {
     const location = links.urlFor(device, pass, at)
-    return new Response(null, { status: 302, headers: { location, 'cache-control': 'no-store', vary: VARY } })
+    return new Response(null, { status: 302, headers: { location, 'cache-control': 'no-store', vary: LINK_VARY } })
   }
   const issuer = await findIssuer(pass, services)
   const language = pageLanguage(event.req.headers, issuer.languages)
-  const rendered = passIn(await render(pass, issuing), language.ofTexts)
+  const rendered = await render(pass, issuing, language.ofTexts)
   const platforms = wallets.all.map(({ platform }) => platform)
   const views = viewsOf(rendered, wallets, at)
   const sendsOn = isSentOn && !staysFor('apple')
@@ -177,16 +177,13 @@ async function openSmart(event: H3Event, pass: StoredPass, services: Services, a
   return compressedPage(linkPage(facts), event.req.headers)
 }
 
-/** Of a page that no cache may store; what else it depends on needs no telling. */
-const VARY = 'User-Agent, Sec-CH-UA-Platform'
-
 /** As browsers say it when somebody opens a link, and programs do not. */
 function takesPages(headers: Headers): boolean {
   return (headers.get('accept') ?? '').toLowerCase().includes('text/html')
 }
 
 async function compressedPage(page: Page, asked: Headers): Promise<Response> {
-  if (!acceptsGzip(asked)) return pageResponse(page, { headers: { vary: VARY } })
-  const headers = { vary: VARY, 'content-encoding': 'gzip' }
+  if (!acceptsGzip(asked)) return pageResponse(page, { headers: { vary: LINK_VARY } })
+  const headers = { vary: LINK_VARY, 'content-encoding': 'gzip' }
   return pageResponse({ ...page, html: await compress(page.html) }, { headers })
 }

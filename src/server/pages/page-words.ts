@@ -36,6 +36,8 @@ export interface PageWords {
   addToCalendar: string
   /** What opens the back of the pass. */
   more: string
+  /** Of a pass in a list: whether it can be added at once, or is made when somebody opens it. */
+  state: { ready: string; preparing: string }
   inApp: { title: string; text: string; address: string; copy: string; copied: string }
   /** On a computer, beside the code of the page. */
   phone: { code: string; title: string; text: string }

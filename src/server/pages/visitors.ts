@@ -57,3 +57,6 @@ const crawlers = [
 export function isCrawler(userAgent: string | null): boolean {
   return userAgent !== null && crawlers.some((crawler) => crawler.test(userAgent))
 }
+
+/** What the answer to a hosted link depends on: the device and what it runs, and the language. */
+export const LINK_VARY = 'User-Agent, Sec-CH-UA-Platform, Accept-Language'

@@ -1,4 +1,5 @@
 import type { Definition } from '../../core/contract/definition.ts'
+import { bareTag, nearestLanguage } from '../../core/rules/display/language-match.ts'
 import type { PageWords } from './page-words.ts'
 import { arabic } from './words/arabic.ts'
 import { chinese } from './words/chinese.ts'
@@ -48,9 +49,6 @@ const dictionaries: ReadonlyMap<string, PageWords> = new Map([
   ['zh', chinese],
 ])
 
-/** Languages of before, as old phones name them. */
-const formerTags: ReadonlyMap<string, string> = new Map([['iw', 'he']])
-
 /** A quality value (RFC 9110, 12.4.2); a language with any other is not asked for. */
 const WEIGHT = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/
 
@@ -65,7 +63,7 @@ const MAX_LANGUAGES = 30
 export function pageLanguage(headers: Headers, languages?: Definition['languages']): PageLanguage {
   const wanted = wantedLocales(headers)
   if (!languages) return ourLanguage(wanted)
-  const found = nearest(wanted, [languages.default, ...languages.others])
+  const found = nearestLanguage(wanted, [languages.default, ...languages.others])
   const ours = found ? [found.locale, found.language, ...wanted] : [...wanted, languages.default]
   return { ...ourLanguage(ours), ofTexts: found?.language ?? languages.default }
 }
@@ -91,31 +89,4 @@ function ourLanguage(locales: readonly string[]): PageLanguage {
     if (words) return { tag, locale: tag + locale.slice(locale.split('-')[0]!.length), words }
   }
   return english
-}
-
-/** The first locale that is among some languages, if need be without its region, and then rather in its own script. */
-function nearest(locales: readonly string[], languages: readonly string[]) {
-  for (const locale of locales) {
-    const language =
-      languages.find((other) => other.toLowerCase() === locale.toLowerCase()) ??
-      languages.find((other) => bareTag(other) === bareTag(locale) && scriptOf(other) === scriptOf(locale)) ??
-      languages.find((other) => bareTag(other) === bareTag(locale))
-    if (language !== undefined) return { locale, language }
-  }
-  return undefined
-}
-
-/** What a locale is likely written in, as `Hant` for zh-TW; undefined for what is none. */
-function scriptOf(locale: string): string | undefined {
-  try {
-    return new Intl.Locale(locale).maximize().script
-  } catch {
-    return undefined
-  }
-}
-
-/** Of a locale, without region and script. */
-function bareTag(locale: string): string {
-  const language = locale.split('-')[0]!.toLowerCase()
-  return formerTags.get(language) ?? language
 }

@@ -5,7 +5,7 @@ import { renderCard } from '../../core/rules/display/card.ts'
 import { textsOf } from '../../core/rules/sending/message-texts.ts'
 import { distinctText } from '../../core/rules/sending/notification.ts'
 import { type ClassClaim, claimClass } from '../../core/rules/template/class-key.ts'
-import { otherLanguages } from '../../core/rules/template/languages.ts'
+import { inLanguage, otherLanguages } from '../../core/rules/template/languages.ts'
 import { buildScope } from '../../core/rules/template/resolve.ts'
 import type { StoredRejection } from '../../storage/operations/rejections.ts'
 import type { StoredClass } from '../../storage/passes/google-classes.ts'
@@ -34,10 +34,10 @@ export interface Issuing {
    * are still to be issued.
    */
   write(tx: Repositories, workspaceId: string, outcomes: Outcome[], cause: Cause): Promise<string[]>
-  /** What platforms are given of a pass, as it stands. */
-  render(pass: StoredPass): Promise<WalletPass>
+  /** What platforms are given of a pass, as it stands; with a language as it reads in that alone. */
+  render(pass: StoredPass, language?: string): Promise<WalletPass>
   /** What Apple's package is made of: a read less, of a version that was seen before none. */
-  renderForApple(pass: StoredPass): Promise<ApplePass>
+  renderForApple(pass: StoredPass, language?: string): Promise<ApplePass>
 }
 
 /** When and why passes are issued. */
@@ -107,17 +107,18 @@ export function createIssuing(store: Store, wallets: Wallets, definitions = crea
         .map((pass) => pass.id)
     },
 
-    async render(pass) {
+    async render(pass, language) {
       const versions = await versionsOf(pass.workspaceId, [pass])
       const classes = await classesOf(pass.workspaceId, [pass])
       const ofClass = classes.get(pass.googleClassId ?? '')
-      const version = versions.get(pass.templateVersionId)!
+      const version = versionIn(versions.get(pass.templateVersionId)!, language)
       return { ...toWalletPass(pass, version, ofClass), ...(await messageOf(pass, version)) }
     },
 
-    async renderForApple(pass) {
-      const version = await definitions.findVersion(pass.workspaceId, pass.templateVersionId)
-      return { ...toApplePass(pass, version!), ...(await messageOf(pass, version!)) }
+    async renderForApple(pass, language) {
+      const found = await definitions.findVersion(pass.workspaceId, pass.templateVersionId)
+      const version = versionIn(found!, language)
+      return { ...toApplePass(pass, version), ...(await messageOf(pass, version)) }
     },
   }
 
@@ -201,15 +202,33 @@ async function check(pass: StoredPass, walletPassOf: () => WalletPass, wallets: 
   }
 }
 
+/** A version, or what it is in one of its languages alone. */
+interface InLanguages {
+  isAlone?: true
+}
+
+function versionIn<V extends Pick<VersionContent, 'definition'>>(
+  version: V,
+  language: string | undefined,
+): V & InLanguages {
+  if (language === undefined) return version
+  return { ...version, definition: inLanguage(version.definition, language), isAlone: true }
+}
+
+function othersOf({ definition, isAlone }: Pick<VersionContent, 'definition'> & InLanguages): Definition[] {
+  return isAlone ? [] : otherLanguages(definition)
+}
+
 function toApplePass(
   pass: StoredPass,
-  { definition, passType }: VersionContent,
-  scope = scopeOf(pass, definition),
+  version: VersionContent & InLanguages,
+  scope = scopeOf(pass, version.definition),
 ): ApplePass {
+  const { definition, passType } = version
   const { serialNumber: id, expiresAt, status, appleToken: authenticationToken } = pass
   const cardOf = (shown: Definition) =>
     renderCard({ definition: shown, passType, scope, expiresAt, voided: status === 'VOID' })
-  const translations = otherLanguages(definition).map(cardOf)
+  const translations = othersOf(version).map(cardOf)
   return {
     id,
     authenticationToken,
@@ -222,7 +241,7 @@ function toApplePass(
 /** The pass as its pinned version renders it. */
 function toWalletPass(
   pass: StoredPass,
-  version: VersionContent,
+  version: VersionContent & InLanguages,
   ofClass: StoredClass | undefined,
   templateCardsOf: TemplateCardsOf = renderTemplateCards,
 ): WalletPass {
@@ -262,7 +281,7 @@ function scopeOf(pass: StoredPass, { variables }: Pick<Definition, 'variables'>)
 
 /** The card of a version without any value of one holder: defaults, and what all its passes, or those of a class, share. */
 export function renderTemplateCards(
-  version: Pick<PublishedVersion, 'definition' | 'passType' | 'templateName' | 'projectName'>,
+  version: Pick<PublishedVersion, 'definition' | 'passType' | 'templateName' | 'projectName'> & InLanguages,
   values: ClassClaim['values'] = {},
 ): TemplateCards {
   const { definition, passType, templateName, projectName } = version
@@ -272,7 +291,7 @@ export function renderTemplateCards(
   for (const [name, value] of Object.entries(values)) scope.set(name, value)
   const cardOf = (shown: Definition) =>
     renderCard({ definition: shown, passType, scope, expiresAt: null, voided: false })
-  const templateTranslations = otherLanguages(definition).map(cardOf)
+  const templateTranslations = othersOf(version).map(cardOf)
   return { templateCard: cardOf(definition), ...(templateTranslations.length > 0 && { templateTranslations }) }
 }
 

@@ -1,13 +1,9 @@
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { deviceFor, phoneOf } from '../../../src/cli/device/phones.ts'
 import type { GoogleDevice } from '../../../src/cli/device/store.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 import {
   authorized,
-  type Google,
   genericClass,
   genericObject,
   issuerId,
@@ -16,31 +12,11 @@ import {
   saveJwt,
   startGoogle,
 } from '../../wallets/sandbox/google-support.ts'
+import { startLinks } from './google-links.ts'
 
 const objectId = `${issuerId}.pass-1`
 const path = `/genericObject/${objectId}`
 const full = saveJwt({ genericClasses: [genericClass()], genericObjects: [genericObject()] })
-
-/** What a server offers of it all: its hosted link, and where its emulator is. */
-async function startLinks(google: Google | null, jwt = full) {
-  const server = createServer((request, response) => {
-    if (request.url === '/sandbox') {
-      response.end(JSON.stringify({ apple: null, google: google && { url: google.url } }))
-    } else if (request.url === '/l/smart') {
-      const isPhone = request.headers['sec-ch-ua-platform'] === '"Android"'
-      response.writeHead(isPhone ? 302 : 200, isPhone ? { location: '/l/google' } : {}).end()
-    } else {
-      response.writeHead(302, { location: `https://pay.google.com/gp/v/save/${jwt}` }).end()
-    }
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/l/smart`
-}
 
 function newPhone() {
   const file = deviceFor(temporaryFolder(), 'google')
@@ -51,7 +27,7 @@ async function installed() {
   const callbacks = await receiver()
   const google = await startGoogle({ callbackUrl: callbacks.url })
   const phone = newPhone()
-  expect(await phone.install(await startLinks(google))).toBe(objectId)
+  expect(await phone.install(await startLinks(google, full))).toBe(objectId)
   return { google, phone, callbacks, rest: await authorized(google) }
 }
 
@@ -98,6 +74,6 @@ test('a link whose object Google does not know installs nothing, and says why', 
 })
 
 test('a server whose Google is real is none for a virtual phone', async () => {
-  const link = await startLinks(null)
+  const link = await startLinks(null, full)
   await expect(newPhone().install(link)).rejects.toMatchObject({ code: 'NOT_SANDBOXED' })
 })

@@ -18,7 +18,7 @@ beforeAll(async () => {
   archive = await buildPackage(walletOf(chain, webServiceUrl), ticket({ seat: 'A-1' }), now)
 })
 
-const open = (file: Buffer, root = chain.rootPem, at = now) => openPackage(file, root, at)
+const open = (file: Buffer, root = chain.rootPem, at = now) => openPackage(file, root, at).content
 
 test.each(PassType.options)('a %s that the server signed opens as what it is', async (passType) => {
   const pass = testPass({ passType, expiresAt: new Date('2027-01-01T00:00:00Z') })

@@ -15,7 +15,8 @@ function iphone(variables: Record<string, string>, more: TestPass = {}): AppleDe
   const identifiers = { passTypeIdentifier, teamIdentifier }
   const json = buildPassJson(ticket(variables, more), identifiers, 'https://passes.example.com/apple')
   const content = PassJson.parse(JSON.parse(JSON.stringify(json)))
-  return { platform: 'apple', name: 'iphone', accounts: [], passes: [{ content, lastModified: null, ...times }] }
+  const pass = { content, strings: {}, lastModified: null, ...times }
+  return { platform: 'apple', name: 'iphone', language: 'en', accounts: [], passes: [pass] }
 }
 
 function android(state: string): GoogleDevice {
@@ -25,7 +26,7 @@ function android(state: string): GoogleDevice {
   const object = { ...wallet.objectOf(sample, new Date()), messages, state }
   const kept = { directory: 'd', kind: 'generic', objectId: object.id, version: 1, ...times }
   const passes = [{ ...kept, object, class: wallet.classOf(sample) }]
-  return { platform: 'google', name: 'android', deviceId: 'd', passes }
+  return { platform: 'google', name: 'android', language: 'en', deviceId: 'd', passes }
 }
 
 test('an Apple pass is drawn with its fields, its barcode, and what stands on its back', async () => {

@@ -12,7 +12,7 @@ import {
 } from '../../../src/cli/device/store.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 
-const google = (name: string): Device => ({ platform: 'google', name, deviceId: 'd', passes: [] })
+const google = (name: string): Device => ({ platform: 'google', name, language: 'en', deviceId: 'd', passes: [] })
 const pass = (objectId: string): GoogleDevice['passes'][number] => {
   const at = '2026-07-01T12:00:00.000Z'
   return {

@@ -75,7 +75,7 @@ function createPhone(facts: { deviceId: string; pushToken: string; content: Pass
       const answer = await fetch(`${url}/apple/v1/passes/${passTypeIdentifier}/${passId}`, { headers })
       if (answer.status === 304) return undefined
       if (answer.status !== 200) throw new Error(`The pass was answered with ${answer.status}`)
-      const content = openPackage(Buffer.from(await answer.arrayBuffer()), rootPem, new Date())
+      const { content } = openPackage(Buffer.from(await answer.arrayBuffer()), rootPem, new Date())
       return { content, lastModified: answer.headers.get('last-modified')! }
     },
   }

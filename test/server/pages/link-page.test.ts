@@ -112,7 +112,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
   ])('%s is offered both wallets', async (_, userAgent, hasCode) => {
     const { pass } = await pictured(await api.workspace())
     const { status, headers, text } = await open(pass, userAgent, userAgent === desktop ? '' : '?choose')
-    expect([status, headers.get('vary')]).toEqual([200, 'User-Agent, Sec-CH-UA-Platform'])
+    expect([status, headers.get('vary')]).toEqual([200, 'User-Agent, Sec-CH-UA-Platform, Accept-Language'])
     expect(text).toContain(`href="${pass.hostedLinks.apple}">Add to Apple Wallet</a>`)
     expect(text).toContain(`href="${pass.hostedLinks.google}">Add to Google Wallet</a>`)
     expect(text.includes('Continue on your phone')).toBe(hasCode)
@@ -346,7 +346,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
       expect([page.status, page.headers.get('x-correlation-id'), page.headers.get('vary')]).toEqual([
         status,
         'visit-1',
-        'Accept',
+        'Accept, Accept-Language',
       ])
       expect(page.headers.get('content-security-policy')).toMatch(/^default-src 'none'; style-src 'sha256-/)
       expect(page.text).not.toMatch(/<script|undefined/)

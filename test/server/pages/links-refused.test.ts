@@ -26,7 +26,8 @@ describe.each(oneDialect)('on %s', (dialect) => {
     for (const accept of ['text/html,application/xhtml+xml,*/*;q=0.8', '*/*', undefined]) {
       const page = await api.send('GET', path, accept ? { headers: { accept } } : {})
       expect([page.status, page.headers.get('content-type')], path).toEqual([status, 'text/html; charset=utf-8'])
-      expect(kept(page)).toEqual(['no-store', 'Accept'])
+      expect(kept(page)).toEqual(['no-store', 'Accept, Accept-Language'])
+      expect(page.headers.get('content-language')).toBe('en')
       expect(page.text).toMatch(/<h1>[^<]+<\/h1>/)
       expect(page.headers.get('content-security-policy')).toContain("default-src 'none'")
       expect(page.text).not.toContain(path.slice(3, 20))

@@ -57,7 +57,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const pass = await issuedPass(workspace)
     const answer = await open(pass, 'smart', headers)
     expect([answer.status, answer.headers.get('location')]).toEqual([302, pass.hostedLinks[kind]])
-    expect(answer.headers.get('vary')).toBe('User-Agent, Sec-CH-UA-Platform')
+    expect(answer.headers.get('vary')).toBe('User-Agent, Sec-CH-UA-Platform, Accept-Language')
     expect(answer.headers.get('cache-control')).toBe('no-store')
   })
 
@@ -68,7 +68,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
       const pass = await issuedPass(workspace, { label: 'Ada Lovelace', name: 'Members card' })
       const { status, headers: answered, text } = await open(pass, 'smart', headers)
       expect(status).toBe(200)
-      expect(answered.get('vary')).toBe('User-Agent, Sec-CH-UA-Platform')
+      expect(answered.get('vary')).toBe('User-Agent, Sec-CH-UA-Platform, Accept-Language')
       for (const part of ['Ada Lovelace', 'Members card', pass.hostedLinks.apple!, pass.hostedLinks.google!]) {
         expect(text).toContain(part)
       }
@@ -186,8 +186,19 @@ describe.each(oneDialect)('on %s', (dialect) => {
     }
     const group = new URL(pass.hostedLinks.group!).pathname
     const inArabic = await api.send('GET', group, { headers: { 'user-agent': desktop, 'accept-language': 'ar' } })
-    for (const text of ['<html lang="ar" dir="rtl">', 'Club 42 ميناء – ', 'السعر 1', 'site_name" content="Porto"'])
+    for (const text of [
+      '<html lang="ar" dir="rtl">',
+      'Club 42 ميناء – ',
+      'السعر 1',
+      'site_name" content="Porto"',
+      '</span> جاهزة</span>',
+    ])
       expect(inArabic.text).toContain(text)
+    const { headers } = inArabic
+    expect([headers.get('content-language'), headers.get('vary')]).toEqual([
+      'ar',
+      'User-Agent, Sec-CH-UA-Platform, Accept-Language',
+    ])
     const shared = await readBy('en', { 'user-agent': 'WhatsApp/2.23' })
     expect([shared.includes('<html lang="pt"'), shared.includes('Harbour')]).toEqual([true, false])
     const calendar = (language: string) =>

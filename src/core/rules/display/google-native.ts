@@ -1,18 +1,9 @@
 import { z } from 'zod'
 import { isJsonObject } from '../../json.ts'
 import type { CardField } from './card.ts'
-import { formatMoment } from './format-value.ts'
+import { formatMoment, type ValueLocale } from './format-value.ts'
 
 const text = z.string().optional().catch(undefined)
-
-/** A text in the language of its class, or a plain one. */
-export const GoogleText = z
-  .union([
-    z.string(),
-    z.object({ defaultValue: z.object({ value: z.string() }) }).transform(({ defaultValue }) => defaultValue.value),
-  ])
-  .optional()
-  .catch(undefined)
 
 /** What an object may lack is nothing, and so is what has another shape. */
 function part<Shape extends z.ZodRawShape>(shape: Shape) {
@@ -21,7 +12,7 @@ function part<Shape extends z.ZodRawShape>(shape: Shape) {
 
 const Airport = part({ terminal: text, gate: text })
 const OfClass = part({
-  venue: part({ name: GoogleText, address: GoogleText }),
+  venue: part({ name: text, address: text }),
   dateTime: part({ doorsOpen: text, start: text, end: text }),
   localBoardingDateTime: text,
   localScheduledDepartureDateTime: text,
@@ -29,7 +20,7 @@ const OfClass = part({
   origin: Airport,
 })
 const OfObject = part({
-  seatInfo: part({ gate: GoogleText, section: GoogleText, row: GoogleText, seat: GoogleText }),
+  seatInfo: part({ gate: text, section: text, row: text, seat: text }),
   passengerName: text,
   boardingAndSeatingInfo: part({ seatNumber: text, boardingGroup: text, sequenceNumber: text }),
   reservationInfo: part({ confirmationCode: text }),
@@ -38,15 +29,16 @@ const OfObject = part({
   ticketLeg: part({
     departureDateTime: text,
     arrivalDateTime: text,
-    transitOperatorName: GoogleText,
+    transitOperatorName: text,
     platform: text,
     carriage: text,
     ticketSeat: part({ seat: text }),
   }),
 })
 
-/** What Google Wallet shows of an event or a trip in places of its own, row by row: venue, times, seat, passenger. */
-export function nativeRows(ofClass: unknown, object: unknown): CardField[][] {
+/** What Google Wallet shows of an event or a trip in places of its own, row by row: venue, times, seat, passenger; of texts in one language. */
+export function nativeRows(ofClass: unknown, object: unknown, locale: ValueLocale): CardField[][] {
+  const timeOf = (moment: string | undefined) => localTime(moment, locale)
   const { venue, dateTime, origin, ...flight } = OfClass.parse(ofClass)
   const { seatInfo, boardingAndSeatingInfo: seating, ticketLeg: leg, ...own } = OfObject.parse(object)
   const rows = [
@@ -85,8 +77,8 @@ function fieldsOf(row: Record<string, string | undefined>): CardField[] {
 const LOCAL = /^\d{4}-\d\d-\d\dT\d\d:\d\d/
 
 /** Google shows the time of the place: what is written, whatever its offset. */
-function timeOf(moment: string | undefined): string | undefined {
+function localTime(moment: string | undefined, { language }: ValueLocale): string | undefined {
   const local = moment && LOCAL.exec(moment)?.[0]
   if (!local || Number.isNaN(Date.parse(`${local}Z`))) return undefined
-  return formatMoment(`${local}Z`, { dateStyle: 'medium', timeStyle: 'short' }, { language: 'en', timeZone: 'UTC' })
+  return formatMoment(`${local}Z`, { dateStyle: 'medium', timeStyle: 'short' }, { language, timeZone: 'UTC' })
 }

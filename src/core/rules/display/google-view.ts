@@ -1,14 +1,18 @@
 import { z } from 'zod'
 import type { BarcodeFormat } from '../../contract/definition.ts'
+import { UNSAID_LANGUAGE } from '../template/languages.ts'
 import type { Card, CardField } from './card.ts'
-import { formatValue, withoutTrailingZeros } from './format-value.ts'
-import { GoogleText, nativeRows } from './google-native.ts'
+import { formatValue, type ValueLocale, withoutTrailingZeros } from './format-value.ts'
+import { nativeRows } from './google-native.ts'
+import { googleTexts } from './google-texts.ts'
 
 /** Google shows so many texts of an object below its front, and so many links. */
 export const MAX_GOOGLE_MODULES = 10
 
 /** What Google Wallet shows of an object and its class, read off the JSON as Google would read it. */
 export interface GoogleView {
+  /** BCP 47: what it is read in; undefined where the definition names none. */
+  language?: string | undefined
   /** Who issued it: the line at the top of the card. */
   name: string
   title: string | null
@@ -24,7 +28,7 @@ export interface GoogleView {
   state: string
 }
 
-const text = GoogleText
+const text = z.string().optional().catch(undefined)
 const TextModule = z.object({
   id: z.string().default(''),
   header: z.string().default(''),
@@ -83,16 +87,22 @@ const Visible = z.object({
   classTemplateInfo: z.unknown().optional(),
 })
 
-/** Reads a class and an object of it; whatever has another shape is not shown. */
-export function readGoogleView(ofClass: unknown, object: unknown): GoogleView {
-  const own = Visible.parse(object)
-  const common = Visible.parse(ofClass)
+/**
+ * Reads a class and an object of it as a phone of a language does, by default an English one; whatever has another shape is not
+ * shown.
+ */
+export function readGoogleView(ofClass: unknown, object: unknown, language?: string): GoogleView {
+  const locale = { language: language ?? UNSAID_LANGUAGE }
+  const [readClass, readObject] = [ofClass, object].map((resource) => googleTexts(resource, locale.language))
+  const own = Visible.parse(readObject)
+  const common = Visible.parse(readClass)
   const modules = new Map(own.textModulesData.map((module) => [module.id, toField(module)]))
-  for (const [path, field] of nativeFields(own)) modules.set(path, field)
-  const native = nativeRows(ofClass, object)
+  for (const [path, field] of nativeFields(own, locale)) modules.set(path, field)
+  const native = nativeRows(readClass, readObject, locale)
   const rows = templateRows(common.classTemplateInfo)
   const onFront = new Set(rows.flat())
   return {
+    ...(language !== undefined && { language }),
     name: own.cardTitle ?? common.issuerName ?? common.provider ?? common.merchantName ?? '',
     title:
       own.header ?? common.eventName ?? common.programName ?? common.title ?? journey(own.ticketLeg, common) ?? null,
@@ -114,27 +124,28 @@ export function readGoogleView(ofClass: unknown, object: unknown): GoogleView {
 }
 
 /** What Google shows in places of their own, by the paths that rows name. */
-function* nativeFields({ loyaltyPoints, balance }: Seen): Generator<[path: string, field: CardField]> {
+function* nativeFields(
+  { loyaltyPoints, balance }: Seen,
+  locale: ValueLocale,
+): Generator<[path: string, field: CardField]> {
   const fieldOf = (key: string, label: string, { string, int, double, money }: z.output<typeof Balance>): CardField => {
     const number = int ?? double
     if (money)
       return {
         key,
         label,
-        value: formatValue(amountOf(money), { as: 'currency', currency: money.currencyCode }, LOCALE),
+        value: formatValue(amountOf(money), { as: 'currency', currency: money.currencyCode }, locale),
       }
     return {
       key,
       label,
-      value: number === undefined ? (string ?? '') : formatValue(String(number), { as: 'number' }, LOCALE),
+      value: number === undefined ? (string ?? '') : formatValue(String(number), { as: 'number' }, locale),
     }
   }
   if (loyaltyPoints)
     yield ['object.loyaltyPoints.balance', fieldOf('points', loyaltyPoints.label, loyaltyPoints.balance)]
   if (balance) yield ['object.balance', fieldOf('balance', 'Balance', balance)]
 }
-
-const LOCALE = { language: 'en' }
 
 /** Google counts in millionths. */
 function amountOf({ micros }: z.output<typeof Money>): string {

@@ -7,6 +7,7 @@ import type { StoredRejection } from '../../../storage/operations/rejections.ts'
 import type { StoredGoogleObject } from '../../../storage/passes/google-objects.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { StoredRegistration } from '../../../storage/passes/registrations.ts'
+import { passIn } from '../../../wallets/wallet.ts'
 import type { RequestContext } from '../../context.ts'
 import { toPage } from '../../http/cursors.ts'
 import type { Handlers } from '../../http/mount.ts'
@@ -122,7 +123,7 @@ export const passes: Handlers<typeof contract> = {
       const file = await renderOr(() => packages.build(pass, now))
       return { status: 200, body: file, headers: { 'content-type': 'application/vnd.apple.pkpass' } }
     }
-    const rendered = await renderOr(() => (google ?? issuing).render(pass))
+    const rendered = passIn(await renderOr(() => (google ?? issuing).render(pass)), query.language)
     if (query.format === 'html') {
       const { label: title, externalPassId, templateVersion } = pass
       const subtitle = `${externalPassId}, version ${templateVersion} of ${pass.templateName}`

@@ -12,6 +12,7 @@ import { namedImages } from '../../../core/rules/template/image-choice.ts'
 import { inLanguage } from '../../../core/rules/template/languages.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import type { StoredVersion, StoredVersionSummary } from '../../../storage/templates/template-versions.ts'
+import { passIn } from '../../../wallets/wallet.ts'
 import type { RequestContext } from '../../context.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { previewOf, previewPageOf, samplePass } from '../../pages/card/preview.ts'
@@ -98,7 +99,8 @@ export const templateVersions: Handlers<typeof contract> = {
     const { store, workspaceId, wallets, now } = context
     const version = (await store.templateVersions.find(workspaceId, params.id)) ?? missing(params.id)
     const template = (await store.templates.find(workspaceId, version.templateId)) ?? missing(params.id)
-    const sample = await renderOr(() => samplePass(inLanguage(version.definition), template.passType))
+    const whole = await renderOr(() => samplePass(inLanguage(version.definition), template.passType))
+    const sample = passIn(whole, query.language)
     const warnings = await findTemplateWarnings(version, context)
     if (query.format === 'html') {
       const subtitle = `Version ${version.version}, ${version.stage}, with sample values`

@@ -31,7 +31,7 @@ export interface CardOptions {
 /** The front of a card as appleCard gives it, drawn as an iPhone does. Goes with the sheet of cardStyle. */
 export function cardHtml(card: Card, options: CardOptions): string {
   const [header, primary, ...rows] = layOutFront(card) as [FrontRow, FrontRow, ...FrontRow[]]
-  return `<div class="sheet"><article class="card ${card.passType}" dir="${card.language ? directionOfLanguage(card.language) : directionOf(nameOf(card))}" aria-label="${escapeHtml(card.description)}">
+  return `<div class="sheet"><article class="card ${card.passType}" ${languageAttributes(card.language, nameOf(card))} aria-label="${escapeHtml(card.description)}">
 ${pictureHtml(card, 'background', options)}<header>${brandHtml(card, options)}${rowHtml(header)}</header>
 <div class="banner">${pictureHtml(card, 'strip', options)}
 <div class="front">${primaryHtml(card, primary)}${pictureHtml(card, 'thumbnail', options)}</div></div>
@@ -144,6 +144,13 @@ const RIGHT_TO_LEFT =
 /** The direction that a text as a whole is read in, by its first letter as `dir="auto"` finds it. */
 export function directionOf(text: string): 'ltr' | 'rtl' {
   return RIGHT_TO_LEFT.test(LETTER.exec(text)?.[0] ?? '') ? 'rtl' : 'ltr'
+}
+
+/** What says how a card is read: its language, or where none is named the direction of a text on it. */
+export function languageAttributes(language: string | undefined, text: string): string {
+  return language
+    ? `dir="${directionOfLanguage(language)}" lang="${escapeHtml(language)}"`
+    : `dir="${directionOf(text)}"`
 }
 
 interface Sign {

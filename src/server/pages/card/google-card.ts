@@ -2,18 +2,18 @@ import type { Card } from '../../../core/rules/display/card.ts'
 import { cardColors } from '../../../core/rules/display/colors.ts'
 import type { GoogleView } from '../../../core/rules/display/google-view.ts'
 import { escapeHtml } from '../html.ts'
-import { barcodeHtml, type CardOptions, directionOf, fieldListHtml } from './card.ts'
+import { barcodeHtml, type CardOptions, fieldListHtml, languageAttributes } from './card.ts'
 
 /** The front of a card as Google Wallet draws it: name, title, rows, code, and the hero beneath them. */
 export function googleCardHtml(view: GoogleView, images: Card['images'], { imageUrl }: CardOptions): string {
-  const { name, title, subtitle, rows, barcode } = view
+  const { language, name, title, subtitle, rows, barcode } = view
   const hero = images.hero ?? images.strip
   const heroUrl = hero && imageUrl(hero)
   const heading = [
     subtitle && `<p class="subtitle" dir="auto">${escapeHtml(subtitle)}</p>`,
     title && `<p class="title" dir="auto">${escapeHtml(title)}</p>`,
   ]
-  return `<article class="google-card" dir="${directionOf(name || (title ?? ''))}" aria-label="${escapeHtml(title ?? name)}">
+  return `<article class="google-card" ${languageAttributes(language, name || (title ?? ''))} aria-label="${escapeHtml(title ?? name)}">
 <header>${logoHtml(name, images, imageUrl)}<p class="name" dir="auto">${escapeHtml(name)}</p></header>
 <div class="heading">${heading.filter(Boolean).join('')}</div>
 ${rows.map((fields) => fieldListHtml('google-row', fields)).join('\n')}

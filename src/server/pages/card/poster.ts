@@ -1,9 +1,8 @@
 import type { Card } from '../../../core/rules/display/card.ts'
 import { cardColors } from '../../../core/rules/display/colors.ts'
-import { directionOfLanguage } from '../../../core/rules/display/format-value.ts'
 import type { Poster } from '../../../core/rules/display/poster.ts'
 import { escapeHtml } from '../html.ts'
-import { type CardOptions, fieldListHtml } from './card.ts'
+import { type CardOptions, fieldListHtml, languageAttributes } from './card.ts'
 
 /** A poster ticket as an iPhone draws it: its artwork, or its background, behind the name, the place and the seat. */
 export function posterHtml(poster: Poster, card: Card, images: Card['images'], { imageUrl }: CardOptions): string {
@@ -13,8 +12,7 @@ export function posterHtml(poster: Poster, card: Card, images: Card['images'], {
   }
   const name = card.logoText?.trim() || card.organizationName
   const line = (kind: string, text: string) => `<p class="${kind}" dir="auto">${escapeHtml(text)}</p>`
-  const direction = card.language ? directionOfLanguage(card.language) : 'ltr'
-  return `<article class="poster" dir="${direction}" aria-label="${escapeHtml(card.description)}">
+  return `<article class="poster" ${languageAttributes(card.language, name)} aria-label="${escapeHtml(card.description)}">
 ${picture('artwork') || picture('background')}
 <header>${picture('primaryLogo', name) || line('issuer', name)}${READER_SIGN}</header>
 <div class="bill">${picture('secondaryLogo')}

@@ -38,7 +38,7 @@ export function viewsOf(pass: WalletPass, wallets: PreviewWallets, at: Date, pla
   return {
     apple: apple && appleCard(pass.card, apple),
     poster: apple && readPoster(apple, localeOf(pass.card)),
-    google: google && readGoogleView(google.class, google.object),
+    google: google && readGoogleView(google.class, google.object, pass.card.language),
   }
 }
 

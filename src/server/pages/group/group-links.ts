@@ -6,7 +6,6 @@ import { inLanguage } from '../../../core/rules/template/languages.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import { type GooglePlace, placeOf } from '../../../wallets/google/resource.ts'
 import type { GoogleWallet } from '../../../wallets/google/wallet.ts'
-import { cardIn } from '../../../wallets/wallet.ts'
 import type { Services } from '../../context.ts'
 import type { Link } from '../../links.ts'
 import { renderOr } from '../../wallet-sync/issuing.ts'
@@ -15,7 +14,7 @@ import { issuerFacts } from '../issuer-facts.ts'
 import { sharedPage } from '../link-page.ts'
 import { ensureAtGoogle, issueQueued, notConfigured, toFailedLink } from '../linked-passes.ts'
 import { shareTitle } from '../share-tags.ts'
-import { devicePlatform, isCrawler, isInAppBrowser } from '../visitors.ts'
+import { devicePlatform, isCrawler, isInAppBrowser, LINK_VARY } from '../visitors.ts'
 import { pageLanguage } from '../words.ts'
 import { type GroupPageFacts, groupPage, type ShownPass } from './group-page.ts'
 
@@ -75,15 +74,15 @@ async function showGroup(passes: StoredPass[], services: Services, event: H3Even
   const issuer = issuerFacts(definition!, first)
   const platforms = wallets.all.map(({ platform }) => platform)
   const userAgent = event.req.headers.get('user-agent')
-  const vary = 'User-Agent, Sec-CH-UA-Platform'
+  const headers = { vary: LINK_VARY }
   if (isCrawler(userAgent)) {
-    return pageResponse(sharedPage({ issuer, platforms, publicUrl: links.publicUrl, language }), { headers: { vary } })
+    return pageResponse(sharedPage({ issuer, platforms, publicUrl: links.publicUrl, language }), { headers })
   }
   const shown: ShownPass[] = []
   for (const pass of [first, ...others]) {
     // Without its message, which would be a read of each: the page shows the front.
-    const rendered = await renderOr(() => issuing.renderForApple({ ...pass, message: null }), toFailedLink)
-    const card = cardIn(rendered, language.ofTexts)
+    const { ofTexts } = language
+    const { card } = await renderOr(() => issuing.renderForApple({ ...pass, message: null }, ofTexts), toFailedLink)
     shown.push({ pass, card, address: `${links.urlFor('smart', pass, at)}?choose` })
   }
   const page = groupPage({
@@ -102,7 +101,7 @@ async function showGroup(passes: StoredPass[], services: Services, event: H3Even
     sandboxed: wallets.sandboxed,
     own: `${links.publicUrl}/l/${event.context.params?.token}`,
   })
-  return pageResponse(page, { headers: { vary } })
+  return pageResponse(page, { headers })
 }
 
 async function openBundle(passes: StoredPass[], services: Services, event: H3Event, at: Date): Promise<HTTPResponse> {

@@ -6,6 +6,7 @@ import type { Badges } from '../badges.ts'
 import { buildPage, escapeHtml, type Page } from '../html.ts'
 import type { IssuerFacts } from '../issuer-facts.ts'
 import { buttonHtml, inAppHint, PARTS_STYLE, phoneHtml, ribbonHtml } from '../link-parts.ts'
+import type { PageWords } from '../page-words.ts'
 import { shareTags } from '../share-tags.ts'
 import type { DevicePlatform } from '../visitors.ts'
 import type { PageLanguage } from '../words.ts'
@@ -55,7 +56,7 @@ export function groupPage(facts: GroupPageFacts): Page {
 <h1 dir="auto">${escapeHtml(title)}</h1>
 ${isInApp ? inAppHint(own, words) : ''}</div>
 <div class="actions">${inOrder.map((platform) => buttonsHtml(platform, facts)).join('\n')}</div>
-<ul class="passes">${shown.map(passHtml).join('\n')}</ul>
+<ul class="passes">${shown.map((pass) => passHtml(pass, words)).join('\n')}</ul>
 ${pages.trim() === '' ? '' : `<p class="pages">${pages}</p>`}
 ${device === 'undetermined' ? phoneHtml(own, words) : ''}`
   return buildPage({
@@ -69,17 +70,18 @@ ${device === 'undetermined' ? phoneHtml(own, words) : ''}`
   })
 }
 
-function passHtml({ pass, card, address }: ShownPass): string {
+function passHtml({ pass, card, address }: ShownPass, { state }: PageWords): string {
   const fields = [...card.fields.primary, ...card.fields.secondary, ...card.fields.auxiliary]
   const line = fields
     .filter(({ value }) => value.trim() !== '' && value !== pass.label)
     .slice(0, 2)
     .map(({ label, value }) => (label ? `${label} ${value}` : value))
     .join(' · ')
+  const [sign, word] = pass.status === 'ISSUED' ? ['✓', state.ready] : ['…', state.preparing]
   return `<li><a href="${escapeHtml(address)}"><strong dir="auto">${escapeHtml(pass.label)}</strong>
 <span class="muted" dir="auto">${escapeHtml(pass.templateName)}</span>
 ${line ? `<span dir="auto">${escapeHtml(line)}</span>` : ''}
-<span class="state">${pass.status === 'ISSUED' ? '✓' : '…'}</span></a></li>`
+<span class="state"><span aria-hidden="true">${sign}</span> ${escapeHtml(word)}</span></a></li>`
 }
 
 /** One button for as many as a wallet takes at once. */

@@ -11,6 +11,10 @@ export interface DevView {
   /** What there is to choose from, the sample first. */
   holders: string[]
   holder: number
+  /** Those of the definition, its default first; none where it names none. */
+  languages: string[]
+  /** One of them. */
+  language: string | null
   /** The phones, and their sheets; null where there has been nothing to draw yet. */
   phones: Record<Scheme, string> | null
   styles: Record<Scheme, string>
@@ -35,7 +39,8 @@ export function devPage(file: string): Page {
     isLive: true,
     bodyClass: 'dev',
     main: `<header class="top"><div><h1 dir="auto" id="title">${escapeHtml(file)}</h1><p class="muted" id="state" role="status">Loading</p></div>
-<label>Holder <select id="holder"></select></label></header>
+<div class="choices"><label id="of-language" hidden>Language <select id="language"></select></label>
+<label>Holder <select id="holder"></select></label></div></header>
 <div id="faults" role="alert" hidden></div>
 <div class="columns"><div class="panels">${panels.join('\n')}</div>
 <aside aria-label="Fields and warnings" id="outline"></aside></div>`,
@@ -87,7 +92,7 @@ export const devScript = asset(
   'template-dev.js',
   'text/javascript; charset=utf-8',
   `const byId = (id) => document.getElementById(id)
-const state = byId('state'), faults = byId('faults'), holder = byId('holder'), outline = byId('outline')
+const state = byId('state'), faults = byId('faults'), holder = byId('holder'), language = byId('language'), outline = byId('outline')
 const panels = [...document.querySelectorAll('.panel')].map((host) => {
   const root = host.attachShadow({ mode: 'open' })
   const sheet = new CSSStyleSheet()
@@ -97,13 +102,13 @@ const panels = [...document.querySelectorAll('.panel')].map((host) => {
   root.append(content)
   return { scheme: host.dataset.scheme, sheet, content, style: '' }
 })
-let chosen = Number(/^#holder=(\\d+)$/.exec(location.hash)?.[1] ?? 0)
+const chosen = new URLSearchParams(location.hash.slice(1))
 let asked = 0
 
 async function refresh() {
   const turn = (asked += 1)
   try {
-    const answer = await fetch('/view?holder=' + chosen, { cache: 'no-store' })
+    const answer = await fetch('/view?' + chosen, { cache: 'no-store' })
     if (!answer.ok) throw new Error(await answer.text())
     const view = await answer.json()
     if (turn === asked) show(view)
@@ -127,10 +132,20 @@ function show(view) {
     draw(panel.content, view.phones[panel.scheme])
   }
   draw(outline, view.outline)
-  if (holder.options.length !== view.holders.length || view.holders.some((name, index) => holder.options[index].text !== name)) {
-    holder.replaceChildren(...view.holders.map((name, index) => new Option(name, String(index))))
+  offer(holder, view.holders.map((name, index) => [name, String(index)]), String(view.holder))
+  byId('of-language').hidden = view.languages.length < 2
+  offer(language, view.languages.map((tag) => [nameOf(tag), tag]), view.language)
+}
+
+function offer(select, options, value) {
+  if (select.options.length !== options.length || options.some(([name, value], index) => select.options[index].text !== name || select.options[index].value !== value)) {
+    select.replaceChildren(...options.map(([name, value]) => new Option(name, value)))
   }
-  holder.value = String(view.holder)
+  select.value = value
+}
+
+function nameOf(tag) {
+  return new Intl.DisplayNames(tag, { type: 'language' }).of(tag) + ' (' + tag + ')'
 }
 
 function draw(element, html) {
@@ -155,9 +170,9 @@ function match(from, to) {
   for (const surplus of old.slice(wanted.length)) surplus.remove()
 }
 
-holder.addEventListener('change', () => {
-  chosen = Number(holder.value)
-  history.replaceState(null, '', '#holder=' + chosen)
+for (const select of [holder, language]) select.addEventListener('change', () => {
+  chosen.set(select.id, select.value)
+  history.replaceState(null, '', '#' + chosen)
   refresh()
 })
 const events = new EventSource('/events')
@@ -170,6 +185,7 @@ events.addEventListener('error', () => { state.textContent = 'The program has en
 const DEV_STYLE = `
 .dev main { width: 100%; max-width: 100rem; padding: 1.5rem clamp(1rem, 3vw, 3rem) }
 .top { display: flex; flex-wrap: wrap; justify-content: space-between; align-items: center; gap: 1rem }
+.choices { display: flex; flex-wrap: wrap; gap: .5rem 1.5rem }
 .top select { font: inherit; max-width: 20rem; padding: .375rem .5rem; border: 1px solid var(--line); border-radius: .5rem;
   background: var(--raised); color: var(--text) }
 #faults { margin: 1rem 0 0; padding: .75rem 1rem; border-radius: .75rem; background: #b3261e; color: #ffffff }

@@ -4,6 +4,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { basename, dirname } from 'node:path'
 import { ApiError } from '../../../core/errors.ts'
+import { languagesOf, writtenOf } from '../../../core/rules/template/languages.ts'
+import { passIn } from '../../../wallets/wallet.ts'
 import { pageIcon } from '../assets.ts'
 import { samplePass, viewsOf } from '../card/preview.ts'
 import { phoneStyles, phonesHtml } from '../card/preview-page.ts'
@@ -57,15 +59,19 @@ export async function startTemplateDev(options: TemplateDevOptions): Promise<Tem
     for (const listener of listeners) listener.write('event: change\ndata:\n\n')
   }
 
-  function view(chosen: number): DevView {
+  function view(asked: URLSearchParams): DevView {
+    const chosen = Number(asked.get('holder'))
+    const languages = content ? languagesOf(writtenOf(content.definition)) : []
+    // One that the file names no longer, or never did, is left for its default.
+    const language = languages.find((tag) => tag === asked.get('language')) ?? languages[0]
     const holders = [
       'Sample values',
       ...(content?.holders.map(({ label, externalPassId }) => label || externalPassId) ?? []),
     ]
     const holder = holders[chosen] === undefined ? 0 : chosen
-    const facts = { title: content?.name ?? file, holders, holder }
+    const facts = { title: content?.name ?? file, holders, holder, languages, language: language ?? null }
     try {
-      const drawn = content && draw(content, holder)
+      const drawn = content && draw(content, holder, language)
       return {
         ...facts,
         faults,
@@ -99,7 +105,7 @@ export async function startTemplateDev(options: TemplateDevOptions): Promise<Tem
       response.writeHead(200, page.headers).end(page.html)
     } else if (asset) send(response, 200, asset.contentType, asset.content)
     else if (pathname === '/view')
-      send(response, 200, 'application/json', JSON.stringify(view(Number(new URLSearchParams(query).get('holder')))))
+      send(response, 200, 'application/json', JSON.stringify(view(new URLSearchParams(query))))
     else if (pathname === '/events') follow(response)
     else if (pathname.startsWith('/images/') && image) send(response, 200, image.contentType, image.bytes)
     else send(response, 404, 'text/plain', 'Not found.\n')
@@ -135,10 +141,15 @@ export async function startTemplateDev(options: TemplateDevOptions): Promise<Tem
   }
 }
 
-function draw(content: DevContent, holder: number): Record<'phones' | 'styles', Record<Scheme, string>> {
+function draw(
+  content: DevContent,
+  holder: number,
+  language: string | undefined,
+): Record<'phones' | 'styles', Record<Scheme, string>> {
   const at = new Date()
   const { definition, passType, images } = content
-  const pass = samplePass(definition, passType, scopeOf(content, content.holders[holder - 1]))
+  const whole = samplePass(definition, passType, scopeOf(content, content.holders[holder - 1]))
+  const pass = passIn(whole, language)
   const facts = { ...viewsOf(pass, previewWallets, at), images: pass.card.images, at }
   const imageUrl = (id: string) => (images.has(id) ? `/images/${id}` : undefined)
   const sheets = phoneStyles(facts)

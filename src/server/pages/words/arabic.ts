@@ -16,6 +16,7 @@ export const arabic: PageWords = {
   validUntil: 'صالحة حتى {time}',
   addToCalendar: 'أضف إلى التقويم',
   more: 'المزيد عن هذه البطاقة',
+  state: { ready: 'جاهزة', preparing: 'قيد الإعداد' },
   inApp: {
     title: 'افتح الصفحة في متصفحك:',
     text: 'قد لا يستطيع هذا التطبيق إضافة البطاقات. ابحث في قائمته أو انسخ الرابط.',

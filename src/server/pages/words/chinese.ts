@@ -16,6 +16,7 @@ export const chinese: PageWords = {
   validUntil: '有效期至 {time}',
   addToCalendar: '添加到日历',
   more: '有关此凭证的更多信息',
+  state: { ready: '可以添加', preparing: '准备中' },
   inApp: {
     title: '请在浏览器中打开：',
     text: '此应用可能无法添加凭证。请查看其菜单，或复制链接。',

@@ -16,6 +16,7 @@ export const dutch: PageWords = {
   validUntil: 'Geldig tot {time}',
   addToCalendar: 'Toevoegen aan agenda',
   more: 'Meer over deze pas',
+  state: { ready: 'Klaar', preparing: 'Wordt voorbereid' },
   inApp: {
     title: 'Open in je browser:',
     text: 'deze app kan misschien geen passen toevoegen. Kijk in het menu of kopieer de link.',

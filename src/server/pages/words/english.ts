@@ -16,6 +16,7 @@ export const englishWords: PageWords = {
   validUntil: 'Valid until {time}',
   addToCalendar: 'Add to calendar',
   more: 'More about this pass',
+  state: { ready: 'Ready to add', preparing: 'Being prepared' },
   inApp: {
     title: 'Open in your browser:',
     text: 'this app may not be able to add passes. See its menu, or copy the link.',

@@ -16,6 +16,7 @@ export const french: PageWords = {
   validUntil: 'Valable jusqu’au {time}',
   addToCalendar: 'Ajouter au calendrier',
   more: 'Plus sur ce pass',
+  state: { ready: 'Prêt', preparing: 'En préparation' },
   inApp: {
     title: 'Ouvrez dans votre navigateur :',
     text: 'cette application ne peut peut-être pas ajouter de pass. Voyez son menu, ou copiez le lien.',

@@ -16,6 +16,7 @@ export const german: PageWords = {
   validUntil: 'Gültig bis {time}',
   addToCalendar: 'Zum Kalender hinzufügen',
   more: 'Mehr zu diesem Pass',
+  state: { ready: 'Bereit', preparing: 'Wird vorbereitet' },
   inApp: {
     title: 'Im Browser öffnen:',
     text: 'Diese App kann vielleicht keine Pässe hinzufügen. Sieh in ihrem Menü nach oder kopiere den Link.',

@@ -16,6 +16,7 @@ export const hebrew: PageWords = {
   validUntil: 'בתוקף עד {time}',
   addToCalendar: 'הוספה ליומן',
   more: 'עוד על הכרטיס הזה',
+  state: { ready: 'מוכן', preparing: 'בהכנה' },
   inApp: {
     title: 'פתחו בדפדפן:',
     text: 'ייתכן שהאפליקציה הזאת לא יכולה להוסיף כרטיסים. חפשו בתפריט שלה או העתיקו את הקישור.',

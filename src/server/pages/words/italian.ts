@@ -16,6 +16,7 @@ export const italian: PageWords = {
   validUntil: 'Valido fino al {time}',
   addToCalendar: 'Aggiungi al calendario',
   more: 'Altro su questo pass',
+  state: { ready: 'Pronto', preparing: 'In preparazione' },
   inApp: {
     title: 'Apri nel browser:',
     text: 'questa app potrebbe non riuscire ad aggiungere pass. Guarda nel suo menu o copia il link.',

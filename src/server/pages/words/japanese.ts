@@ -16,6 +16,7 @@ export const japanese: PageWords = {
   validUntil: '有効期限：{time}',
   addToCalendar: 'カレンダーに追加',
   more: 'このパスの詳細',
+  state: { ready: '追加できます', preparing: '準備中' },
   inApp: {
     title: 'ブラウザで開いてください：',
     text: 'このアプリではパスを追加できないことがあります。アプリのメニューを確認するか、リンクをコピーしてください。',

@@ -16,6 +16,7 @@ export const korean: PageWords = {
   validUntil: '유효 기한: {time}',
   addToCalendar: '캘린더에 추가',
   more: '이 패스에 대한 추가 정보',
+  state: { ready: '추가 가능', preparing: '준비 중' },
   inApp: {
     title: '브라우저에서 여세요:',
     text: '이 앱에서는 패스를 추가하지 못할 수 있습니다. 앱의 메뉴를 확인하거나 링크를 복사하세요.',

@@ -16,6 +16,7 @@ export const polish: PageWords = {
   validUntil: 'Ważna do: {time}',
   addToCalendar: 'Dodaj do kalendarza',
   more: 'Więcej o tej karcie',
+  state: { ready: 'Gotowe', preparing: 'W przygotowaniu' },
   inApp: {
     title: 'Otwórz w przeglądarce:',
     text: 'ta aplikacja może nie umieć dodawać kart. Zajrzyj do jej menu albo skopiuj link.',

@@ -16,6 +16,7 @@ export const portuguese: PageWords = {
   validUntil: 'Válido até {time}',
   addToCalendar: 'Adicionar ao calendário',
   more: 'Mais sobre este passe',
+  state: { ready: 'Pronto', preparing: 'Em preparação' },
   inApp: {
     title: 'Abra no navegador:',
     text: 'esta aplicação pode não conseguir adicionar passes. Veja no menu dela ou copie o link.',

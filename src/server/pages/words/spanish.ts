@@ -16,6 +16,7 @@ export const spanish: PageWords = {
   validUntil: 'Válido hasta {time}',
   addToCalendar: 'Añadir al calendario',
   more: 'Más sobre este pase',
+  state: { ready: 'Listo', preparing: 'En preparación' },
   inApp: {
     title: 'Abre esta página en tu navegador:',
     text: 'puede que esta aplicación no pueda añadir pases. Mira en su menú o copia el enlace.',

@@ -16,6 +16,7 @@ export const turkish: PageWords = {
   validUntil: 'Son geçerlilik: {time}',
   addToCalendar: 'Takvime ekle',
   more: 'Bu kart hakkında daha fazlası',
+  state: { ready: 'Hazır', preparing: 'Hazırlanıyor' },
   inApp: {
     title: 'Tarayıcınızda açın:',
     text: 'bu uygulama kart ekleyemeyebilir. Menüsüne bakın veya bağlantıyı kopyalayın.',

@@ -16,6 +16,7 @@ export const ukrainian: PageWords = {
   validUntil: 'Дійсна до: {time}',
   addToCalendar: 'Додати до календаря',
   more: 'Більше про цю картку',
+  state: { ready: 'Готово', preparing: 'Готується' },
   inApp: {
     title: 'Відкрийте у браузері:',
     text: 'цей застосунок, можливо, не вміє додавати картки. Погляньте в його меню або скопіюйте посилання.',

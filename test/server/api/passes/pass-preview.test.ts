@@ -80,6 +80,55 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(over.text).toContain('<p class="stamp">INACTIVE</p>')
   })
 
+  test('language shows what phones of it do; one that the definition does not name is refused with those that it does', async () => {
+    const workspace = await api.workspace()
+    const translated = {
+      languages: { default: 'pt', others: ['en', 'ar'] },
+      variables: [],
+      design: {
+        organizationName: { pt: 'Porto', en: 'Harbour', ar: 'ميناء' },
+        description: 'D',
+        fields: {
+          primary: [
+            { key: 'day', label: { pt: 'Dia', en: 'Day', ar: 'يوم' }, value: '2027-05-31', as: 'date' as const },
+          ],
+        },
+      },
+    }
+    const { id, templateVersionId } = await issuedPass(workspace, { definition: translated, variables: {} })
+    const versionId = templateVersionId!
+    const day = (language: string) =>
+      new Intl.DateTimeFormat(language, { dateStyle: 'short', timeZone: 'UTC' }).format(new Date('2027-05-31'))
+    const expected = { ar: ['ميناء', 'يوم'], pt: ['Porto', 'Dia'], en: ['Harbour', 'Day'] }
+    for (const [language, [name, label]] of Object.entries(expected)) {
+      const ofVersion = { params: { id: versionId }, query: { language } }
+      const sample = (await workspace.ok(contract.templateVersions.preview, ofVersion)) as unknown as Preview
+      for (const { apple, google } of [await previewOf(workspace, id, { language }), sample]) {
+        expect(apple).toMatchObject({ organizationName: name, [styleOf(apple!)]: { primaryFields: [{ label }] } })
+        expect(JSON.stringify(google)).not.toContain('translatedValues')
+        for (const text of [name, label, day(language)]) expect(JSON.stringify(google)).toContain(text)
+      }
+      const page = await workspace.call(preview, { params: { id }, query: { language, format: 'html' } })
+      const direction = language === 'ar' ? 'rtl' : 'ltr'
+      expect(page.text.split(`dir="${direction}" lang="${language}"`)).toHaveLength(3)
+      expect(page.text.split(day(language)).length).toBeGreaterThan(2)
+    }
+    const [rejection, ofVersion] = [
+      await workspace.refused(preview, { params: { id }, query: { language: 'de' } }),
+      await workspace.refused(contract.templateVersions.preview, {
+        params: { id: versionId },
+        query: { language: 'de' },
+      }),
+    ]
+    for (const refused of [rejection, ofVersion]) {
+      expect(refused).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR' })
+      expect(JSON.stringify(refused)).toContain('pt, en, ar')
+    }
+    const { id: plain } = await issuedPass(workspace)
+    const unnamed = await workspace.refused(preview, { params: { id: plain }, query: { language: 'en' } })
+    expect(JSON.stringify(unnamed)).toContain('names no languages')
+  })
+
   test('a void pass is shown as void, on both platforms and in the file', async () => {
     const workspace = await api.workspace()
     const { id } = await issuedPass(workspace)
@@ -123,6 +172,8 @@ describe.each(oneDialect)('on %s', (dialect) => {
     { platform: 'samsung' },
     { platform: '' },
     { size: '2' },
+    { language: '' },
+    { format: 'pkpass', platform: 'apple', language: 'en' },
   ])('%j is refused', async (query) => {
     const workspace = await api.workspace()
     const { id } = await issuedPass(workspace)
@@ -182,4 +233,9 @@ async function unpack(archive: Buffer): Promise<string> {
   writeFileSync(join(folder, 'pass.pkpass'), archive)
   await execa('unzip', ['-q', 'pass.pkpass', '-d', 'out'], { cwd: folder })
   return join(folder, 'out')
+}
+
+/** The key of the style of a pass. */
+function styleOf(passJson: Record<string, unknown>): string {
+  return ['generic', 'eventTicket', 'storeCard', 'coupon', 'boardingPass'].find((style) => style in passJson)!
 }

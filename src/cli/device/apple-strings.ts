@@ -1,0 +1,88 @@
+import { z } from 'zod'
+import { isJsonObject } from '../../core/json.ts'
+import { nearestLanguage } from '../../core/rules/display/language-match.ts'
+import type { PassJson } from './apple-pass-json.ts'
+
+/** The pass.strings of a package by language: what each text of pass.json is in it. */
+export const PassStrings = z.record(z.string(), z.record(z.string(), z.string()))
+export type PassStrings = z.output<typeof PassStrings>
+
+/** What iOS translates, wherever it stands in pass.json. */
+const translatedKeys = new Set([
+  'organizationName',
+  'description',
+  'logoText',
+  'label',
+  'value',
+  'attributedValue',
+  'changeMessage',
+  'altText',
+  'relevantText',
+])
+
+/** pass.json as a phone of a language reads it: by the nearest of the package's languages, else as it is written. */
+export function passIn({ content, strings }: { content: PassJson; strings: PassStrings }, language: string): PassJson {
+  const found = nearestLanguage([language], Object.keys(strings))
+  if (!found) return content
+  const texts = new Map(Object.entries(strings[found.language]!))
+  return translate(content, texts) as PassJson
+}
+
+function translate(value: unknown, texts: ReadonlyMap<string, string>): unknown {
+  if (Array.isArray(value)) return value.map((item) => translate(item, texts))
+  if (!isJsonObject(value)) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inner]) => [
+      key,
+      typeof inner === 'string' && translatedKeys.has(key) ? (texts.get(inner) ?? inner) : translate(inner, texts),
+    ]),
+  )
+}
+
+const ESCAPES = new Map([
+  ['n', '\n'],
+  ['r', '\r'],
+  ['t', '\t'],
+])
+
+/** A strings file as phones read it, of UTF-8 or, with a byte order mark, of UTF-16; undefined for what is none. */
+export function parseStrings(bytes: Buffer): Record<string, string> | undefined {
+  const isUtf16 = bytes.length >= 2 && bytes[0] === 0xff && bytes[1] === 0xfe
+  const text = new TextDecoder(isUtf16 ? 'utf-16le' : 'utf-8').decode(bytes)
+  const strings = new Map<string, string>()
+  let at = 0
+  const skip = () => {
+    while (at < text.length && /\s/.test(text[at]!)) at += 1
+  }
+  const take = (sign: string): boolean => {
+    skip()
+    if (text[at] !== sign) return false
+    at += 1
+    return true
+  }
+  const quoted = (): string | undefined => {
+    if (!take('"')) return undefined
+    let read = ''
+    for (; at < text.length; at += 1) {
+      const char = text[at]!
+      if (char === '"') {
+        at += 1
+        return read
+      }
+      if (char === '\\') {
+        at += 1
+        const escaped = text[at] ?? ''
+        read += ESCAPES.get(escaped) ?? escaped
+      } else read += char
+    }
+    return undefined
+  }
+  for (skip(); at < text.length; skip()) {
+    const key = quoted()
+    if (key === undefined || !take('=')) return undefined
+    const value = quoted()
+    if (value === undefined || !take(';')) return undefined
+    strings.set(key, value)
+  }
+  return Object.fromEntries(strings)
+}

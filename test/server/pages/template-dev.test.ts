@@ -1,0 +1,49 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { startTemplateDev } from '../../../src/server/pages/template-dev/dev-server.ts'
+import { parseDefinition } from '../../support/definitions.ts'
+
+interface View {
+  languages: string[]
+  language: string | null
+  phones: { light: string }
+}
+
+async function started(languages: object) {
+  const definition = parseDefinition({
+    ...languages,
+    variables: [],
+    design: {
+      organizationName: { ja: '港', ar: 'ميناء' },
+      description: 'D',
+      fields: { primary: [{ key: 'day', label: { ja: '日', ar: 'يوم' }, value: '2027-05-31', as: 'date' }] },
+    },
+  })
+  const content = { file: 'f.json', name: 'F', passType: 'storeCard' as const, definition, images: new Map() }
+  const dev = await startTemplateDev({
+    file: 'f.json',
+    port: 0,
+    read: async () => ({ content: { ...content, holders: [], problems: [] } }),
+    files: () => [],
+    locate: async (notes) => [...notes],
+  })
+  onTestFinished(() => dev.close())
+  return async (query: string) => (await (await fetch(`${dev.url}view?${query}`)).json()) as View
+}
+
+test('the page offers the languages of the file, and both phones show the chosen one', async () => {
+  const view = await started({ languages: { default: 'ja', others: ['ar'] } })
+  const first = await view('holder=0')
+  expect([first.languages, first.language]).toEqual([['ja', 'ar'], 'ja'])
+  expect(first.phones.light.split('dir="ltr" lang="ja"')).toHaveLength(3)
+  const arabic = await view('holder=0&language=ar')
+  expect(arabic.language).toBe('ar')
+  expect(arabic.phones.light.split('dir="rtl" lang="ar"')).toHaveLength(3)
+  expect(arabic.phones.light.split('يوم').length).toBeGreaterThan(2)
+  expect(arabic.phones.light).not.toContain('港')
+  expect((await view('language=de')).language).toBe('ja')
+})
+
+test('a file without languages offers none', async () => {
+  const view = await started({})
+  expect(await view('language=ar')).toMatchObject({ languages: [], language: null })
+})
