@@ -37,8 +37,8 @@ export interface WalletPass {
   templateTranslations?: Card[]
 }
 
-/** The languages that the definition of a pass names, its default first; none where it names none. */
-export function languagesOfPass({ card, translations = [] }: Pick<WalletPass, 'card' | 'translations'>): string[] {
+/** Those that the definition of a pass names, its default first. */
+function languagesOfPass({ card, translations = [] }: Pick<WalletPass, 'card' | 'translations'>): string[] {
   return [card, ...translations].flatMap(({ language }) => language ?? [])
 }
 
