@@ -1,6 +1,6 @@
 import type { Definition, PassType } from '../core/contract/definition.ts'
 import type { Issue } from '../core/errors.ts'
-import { SetupError, validationError } from '../core/errors.ts'
+import { SetupError } from '../core/errors.ts'
 import type { Card } from '../core/rules/display/card.ts'
 import type { CheckValues } from '../core/rules/pass/pass-rules.ts'
 
@@ -35,31 +35,6 @@ export interface WalletPass {
   templateCard: Card
   /** The same in the other languages. */
   templateTranslations?: Card[]
-}
-
-/** Those that the definition of a pass names, its default first. */
-function languagesOfPass({ card, translations = [] }: Pick<WalletPass, 'card' | 'translations'>): string[] {
-  return [card, ...translations].flatMap(({ language }) => language ?? [])
-}
-
-/**
- * The pass with its texts in one of its languages alone, as a phone of that language shows it; without a language as it is.
- * @throws Problem VALIDATION_ERROR for a language that its definition does not name
- */
-export function passIn(pass: WalletPass, language: string | undefined): WalletPass {
-  if (language === undefined) return pass
-  const { translations = [], templateTranslations = [], ...inDefault } = pass
-  const known = languagesOfPass(pass)
-  if (!known.includes(language)) {
-    const advice = known.length === 0 ? 'names no languages: leave it out' : `is there in ${known.join(', ')}`
-    throw validationError([{ path: ['language'], message: `The definition ${advice}` }])
-  }
-  const isWanted = (card: Card) => card.language === language
-  return {
-    ...inDefault,
-    card: translations.find(isWanted) ?? pass.card,
-    templateCard: templateTranslations.find(isWanted) ?? pass.templateCard,
-  }
 }
 
 /** A size that a picture is shown in, at most: points, and how many pixels a point has each way. */

@@ -3,7 +3,6 @@ import { Uuid } from '../ids.ts'
 import { LARGE_BODY_BYTES, route } from '../route.ts'
 import { passSorts } from '../rules/lists/sorts.ts'
 import { CalendarDate, Count, ErrorCode, PassStatus, PositiveInt, pageOf, text, UtcTimestamp } from './common.ts'
-import { PreviewLanguage } from './languages.ts'
 import {
   anyOf,
   booleanParam,
@@ -14,6 +13,7 @@ import {
   numericFilter,
   windowParams,
 } from './list.ts'
+import { PassPreview, PassPreviewQuery } from './pass-preview.ts'
 import { RedemptionPolicy } from './redemption.ts'
 import { PassWallets } from './wallets.ts'
 
@@ -176,12 +176,6 @@ const UpdatedPass = Pass.extend({
   }),
 })
 
-/** What each configured platform would be given; null for one that is not configured or not asked for. */
-const PassPreview = z.strictObject({
-  apple: z.looseObject({}).nullable(),
-  google: z.strictObject({ class: z.looseObject({}), object: z.looseObject({}) }).nullable(),
-})
-
 const ById = z.strictObject({ id: Uuid })
 
 const createErrors = ['TEMPLATE_NOT_FOUND', 'DUPLICATE_PASS', 'SYSTEM_VARIABLE_READONLY', 'CONFLICT'] as const
@@ -334,22 +328,7 @@ export const passes = {
       'format=html answers a page with the pass as an iPhone and an Android phone draw it; platform=apple&format=pkpass ' +
       'the signed file, which holds every language. language=de shows what phones of that language do.',
     params: ById,
-    query: z
-      .strictObject({
-        platform: z.enum(['apple', 'google']).optional(),
-        format: z.enum(['json', 'html', 'pkpass']).default('json'),
-        language: PreviewLanguage.optional(),
-      })
-      .superRefine(({ platform, format, language }, context) => {
-        if (format !== 'pkpass') return
-        if (platform !== 'apple') {
-          context.addIssue({ code: 'custom', path: ['format'], message: 'pkpass needs platform=apple' })
-        }
-        if (language !== undefined) {
-          const message = 'A pkpass holds every language: leave it out'
-          context.addIssue({ code: 'custom', path: ['language'], message })
-        }
-      }),
+    query: PassPreviewQuery,
     files: ['application/vnd.apple.pkpass', 'text/html'],
     responses: { 200: PassPreview },
     errors: ['PASS_NOT_FOUND', 'CONFLICT', 'APPLE_SIGNING_FAILED'],

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Definition, ImageRole, PassType, Warning } from '../../../core/contract/definition.ts'
+import { validationError } from '../../../core/errors.ts'
 import { readAppleField } from '../../../core/rules/display/apple-value.ts'
 import { type Card, type CardField, localeOf, renderCard } from '../../../core/rules/display/card.ts'
 import { parseRgb } from '../../../core/rules/display/colors.ts'
@@ -21,6 +22,31 @@ import { previewPage } from './preview-page.ts'
 export interface PreviewWallets {
   apple?: Pick<AppleWallet, 'passJson'>
   google?: Pick<GoogleWallet, 'classOf' | 'objectOf'>
+}
+
+/** Those that the definition of a pass names, its default first. */
+function languagesOfPass({ card, translations = [] }: Pick<WalletPass, 'card' | 'translations'>): string[] {
+  return [card, ...translations].flatMap(({ language }) => language ?? [])
+}
+
+/**
+ * The pass with its texts in one of its languages alone, as a phone of that language shows it; without a language as it is.
+ * @throws Problem VALIDATION_ERROR for a language that its definition does not name
+ */
+export function passIn(pass: WalletPass, language: string | undefined): WalletPass {
+  if (language === undefined) return pass
+  const { translations = [], templateTranslations = [], ...inDefault } = pass
+  const known = languagesOfPass(pass)
+  if (!known.includes(language)) {
+    const advice = known.length === 0 ? 'names no languages: leave it out' : `is there in ${known.join(', ')}`
+    throw validationError([{ path: ['language'], message: `The definition ${advice}` }])
+  }
+  const isWanted = (card: Card) => card.language === language
+  return {
+    ...inDefault,
+    card: translations.find(isWanted) ?? pass.card,
+    templateCard: templateTranslations.find(isWanted) ?? pass.templateCard,
+  }
 }
 
 /** What each configured platform would be given of a pass; null for one that is not configured or not asked for. */
