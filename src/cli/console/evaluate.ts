@@ -6,13 +6,8 @@ import { identifierDigest } from '../../core/rules/crypto/scan-code.ts'
 import { type GroupMember, groupAtDoor, MAX_GROUP_AT_DOOR } from '../../core/rules/pass/groups.ts'
 import { statusAsOf } from '../../core/rules/pass/pass-status.ts'
 import { type AcceptedScan, historyOf, planRedemption } from '../../core/rules/redemption/redemption-plan.ts'
-import {
-  decideScan,
-  decisionMessage,
-  type FoundPass,
-  ledgerReason,
-  type ScanFacts,
-} from '../../core/rules/redemption/scan-decision.ts'
+import { decideScan, type FoundPass, ledgerReason, type ScanFacts } from '../../core/rules/redemption/scan-decision.ts'
+import { decisionMessage } from '../../core/rules/redemption/scan-message.ts'
 import { ask, type Connection } from './connection.ts'
 import type { OfflineDecision } from './offline/log-files.ts'
 import type { DoorSnapshot, ListKeeper } from './offline/snapshot.ts'

@@ -134,7 +134,8 @@ export const scans = {
     description:
       'Every attempt is recorded and answers 200, accepted or not. With externalRef it may be sent again: a replay ' +
       'returns the first decision. A token that is bound to projects finds passes of these alone; it names the project ' +
-      'where it is bound to several. Errors of this endpoint carry no errorCode.',
+      'where it is bound to several. `message` is in the language that Accept-Language asks for, of the fifteen that doors ' +
+      'speak; English else. Errors of this endpoint carry no errorCode.',
     errorsWithoutCode: true,
     errors: ['NOT_FOUND', 'CONFLICT'],
     body: ScanCreate,

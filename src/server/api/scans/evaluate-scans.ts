@@ -1,5 +1,6 @@
 import { identifierDigest } from '../../../core/rules/crypto/scan-code.ts'
 import { statusAsOf } from '../../../core/rules/pass/pass-status.ts'
+import type { DoorLanguage } from '../../../core/rules/redemption/door-language.ts'
 import {
   planRedemption,
   type RedemptionHistory,
@@ -8,10 +9,10 @@ import {
 import {
   decideScan,
   decidingUse,
-  decisionMessage,
   type ScanDecision,
   type ScanFacts,
 } from '../../../core/rules/redemption/scan-decision.ts'
+import { decisionMessage } from '../../../core/rules/redemption/scan-message.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { Repositories } from '../../../storage/store.ts'
 
@@ -27,6 +28,8 @@ export interface Attempt {
   realTime: Date
   /** The moment whose status counts: an online scan is evaluated by that of now, the policy as of the attempt. */
   statusAt: Date
+  /** What its operator is told in; English where left out. */
+  language?: DoorLanguage
   /** Passes that carry the payload, found before the transaction; the id needs none. */
   matches: string[]
 }
@@ -83,7 +86,7 @@ export async function evaluateScans(
   )
   return decided.map(({ pass, matches, facts, decision }, n) => ({
     ...decision,
-    message: decisionMessage(decision, facts, places[n]),
+    message: decisionMessage(decision, facts, { firstPlace: places[n], language: attempts[n]!.language }),
     pass,
     matches,
     history: facts.found?.history ?? null,

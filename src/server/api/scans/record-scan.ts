@@ -1,12 +1,14 @@
 import type { PassSummary, ScanResponse } from '../../../core/contract/scan-shapes.ts'
 import type { ScanCreate } from '../../../core/contract/scans.ts'
 import { ApiError } from '../../../core/errors.ts'
+import { type DoorLanguage, doorLanguage } from '../../../core/rules/redemption/door-language.ts'
 import { reasonCodeOf, resultOf } from '../../../core/rules/redemption/scan-decision.ts'
 import { grouped } from '../../../storage/db/grouped.ts'
 import type { UseCounts } from '../../../storage/scans/accepted-scans.ts'
 import type { StoredScan } from '../../../storage/scans/scan-row.ts'
 import type { Store } from '../../../storage/store.ts'
 import type { RequestContext } from '../../context.ts'
+import { pageLanguage } from '../../pages/words.ts'
 import { projectOfScan } from '../token-projects.ts'
 import { type Attempt, type EvaluatedScan, evaluateScans, findMatches, namedPass } from './evaluate-scans.ts'
 import { summarizePasses, toPassSummary, toScanRecord } from './scan-shapes.ts'
@@ -26,7 +28,7 @@ export async function recordScan(given: ScanCreate, context: RequestContext): Pr
   if (known) return replay(known, body, context)
 
   const realTime = body.scannedAt === undefined ? now : new Date(body.scannedAt)
-  const attempt = { ...body, realTime, statusAt: now, matches }
+  const attempt = { ...body, realTime, statusAt: now, matches, language: languageOf(context) }
   const recorded = await recordTogether(store, { attempt, context, toScan: toStoredScan })
   if (!recorded) return replay((await findByRef(body, context)) ?? takenRef(body.externalRef), body, context)
 
@@ -40,6 +42,12 @@ export async function recordScan(given: ScanCreate, context: RequestContext): Pr
     candidates: await summarizePasses(candidates, scanContextKey, context),
     idempotentReplay: false,
   })
+}
+
+/** What the operator reads, as the request asks for it. */
+export function languageOf({ headers }: Pick<RequestContext, 'headers'>): DoorLanguage {
+  const { tag, locale } = pageLanguage(headers)
+  return doorLanguage(tag, locale)
 }
 
 interface LookedUp {

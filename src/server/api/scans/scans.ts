@@ -11,13 +11,8 @@ import { newId } from '../../../core/ids.ts'
 import { effectiveStatus } from '../../../core/rules/pass/pass-status.ts'
 import { explainRedemption } from '../../../core/rules/redemption/redemption.ts'
 import { planRedemption } from '../../../core/rules/redemption/redemption-plan.ts'
-import {
-  decideScan,
-  decidingUse,
-  decisionMessage,
-  reversalMessage,
-  type ScanFacts,
-} from '../../../core/rules/redemption/scan-decision.ts'
+import { decideScan, decidingUse, type ScanFacts } from '../../../core/rules/redemption/scan-decision.ts'
+import { decisionMessage, reversalMessage } from '../../../core/rules/redemption/scan-message.ts'
 import type { StoredScan } from '../../../storage/scans/scan-row.ts'
 import { type ScanFigures, sumFigures } from '../../../storage/scans/scan-stats.ts'
 import type { RequestContext } from '../../context.ts'
@@ -25,7 +20,7 @@ import { toPage } from '../../http/cursors.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { audit } from '../audit.ts'
 import { placesOfUse } from './evaluate-scans.ts'
-import { recordScan, replayResponse } from './record-scan.ts'
+import { languageOf, recordScan, replayResponse } from './record-scan.ts'
 import { toScanItem } from './scan-shapes.ts'
 import { writeScanEvents } from './write-scan.ts'
 
@@ -75,8 +70,9 @@ function toStats({ totalPasses, redeemed, totalScans, totalDenied, lastScanAt }:
 async function explainPass(
   passId: string,
   question: { at?: string | undefined; validityDate?: string | undefined; scanContextKey?: string | undefined },
-  { store, workspaceId, now }: RequestContext,
+  context: RequestContext,
 ): Promise<RedemptionExplanation> {
+  const { store, workspaceId, now } = context
   const pass = await store.passes.find(workspaceId, passId)
   if (!pass) throw new ApiError('PASS_NOT_FOUND', { details: { passId } })
   const { at, validityDate, scanContextKey = null } = question
@@ -100,7 +96,7 @@ async function explainPass(
     scanContextKey,
     result,
     reasonCode,
-    message: decisionMessage(decision, facts, place),
+    message: decisionMessage(decision, facts, { firstPlace: place, language: languageOf(context) }),
     redemption: pass.redemption,
     acceptedScanCount: history.total,
     checks: explainRedemption(attempt!, history),
@@ -145,19 +141,15 @@ function conflict(scan: StoredScan, message: string): ApiError {
   return new ApiError('CONFLICT', { message, details: { scanId: scan.id } })
 }
 
-function toReversal(
-  scan: StoredScan,
-  body: ScanReversal,
-  priorCount: number,
-  { now, token }: RequestContext,
-): StoredScan {
+function toReversal(scan: StoredScan, body: ScanReversal, priorCount: number, context: RequestContext): StoredScan {
+  const { now, token } = context
   return {
     ...scan,
     id: newId(now),
     result: 'reversal',
     reason: null,
     reasonCode: null,
-    message: reversalMessage(scan.scannedAt, scan.redemption),
+    message: reversalMessage(scan.scannedAt, scan.redemption, languageOf(context)),
     verified: 'online',
     matchedCount: 1,
     priorCount,

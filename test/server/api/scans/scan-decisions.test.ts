@@ -310,4 +310,22 @@ describe.each(oneDialect)('on %s', (dialect) => {
       { id: pass.id, externalPassId: pass.externalPassId, reason: 'exhausted' },
     ])
   })
+
+  test('the operator is told in the language that the request asks for, and a replay says what was said', async () => {
+    const pass = await scannablePass(workspace, { redemption: { maxUses: 2 } })
+    const told = async (language: string | undefined, body: object) => {
+      const headers: Record<string, string> = language === undefined ? {} : { 'accept-language': language }
+      return (await workspace.call(scans.create, { body: { passId: pass.id, ...body } }, headers)).body
+    }
+    expect(await told('de-AT,de;q=0.9', { externalRef: 'first' })).toMatchObject({
+      message: 'Gültig. Nutzung 1 von 2.',
+    })
+    expect(await told('ar', { externalRef: 'first' })).toMatchObject({ message: 'Gültig. Nutzung 1 von 2.' })
+    expect(await told('fi, ja;q=0.5', {})).toMatchObject({ message: '有効です。 2／2回目。' })
+    const { message } = (await told('uk', {})) as { message: string }
+    expect(message).toMatch(/^Вичерпано: використань 2 з 2, перше: 1.+2026.+12:00:00 UTC\.$/)
+    expect(await told(undefined, {})).toMatchObject({ message: expect.stringMatching(/^Used up: 2 of 2 uses/) })
+    const explained = await workspace.call(scans.explain, { params: { id: pass.id } }, { 'accept-language': 'he' })
+    expect(explained.body).toMatchObject({ message: expect.stringMatching(/^נוצל במלואו: 2 מתוך 2/) })
+  })
 })

@@ -1,0 +1,54 @@
+import type { DoorWords } from './door-words.ts'
+import { arabic } from './words/arabic.ts'
+import { chinese } from './words/chinese.ts'
+import { dutch } from './words/dutch.ts'
+import { english } from './words/english.ts'
+import { french } from './words/french.ts'
+import { german } from './words/german.ts'
+import { hebrew } from './words/hebrew.ts'
+import { italian } from './words/italian.ts'
+import { japanese } from './words/japanese.ts'
+import { korean } from './words/korean.ts'
+import { polish } from './words/polish.ts'
+import { portuguese } from './words/portuguese.ts'
+import { spanish } from './words/spanish.ts'
+import { turkish } from './words/turkish.ts'
+import { ukrainian } from './words/ukrainian.ts'
+
+/** What an operator at the door is spoken to in. */
+export interface DoorLanguage {
+  /** BCP 47: how times and numbers are written. */
+  locale: string
+  words: DoorWords
+}
+
+const dictionaries: ReadonlyMap<string, DoorWords> = new Map([
+  ['en', english],
+  ['de', german],
+  ['fr', french],
+  ['es', spanish],
+  ['pt', portuguese],
+  ['it', italian],
+  ['nl', dutch],
+  ['pl', polish],
+  ['tr', turkish],
+  ['uk', ukrainian],
+  ['ar', arabic],
+  ['he', hebrew],
+  ['ja', japanese],
+  ['ko', korean],
+  ['zh', chinese],
+])
+
+/** What is spoken where nothing else is asked for. */
+export const doorEnglish: DoorLanguage = { locale: 'en', words: english }
+
+/**
+ * The language of a door.
+ * @param tag of the languages above, without a region; English for any other
+ * @param locale the same with the region that was asked for
+ */
+export function doorLanguage(tag: string, locale = tag): DoorLanguage {
+  const words = dictionaries.get(tag)
+  return words ? { locale, words } : doorEnglish
+}

@@ -1,0 +1,190 @@
+import { DateTime } from 'luxon'
+import type { RedemptionPolicy } from '../../contract/redemption.ts'
+import type { ScanReasonCode } from '../../contract/scan-shapes.ts'
+import { type DoorLanguage, doorEnglish } from './door-language.ts'
+import { isPastExpiry } from './redemption.ts'
+import type { PlacedAttempt, RedemptionHistory } from './redemption-plan.ts'
+import { windowDates, windowsOf, zoneOf } from './redemption-windows.ts'
+import { firstUseAt, isPeriodFull, isUsedUpForGood, type ScanDecision, type ScanFacts } from './scan-decision.ts'
+
+/** What a message may say beside the decision. */
+export interface MessageOptions {
+  /** Where the deciding use was made, in the words of whoever scanned it then. */
+  firstPlace?: string | undefined
+  /** English by default. */
+  language?: DoorLanguage | undefined
+}
+
+/** What to tell the operator about an attempt, in a sentence or two. */
+export function decisionMessage(
+  decision: ScanDecision,
+  { matchCount, found }: ScanFacts,
+  { firstPlace, language = doorEnglish }: MessageOptions = {},
+): string {
+  const { reasonCode, attempt } = decision
+  const { words } = language
+  if (!found || !attempt)
+    return matchCount > 1 ? say(words.severalMatches, { count: number(matchCount, language) }) : words.noMatch
+  if (found.elsewhere) {
+    const { projectName: project } = found.elsewhere
+    return project === null ? words.noProject : say(words.otherProject, { project })
+  }
+  return redemptionMessage(reasonCode, { attempt, history: found.history, firstPlace, language })
+}
+
+/** What to tell the operator of a scan that was taken back. */
+export function reversalMessage(
+  scannedAt: Date,
+  policy: RedemptionPolicy | null,
+  language: DoorLanguage = doorEnglish,
+): string {
+  return say(language.words.takenBack, { time: describeMoment(scannedAt, policy, language) })
+}
+
+interface MessageFacts {
+  attempt: PlacedAttempt
+  history: RedemptionHistory
+  firstPlace: string | undefined
+  language: DoorLanguage
+}
+
+function redemptionMessage(code: ScanReasonCode, facts: MessageFacts): string {
+  const { attempt, language } = facts
+  const { words } = language
+  switch (code) {
+    case 'no_match':
+      return words.noMatch
+    case 'stale_identifier':
+      return words.staleCode
+    case 'revoked':
+      return words.revoked
+    case 'expired':
+      return expiredMessage(facts)
+    case 'not_active':
+      return attempt.status === 'FAILED' ? words.issuingFailed : words.notIssued
+    case 'not_valid_context':
+      return join(say(words.notValidOn, { date: attempt.validityDate ?? '' }), validDates(facts))
+    case 'out_of_window':
+      return windowMessage(facts)
+    case 'quota_exhausted':
+      return quotaMessage(facts)
+    case 'cooldown':
+      return cooldownMessage(facts)
+    case 'already_scanned':
+      return usedMessage(code, facts)
+    default:
+      return join(words.valid, countedUse(facts))
+  }
+}
+
+function expiredMessage({ attempt, history: { firstAt }, language }: MessageFacts): string {
+  const { status, expiresAt, policy } = attempt
+  const { words } = language
+  if (expiresAt && (status === 'EXPIRED' || isPastExpiry(attempt)))
+    return say(words.expiredOn, { time: describeMoment(expiresAt, policy, language) })
+  if (!policy?.activation || !firstAt) return words.expired
+  const hours = number(policy.activation.validForHours, language)
+  return say(words.expiredAfterUse, { hours, time: describeMoment(firstAt, policy, language) })
+}
+
+const SHOWN_DATES = 5
+
+function validDates({ attempt: { policy, at }, language }: MessageFacts): string {
+  const today = at.toISOString().slice(0, 10)
+  const coming = windowDates(policy)
+    .filter((date) => date >= today)
+    .sort()
+  if (coming.length === 0) return ''
+  const dates = coming.slice(0, SHOWN_DATES).join(', ')
+  if (coming.length <= SHOWN_DATES) return say(language.words.validOn, { dates })
+  return say(language.words.validOnAndMore, { dates, count: number(coming.length - SHOWN_DATES, language) })
+}
+
+function windowMessage({ attempt: { at, policy }, language }: MessageFacts): string {
+  const { words } = language
+  const time = at.getTime()
+  const all = windowsOf(policy)
+  const momentOf = (bound: number) => ({ time: describeMoment(new Date(bound), policy, language) })
+  const [next] = all.filter(({ from }) => from > time).sort((a, b) => a.from - b.from)
+  if (next) return say(words.notValidYet, momentOf(next.from))
+  const [last] = all.filter(({ to }) => to <= time).sort((a, b) => b.to - a.to)
+  return last ? say(words.noLongerValid, momentOf(last.to)) : words.notValidNow
+}
+
+function quotaMessage(facts: MessageFacts): string {
+  const { attempt, history, language } = facts
+  const { policy, windows } = attempt
+  const { words } = language
+  const said = (text: string, count: number) =>
+    say(text, { count: number(count, language), use: firstUse('quota_exhausted', facts) ?? '' })
+  if (isUsedUpForGood(policy, history)) {
+    return policy.maxUses === 1 ? usedMessage('quota_exhausted', facts) : said(words.usedUp, policy.maxUses)
+  }
+  if (policy?.perPeriod && isPeriodFull(attempt, history)) {
+    return said(words.usedUpThis[policy.perPeriod.unit], policy.perPeriod.count)
+  }
+  return said(
+    words.usedUpNow,
+    windows.reduce((sum, { maxUses }) => sum + (maxUses ?? 0), 0),
+  )
+}
+
+function usedMessage(code: ScanReasonCode, facts: MessageFacts): string {
+  const { words } = facts.language
+  const use = firstUse(code, facts)
+  return use === undefined ? words.alreadyUsed : say(words.alreadyUsedOn, { use })
+}
+
+/** When and where the use was made that stands in the way. */
+function firstUse(code: ScanReasonCode, { attempt, history, firstPlace, language }: MessageFacts): string | undefined {
+  const at = firstUseAt(code, attempt, history)
+  return at ? describeMoment(at, attempt.policy, language) + (firstPlace ? `, ${firstPlace}` : '') : undefined
+}
+
+function cooldownMessage({ attempt, history: { previousAt, nextAt }, language }: MessageFacts): string {
+  const { at, policy } = attempt
+  const { words } = language
+  const moment = (bound: Date) => describeMoment(bound, policy, language)
+  const interval = (policy?.minIntervalMinutes ?? 0) * 60_000
+  if (previousAt && at.getTime() - previousAt.getTime() < interval) {
+    const again = new Date(previousAt.getTime() + interval)
+    return say(words.tooSoon, { time: moment(previousAt), again: moment(again) })
+  }
+  return nextAt ? say(words.tooCloseTo, { time: moment(nextAt) }) : words.tooClose
+}
+
+function countedUse({ attempt: { policy, windows, period }, history, language }: MessageFacts): string {
+  const { words } = language
+  const said = (text: string, use: number, count: number) =>
+    say(text, { number: number(use, language), count: number(count, language) })
+  const usesOf = (key: string) => (history.counts.get(key)?.count ?? 0) + 1
+  if (policy?.maxUses !== undefined && policy.maxUses > 1) return said(words.use, history.total + 1, policy.maxUses)
+  if (policy?.perPeriod && period) {
+    return said(words.useThis[policy.perPeriod.unit], usesOf(period.key), policy.perPeriod.count)
+  }
+  const debited = windows.find(({ maxUses }) => maxUses !== null && maxUses > 1)
+  return debited ? said(words.useNow, usesOf(debited.key), debited.maxUses!) : ''
+}
+
+/** A moment as people at a door read it: in the time zone of the policy, where it has one, which is always named. */
+function describeMoment(at: Date, policy: RedemptionPolicy | null, { locale, words }: DoorLanguage): string {
+  const local = DateTime.fromJSDate(at, { zone: zoneOf(policy) }).setLocale(locale)
+  const isEnglish = words === doorEnglish.words
+  const time = isEnglish
+    ? local.toFormat("d LLL yyyy 'at' HH:mm:ss")
+    : local.toLocaleString({ dateStyle: 'medium', timeStyle: 'medium', hourCycle: 'h23' })
+  return `${time} ${local.zoneName}`
+}
+
+/** English numbers stand as they always did, without separators. */
+function number(value: number, { locale, words }: DoorLanguage): string {
+  return words === doorEnglish.words ? String(value) : value.toLocaleString(locale)
+}
+
+function say(text: string, facts: Record<string, string>): string {
+  return text.replaceAll(/\{(\w+)\}/g, (_, name: string) => facts[name] ?? '')
+}
+
+function join(...sentences: string[]): string {
+  return sentences.filter((sentence) => sentence !== '').join(' ')
+}

@@ -1,0 +1,43 @@
+import type { DoorWords } from '../door-words.ts'
+
+/** Arabic: see DoorWords. */
+export const arabic: DoorWords = {
+  noMatch: 'رمز غير معروف: لا تحمله أي بطاقة.',
+  staleCode: 'هذا الرمز قديم. اطلب البطاقة الحالية.',
+  revoked: 'أُلغيت هذه البطاقة.',
+  severalMatches: 'تحمل هذا الرمز عدة بطاقات: {count}. اختر واحدة.',
+  otherProject: 'هذه البطاقة تابعة لـ: {project}.',
+  noProject: 'هذه البطاقة لا تتبع أي مشروع.',
+  expired: 'انتهت الصلاحية.',
+  expiredOn: 'انتهت الصلاحية: {time}.',
+  expiredAfterUse: 'انتهت الصلاحية: كانت صالحة لمدة {hours} ساعة من أول استخدام، {time}.',
+  issuingFailed: 'تعذّر إصدار هذه البطاقة.',
+  notIssued: 'لم تصدر هذه البطاقة بعد.',
+  notValidOn: 'غير صالحة في {date}.',
+  validOn: 'صالحة في: {dates}.',
+  validOnAndMore: 'صالحة في: {dates} وأيام أخرى عددها {count}.',
+  notValidYet: 'ليست صالحة بعد. صالحة من: {time}.',
+  noLongerValid: 'لم تعد صالحة منذ: {time}.',
+  notValidNow: 'غير صالحة في هذا الوقت.',
+  alreadyUsed: 'استُخدمت من قبل.',
+  alreadyUsedOn: 'استُخدمت من قبل: {use}.',
+  usedUp: 'استُنفدت: {count} من {count} استخدامات، أولها: {use}.',
+  usedUpThis: {
+    day: 'استُنفدت لهذا اليوم: {count} من {count} استخدامات، أولها: {use}.',
+    week: 'استُنفدت لهذا الأسبوع: {count} من {count} استخدامات، أولها: {use}.',
+    month: 'استُنفدت لهذا الشهر: {count} من {count} استخدامات، أولها: {use}.',
+  },
+  usedUpNow: 'استُنفدت لهذا الوقت: {count} من {count} استخدامات، أولها: {use}.',
+  tooSoon: 'الوقت مبكر: آخر استخدام {time}. صالحة من جديد: {again}.',
+  tooClose: 'قريب جدًا من استخدام آخر.',
+  tooCloseTo: 'قريب جدًا من استخدام آخر: {time}.',
+  valid: 'صالحة.',
+  use: 'الاستخدام {number} من {count}.',
+  useThis: {
+    day: 'الاستخدام {number} من {count} في هذا اليوم.',
+    week: 'الاستخدام {number} من {count} في هذا الأسبوع.',
+    month: 'الاستخدام {number} من {count} في هذا الشهر.',
+  },
+  useNow: 'الاستخدام {number} من {count} في هذا الوقت.',
+  takenBack: 'أُلغي مسح {time}.',
+}

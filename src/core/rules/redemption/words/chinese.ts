@@ -1,0 +1,43 @@
+import type { DoorWords } from '../door-words.ts'
+
+/** Chinese: see DoorWords. */
+export const chinese: DoorWords = {
+  noMatch: '未知的码：没有票卡使用它。',
+  staleCode: '此码已过时，请出示当前的票卡。',
+  revoked: '此票卡已作废。',
+  severalMatches: '有 {count} 张票卡使用此码，请选择一张。',
+  otherProject: '此票卡属于：{project}。',
+  noProject: '此票卡不属于任何项目。',
+  expired: '已过期。',
+  expiredOn: '已于 {time} 过期。',
+  expiredAfterUse: '已过期：自首次使用（{time}）起 {hours} 小时内有效。',
+  issuingFailed: '此票卡未能签发。',
+  notIssued: '此票卡尚未签发。',
+  notValidOn: '{date} 无效。',
+  validOn: '有效日期：{dates}。',
+  validOnAndMore: '有效日期：{dates}，另有 {count} 天。',
+  notValidYet: '尚未生效，自 {time} 起有效。',
+  noLongerValid: '自 {time} 起不再有效。',
+  notValidNow: '此时无效。',
+  alreadyUsed: '已使用。',
+  alreadyUsedOn: '已使用：{use}。',
+  usedUp: '次数已用完：{count}/{count} 次，首次：{use}。',
+  usedUpThis: {
+    day: '当日次数已用完：{count}/{count} 次，首次：{use}。',
+    week: '本周次数已用完：{count}/{count} 次，首次：{use}。',
+    month: '本月次数已用完：{count}/{count} 次，首次：{use}。',
+  },
+  usedUpNow: '此时段次数已用完：{count}/{count} 次，首次：{use}。',
+  tooSoon: '间隔太短：上次使用 {time}，{again} 起再次有效。',
+  tooClose: '与另一次使用间隔太短。',
+  tooCloseTo: '与另一次使用（{time}）间隔太短。',
+  valid: '有效。',
+  use: '第 {number}/{count} 次。',
+  useThis: {
+    day: '当日第 {number}/{count} 次。',
+    week: '本周第 {number}/{count} 次。',
+    month: '本月第 {number}/{count} 次。',
+  },
+  useNow: '此时段第 {number}/{count} 次。',
+  takenBack: '{time} 的扫描已撤销。',
+}

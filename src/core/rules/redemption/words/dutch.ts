@@ -1,0 +1,43 @@
+import type { DoorWords } from '../door-words.ts'
+
+/** Dutch: see DoorWords. */
+export const dutch: DoorWords = {
+  noMatch: 'Onbekende code: geen enkele pas heeft die.',
+  staleCode: 'Deze code is verouderd. Vraag om de huidige pas.',
+  revoked: 'Deze pas is ongeldig gemaakt.',
+  severalMatches: 'Meerdere passen hebben deze code: {count}. Kies er een.',
+  otherProject: 'Deze pas hoort bij {project}.',
+  noProject: 'Deze pas hoort bij geen project.',
+  expired: 'Verlopen.',
+  expiredOn: 'Verlopen: {time}.',
+  expiredAfterUse: 'Verlopen: hij was {hours} uur geldig vanaf het eerste gebruik, {time}.',
+  issuingFailed: 'Deze pas kon niet worden uitgegeven.',
+  notIssued: 'Deze pas is nog niet uitgegeven.',
+  notValidOn: 'Niet geldig op {date}.',
+  validOn: 'Geldig op {dates}.',
+  validOnAndMore: 'Geldig op {dates} en nog {count} dagen.',
+  notValidYet: 'Nog niet geldig. Geldig vanaf {time}.',
+  noLongerValid: 'Niet meer geldig sinds {time}.',
+  notValidNow: 'Nu niet geldig.',
+  alreadyUsed: 'Al gebruikt.',
+  alreadyUsedOn: 'Al gebruikt: {use}.',
+  usedUp: 'Opgebruikt: {count} van {count} keer, de eerste {use}.',
+  usedUpThis: {
+    day: 'Voor deze dag opgebruikt: {count} van {count} keer, de eerste {use}.',
+    week: 'Voor deze week opgebruikt: {count} van {count} keer, de eerste {use}.',
+    month: 'Voor deze maand opgebruikt: {count} van {count} keer, de eerste {use}.',
+  },
+  usedUpNow: 'Voor deze tijd opgebruikt: {count} van {count} keer, de eerste {use}.',
+  tooSoon: 'Te vroeg: laatst gebruikt {time}. Weer geldig vanaf {again}.',
+  tooClose: 'Te dicht op een ander gebruik.',
+  tooCloseTo: 'Te dicht op een ander gebruik: {time}.',
+  valid: 'Geldig.',
+  use: 'Keer {number} van {count}.',
+  useThis: {
+    day: 'Keer {number} van {count} op deze dag.',
+    week: 'Keer {number} van {count} in deze week.',
+    month: 'Keer {number} van {count} in deze maand.',
+  },
+  useNow: 'Keer {number} van {count} in deze tijd.',
+  takenBack: 'De scan van {time} is teruggedraaid.',
+}

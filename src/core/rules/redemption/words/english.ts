@@ -1,0 +1,43 @@
+import type { DoorWords } from '../door-words.ts'
+
+/** English: see DoorWords. */
+export const english: DoorWords = {
+  noMatch: 'Unknown code: no pass has it.',
+  staleCode: 'This code is out of date. Ask for the current pass.',
+  revoked: 'This pass was voided.',
+  severalMatches: '{count} passes have this code. Choose one.',
+  otherProject: 'This pass belongs to {project}.',
+  noProject: 'This pass belongs to no project.',
+  expired: 'Expired.',
+  expiredOn: 'Expired on {time}.',
+  expiredAfterUse: 'Expired: it was valid for {hours} hours from its first use on {time}.',
+  issuingFailed: 'This pass could not be issued.',
+  notIssued: 'This pass is not issued yet.',
+  notValidOn: 'Not valid on {date}.',
+  validOn: 'Valid on {dates}.',
+  validOnAndMore: 'Valid on {dates} and {count} more.',
+  notValidYet: 'Not valid yet. Valid from {time}.',
+  noLongerValid: 'No longer valid, since {time}.',
+  notValidNow: 'Not valid at this time.',
+  alreadyUsed: 'Already used.',
+  alreadyUsedOn: 'Already used on {use}.',
+  usedUp: 'Used up: {count} of {count} uses, the first on {use}.',
+  usedUpThis: {
+    day: 'Used up for this day: {count} of {count} uses, the first on {use}.',
+    week: 'Used up for this week: {count} of {count} uses, the first on {use}.',
+    month: 'Used up for this month: {count} of {count} uses, the first on {use}.',
+  },
+  usedUpNow: 'Used up for this time: {count} of {count} uses, the first on {use}.',
+  tooSoon: 'Too soon: last used on {time}. Valid again on {again}.',
+  tooClose: 'Too close to another use.',
+  tooCloseTo: 'Too close to another use on {time}.',
+  valid: 'Valid.',
+  use: 'Use {number} of {count}.',
+  useThis: {
+    day: 'Use {number} of {count} this day.',
+    week: 'Use {number} of {count} this week.',
+    month: 'Use {number} of {count} this month.',
+  },
+  useNow: 'Use {number} of {count} at this time.',
+  takenBack: 'The scan of {time} was taken back.',
+}

@@ -1,0 +1,43 @@
+import type { DoorWords } from '../door-words.ts'
+
+/** French: see DoorWords. */
+export const french: DoorWords = {
+  noMatch: 'Code inconnu : aucun pass ne le porte.',
+  staleCode: 'Ce code n’est plus à jour. Demandez le pass actuel.',
+  revoked: 'Ce pass a été annulé.',
+  severalMatches: 'Plusieurs pass portent ce code : {count}. Choisissez-en un.',
+  otherProject: 'Ce pass appartient à {project}.',
+  noProject: 'Ce pass n’appartient à aucun projet.',
+  expired: 'Expiré.',
+  expiredOn: 'Expiré : {time}.',
+  expiredAfterUse: 'Expiré : il était valable {hours} heures à partir de sa première utilisation, {time}.',
+  issuingFailed: 'Ce pass n’a pas pu être émis.',
+  notIssued: 'Ce pass n’est pas encore émis.',
+  notValidOn: 'Non valable le {date}.',
+  validOn: 'Valable le {dates}.',
+  validOnAndMore: 'Valable le {dates} et {count} autres jours.',
+  notValidYet: 'Pas encore valable. Valable à partir de : {time}.',
+  noLongerValid: 'Plus valable depuis : {time}.',
+  notValidNow: 'Non valable en ce moment.',
+  alreadyUsed: 'Déjà utilisé.',
+  alreadyUsedOn: 'Déjà utilisé : {use}.',
+  usedUp: 'Épuisé : {count} utilisations sur {count}, la première : {use}.',
+  usedUpThis: {
+    day: 'Épuisé pour ce jour : {count} utilisations sur {count}, la première : {use}.',
+    week: 'Épuisé pour cette semaine : {count} utilisations sur {count}, la première : {use}.',
+    month: 'Épuisé pour ce mois : {count} utilisations sur {count}, la première : {use}.',
+  },
+  usedUpNow: 'Épuisé pour ce créneau : {count} utilisations sur {count}, la première : {use}.',
+  tooSoon: 'Trop tôt : dernière utilisation {time}. De nouveau valable : {again}.',
+  tooClose: 'Trop proche d’une autre utilisation.',
+  tooCloseTo: 'Trop proche d’une autre utilisation : {time}.',
+  valid: 'Valable.',
+  use: 'Utilisation {number} sur {count}.',
+  useThis: {
+    day: 'Utilisation {number} sur {count} ce jour.',
+    week: 'Utilisation {number} sur {count} cette semaine.',
+    month: 'Utilisation {number} sur {count} ce mois.',
+  },
+  useNow: 'Utilisation {number} sur {count} dans ce créneau.',
+  takenBack: 'Le scan de {time} a été annulé.',
+}

@@ -1,0 +1,43 @@
+import type { DoorWords } from '../door-words.ts'
+
+/** German: see DoorWords. */
+export const german: DoorWords = {
+  noMatch: 'Unbekannter Code: Kein Pass hat ihn.',
+  staleCode: 'Dieser Code ist veraltet. Lass dir den aktuellen Pass zeigen.',
+  revoked: 'Dieser Pass wurde storniert.',
+  severalMatches: 'Mehrere Pässe haben diesen Code: {count}. Wähle einen aus.',
+  otherProject: 'Dieser Pass gehört zu {project}.',
+  noProject: 'Dieser Pass gehört zu keinem Projekt.',
+  expired: 'Abgelaufen.',
+  expiredOn: 'Abgelaufen: {time}.',
+  expiredAfterUse: 'Abgelaufen: Er galt {hours} Stunden ab der ersten Nutzung, {time}.',
+  issuingFailed: 'Dieser Pass konnte nicht ausgestellt werden.',
+  notIssued: 'Dieser Pass ist noch nicht ausgestellt.',
+  notValidOn: 'Am {date} nicht gültig.',
+  validOn: 'Gültig am {dates}.',
+  validOnAndMore: 'Gültig am {dates} und an {count} weiteren Tagen.',
+  notValidYet: 'Noch nicht gültig. Gültig ab {time}.',
+  noLongerValid: 'Nicht mehr gültig seit {time}.',
+  notValidNow: 'Zu dieser Zeit nicht gültig.',
+  alreadyUsed: 'Schon benutzt.',
+  alreadyUsedOn: 'Schon benutzt: {use}.',
+  usedUp: 'Aufgebraucht: {count} von {count} Nutzungen, die erste {use}.',
+  usedUpThis: {
+    day: 'Für diesen Tag aufgebraucht: {count} von {count} Nutzungen, die erste {use}.',
+    week: 'Für diese Woche aufgebraucht: {count} von {count} Nutzungen, die erste {use}.',
+    month: 'Für diesen Monat aufgebraucht: {count} von {count} Nutzungen, die erste {use}.',
+  },
+  usedUpNow: 'Für diese Zeit aufgebraucht: {count} von {count} Nutzungen, die erste {use}.',
+  tooSoon: 'Zu früh: zuletzt benutzt {time}. Wieder gültig ab {again}.',
+  tooClose: 'Zu nah an einer anderen Nutzung.',
+  tooCloseTo: 'Zu nah an einer anderen Nutzung: {time}.',
+  valid: 'Gültig.',
+  use: 'Nutzung {number} von {count}.',
+  useThis: {
+    day: 'Nutzung {number} von {count} an diesem Tag.',
+    week: 'Nutzung {number} von {count} in dieser Woche.',
+    month: 'Nutzung {number} von {count} in diesem Monat.',
+  },
+  useNow: 'Nutzung {number} von {count} in dieser Zeit.',
+  takenBack: 'Der Scan von {time} wurde zurückgenommen.',
+}

@@ -1,0 +1,43 @@
+import type { DoorWords } from '../door-words.ts'
+
+/** Hebrew: see DoorWords. */
+export const hebrew: DoorWords = {
+  noMatch: 'קוד לא מוכר: אין כרטיס שנושא אותו.',
+  staleCode: 'הקוד הזה אינו עדכני. בקשו את הכרטיס העדכני.',
+  revoked: 'הכרטיס הזה בוטל.',
+  severalMatches: 'כמה כרטיסים נושאים את הקוד הזה: {count}. בחרו אחד.',
+  otherProject: 'הכרטיס הזה שייך אל: {project}.',
+  noProject: 'הכרטיס הזה אינו שייך לאף פרויקט.',
+  expired: 'פג תוקף.',
+  expiredOn: 'פג תוקף: {time}.',
+  expiredAfterUse: 'פג תוקף: הוא היה תקף {hours} שעות מהשימוש הראשון, {time}.',
+  issuingFailed: 'לא ניתן היה להנפיק את הכרטיס הזה.',
+  notIssued: 'הכרטיס הזה עוד לא הונפק.',
+  notValidOn: 'לא תקף בתאריך {date}.',
+  validOn: 'תקף בתאריכים: {dates}.',
+  validOnAndMore: 'תקף בתאריכים: {dates} ועוד {count} ימים.',
+  notValidYet: 'עוד לא תקף. תקף החל מ: {time}.',
+  noLongerValid: 'כבר לא תקף מאז: {time}.',
+  notValidNow: 'לא תקף בזמן הזה.',
+  alreadyUsed: 'כבר נוצל.',
+  alreadyUsedOn: 'כבר נוצל: {use}.',
+  usedUp: 'נוצל במלואו: {count} מתוך {count} שימושים, הראשון: {use}.',
+  usedUpThis: {
+    day: 'נוצל במלואו להיום הזה: {count} מתוך {count} שימושים, הראשון: {use}.',
+    week: 'נוצל במלואו לשבוע הזה: {count} מתוך {count} שימושים, הראשון: {use}.',
+    month: 'נוצל במלואו לחודש הזה: {count} מתוך {count} שימושים, הראשון: {use}.',
+  },
+  usedUpNow: 'נוצל במלואו לזמן הזה: {count} מתוך {count} שימושים, הראשון: {use}.',
+  tooSoon: 'מוקדם מדי: שימוש אחרון {time}. תקף שוב: {again}.',
+  tooClose: 'קרוב מדי לשימוש אחר.',
+  tooCloseTo: 'קרוב מדי לשימוש אחר: {time}.',
+  valid: 'תקף.',
+  use: 'שימוש {number} מתוך {count}.',
+  useThis: {
+    day: 'שימוש {number} מתוך {count} ביום הזה.',
+    week: 'שימוש {number} מתוך {count} בשבוע הזה.',
+    month: 'שימוש {number} מתוך {count} בחודש הזה.',
+  },
+  useNow: 'שימוש {number} מתוך {count} בזמן הזה.',
+  takenBack: 'הסריקה של {time} בוטלה.',
+}

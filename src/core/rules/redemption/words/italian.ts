@@ -1,0 +1,43 @@
+import type { DoorWords } from '../door-words.ts'
+
+/** Italian: see DoorWords. */
+export const italian: DoorWords = {
+  noMatch: 'Codice sconosciuto: nessun pass lo ha.',
+  staleCode: 'Questo codice non è più attuale. Chiedi il pass attuale.',
+  revoked: 'Questo pass è stato annullato.',
+  severalMatches: 'Più pass hanno questo codice: {count}. Scegline uno.',
+  otherProject: 'Questo pass appartiene a {project}.',
+  noProject: 'Questo pass non appartiene a nessun progetto.',
+  expired: 'Scaduto.',
+  expiredOn: 'Scaduto: {time}.',
+  expiredAfterUse: 'Scaduto: era valido per {hours} ore dal primo utilizzo, {time}.',
+  issuingFailed: 'Non è stato possibile emettere questo pass.',
+  notIssued: 'Questo pass non è ancora stato emesso.',
+  notValidOn: 'Non valido il {date}.',
+  validOn: 'Valido il {dates}.',
+  validOnAndMore: 'Valido il {dates} e altri {count} giorni.',
+  notValidYet: 'Non ancora valido. Valido da: {time}.',
+  noLongerValid: 'Non più valido da: {time}.',
+  notValidNow: 'Non valido in questo momento.',
+  alreadyUsed: 'Già usato.',
+  alreadyUsedOn: 'Già usato: {use}.',
+  usedUp: 'Esaurito: {count} utilizzi su {count}, il primo: {use}.',
+  usedUpThis: {
+    day: 'Esaurito per questo giorno: {count} utilizzi su {count}, il primo: {use}.',
+    week: 'Esaurito per questa settimana: {count} utilizzi su {count}, il primo: {use}.',
+    month: 'Esaurito per questo mese: {count} utilizzi su {count}, il primo: {use}.',
+  },
+  usedUpNow: 'Esaurito per questo orario: {count} utilizzi su {count}, il primo: {use}.',
+  tooSoon: 'Troppo presto: ultimo utilizzo {time}. Di nuovo valido: {again}.',
+  tooClose: 'Troppo vicino a un altro utilizzo.',
+  tooCloseTo: 'Troppo vicino a un altro utilizzo: {time}.',
+  valid: 'Valido.',
+  use: 'Utilizzo {number} su {count}.',
+  useThis: {
+    day: 'Utilizzo {number} su {count} in questo giorno.',
+    week: 'Utilizzo {number} su {count} in questa settimana.',
+    month: 'Utilizzo {number} su {count} in questo mese.',
+  },
+  useNow: 'Utilizzo {number} su {count} in questo orario.',
+  takenBack: 'La scansione di {time} è stata annullata.',
+}

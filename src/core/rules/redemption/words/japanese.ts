@@ -1,0 +1,43 @@
+import type { DoorWords } from '../door-words.ts'
+
+/** Japanese: see DoorWords. */
+export const japanese: DoorWords = {
+  noMatch: '不明なコードです。このコードのパスはありません。',
+  staleCode: 'このコードは古くなっています。最新のパスを見せてもらってください。',
+  revoked: 'このパスは無効にされました。',
+  severalMatches: 'このコードのパスは{count}枚あります。1枚選んでください。',
+  otherProject: 'このパスは「{project}」のものです。',
+  noProject: 'このパスはどのプロジェクトにも属していません。',
+  expired: '期限切れです。',
+  expiredOn: '{time}に期限が切れました。',
+  expiredAfterUse: '期限切れです。有効なのは最初の利用（{time}）から{hours}時間でした。',
+  issuingFailed: 'このパスは発行できませんでした。',
+  notIssued: 'このパスはまだ発行されていません。',
+  notValidOn: '{date}は無効です。',
+  validOn: '有効日：{dates}。',
+  validOnAndMore: '有効日：{dates}、ほか{count}日。',
+  notValidYet: 'まだ有効ではありません。{time}から有効です。',
+  noLongerValid: '{time}で有効期間が終わりました。',
+  notValidNow: 'この時間は無効です。',
+  alreadyUsed: '利用済みです。',
+  alreadyUsedOn: '利用済みです：{use}。',
+  usedUp: '利用回数を使い切りました：{count}／{count}回、最初は{use}。',
+  usedUpThis: {
+    day: 'この日の利用回数を使い切りました：{count}／{count}回、最初は{use}。',
+    week: 'この週の利用回数を使い切りました：{count}／{count}回、最初は{use}。',
+    month: 'この月の利用回数を使い切りました：{count}／{count}回、最初は{use}。',
+  },
+  usedUpNow: 'この時間帯の利用回数を使い切りました：{count}／{count}回、最初は{use}。',
+  tooSoon: '間隔が短すぎます。前回は{time}、次は{again}から有効です。',
+  tooClose: 'ほかの利用との間隔が短すぎます。',
+  tooCloseTo: 'ほかの利用（{time}）との間隔が短すぎます。',
+  valid: '有効です。',
+  use: '{number}／{count}回目。',
+  useThis: {
+    day: 'この日の{number}／{count}回目。',
+    week: 'この週の{number}／{count}回目。',
+    month: 'この月の{number}／{count}回目。',
+  },
+  useNow: 'この時間帯の{number}／{count}回目。',
+  takenBack: '{time}のスキャンを取り消しました。',
+}

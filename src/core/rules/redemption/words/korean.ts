@@ -1,0 +1,43 @@
+import type { DoorWords } from '../door-words.ts'
+
+/** Korean: see DoorWords. */
+export const korean: DoorWords = {
+  noMatch: '알 수 없는 코드입니다. 이 코드의 패스가 없습니다.',
+  staleCode: '이 코드는 더 이상 최신이 아닙니다. 현재 패스를 보여 달라고 하세요.',
+  revoked: '이 패스는 취소되었습니다.',
+  severalMatches: '이 코드의 패스가 {count}개 있습니다. 하나를 고르세요.',
+  otherProject: '이 패스의 프로젝트: {project}.',
+  noProject: '이 패스는 어떤 프로젝트에도 속하지 않습니다.',
+  expired: '만료되었습니다.',
+  expiredOn: '만료: {time}.',
+  expiredAfterUse: '만료: 첫 사용({time})부터 {hours}시간 동안 유효했습니다.',
+  issuingFailed: '이 패스를 발급할 수 없었습니다.',
+  notIssued: '이 패스는 아직 발급되지 않았습니다.',
+  notValidOn: '{date}에는 유효하지 않습니다.',
+  validOn: '유효한 날짜: {dates}.',
+  validOnAndMore: '유효한 날짜: {dates} 외 {count}일.',
+  notValidYet: '아직 유효하지 않습니다. 시작: {time}.',
+  noLongerValid: '더 이상 유효하지 않습니다. 종료: {time}.',
+  notValidNow: '지금은 유효하지 않습니다.',
+  alreadyUsed: '이미 사용되었습니다.',
+  alreadyUsedOn: '이미 사용됨: {use}.',
+  usedUp: '모두 사용됨: {count}/{count}회, 처음: {use}.',
+  usedUpThis: {
+    day: '이날 모두 사용됨: {count}/{count}회, 처음: {use}.',
+    week: '이번 주 모두 사용됨: {count}/{count}회, 처음: {use}.',
+    month: '이번 달 모두 사용됨: {count}/{count}회, 처음: {use}.',
+  },
+  usedUpNow: '이 시간대 모두 사용됨: {count}/{count}회, 처음: {use}.',
+  tooSoon: '너무 이릅니다. 마지막 사용: {time}. 다시 유효: {again}.',
+  tooClose: '다른 사용과 너무 가깝습니다.',
+  tooCloseTo: '다른 사용과 너무 가깝습니다: {time}.',
+  valid: '유효합니다.',
+  use: '{count}회 중 {number}회째.',
+  useThis: {
+    day: '이날 {count}회 중 {number}회째.',
+    week: '이번 주 {count}회 중 {number}회째.',
+    month: '이번 달 {count}회 중 {number}회째.',
+  },
+  useNow: '이 시간대 {count}회 중 {number}회째.',
+  takenBack: '{time} 스캔을 취소했습니다.',
+}

@@ -1,0 +1,43 @@
+import type { DoorWords } from '../door-words.ts'
+
+/** Polish: see DoorWords. */
+export const polish: DoorWords = {
+  noMatch: 'Nieznany kod: nie ma go żadna karta.',
+  staleCode: 'Ten kod jest nieaktualny. Poproś o aktualną kartę.',
+  revoked: 'Ta karta została unieważniona.',
+  severalMatches: 'Ten kod ma kilka kart: {count}. Wybierz jedną.',
+  otherProject: 'Ta karta należy do: {project}.',
+  noProject: 'Ta karta nie należy do żadnego projektu.',
+  expired: 'Wygasła.',
+  expiredOn: 'Wygasła: {time}.',
+  expiredAfterUse: 'Wygasła: była ważna {hours} godz. od pierwszego użycia, {time}.',
+  issuingFailed: 'Nie udało się wydać tej karty.',
+  notIssued: 'Ta karta nie została jeszcze wydana.',
+  notValidOn: 'Nieważna w dniu {date}.',
+  validOn: 'Ważna: {dates}.',
+  validOnAndMore: 'Ważna: {dates} i kolejne dni: {count}.',
+  notValidYet: 'Jeszcze nieważna. Ważna od: {time}.',
+  noLongerValid: 'Już nieważna od: {time}.',
+  notValidNow: 'Nieważna w tej chwili.',
+  alreadyUsed: 'Już użyta.',
+  alreadyUsedOn: 'Już użyta: {use}.',
+  usedUp: 'Wykorzystana: użycia {count} z {count}, pierwsze: {use}.',
+  usedUpThis: {
+    day: 'Wykorzystana na ten dzień: użycia {count} z {count}, pierwsze: {use}.',
+    week: 'Wykorzystana na ten tydzień: użycia {count} z {count}, pierwsze: {use}.',
+    month: 'Wykorzystana na ten miesiąc: użycia {count} z {count}, pierwsze: {use}.',
+  },
+  usedUpNow: 'Wykorzystana na ten czas: użycia {count} z {count}, pierwsze: {use}.',
+  tooSoon: 'Za wcześnie: ostatnie użycie {time}. Ważna znowu od: {again}.',
+  tooClose: 'Zbyt blisko innego użycia.',
+  tooCloseTo: 'Zbyt blisko innego użycia: {time}.',
+  valid: 'Ważna.',
+  use: 'Użycie {number} z {count}.',
+  useThis: {
+    day: 'Użycie {number} z {count} tego dnia.',
+    week: 'Użycie {number} z {count} w tym tygodniu.',
+    month: 'Użycie {number} z {count} w tym miesiącu.',
+  },
+  useNow: 'Użycie {number} z {count} w tym czasie.',
+  takenBack: 'Skan z {time} został cofnięty.',
+}

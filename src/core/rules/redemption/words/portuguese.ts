@@ -1,0 +1,43 @@
+import type { DoorWords } from '../door-words.ts'
+
+/** Portuguese: see DoorWords. */
+export const portuguese: DoorWords = {
+  noMatch: 'Código desconhecido: nenhum passe o tem.',
+  staleCode: 'Este código já não é atual. Peça o passe atual.',
+  revoked: 'Este passe foi anulado.',
+  severalMatches: 'Vários passes têm este código: {count}. Escolha um.',
+  otherProject: 'Este passe pertence a {project}.',
+  noProject: 'Este passe não pertence a nenhum projeto.',
+  expired: 'Expirado.',
+  expiredOn: 'Expirado: {time}.',
+  expiredAfterUse: 'Expirado: era válido durante {hours} horas a partir da primeira utilização, {time}.',
+  issuingFailed: 'Não foi possível emitir este passe.',
+  notIssued: 'Este passe ainda não foi emitido.',
+  notValidOn: 'Não é válido em {date}.',
+  validOn: 'Válido em {dates}.',
+  validOnAndMore: 'Válido em {dates} e mais {count} dias.',
+  notValidYet: 'Ainda não é válido. Válido a partir de: {time}.',
+  noLongerValid: 'Já não é válido desde: {time}.',
+  notValidNow: 'Não é válido neste momento.',
+  alreadyUsed: 'Já utilizado.',
+  alreadyUsedOn: 'Já utilizado: {use}.',
+  usedUp: 'Esgotado: {count} de {count} utilizações, a primeira: {use}.',
+  usedUpThis: {
+    day: 'Esgotado para este dia: {count} de {count} utilizações, a primeira: {use}.',
+    week: 'Esgotado para esta semana: {count} de {count} utilizações, a primeira: {use}.',
+    month: 'Esgotado para este mês: {count} de {count} utilizações, a primeira: {use}.',
+  },
+  usedUpNow: 'Esgotado para este horário: {count} de {count} utilizações, a primeira: {use}.',
+  tooSoon: 'Demasiado cedo: última utilização {time}. Válido de novo: {again}.',
+  tooClose: 'Demasiado perto de outra utilização.',
+  tooCloseTo: 'Demasiado perto de outra utilização: {time}.',
+  valid: 'Válido.',
+  use: 'Utilização {number} de {count}.',
+  useThis: {
+    day: 'Utilização {number} de {count} neste dia.',
+    week: 'Utilização {number} de {count} nesta semana.',
+    month: 'Utilização {number} de {count} neste mês.',
+  },
+  useNow: 'Utilização {number} de {count} neste horário.',
+  takenBack: 'A leitura de {time} foi anulada.',
+}

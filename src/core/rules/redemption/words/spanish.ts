@@ -1,0 +1,43 @@
+import type { DoorWords } from '../door-words.ts'
+
+/** Spanish: see DoorWords. */
+export const spanish: DoorWords = {
+  noMatch: 'Código desconocido: ningún pase lo tiene.',
+  staleCode: 'Este código ya no es actual. Pide el pase actual.',
+  revoked: 'Este pase fue anulado.',
+  severalMatches: 'Varios pases tienen este código: {count}. Elige uno.',
+  otherProject: 'Este pase pertenece a {project}.',
+  noProject: 'Este pase no pertenece a ningún proyecto.',
+  expired: 'Caducado.',
+  expiredOn: 'Caducado: {time}.',
+  expiredAfterUse: 'Caducado: era válido durante {hours} horas desde su primer uso, {time}.',
+  issuingFailed: 'Este pase no se pudo emitir.',
+  notIssued: 'Este pase aún no se ha emitido.',
+  notValidOn: 'No es válido el {date}.',
+  validOn: 'Válido el {dates}.',
+  validOnAndMore: 'Válido el {dates} y {count} días más.',
+  notValidYet: 'Aún no es válido. Válido desde: {time}.',
+  noLongerValid: 'Ya no es válido desde: {time}.',
+  notValidNow: 'No es válido en este momento.',
+  alreadyUsed: 'Ya usado.',
+  alreadyUsedOn: 'Ya usado: {use}.',
+  usedUp: 'Agotado: {count} de {count} usos, el primero: {use}.',
+  usedUpThis: {
+    day: 'Agotado por este día: {count} de {count} usos, el primero: {use}.',
+    week: 'Agotado por esta semana: {count} de {count} usos, el primero: {use}.',
+    month: 'Agotado por este mes: {count} de {count} usos, el primero: {use}.',
+  },
+  usedUpNow: 'Agotado por este horario: {count} de {count} usos, el primero: {use}.',
+  tooSoon: 'Demasiado pronto: último uso {time}. Válido de nuevo: {again}.',
+  tooClose: 'Demasiado cerca de otro uso.',
+  tooCloseTo: 'Demasiado cerca de otro uso: {time}.',
+  valid: 'Válido.',
+  use: 'Uso {number} de {count}.',
+  useThis: {
+    day: 'Uso {number} de {count} este día.',
+    week: 'Uso {number} de {count} esta semana.',
+    month: 'Uso {number} de {count} este mes.',
+  },
+  useNow: 'Uso {number} de {count} en este horario.',
+  takenBack: 'El escaneo de {time} fue anulado.',
+}

@@ -1,0 +1,43 @@
+import type { DoorWords } from '../door-words.ts'
+
+/** Turkish: see DoorWords. */
+export const turkish: DoorWords = {
+  noMatch: 'Bilinmeyen kod: hiçbir kartta yok.',
+  staleCode: 'Bu kod güncel değil. Güncel kartı isteyin.',
+  revoked: 'Bu kart iptal edildi.',
+  severalMatches: 'Bu kod birden çok kartta var: {count}. Birini seçin.',
+  otherProject: 'Bu kartın ait olduğu yer: {project}.',
+  noProject: 'Bu kart hiçbir projeye ait değil.',
+  expired: 'Süresi doldu.',
+  expiredOn: 'Süresi doldu: {time}.',
+  expiredAfterUse: 'Süresi doldu: ilk kullanımından itibaren {hours} saat geçerliydi, {time}.',
+  issuingFailed: 'Bu kart düzenlenemedi.',
+  notIssued: 'Bu kart henüz düzenlenmedi.',
+  notValidOn: '{date} için geçerli değil.',
+  validOn: 'Geçerli olduğu günler: {dates}.',
+  validOnAndMore: 'Geçerli olduğu günler: {dates} ve {count} gün daha.',
+  notValidYet: 'Henüz geçerli değil. Başlangıç: {time}.',
+  noLongerValid: 'Artık geçerli değil. Bitiş: {time}.',
+  notValidNow: 'Şu anda geçerli değil.',
+  alreadyUsed: 'Zaten kullanıldı.',
+  alreadyUsedOn: 'Zaten kullanıldı: {use}.',
+  usedUp: 'Hakkı bitti: {count}/{count} kullanım, ilki: {use}.',
+  usedUpThis: {
+    day: 'Bu gün için hakkı bitti: {count}/{count} kullanım, ilki: {use}.',
+    week: 'Bu hafta için hakkı bitti: {count}/{count} kullanım, ilki: {use}.',
+    month: 'Bu ay için hakkı bitti: {count}/{count} kullanım, ilki: {use}.',
+  },
+  usedUpNow: 'Bu zaman için hakkı bitti: {count}/{count} kullanım, ilki: {use}.',
+  tooSoon: 'Çok erken: son kullanım {time}. Yeniden geçerli: {again}.',
+  tooClose: 'Başka bir kullanıma çok yakın.',
+  tooCloseTo: 'Başka bir kullanıma çok yakın: {time}.',
+  valid: 'Geçerli.',
+  use: 'Kullanım {number}/{count}.',
+  useThis: {
+    day: 'Bu gün kullanım {number}/{count}.',
+    week: 'Bu hafta kullanım {number}/{count}.',
+    month: 'Bu ay kullanım {number}/{count}.',
+  },
+  useNow: 'Bu zamanda kullanım {number}/{count}.',
+  takenBack: 'Tarama geri alındı: {time}.',
+}

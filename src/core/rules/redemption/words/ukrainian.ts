@@ -1,0 +1,43 @@
+import type { DoorWords } from '../door-words.ts'
+
+/** Ukrainian: see DoorWords. */
+export const ukrainian: DoorWords = {
+  noMatch: 'Невідомий код: його не має жодна картка.',
+  staleCode: 'Цей код застарів. Попросіть показати чинну картку.',
+  revoked: 'Цю картку скасовано.',
+  severalMatches: 'Цей код мають кілька карток: {count}. Виберіть одну.',
+  otherProject: 'Ця картка належить до: {project}.',
+  noProject: 'Ця картка не належить до жодного проєкту.',
+  expired: 'Термін дії минув.',
+  expiredOn: 'Термін дії минув: {time}.',
+  expiredAfterUse: 'Термін дії минув: вона діяла {hours} год від першого використання, {time}.',
+  issuingFailed: 'Не вдалося видати цю картку.',
+  notIssued: 'Цю картку ще не видано.',
+  notValidOn: 'Не діє {date}.',
+  validOn: 'Діє: {dates}.',
+  validOnAndMore: 'Діє: {dates} та ще днів: {count}.',
+  notValidYet: 'Ще не діє. Діє від: {time}.',
+  noLongerValid: 'Уже не діє від: {time}.',
+  notValidNow: 'Зараз не діє.',
+  alreadyUsed: 'Уже використано.',
+  alreadyUsedOn: 'Уже використано: {use}.',
+  usedUp: 'Вичерпано: використань {count} з {count}, перше: {use}.',
+  usedUpThis: {
+    day: 'Вичерпано на цей день: використань {count} з {count}, перше: {use}.',
+    week: 'Вичерпано на цей тиждень: використань {count} з {count}, перше: {use}.',
+    month: 'Вичерпано на цей місяць: використань {count} з {count}, перше: {use}.',
+  },
+  usedUpNow: 'Вичерпано на цей час: використань {count} з {count}, перше: {use}.',
+  tooSoon: 'Зарано: останнє використання {time}. Знову діє від: {again}.',
+  tooClose: 'Надто близько до іншого використання.',
+  tooCloseTo: 'Надто близько до іншого використання: {time}.',
+  valid: 'Дійсна.',
+  use: 'Використання {number} з {count}.',
+  useThis: {
+    day: 'Використання {number} з {count} цього дня.',
+    week: 'Використання {number} з {count} цього тижня.',
+    month: 'Використання {number} з {count} цього місяця.',
+  },
+  useNow: 'Використання {number} з {count} у цей час.',
+  takenBack: 'Сканування {time} скасовано.',
+}

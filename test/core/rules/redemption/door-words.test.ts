@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest'
+import { doorEnglish, doorLanguage } from '../../../../src/core/rules/redemption/door-language.ts'
+
+const tags = ['en', 'de', 'fr', 'es', 'pt', 'it', 'nl', 'pl', 'tr', 'uk', 'ar', 'he', 'ja', 'ko', 'zh']
+
+/** The names that each text fills in, by the place of the text. */
+function namesIn(words: object): [place: string, names: string[]][] {
+  return Object.entries(words).flatMap(([key, text]): [string, string[]][] =>
+    typeof text === 'string'
+      ? [[key, [...new Set([...text.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!))].toSorted()]]
+      : namesIn(text).map(([inner, names]) => [`${key}.${inner}`, names]),
+  )
+}
+
+test.each(tags)('in %s each message names what the English one names, in words of its own', (tag) => {
+  const { words } = doorLanguage(tag)
+  expect(namesIn(words)).toEqual(namesIn(doorEnglish.words))
+  if (tag !== 'en') expect(words).not.toBe(doorEnglish.words)
+})
+
+test('other languages are spoken to in English', () => {
+  expect(doorLanguage('fi')).toBe(doorEnglish)
+})
