@@ -1,13 +1,6 @@
 import type { RedemptionPolicy } from '../../contract/redemption.ts'
 import type { LedgerReason, LedgerResult, ScanReasonCode, ScanResult } from '../../contract/scan-shapes.ts'
-import {
-  choosePlace,
-  debitOf,
-  evaluateRedemption,
-  isPastExpiry,
-  type RedemptionDebit,
-  windowUses,
-} from './redemption.ts'
+import { choosePlace, debitOf, evaluateRedemption, type RedemptionDebit, windowUses } from './redemption.ts'
 import type { PlacedAttempt, RedemptionHistory, RedemptionPlan } from './redemption-plan.ts'
 import { placesInTime } from './redemption-windows.ts'
 
