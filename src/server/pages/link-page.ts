@@ -67,7 +67,7 @@ export function linkPage(facts: LinkPageFacts): Page {
   const lang = ofTexts === tag ? '' : ` lang="${escapeHtml(ofTexts)}"`
   const main = `<div class="intro">${ribbonHtml(platforms, sandboxed, words)}<h1 dir="auto">${escapeHtml(pass.label)}</h1>
 <p class="muted" dir="auto">${escapeHtml(pass.templateName)}</p>
-${calendarHtml(card, own, language)}${expiryHtml(card, { language: tag, words, timeZone: card.timeZone ?? pass.redemption?.perPeriod?.timezone })}${isInApp ? inAppHint(own, words) : ''}</div>
+${calendarHtml(card, own, language)}${expiryHtml(card, { language: tag, words, timeZone: card.timeZone ?? card.fallbackZone })}${isInApp ? inAppHint(own, words) : ''}</div>
 <div class="picture"${lang}>${picture.html}</div>
 <div class="actions">${buttons.join('\n')}</div>
 <div class="more">${device === 'undetermined' ? phoneHtml(own, words) : ''}${cardBackHtml(card, words.more, apple ? surplusOf(apple) : [])}</div>`
@@ -89,7 +89,7 @@ export const calendarPath = '/calendar.ics'
 function calendarHtml(card: Card, address: string, { words, tag }: PageLanguage): string {
   const appointment = appointmentOf(card)
   if (!appointment) return ''
-  const timeZone = card.timeZone ?? card.trip?.from?.timeZone ?? 'UTC'
+  const timeZone = card.timeZone ?? card.trip?.from?.timeZone ?? card.fallbackZone ?? 'UTC'
   const time = timeHtml(appointment.start, { language: tag, timeZone, weekday: 'short' })
   return `<p class="calendar">${time} <a href="${escapeHtml(address + calendarPath)}">${escapeHtml(words.addToCalendar)}</a></p>
 `

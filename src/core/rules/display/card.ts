@@ -11,6 +11,7 @@ import type {
   PassType,
 } from '../../contract/definition.ts'
 import { fieldGroups } from '../../contract/definition.ts'
+import { isTimeZone } from '../redemption/time-zones.ts'
 import { ownImageRoles, resolveImages } from '../template/image-choice.ts'
 import { languageOf, UNSAID_LANGUAGE } from '../template/languages.ts'
 import {
@@ -47,6 +48,8 @@ export interface Card extends About {
   relevantDate: string | null
   /** Where a day begins; UTC where the definition gives none. */
   timeZone?: string | undefined
+  /** Where times are shown that have no timeZone: that of the redemption policy. */
+  fallbackZone?: string
   links: { label: string; url: string }[]
   expiresAt: Date | null
   /** True once the pass is void: it is still served, and shown as no longer valid. */
@@ -89,7 +92,8 @@ export function renderCard({ passType, definition, scope, expiresAt, voided }: C
   const filled = (template: string) => fill(template, scope)
   const optional = (template: string | undefined) => (template === undefined ? null : filled(template))
   const language = languageOf(definition)
-  const locale = localeOf({ ...definition, ...(language !== undefined && { language }) })
+  const zones = zonesOf(definition, scope)
+  const locale = localeOf({ ...zones, ...(language !== undefined && { language }) })
   const ownRoles = ownImageRoles(definition)
   const about = aboutOf(definition, scope)
   const fields = Object.fromEntries(
@@ -127,7 +131,7 @@ export function renderCard({ passType, definition, scope, expiresAt, voided }: C
       ...(location.relevantText !== undefined && { relevantText: filled(location.relevantText) }),
     })),
     relevantDate: optional(design.relevantDate),
-    ...(definition.timeZone !== undefined && { timeZone: definition.timeZone }),
+    ...zones,
     links: design.links.map((link) => ({ label: filled(link.label), url: filled(link.url) })),
     expiresAt,
     voided,
@@ -153,8 +157,16 @@ function shownValue(field: FieldDefinition, scope: Scope, locale: ValueLocale): 
 }
 
 /** For whom the values of a card are written. */
-export function localeOf({ language = UNSAID_LANGUAGE, timeZone }: Pick<Card, 'language' | 'timeZone'>): ValueLocale {
-  return { language, timeZone }
+export function localeOf(card: Pick<Card, 'language' | 'timeZone' | 'fallbackZone'>): ValueLocale {
+  const { language = UNSAID_LANGUAGE, timeZone, fallbackZone } = card
+  return { language, timeZone, fallbackZone }
+}
+
+function zonesOf({ timeZone, redemption }: Definition, scope: Scope): Pick<Card, 'timeZone' | 'fallbackZone'> {
+  if (timeZone !== undefined) return { timeZone }
+  const fallbackZone = redemption?.perPeriod && fill(redemption.perPeriod.timezone, scope)
+  // Of a draft the values may be none.
+  return fallbackZone !== undefined && isTimeZone(fallbackZone) ? { fallbackZone } : {}
 }
 
 /** What a scanner reads off the pass: the definition's message, or the scan code where it gives none or has no barcode. */

@@ -8,8 +8,10 @@ export type ValueType = Pick<FieldDefinition, 'as' | 'currency' | 'style'>
 export interface ValueLocale {
   /** BCP 47. */
   language: string
-  /** IANA. Without one, times are in UTC and say so. */
+  /** IANA. */
   timeZone?: string | undefined
+  /** Where times are shown that come without one, and say so: IANA, UTC by default. */
+  fallbackZone?: string | undefined
 }
 
 const NUMBER = '-?(?:0|[1-9][0-9]{0,29})(?:\\.[0-9]{1,18})?'
@@ -83,12 +85,20 @@ function formatNumber(text: string, options: Intl.NumberFormatOptions, { languag
 type MomentStyle = Pick<Intl.DateTimeFormatOptions, 'dateStyle' | 'timeStyle'>
 
 /** A date, a time or a moment, in the time zone of the locale; a date or a time alone has none. */
-export function formatMoment(text: string, style: MomentStyle, { language, timeZone }: ValueLocale): string {
+export function formatMoment(text: string, style: MomentStyle, locale: ValueLocale): string {
+  const { language, timeZone, fallbackZone = 'UTC' } = locale
   const isMoment = text.includes('T')
   const at = new Date(isMoment ? text : hasTime(text) ? `1970-01-01T${text}Z` : `${text}T00:00:00Z`)
-  const zone = isMoment ? (timeZone ?? 'UTC') : 'UTC'
+  const zone = isMoment ? (timeZone ?? fallbackZone) : 'UTC'
   const written = dateFormat(language, { ...style, timeZone: zone }).format(at)
-  return isMoment && style.timeStyle !== undefined && timeZone === undefined ? `${written} UTC` : written
+  const isNamed = isMoment && style.timeStyle !== undefined && timeZone === undefined
+  return isNamed ? `${written} ${zoneName(at, zone, language)}` : written
+}
+
+/** As people of the language write it at a moment, such as GMT+1. */
+function zoneName(at: Date, timeZone: string, language: string): string {
+  const parts = dateFormat(language, { timeZone, timeZoneName: 'short' }).formatToParts(at)
+  return timeZone === 'UTC' ? timeZone : parts.find(({ type }) => type === 'timeZoneName')!.value
 }
 
 function hasTime(text: string): boolean {

@@ -104,3 +104,32 @@ test('the scan code is the barcode message where the definition gives none', () 
   expect(barcodeMessage(plain, buildScope([], factsOf('x')))).toBe('code-x')
   expect(render(factsOf('x'), plain).barcode).toEqual({ format: 'qr', message: 'code-x', altText: null })
 })
+
+test('times without a zone are shown in that of the redemption policy, else in UTC, with its name', () => {
+  const moment = '2027-05-31T19:30:00Z'
+  const shownWith = (more: object, variables: Record<string, string> = {}) => {
+    const content = parseDefinition({
+      variables: [{ name: 'zone', label: 'Zone' }],
+      design: {
+        organizationName: 'O',
+        description: 'D',
+        fields: { primary: [{ key: 'at', label: 'At', value: moment, as: 'time' }] },
+      },
+      ...more,
+    })
+    const card = renderCard({
+      passType: 'generic',
+      definition: content,
+      scope: new Map(Object.entries(variables)),
+      expiresAt: null,
+      voided: false,
+    })
+    return card.fields.primary[0]!.value.replaceAll('\u202f', ' ')
+  }
+  const daily = (timezone: string) => ({ redemption: { perPeriod: { unit: 'day', count: 1, timezone } } })
+  expect(shownWith({})).toBe('7:30 PM UTC')
+  expect(shownWith(daily('Europe/Lisbon'))).toBe('8:30 PM GMT+1')
+  expect(shownWith(daily('{{zone}}'), { zone: 'Asia/Tokyo' })).toBe('4:30 AM GMT+9')
+  expect(shownWith(daily('{{zone}}'), { zone: 'nowhere' })).toBe('7:30 PM UTC')
+  expect(shownWith({ ...daily('Europe/Lisbon'), timeZone: 'Asia/Tokyo' })).toBe('4:30 AM')
+})
