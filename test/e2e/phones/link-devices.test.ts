@@ -18,7 +18,7 @@ const agents = {
     'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/136.0.0.0 Safari/537.36',
 }
 const SAVE = 'https://pay.google.com/gp/v/save/'
-const VARY = 'User-Agent, Sec-CH-UA-Platform'
+const VARY = 'User-Agent, Sec-CH-UA-Platform, Accept-Language'
 
 describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped: ${skipReason})` : ''}`, () => {
   const cleanUp = cleanUpAfterAll()
