@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { ApiError, validationError } from '../../core/errors.ts'
 import type { LoadImageFiles, Wallet } from '../wallet.ts'
 import { type AppleIdentity, assertSound } from './identity.ts'
-import { createImageSets, toImageSets } from './image-files.ts'
+import { createImageSets, type ImageSet, toImageSets } from './image-files.ts'
 import { checkOverrides, compileOverrides } from './overrides/override-check.ts'
 import type { JsonObject } from './overrides/overrides.ts'
 import { isRefusedByPhones, PassJson } from './overrides/pass-json-schema.ts'
@@ -18,7 +18,7 @@ export interface AppleWallet extends Wallet {
   passJson(pass: ApplePass): JsonObject
   /**
    * Everything of the package but its signature, the costly part, for a moment at which the identity must be sound.
-   * @throws Problem PASS_ISSUING_FAILED where an image cannot be read; APPLE_SIGNING_FAILED
+   * @throws Problem PASS_ISSUING_FAILED where an image cannot be read, or all are too large; APPLE_SIGNING_FAILED
    */
   preparePackage(pass: ApplePass, at: Date): Promise<UnsignedPackage>
   /**
@@ -44,13 +44,34 @@ export interface AppleWalletOptions {
   /** The base of the web service that phones call, without /v1; they only call https. */
   webServiceUrl: string
   loadImageFiles: LoadImageFiles
+  /** What the images of a package may come to, in bytes; 20 MiB by default. */
+  maxImageBytes?: number
 }
 
+/** Ten of such packages stay within what a bundle may have, and one opened by a hundred at once within memory. */
+const MAX_IMAGE_BYTES = 20 * 1024 * 1024
+
+const TOO_LARGE =
+  'The images of the package come to more than 20 MiB in all scales and languages: give smaller ones, or fewer by language.'
+
 /** Renders, signs and pushes for an Apple identity: see AppleWallet. */
-export function createAppleWallet({ identity, webServiceUrl, loadImageFiles }: AppleWalletOptions): AppleWallet {
+export function createAppleWallet(options: AppleWalletOptions): AppleWallet {
+  const { identity, webServiceUrl, loadImageFiles, maxImageBytes = MAX_IMAGE_BYTES } = options
   const sign = createSigner(identity)
   const imageSets = createImageSets(loadImageFiles)
-  const imagesOf = ({ card, translations }: ApplePass) => Promise.all(toImageSets(card, translations).map(imageSets))
+
+  /** One set after another, so that those of a pass that shows too much are never in memory together. */
+  async function imagesOf({ card, translations }: ApplePass): Promise<ImageSet[]> {
+    const sets: ImageSet[] = []
+    let bytes = 0
+    for (const shown of toImageSets(card, translations)) {
+      const set = await imageSets(shown)
+      bytes += set.part.entries.length
+      if (bytes > maxImageBytes) throw new ApiError('PASS_ISSUING_FAILED', { message: TOO_LARGE })
+      sets.push(set)
+    }
+    return sets
+  }
   const passJson = (pass: ApplePass) => buildPassJson(pass, identity, webServiceUrl)
   /** pass.json, and the texts of each language where there are several. */
   function filesOf(pass: ApplePass): Pick<UnsignedPackage, 'ambiguous'> & { files: PackageFile[] } {

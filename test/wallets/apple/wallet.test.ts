@@ -142,6 +142,25 @@ async function rejection(pass: WalletPass, moment = at): Promise<ApiError> {
   return error as ApiError
 }
 
+test('images that come to too much are refused, however many languages they are spread over', async () => {
+  const original = withLogo(logoId)
+  const pass = {
+    ...original,
+    card: { ...original.card, language: 'en' },
+    translations: ['de', 'ja', 'ar'].map((language) => {
+      const id = `logo in ${language}`
+      images.set(id, images.get(logoId)!)
+      return { ...original.card, language, images: { logo: id } }
+    }),
+  }
+  const walletOf = (maxImageBytes: number) =>
+    createAppleWallet({ identity: chain.identity, webServiceUrl, loadImageFiles, maxImageBytes })
+  const { length } = await buildPackage(walletOf(Number.POSITIVE_INFINITY), pass, at)
+  await expect(walletOf(length).check(pass, at)).resolves.toBeUndefined()
+  const message = expect.stringContaining('more than 20 MiB')
+  await expect(walletOf(length / 2).check(pass, at)).rejects.toMatchObject({ code: 'PASS_ISSUING_FAILED', message })
+})
+
 test('check accepts what can be shown', async () => {
   await expect(createWallet().check(withLogo(logoId), at)).resolves.toBeUndefined()
 })
