@@ -7,13 +7,10 @@ import { type Sent, travel } from './pipeline.ts'
 /** A connection of the sqlite3 package, with what is kept beside it. */
 interface Connection {
   prepare(sql: string, done: (error: Error | null) => void): Statement
-  exec(sql: string, done: (error: Error | null) => void): void
   interrupt(): void
   statements?: Map<string, Statement>
-  /** Statements of its transaction that answer nothing, until the next that does. */
-  silent?: Sent[]
-  /** The last of those on their way: what comes behind waits for them. */
-  flushing?: Promise<unknown> | undefined
+  /** The end of its last statement: what comes behind waits for it. */
+  last?: Promise<void> | undefined
   /** Set where it is to be thrown away; the pool then makes another. */
   __knex__disposed?: unknown
 }
@@ -25,7 +22,7 @@ interface Statement {
 
 /** What a transaction of knex is made of, as far as it ends differently here. */
 interface TransactionParts {
-  trxClient: { query(connection: Connection, sql: string): Promise<unknown>; transacting?: boolean }
+  trxClient: { query(connection: Connection, sql: string): Promise<unknown> }
   _completed: boolean
   _resolver(value: unknown): void
   _rejecter(error: unknown): void
@@ -57,7 +54,8 @@ type Done = (error: Error | null, rows?: unknown[]) => void
  * - A rollback that failed tells of its reason. A file that is full may have rolled back by itself: knex then told of a
  *   rollback too many, and a commit that failed would have left its transaction open.
  * - A statement that has a name is kept with its connection, as pg does; knex prepares each anew.
- * - What answers nothing goes with the next statement of its transaction, all of it in one go with the commit.
+ * - Statements of a connection run in the order in which they are asked for, also where several are at once; the driver would
+ *   give them to several threads.
  * - Statements with a time limit are interrupted, and damage of the file is noted.
  */
 export function sqliteClient({ statementLimitMs, damage }: SqliteClientOptions = {}): typeof Knex.Client {
@@ -74,7 +72,7 @@ export function sqliteClient({ statementLimitMs, damage }: SqliteClientOptions =
     async commit(connection: Connection, value: unknown) {
       const parts = this as unknown as TransactionParts
       try {
-        await parts.trxClient.query(connection, COMMIT)
+        await parts.trxClient.query(connection, 'COMMIT;')
       } catch (error) {
         await this.rollback(connection, error)
         return
@@ -85,8 +83,6 @@ export function sqliteClient({ statementLimitMs, damage }: SqliteClientOptions =
 
     async rollback(connection: Connection, reason: unknown) {
       const parts = this as unknown as TransactionParts
-      connection.silent = []
-      connection.flushing = undefined
       try {
         await parts.trxClient.query(connection, 'ROLLBACK;')
       } catch (error) {
@@ -108,27 +104,23 @@ export function sqliteClient({ statementLimitMs, damage }: SqliteClientOptions =
       return super.acquireRawConnection()
     }
 
-    async _query(connection: Connection, query: Sent): Promise<Sent> {
-      const { name, isSilent } = query.options ?? {}
-      connection.silent ??= []
-      if (isSilent && (this as unknown as { transacting?: boolean }).transacting) {
-        connection.silent.push(query)
-        return { ...query, response: [] }
+    _query(connection: Connection, query: Sent): Promise<Sent> {
+      const name = query.options?.name
+      const on = name === undefined ? connection : preparing(connection, name)
+      const run = () => {
+        const running: Promise<Sent> = travel([query], () => super._query(on, query))
+        return statementLimitMs === undefined ? running : interruptAfter(statementLimitMs, connection, running)
       }
-      const run = async (): Promise<Sent> => {
-        const before = connection.silent!.splice(0)
-        if (before.length > 0 && query.sql === COMMIT) {
-          await connection.flushing
-          await execute(connection, [...before, query])
-          return query
-        }
-        if (before.length > 0) connection.flushing = executeBehind(connection.flushing, connection, before)
-        await connection.flushing
-        const on = name === undefined ? connection : preparing(connection, name)
-        return travel([query], () => super._query(on, query) as Promise<Sent>)
-      }
-      const limited = statementLimitMs === undefined ? run() : interruptAfter(statementLimitMs, connection, run())
-      return damage ? noticing(damage, limited) : limited
+      const inTurn = connection.last ? connection.last.then(run) : run()
+      const last = inTurn.then(
+        () => undefined,
+        () => undefined,
+      )
+      connection.last = last
+      void last.then(() => {
+        if (connection.last === last) connection.last = undefined
+      })
+      return damage ? noticing(damage, inTurn) : inTurn
     }
 
     /** A pool of ours has the shape that knex wants. */
@@ -142,37 +134,6 @@ export function sqliteClient({ statementLimitMs, damage }: SqliteClientOptions =
       return super.destroyRawConnection(connection)
     }
   } as unknown as typeof Knex.Client
-}
-
-const COMMIT = 'COMMIT;'
-
-/** Runs statements by one call, up to the first that fails: each is parsed anew, which takes less than another turn of the thread. */
-function execute(connection: Connection, statements: Sent[]): Promise<void> {
-  const sql = statements.map(withValues).join(';\n')
-  const run = () => new Promise<void>((resolve, reject) => connection.exec(sql, (e) => (e ? reject(e) : resolve())))
-  return travel(statements, run)
-}
-
-async function executeBehind(earlier: Promise<unknown> | undefined, connection: Connection, statements: Sent[]) {
-  await earlier
-  await execute(connection, statements)
-}
-
-/** A statement with its values in place of their marks. */
-function withValues({ sql, bindings = [] }: Sent): string {
-  const [first = '', ...parts] = sql.split('?')
-  if (parts.length !== bindings.length) throw new Error(`A statement has a mark that stands for no value: ${sql}`)
-  return first + parts.map((part, n) => literal(bindings[n]) + part).join('')
-}
-
-function literal(value: unknown): string {
-  if (value === null) return 'null'
-  if (typeof value === 'number' || typeof value === 'boolean') return `${Number(value)}`
-  if (value instanceof Uint8Array) return `x'${Buffer.from(value).toString('hex')}'`
-  if (typeof value !== 'string') throw new Error('A value is of no type that SQLite knows')
-  // SQL ends at a NUL.
-  if (value.includes('\0')) return `cast(x'${Buffer.from(value).toString('hex')}' as text)`
-  return `'${value.replaceAll("'", "''")}'`
 }
 
 /** A database that is not there yet; the files beside it get their mode from it. */

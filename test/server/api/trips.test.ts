@@ -37,16 +37,22 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(made).toEqual(TRIPS[dialect])
   })
 
-  test('an endpoint that is told of it costs a request no trip', async () => {
+  test('an endpoint that is told of it costs a request no trip but what is written for it', async () => {
     const workspace = await api.workspace()
     await makeWebhook(workspace, await startReceiver(), 'pass.scanned', 'pass.updated', 'pass.voided')
     const { code, id } = await scannablePass(workspace)
     const update = (label: string) => workspace.ok(passes.update, { params: { id }, body: { label } })
     await update('Ada')
     const { scan: ofScan, PATCH, void: ofVoid } = TRIPS[dialect]
-    expect(await tripsOf(() => scan(workspace, { qrPayload: code }))).toHaveLength(ofScan)
-    expect(await tripsOf(() => update('Grace'))).toHaveLength(PATCH)
-    expect(await tripsOf(() => workspace.ok(passes.void, { params: { id } }))).toHaveLength(ofVoid)
+    const works = [
+      () => scan(workspace, { qrPayload: code }),
+      () => update('Grace'),
+      () => workspace.ok(passes.void, { params: { id } }),
+    ]
+    const made: number[] = []
+    for (const work of works) made.push((await tripsOf(work)).length)
+    // On SQLite each statement is a trip: those of the deliveries, of their job, and of a change that is rung for.
+    expect(made).toEqual(dialect === 'sqlite' ? [ofScan + 2, PATCH + 3, ofVoid + 2] : [ofScan, PATCH, ofVoid])
     expect(await api.database.writer('webhook_deliveries').where({ workspace_id: workspace.id })).toHaveLength(4)
     const jobs = api.database.writer('jobs').where({ workspace_id: workspace.id, kind: 'deliver-webhooks' })
     expect(await jobs).toHaveLength(1)
@@ -94,7 +100,7 @@ describe.each(dialects)('on %s', (dialect) => {
         .map((made) => made[queue]!)
         .reduce((one, other) => (other[2] < one[2] ? other : one)),
     )
-    const [issuing, webhooks, wallets, google] = dialect === 'sqlite' ? [9, 11, 10, 13] : [8, 9, 8, 13]
+    const [issuing, webhooks, wallets, google] = dialect === 'sqlite' ? [12, 11, 10, 13] : [8, 9, 8, 13]
     expect(least).toEqual([
       ['issuing', 1, issuing],
       ['webhooks', 1, webhooks],
