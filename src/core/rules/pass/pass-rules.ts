@@ -3,6 +3,7 @@ import type { Definition } from '../../contract/definition.ts'
 import { ApiError, type Issue, listIssues } from '../../errors.ts'
 import type { ChangedField } from '../../events.ts'
 import { compileBarcode } from '../template/barcode.ts'
+import { compileFacts } from '../template/fact-rules.ts'
 import type { Scope } from '../template/placeholder.ts'
 import { bytesIn, compileSizes, toValueIssues } from '../template/rendered-size.ts'
 import { buildScope, type PassFacts, type Resolved, resolvePolicies } from '../template/resolve.ts'
@@ -23,7 +24,8 @@ export function compilePass(definition: Definition, platformChecks: readonly Che
   const checkVariables = compileVariables(definition)
   const findOversizes = compileSizes(definition)
   const checkBarcode = compileBarcode(definition)
-  const checks = [checkBarcode, compileGroup(definition), ...platformChecks].filter((check) => check !== undefined)
+  const own = [checkBarcode, compileGroup(definition), compileFacts(definition)]
+  const checks = [...own, ...platformChecks].filter((check) => check !== undefined)
   return (facts) => {
     if (variablesTooLarge(facts.variables)) {
       const message = `Must have at most ${MAX_VARIABLES_BYTES / 1024} KiB as JSON`

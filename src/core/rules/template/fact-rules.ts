@@ -3,7 +3,7 @@ import { Timestamp } from '../../contract/common.ts'
 import type { Definition } from '../../contract/definition.ts'
 import type { Issue } from '../../errors.ts'
 import { isTimeZone } from '../redemption/time-zones.ts'
-import { lonePlaceholder, placeholdersIn, stringsDeep } from './placeholder.ts'
+import { fill, lonePlaceholder, placeholdersIn, type Scope, stringsDeep } from './placeholder.ts'
 import { factTexts } from './variable-uses.ts'
 
 type Facts = Pick<Definition, 'event' | 'trip'>
@@ -24,12 +24,50 @@ export function* checkFacts({
     const wanted = wantedInstead(String(path.at(-1)), text.trim())
     if (wanted) yield { path, message: `Must be ${wanted}` }
   }
+  for (const { begins, ends, path, name } of spansOf({ event, trip })) {
+    const isSaid = placeholdersIn(begins + ends).length === 0
+    if (isSaid && isTurned(begins, ends)) yield { path, message: notBefore(name) }
+  }
   const declared = new Set(variables.map(({ name }) => name))
   for (const { path, text, uses } of factTexts({ event, trip })) {
     const names = placeholdersIn(text)
     if (uses !== undefined || names.length === 0 || names.some((name) => !declared.has(name))) continue
     yield { path, message: `Must be ${wantedOf(String(path.at(-1)))}, or the placeholder of one variable` }
   }
+}
+
+/**
+ * Compiles the check that no event and no trip of a pass ends before it begins; undefined where the definition says both
+ * itself, or one alone.
+ */
+export function compileFacts(facts: Facts): ((scope: Scope) => Issue[]) | undefined {
+  const spans = spansOf(facts).filter(({ begins, ends }) => placeholdersIn(begins + ends).length > 0)
+  if (spans.length === 0) return undefined
+  return (scope) =>
+    spans.flatMap(({ begins, ends, name }) => {
+      if (!isTurned(fill(begins, scope), fill(ends, scope))) return []
+      const variable = placeholdersIn(ends)[0] ?? placeholdersIn(begins)[0]!
+      return [{ path: ['variables', variable], message: notBefore(name) }]
+    })
+}
+
+function spansOf({ event, trip }: Facts) {
+  const spans = [
+    { begins: event?.startsAt, ends: event?.endsAt, path: ['event', 'endsAt'], name: 'startsAt' },
+    { begins: trip?.departsAt, ends: trip?.arrivesAt, path: ['trip', 'arrivesAt'], name: 'departsAt' },
+  ]
+  return spans.flatMap(({ begins, ends, ...span }) =>
+    begins === undefined || ends === undefined ? [] : [{ begins, ends, ...span }],
+  )
+}
+
+/** What is no moment is told by itself. */
+function isTurned(begins: string, ends: string): boolean {
+  return Date.parse(ends) < Date.parse(begins)
+}
+
+function notBefore(name: string): string {
+  return `Must not be before ${name}`
 }
 
 function placesOf({ event, trip }: Facts) {

@@ -1,0 +1,49 @@
+import { expect, test } from 'vitest'
+import { compilePass } from '../../../../src/core/rules/pass/pass-rules.ts'
+import { checkDefinition } from '../../../../src/core/rules/template/definition.ts'
+import { parseDefinition } from '../../../support/definitions.ts'
+
+const early = '2027-05-20T18:00:00+01:00'
+const late = '2027-05-20T19:00:00+01:00'
+const variables = ['from', 'to'].map((name) => ({ name, label: name }))
+const design = { organizationName: 'Harbour', description: 'Ticket' }
+
+const about = (facts: object) => parseDefinition({ variables, design, ...facts })
+const eventOf = (startsAt: string, endsAt: string) => about({ event: { name: 'Show', startsAt, endsAt } })
+const tripOf = (departsAt: string, arrivesAt: string) =>
+  about({ trip: { mode: 'bus', from: { name: 'A' }, to: { name: 'B' }, departsAt, arrivesAt } })
+
+const facts = {
+  id: '01982f3e-0000-7000-8000-000000000001',
+  externalPassId: 'p-1',
+  label: 'Ada',
+  scanCode: 'CODE',
+  templateName: 'Ticket',
+  projectName: null,
+}
+
+test('an event ends, and a trip arrives, no sooner than it begins', () => {
+  for (const [of, path, first] of [
+    [eventOf, ['event', 'endsAt'], 'startsAt'],
+    [tripOf, ['trip', 'arrivesAt'], 'departsAt'],
+  ] as const) {
+    expect(checkDefinition(of(early, late))).toEqual([])
+    expect(checkDefinition(of(early, early))).toEqual([])
+    expect(checkDefinition(of(late, early))).toEqual([{ path, message: `Must not be before ${first}` }])
+  }
+})
+
+test('where values say when, each pass is held to it, and an empty one says nothing', () => {
+  const issuesOf = (definition: ReturnType<typeof about>, values: object) => {
+    expect(checkDefinition(definition)).toEqual([])
+    const checked = compilePass(definition)({ ...facts, variables: { from: early, to: late, ...values } })
+    return 'issues' in checked ? checked.issues : []
+  }
+  const message = 'Must not be before startsAt'
+  expect(issuesOf(eventOf('{{from}}', '{{to}}'), {})).toEqual([])
+  expect(issuesOf(eventOf('{{from}}', '{{to}}'), { from: late, to: early })).toEqual([
+    { path: ['variables', 'to'], message },
+  ])
+  expect(issuesOf(eventOf('{{from}}', early), { from: late })).toEqual([{ path: ['variables', 'from'], message }])
+  expect(issuesOf(eventOf('{{from}}', '{{to}}'), { to: '' })).toEqual([])
+})
