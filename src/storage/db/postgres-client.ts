@@ -89,7 +89,8 @@ export function pipeliningClient(transactionLimitMs?: number): typeof Knex.Clien
     }
 
     async rollback(connection: PostgresConnection, reason: unknown) {
-      const unsent = outboxes.get(connection)?.waiting ?? []
+      // Taken out, so that what is about to be sent in this turn is not, on a connection that is another's by then.
+      const unsent = outboxes.get(connection)?.waiting.splice(0) ?? []
       outboxes.delete(connection)
       for (const { reject } of unsent) reject(reason)
       if (unsent[0]?.query.options?.name !== BEGIN.options.name) return super.rollback(connection, reason)

@@ -86,6 +86,26 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await numbers()).toEqual([2])
   })
 
+  test('a transaction that throws while a statement is about to go sends nothing, then or later', async () => {
+    const { requests, jobs, numbers } = await setUp()
+    const insert = (tx: typeof requests, n: number) =>
+      runPrepared(tx, 'insert-returning', { n }, () => 'insert into notes (n) values (:n) returning n')
+    for (const writer of [requests, jobs]) {
+      for (let turns = 0; turns < 12; turns += 1) {
+        const work = writer.transaction(async (tx) => {
+          const late = async () => {
+            for (let turn = 0; turn < turns; turn += 1) await undefined
+            throw new Error('changed my mind')
+          }
+          await Promise.all([insert(tx, 1), late()])
+        })
+        await expect(work).rejects.toThrow('changed my mind')
+        await writer.transaction((tx) => count(tx))
+        expect(await numbers()).toEqual([])
+      }
+    }
+  })
+
   test('the same statement may go several times at once, also where one before it fails', async () => {
     const { requests, numbers } = await setUp()
     const twice = (n: number) =>

@@ -46,9 +46,17 @@ export const doorEnglish: DoorLanguage = { locale: 'en', words: english }
 /**
  * The language of a door.
  * @param tag of the languages above, without a region; English for any other
- * @param locale the same with the region that was asked for
+ * @param locale the same with the region that was asked for; left out where Intl would take it for none, as `de-a`
  */
 export function doorLanguage(tag: string, locale = tag): DoorLanguage {
   const words = dictionaries.get(tag)
-  return words ? { locale, words } : doorEnglish
+  return words ? { locale: isLocale(locale) ? locale : tag, words } : doorEnglish
+}
+
+function isLocale(text: string): boolean {
+  try {
+    return Intl.getCanonicalLocales(text).length > 0
+  } catch {
+    return false
+  }
 }

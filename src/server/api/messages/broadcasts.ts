@@ -28,6 +28,8 @@ export const broadcasts: Handlers<typeof contract> = {
     const { row, isNew } = await createOnce(find, async () => {
       const rejection = await context.takeQueue(context, 1)
       if (rejection) throw rejection
+      // Before the transaction: it reads all versions of a project, and writers wait for each other.
+      await requireLanguagesOfProject(params.id, body, context)
       return store.transaction((tx) => insert(tx, params.id, body, context))
     })
     return { status: isNew ? 201 : 200, body: toBroadcast(row, now) }
@@ -77,7 +79,6 @@ async function insert(
   if (!(await tx.projects.findForUpdate(workspaceId, projectId))) throw noProject(projectId)
   const id = newId(now)
   const message = parseMessage(body, wallets, now)
-  await requireLanguages(body, () => tx.templateVersions.listLanguagesOfProject(workspaceId, projectId))
   if (message.sendAt && !(await findKnown(tx, body, workspaceId))) {
     await requireUnderLimit(tx, context, 'scheduledSends', () => tx.usage.countScheduled(workspaceId, now))
   }
@@ -88,6 +89,17 @@ async function insert(
   return { row: (await tx.broadcasts.find(workspaceId, projectId, id))!, isNew: true }
 }
 
+function requireLanguagesOfProject(
+  projectId: string,
+  body: MessageCreate,
+  { store, workspaceId }: RequestContext,
+): Promise<void> {
+  return requireLanguages(body, async () => {
+    await requireProject(store, workspaceId, projectId)
+    return store.templateVersions.listLanguagesOfProject(workspaceId, projectId)
+  })
+}
+
 async function findKnown({ broadcasts }: Pick<Repositories, 'broadcasts'>, body: MessageCreate, workspaceId: string) {
   return body.idempotencyKey === undefined ? undefined : broadcasts.findByKey(workspaceId, body.idempotencyKey)
 }
@@ -95,7 +107,7 @@ async function findKnown({ broadcasts }: Pick<Repositories, 'broadcasts'>, body:
 async function forecast(projectId: string, body: MessageCreate, context: RequestContext): Promise<BroadcastForecast> {
   const { store, workspaceId, wallets, now } = context
   await requireProject(store, workspaceId, projectId)
-  await requireLanguages(body, () => store.templateVersions.listLanguagesOfProject(workspaceId, projectId))
+  await requireLanguagesOfProject(projectId, body, context)
   const { platforms, sendAt } = parseMessage(body, wallets, now)
   const { passCount, apple, google, overCap } = await store.broadcasts.forecast(workspaceId, projectId, sendAt ?? now)
   const isTargeted = { apple: platforms.includes('apple'), google: platforms.includes('google') }

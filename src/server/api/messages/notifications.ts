@@ -75,8 +75,8 @@ async function insert(
   const status = effectiveStatus(pass, now)
   if (status !== 'ISSUED') throw new ApiError('PASS_NOT_ISSUED', { details: { passId, status } })
   await requireLanguages(body, async () => {
-    const [version] = await tx.templateVersions.listByIds(workspaceId, [pass.templateVersionId])
-    return version?.definition.languages ? [version.definition.languages] : []
+    const definition = await context.definitions.find(workspaceId, pass.templateVersionId)
+    return definition?.languages ? [definition.languages] : []
   })
   const message = parseMessage(body, wallets, now)
   if (message.platforms.includes('google')) {
