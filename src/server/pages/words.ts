@@ -1,5 +1,5 @@
 import type { Definition } from '../../core/contract/definition.ts'
-import { bareTag, nearestLanguage } from '../../core/rules/display/language-match.ts'
+import { bareTag, nearestLanguage, type SpokenLanguage } from '../../core/rules/display/language-match.ts'
 import type { PageWords } from './page-words.ts'
 import { arabic } from './words/arabic.ts'
 import { chinese } from './words/chinese.ts'
@@ -20,7 +20,7 @@ import { ukrainian } from './words/ukrainian.ts'
 /** A language that hosted pages speak. */
 export interface PageLanguage {
   /** As BCP 47 has it, without a region. */
-  tag: string
+  tag: SpokenLanguage
   /** As the visitor asked for it, with a region where he named one. */
   locale: string
   words: PageWords
@@ -31,23 +31,23 @@ export interface PageLanguage {
 /** What pages speak to whoever asks for no language of ours. */
 export const english: PageLanguage = { tag: 'en', locale: 'en', words: englishWords }
 
-const dictionaries: ReadonlyMap<string, PageWords> = new Map([
-  ['en', englishWords],
-  ['de', german],
-  ['fr', french],
-  ['es', spanish],
-  ['pt', portuguese],
-  ['it', italian],
-  ['nl', dutch],
-  ['pl', polish],
-  ['tr', turkish],
-  ['uk', ukrainian],
-  ['ar', arabic],
-  ['he', hebrew],
-  ['ja', japanese],
-  ['ko', korean],
-  ['zh', chinese],
-])
+const dictionaries: Record<SpokenLanguage, PageWords> = {
+  en: englishWords,
+  de: german,
+  fr: french,
+  es: spanish,
+  pt: portuguese,
+  it: italian,
+  nl: dutch,
+  pl: polish,
+  tr: turkish,
+  uk: ukrainian,
+  ar: arabic,
+  he: hebrew,
+  ja: japanese,
+  ko: korean,
+  zh: chinese,
+}
 
 /** A quality value (RFC 9110, 12.4.2); a language with any other is not asked for. */
 const WEIGHT = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/
@@ -82,11 +82,15 @@ function wantedLocales(headers: Headers): string[] {
     .map(({ locale }) => locale)
 }
 
+function isSpoken(tag: string): tag is SpokenLanguage {
+  return Object.hasOwn(dictionaries, tag)
+}
+
 function ourLanguage(locales: readonly string[]): PageLanguage {
   for (const locale of locales) {
     const tag = bareTag(locale)
-    const words = dictionaries.get(tag)
-    if (words) return { tag, locale: tag + locale.slice(locale.split('-')[0]!.length), words }
+    if (!isSpoken(tag)) continue
+    return { tag, locale: tag + locale.slice(locale.split('-')[0]!.length), words: dictionaries[tag] }
   }
   return english
 }

@@ -1,19 +1,34 @@
 import type { Knex } from 'knex'
 import { forUpdate } from '../db/dialect.ts'
+import type { StoredPass } from './pass-row.ts'
 
 /** `version` counts every stored change, status included. */
 export function withVersionBump(db: Knex, change: object, at: Date) {
   return { ...change, version: db.raw('version + 1'), updated_at: at.getTime() }
 }
 
-/** `wallet_version` orders what phones show. */
+/** `wallet_version` orders what phones show, and `modified_at` says so in whole seconds, each later than the one before. */
 export function withWalletVersionBump(db: Knex, change: object, at: Date) {
-  const second = at.getTime() - (at.getTime() % 1000)
+  const second = secondOf(at)
   return {
     ...withVersionBump(db, change, at),
     wallet_version: db.raw('wallet_version + 1'),
     modified_at: db.raw('case when modified_at >= ? then modified_at + 1000 else ? end', [second, second]),
   }
+}
+
+function secondOf(at: Date): number {
+  return at.getTime() - (at.getTime() % 1000)
+}
+
+/** What the two above make of the counters of a pass that its writer holds, who need not read them again. */
+export function bumpedCounters(pass: StoredPass, { isShown }: { isShown: boolean }, at: Date) {
+  const { version, walletVersion, modifiedAt } = pass
+  const bumped = { version: version + 1, updatedAt: at }
+  if (!isShown) return bumped
+  const second = secondOf(at)
+  const modified = modifiedAt.getTime() >= second ? modifiedAt.getTime() + 1000 : second
+  return { ...bumped, walletVersion: walletVersion + 1, modifiedAt: new Date(modified) }
 }
 
 /**

@@ -48,7 +48,7 @@ export interface AppleWalletOptions {
   maxImageBytes?: number
 }
 
-/** Ten of such packages stay within what a bundle may have, and one opened by a hundred at once within memory. */
+/** A poster of noise in all scales has 12 MiB; what is another picture in each of many languages must stay within what one download holds in memory. */
 const MAX_IMAGE_BYTES = 20 * 1024 * 1024
 
 const TOO_LARGE =

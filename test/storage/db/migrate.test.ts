@@ -30,6 +30,16 @@ const all = readdirSync(join(import.meta.dirname, '../../../src/storage/migratio
 const tables = ['settings', 'workspaces', 'tokens', 'projects', 'templates', 'passes', 'jobs', 'events']
 
 describe.each(dialects)('on %s', (dialect) => {
+  /** A database of today with a workspace and a template. */
+  async function setUp() {
+    const database = openTestDatabase(await emptyDatabase(dialect))
+    await migrate(database)
+    const store = createStore(database)
+    const workspaceId = await insertWorkspace(store)
+    const version = await insertTemplate(store, workspaceId)
+    return { database, writer: database.writer, store, workspaceId, version }
+  }
+
   test('migrating brings an empty database up to date, and a second time changes nothing', async () => {
     const database = openTestDatabase(await emptyDatabase(dialect))
     expect(await pendingMigrations(database)).toEqual(all)
@@ -124,12 +134,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 
   test('messages of before say the same in every language after it, and new ones may say it in each', async () => {
-    const database = openTestDatabase(await emptyDatabase(dialect))
-    await migrate(database)
-    const { writer } = database
-    const store = createStore(database)
-    const workspaceId = await insertWorkspace(store)
-    const version = await insertTemplate(store, workspaceId)
+    const { database, writer, store, workspaceId, version } = await setUp()
     const [passId] = await insertPasses(store, workspaceId, [newPass(version)])
     const projectId = newId(start)
     const message = { options: {}, platforms: ['apple' as const], sendAt: null, idempotencyKey: null }
@@ -177,12 +182,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 
   test('objects of before keep their ids at Google, and are known to stand in the class that versions shared', async () => {
-    const database = openTestDatabase(await emptyDatabase(dialect))
-    await migrate(database)
-    const { writer } = database
-    const store = createStore(database)
-    const workspaceId = await insertWorkspace(store)
-    const version = await insertTemplate(store, workspaceId)
+    const { database, writer, store, workspaceId, version } = await setUp()
     const other = await insertTemplate(store, workspaceId)
     const passes = [newPass(version), newPass(other), newPass(version)]
     const ids = await insertPasses(store, workspaceId, passes)
@@ -234,12 +234,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 
   test('passes from before are called by their ids in wallets, and may go to another holder', async () => {
-    const database = openTestDatabase(await emptyDatabase(dialect))
-    await migrate(database)
-    const { writer } = database
-    const store = createStore(database)
-    const workspaceId = await insertWorkspace(store)
-    const version = await insertTemplate(store, workspaceId)
+    const { database, writer, store, workspaceId, version } = await setUp()
     const [id] = (await insertPasses(store, workspaceId, [newPass(version)])) as [string]
     const former = { workspace_id: workspaceId, pass_id: id, object_suffix: id, kind: 'offer', holders: 1 }
     await undoFormerHolders(writer)
@@ -256,12 +251,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 
   test('passes from before belong to no group, stand behind all groups, and can be put into one', async () => {
-    const database = openTestDatabase(await emptyDatabase(dialect))
-    await migrate(database)
-    const { writer } = database
-    const store = createStore(database)
-    const workspaceId = await insertWorkspace(store)
-    const version = await insertTemplate(store, workspaceId)
+    const { database, writer, store, workspaceId, version } = await setUp()
     const [first, second] = (await insertPasses(store, workspaceId, [newPass(version), newPass(version)])) as string[]
     await undoGroups(writer)
 

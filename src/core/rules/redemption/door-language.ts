@@ -1,3 +1,4 @@
+import type { SpokenLanguage } from '../display/language-match.ts'
 import type { DoorWords } from './door-words.ts'
 import { arabic } from './words/arabic.ts'
 import { chinese } from './words/chinese.ts'
@@ -22,35 +23,33 @@ export interface DoorLanguage {
   words: DoorWords
 }
 
-const dictionaries: ReadonlyMap<string, DoorWords> = new Map([
-  ['en', english],
-  ['de', german],
-  ['fr', french],
-  ['es', spanish],
-  ['pt', portuguese],
-  ['it', italian],
-  ['nl', dutch],
-  ['pl', polish],
-  ['tr', turkish],
-  ['uk', ukrainian],
-  ['ar', arabic],
-  ['he', hebrew],
-  ['ja', japanese],
-  ['ko', korean],
-  ['zh', chinese],
-])
+const dictionaries: Record<SpokenLanguage, DoorWords> = {
+  en: english,
+  de: german,
+  fr: french,
+  es: spanish,
+  pt: portuguese,
+  it: italian,
+  nl: dutch,
+  pl: polish,
+  tr: turkish,
+  uk: ukrainian,
+  ar: arabic,
+  he: hebrew,
+  ja: japanese,
+  ko: korean,
+  zh: chinese,
+}
 
 /** What is spoken where nothing else is asked for. */
 export const doorEnglish: DoorLanguage = { locale: 'en', words: english }
 
 /**
  * The language of a door.
- * @param tag of the languages above, without a region; English for any other
- * @param locale the same with the region that was asked for; left out where Intl would take it for none, as `de-a`
+ * @param locale the same with the region that was asked for; left out where Intl takes it for none, as `de-a`
  */
-export function doorLanguage(tag: string, locale = tag): DoorLanguage {
-  const words = dictionaries.get(tag)
-  return words ? { locale: isLocale(locale) ? locale : tag, words } : doorEnglish
+export function doorLanguage(tag: SpokenLanguage, locale: string = tag): DoorLanguage {
+  return { locale: isLocale(locale) ? locale : tag, words: dictionaries[tag] }
 }
 
 function isLocale(text: string): boolean {

@@ -15,6 +15,7 @@ import {
 import { imagesOfPass } from '../../../core/rules/template/image-choice.ts'
 import type { Scope } from '../../../core/rules/template/placeholder.ts'
 import { buildScope } from '../../../core/rules/template/resolve.ts'
+import { bumpedCounters } from '../../../storage/passes/pass-change.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { PassChange } from '../../../storage/passes/passes.ts'
 import type { Repositories } from '../../../storage/store.ts'
@@ -89,7 +90,8 @@ export async function updatePass(
     ...pass,
     ...(isNew && { ...change, group }),
     ...(newHolder && { ...newHolder, linkGeneration: pass.linkGeneration + 1, message: null }),
-    ...((isNew || isRetried) && { status: change.status, ...withVersionBump(pass, isNew, now) }),
+    ...((isNew || isRetried) && { status: change.status, ...bumpedCounters(pass, { isShown: isNew }, now) }),
+    ...(isNew && { revision: pass.revision + 1 }),
   }
   const images = imagesOfPass(version.definition, change.variables)
   const unknown = (await openImages(tx, workspaceId, images))(images)
@@ -291,13 +293,4 @@ function isChange(
     templateVersionId !== pass.templateVersionId ||
     !isDeepStrictEqual(JSON.parse(JSON.stringify(variables)), pass.variables)
   )
-}
-
-/** The counters after a stored change, without reading it. */
-function withVersionBump(pass: StoredPass, isNew: boolean, now: Date) {
-  const { revision, version, walletVersion, modifiedAt } = pass
-  const bumped = { version: version + 1, updatedAt: now }
-  if (!isNew) return bumped
-  const second = Math.max(+modifiedAt + 1000, +now - (+now % 1000))
-  return { ...bumped, revision: revision + 1, walletVersion: walletVersion + 1, modifiedAt: new Date(second) }
 }
