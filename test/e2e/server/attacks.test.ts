@@ -50,7 +50,8 @@ test('a kept connection has no more time for the headers of its next request', a
   const dripping = setInterval(() => socket.writable && socket.write('X-Slow: 1\r\n'), 2_000)
   onTestFinished(() => clearInterval(dripping))
   socket.resume()
-  await once(socket, 'close')
+  // By its end or by a reset: it still drips when it is closed.
+  await new Promise((resolve) => socket.once('close', resolve))
   expect(performance.now() - startedAt).toBeLessThan(CLOSED_WITHIN_MS)
 })
 
