@@ -157,7 +157,7 @@ async function openSmart(event: H3Event, pass: StoredPass, services: Services, a
   const language = pageLanguage(event.req.headers, issuer.languages)
   const rendered = await render(pass, issuing, language.ofTexts)
   const platforms = wallets.all.map(({ platform }) => platform)
-  const views = viewsOf(rendered, wallets, at)
+  const views = viewsOf(rendered, wallets, at, { spoken: language.tag })
   const sendsOn = isSentOn && !staysFor('apple')
   const facts = {
     pass,

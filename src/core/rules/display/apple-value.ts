@@ -51,7 +51,12 @@ export function toAppleValue(text: string, type: ValueType, locale: ValueLocale)
     case 'date':
       return { ...momentIn(text, locale), dateStyle: dateStyles[style], timeStyle: NO_DATE }
     case 'time':
-      return { ...momentIn(text, locale), dateStyle: NO_DATE, timeStyle: dateStyles[style] }
+      // A long time would name a zone, which need not be that of the value.
+      return {
+        ...momentIn(text, locale),
+        dateStyle: NO_DATE,
+        timeStyle: dateStyles[style === 'long' ? 'medium' : style],
+      }
     case 'dateTime':
       return { ...momentIn(text, locale), dateStyle: dateStyles[style], timeStyle: dateStyles.short }
     case 'relative': {
@@ -126,7 +131,6 @@ function readAppleValue(field: Record<string, unknown>, locale: ValueLocale): st
   const local = MOMENT.exec(text)?.[1]
   if (local === undefined || (dateStyle === undefined && timeStyle === undefined)) return text
   const style = { ...(dateStyle && { dateStyle }), ...(timeStyle && { timeStyle }) }
-  // As it is written: the same wherever the phone is.
-  if (ignoresTimeZone === true) return formatMoment(`${local}Z`, style, { ...locale, timeZone: 'UTC' })
-  return formatMoment(text, style, locale)
+  // Without its offset it is written as it stands, the same wherever the phone is.
+  return formatMoment(ignoresTimeZone === true ? local : text, style, locale)
 }

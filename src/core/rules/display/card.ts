@@ -11,6 +11,7 @@ import type {
   PassType,
 } from '../../contract/definition.ts'
 import { fieldGroups } from '../../contract/definition.ts'
+import { zoneOf } from '../redemption/redemption-windows.ts'
 import { isTimeZone } from '../redemption/time-zones.ts'
 import { ownImageRoles, resolveImages } from '../template/image-choice.ts'
 import { languageOf, UNSAID_LANGUAGE } from '../template/languages.ts'
@@ -48,7 +49,7 @@ export interface Card extends About {
   relevantDate: string | null
   /** Where a day begins; UTC where the definition gives none. */
   timeZone?: string | undefined
-  /** Where times are shown that have no timeZone: that of the redemption policy. */
+  /** Where times are shown that have no timeZone: that of the redemption policy, IANA or an offset such as UTC+2. */
   fallbackZone?: string
   links: { label: string; url: string }[]
   expiresAt: Date | null
@@ -164,9 +165,14 @@ export function localeOf(card: Pick<Card, 'language' | 'timeZone' | 'fallbackZon
 
 function zonesOf({ timeZone, redemption }: Definition, scope: Scope): Pick<Card, 'timeZone' | 'fallbackZone'> {
   if (timeZone !== undefined) return { timeZone }
-  const fallbackZone = redemption?.perPeriod && fill(redemption.perPeriod.timezone, scope)
+  const { perPeriod, windows } = redemption ?? {}
+  const first = windows?.find(({ start }) => start !== undefined)
+  if (!perPeriod && !first) return {}
+  const zone = zoneOf(fillDeep({ perPeriod, windows: first && [first] }, scope))
+  const name = typeof zone === 'string' ? zone : zone.name
   // Of a draft the values may be none.
-  return fallbackZone !== undefined && isTimeZone(fallbackZone) ? { fallbackZone } : {}
+  const isZone = typeof zone === 'string' ? isTimeZone(zone) : zone.isValid
+  return isZone ? { fallbackZone: name } : {}
 }
 
 /** What a scanner reads off the pass: the definition's message, or the scan code where it gives none or has no barcode. */

@@ -10,7 +10,7 @@ export interface ValueLocale {
   language: string
   /** IANA. */
   timeZone?: string | undefined
-  /** Where times are shown that come without one, and say so: IANA, UTC by default. */
+  /** Where times are shown without one: IANA or an offset such as UTC+5:30, UTC by default. */
   fallbackZone?: string | undefined
 }
 
@@ -84,21 +84,42 @@ function formatNumber(text: string, options: Intl.NumberFormatOptions, { languag
 
 type MomentStyle = Pick<Intl.DateTimeFormatOptions, 'dateStyle' | 'timeStyle'>
 
-/** A date, a time or a moment, in the time zone of the locale; a date or a time alone has none. */
+/**
+ * A date, a time or a moment. A moment, which has an offset, is shown in the zone of the locale, and its time with the name
+ * of that; what has none is shown as it is written.
+ */
 export function formatMoment(text: string, style: MomentStyle, locale: ValueLocale): string {
   const { language, timeZone, fallbackZone = 'UTC' } = locale
-  const isMoment = text.includes('T')
-  const at = new Date(isMoment ? text : hasTime(text) ? `1970-01-01T${text}Z` : `${text}T00:00:00Z`)
+  const { timeStyle } = style
+  const isMoment = OFFSET.test(text)
+  const [day, time] = text.includes('T') ? text.split('T') : hasTime(text) ? ['1970-01-01', text] : [text, '00:00']
+  const at = new Date(isMoment ? text : `${day}T${time}Z`)
   const zone = isMoment ? (timeZone ?? fallbackZone) : 'UTC'
-  const written = dateFormat(language, { ...style, timeZone: zone }).format(at)
-  const isNamed = isMoment && style.timeStyle !== undefined && timeZone === undefined
-  return isNamed ? `${written} ${zoneName(at, zone, language)}` : written
+  // A longer time names a zone by itself: that of nobody where the text has none.
+  const withoutName = {
+    ...style,
+    ...(timeStyle && ({ timeStyle: timeStyle === 'short' ? timeStyle : 'medium' } as const)),
+  }
+  const written = writeMoment(at, withoutName, language, zone)
+  return isMoment && timeStyle !== undefined ? `${written} ${zoneName(at, zone, language)}` : written
+}
+
+const OFFSET = /(?:Z|[+-]\d\d:\d\d)$/
+
+/** A moment in a zone of the IANA database, or in an offset such as UTC+5:30, which Intl does not take. */
+export function writeMoment(at: Date, format: Intl.DateTimeFormatOptions, language: string, zone: string): string {
+  const [, sign, hours, minutes = '0'] = /^UTC([+-])(\d+)(?::(\d+))?$/.exec(zone) ?? []
+  if (sign === undefined) return dateFormat(language, { ...format, timeZone: zone }).format(at)
+  const local = new Date(at.getTime() + Number(`${sign}1`) * (Number(hours) * 60 + Number(minutes)) * 60_000)
+  const parts = dateFormat(language, { ...format, timeZone: 'UTC' }).formatToParts(local)
+  return parts.map(({ type, value }) => (type === 'timeZoneName' ? zone : value)).join('')
 }
 
 /** As people of the language write it at a moment, such as GMT+1. */
 function zoneName(at: Date, timeZone: string, language: string): string {
+  if (timeZone.startsWith('UTC')) return timeZone
   const parts = dateFormat(language, { timeZone, timeZoneName: 'short' }).formatToParts(at)
-  return timeZone === 'UTC' ? timeZone : parts.find(({ type }) => type === 'timeZoneName')!.value
+  return parts.find(({ type }) => type === 'timeZoneName')!.value
 }
 
 function hasTime(text: string): boolean {

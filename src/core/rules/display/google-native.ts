@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { isJsonObject } from '../../json.ts'
 import type { CardField } from './card.ts'
 import { formatMoment, type ValueLocale } from './format-value.ts'
+import { walletWord } from './wallet-words.ts'
 
 const text = z.string().optional().catch(undefined)
 
@@ -65,12 +66,12 @@ export function nativeRows(ofClass: unknown, object: unknown, locale: ValueLocal
       Operator: leg.transitOperatorName,
     },
   ]
-  return rows.map(fieldsOf).filter((row) => row.length > 0)
+  return rows.map((row) => fieldsOf(row, locale)).filter((row) => row.length > 0)
 }
 
-function fieldsOf(row: Record<string, string | undefined>): CardField[] {
+function fieldsOf(row: Record<string, string | undefined>, { language }: ValueLocale): CardField[] {
   return Object.entries(row).flatMap(([label, value]) =>
-    value ? [{ key: `native-${label.toLowerCase()}`, label, value }] : [],
+    value ? [{ key: `native-${label.toLowerCase()}`, label: walletWord(label, language), value }] : [],
   )
 }
 
@@ -80,5 +81,5 @@ const LOCAL = /^\d{4}-\d\d-\d\dT\d\d:\d\d/
 function localTime(moment: string | undefined, { language }: ValueLocale): string | undefined {
   const local = moment && LOCAL.exec(moment)?.[0]
   if (!local || Number.isNaN(Date.parse(`${local}Z`))) return undefined
-  return formatMoment(`${local}Z`, { dateStyle: 'medium', timeStyle: 'short' }, { language, timeZone: 'UTC' })
+  return formatMoment(local, { dateStyle: 'medium', timeStyle: 'short' }, { language })
 }

@@ -5,6 +5,7 @@ import type { Card, CardField } from './card.ts'
 import { formatValue, type ValueLocale, withoutTrailingZeros } from './format-value.ts'
 import { nativeRows } from './google-native.ts'
 import { googleTexts } from './google-texts.ts'
+import { walletWord } from './wallet-words.ts'
 
 /** Google shows so many texts of an object below its front, and so many links. */
 export const MAX_GOOGLE_MODULES = 10
@@ -68,7 +69,7 @@ const Visible = z.object({
     .catch(undefined),
   textModulesData: z.array(TextModule).catch([]),
   linksModuleData: z
-    .object({ uris: z.array(z.object({ uri: z.string(), description: z.string().default('Link') })) })
+    .object({ uris: z.array(z.object({ uri: z.string(), description: z.string().optional() })) })
     .catch({ uris: [] }),
   ticketLeg: z.object({ originName: text, destinationName: text }).optional().catch(undefined),
   origin: Airport,
@@ -90,10 +91,17 @@ const Visible = z.object({
 /**
  * Reads a class and an object of it as a phone of a language does, by default an English one; whatever has another shape is not
  * shown.
+ * @param spoken what the phone writes by itself in, where that is another language than that of the texts
  */
-export function readGoogleView(ofClass: unknown, object: unknown, language?: string): GoogleView {
-  const locale = { language: language ?? UNSAID_LANGUAGE }
-  const [readClass, readObject] = [ofClass, object].map((resource) => googleTexts(resource, locale.language))
+export function readGoogleView(
+  ofClass: unknown,
+  object: unknown,
+  language?: string,
+  spoken: string = language ?? UNSAID_LANGUAGE,
+): GoogleView {
+  const locale = { language: spoken }
+  const inTexts = language ?? UNSAID_LANGUAGE
+  const [readClass, readObject] = [ofClass, object].map((resource) => googleTexts(resource, inTexts))
   const own = Visible.parse(readObject)
   const common = Visible.parse(readClass)
   const modules = new Map(own.textModulesData.map((module) => [module.id, toField(module)]))
@@ -113,7 +121,10 @@ export function readGoogleView(ofClass: unknown, object: unknown, language?: str
       ...(rows.length > 0 ? native.flat() : []),
       ...own.textModulesData.filter(({ id }) => !onFront.has(id)).map(toField),
     ],
-    links: own.linksModuleData.uris.map(({ uri, description }) => ({ label: description, url: uri })),
+    links: own.linksModuleData.uris.map(({ uri, description }) => ({
+      label: description ?? walletWord('Link', locale.language),
+      url: uri,
+    })),
     barcode: {
       format: formats.get(own.barcode?.type ?? '') ?? 'qr',
       message: own.barcode?.value ?? '',
@@ -144,7 +155,7 @@ function* nativeFields(
   }
   if (loyaltyPoints)
     yield ['object.loyaltyPoints.balance', fieldOf('points', loyaltyPoints.label, loyaltyPoints.balance)]
-  if (balance) yield ['object.balance', fieldOf('balance', 'Balance', balance)]
+  if (balance) yield ['object.balance', fieldOf('balance', walletWord('Balance', locale.language), balance)]
 }
 
 /** Google counts in millionths. */

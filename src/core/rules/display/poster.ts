@@ -2,6 +2,7 @@ import { isJsonObject } from '../../json.ts'
 import type { CardField } from './card.ts'
 import { semanticTags } from './flight.ts'
 import { formatValue, type ValueLocale } from './format-value.ts'
+import { walletWord } from './wallet-words.ts'
 
 /** A poster ticket as iPhones from iOS 18 on show it: what it says comes of its semantic tags. */
 export interface Poster {
@@ -29,10 +30,10 @@ export function readPoster(passJson: Record<string, unknown>, locale: ValueLocal
     venue,
     starts: starts === undefined ? null : formatValue(starts, { as: 'dateTime', style: 'medium' }, locale),
     seat: [
-      ...(gate === undefined ? [] : [{ key: 'gate', label: 'Gate', value: gate }]),
+      ...(gate === undefined ? [] : [{ key: 'gate', label: walletWord('Gate', locale.language), value: gate }]),
       ...Object.entries(seatTags).flatMap(([key, label]) => {
         const value = seat.text(key)
-        return value === undefined ? [] : [{ key, label, value }]
+        return value === undefined ? [] : [{ key, label: walletWord(label, locale.language), value }]
       }),
     ],
   }

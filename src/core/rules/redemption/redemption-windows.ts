@@ -60,8 +60,14 @@ export function windowDates(policy: RedemptionPolicy | null): string[] {
   return [...new Set(windowsOf(policy).flatMap(({ date }) => date ?? []))]
 }
 
+/** What says the zone of a policy. */
+interface Zoned {
+  perPeriod?: { timezone: string } | undefined
+  windows?: { start?: string | undefined }[] | undefined
+}
+
 /** The zone of a policy: that of its periods, else the offset of its first window, else UTC. */
-export function zoneOf(policy: RedemptionPolicy | null): DateTime['zone'] | string {
+export function zoneOf(policy: Zoned | null): DateTime['zone'] | string {
   if (policy?.perPeriod) return policy.perPeriod.timezone
   const start = policy?.windows?.find((window) => window.start !== undefined)?.start
   return start === undefined ? 'UTC' : DateTime.fromISO(start, { setZone: true }).zone

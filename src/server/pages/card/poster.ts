@@ -1,6 +1,8 @@
 import type { Card } from '../../../core/rules/display/card.ts'
 import { cardColors } from '../../../core/rules/display/colors.ts'
 import type { Poster } from '../../../core/rules/display/poster.ts'
+import { walletWord } from '../../../core/rules/display/wallet-words.ts'
+import { UNSAID_LANGUAGE } from '../../../core/rules/template/languages.ts'
 import { escapeHtml } from '../html.ts'
 import { type CardOptions, fieldListHtml, languageAttributes } from './card.ts'
 
@@ -14,7 +16,7 @@ export function posterHtml(poster: Poster, card: Card, images: Card['images'], {
   const line = (kind: string, text: string) => `<p class="${kind}" dir="auto">${escapeHtml(text)}</p>`
   return `<article class="poster" ${languageAttributes(card.language, name)} aria-label="${escapeHtml(card.description)}">
 ${picture('artwork') || picture('background')}
-<header>${picture('primaryLogo', name) || line('issuer', name)}${READER_SIGN}</header>
+<header>${picture('primaryLogo', name) || line('issuer', name)}${readerSign(card.language)}</header>
 <div class="bill">${picture('secondaryLogo')}
 ${line('event', poster.event)}${line('venue', poster.venue)}${poster.starts === null ? '' : line('starts', poster.starts)}
 ${fieldListHtml('seat', poster.seat)}</div>
@@ -22,7 +24,8 @@ ${fieldListHtml('seat', poster.seat)}</div>
 }
 
 /** Waves, as at readers of NFC: such a ticket has no code to show. */
-const READER_SIGN = `<svg class="reader" viewBox="0 0 24 24" role="img" aria-label="Hold near the reader"><path d="M7 9a5 5 0 0 1 0 6M11 6.5a9 9 0 0 1 0 11M15 4a14 14 0 0 1 0 16"/></svg>`
+const readerSign = (language = UNSAID_LANGUAGE) =>
+  `<svg class="reader" viewBox="0 0 24 24" role="img" aria-label="${walletWord('Hold near the reader', language)}"><path d="M7 9a5 5 0 0 1 0 6M11 6.5a9 9 0 0 1 0 11M15 4a14 14 0 0 1 0 16"/></svg>`
 
 /** The sheet of a poster, behind whose pictures stands the colour of the card. */
 export function posterStyle({ colors }: Card): string {

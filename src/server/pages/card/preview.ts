@@ -58,13 +58,19 @@ export function previewOf(pass: WalletPass, { apple, google }: PreviewWallets, a
   }
 }
 
+export interface ViewOptions {
+  platform?: Platform | undefined
+  /** What the phone speaks (BCP 47); by default the language of the pass. */
+  spoken?: string
+}
+
 /** The same as phones show it. */
-export function viewsOf(pass: WalletPass, wallets: PreviewWallets, at: Date, platform?: Platform) {
+export function viewsOf(pass: WalletPass, wallets: PreviewWallets, at: Date, { platform, spoken }: ViewOptions = {}) {
   const { apple, google } = previewOf(pass, wallets, at, platform)
   return {
     apple: apple && appleCard(pass.card, apple),
     poster: apple && readPoster(apple, localeOf(pass.card)),
-    google: google && readGoogleView(google.class, google.object, pass.card.language),
+    google: google && readGoogleView(google.class, google.object, pass.card.language, spoken),
   }
 }
 
@@ -88,7 +94,7 @@ export async function previewPageOf(pass: WalletPass, options: PreviewPageOption
     {
       title,
       subtitle,
-      ...viewsOf(pass, wallets, at, platform),
+      ...viewsOf(pass, wallets, at, { platform }),
       images,
       at,
       warnings,

@@ -1,4 +1,5 @@
 import type { Card } from '../../../core/rules/display/card.ts'
+import { writeMoment } from '../../../core/rules/display/format-value.ts'
 import { escapeHtml } from '../html.ts'
 import { fillHtml, type PageWords } from '../page-words.ts'
 
@@ -6,7 +7,7 @@ export interface ExpiryOptions {
   /** A language tag. */
   language: string
   words: Pick<PageWords, 'validUntil'>
-  /** UTC by default. */
+  /** IANA or an offset such as UTC+2; UTC by default. */
   timeZone?: string | undefined
 }
 
@@ -27,16 +28,17 @@ export interface TimeOptions {
 }
 
 /** A moment as people read it, with the name of its zone. */
-export function timeHtml(moment: Date, { language, ...options }: TimeOptions): string {
+export function timeHtml(moment: Date, { language, timeZone, weekday }: TimeOptions): string {
   // English as most of the world writes it: the day before the month.
-  const format = new Intl.DateTimeFormat(language === 'en' ? 'en-GB' : language, {
+  const tag = language === 'en' ? 'en-GB' : language
+  const format: Intl.DateTimeFormatOptions = {
     day: 'numeric',
     month: 'long',
     year: 'numeric',
     hour: '2-digit',
     minute: '2-digit',
     timeZoneName: 'short',
-    ...options,
-  })
-  return `<time datetime="${moment.toISOString()}">${escapeHtml(format.format(moment))}</time>`
+    ...(weekday && { weekday }),
+  }
+  return `<time datetime="${moment.toISOString()}">${escapeHtml(writeMoment(moment, format, tag, timeZone))}</time>`
 }

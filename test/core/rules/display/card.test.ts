@@ -105,7 +105,7 @@ test('the scan code is the barcode message where the definition gives none', () 
   expect(render(factsOf('x'), plain).barcode).toEqual({ format: 'qr', message: 'code-x', altText: null })
 })
 
-test('times without a zone are shown in that of the redemption policy, else in UTC, with its name', () => {
+test('times are shown with their zone: of the definition, else of the redemption policy, its periods before its windows, else UTC', () => {
   const moment = '2027-05-31T19:30:00Z'
   const shownWith = (more: object, variables: Record<string, string> = {}) => {
     const content = parseDefinition({
@@ -131,5 +131,15 @@ test('times without a zone are shown in that of the redemption policy, else in U
   expect(shownWith(daily('Europe/Lisbon'))).toBe('8:30 PM GMT+1')
   expect(shownWith(daily('{{zone}}'), { zone: 'Asia/Tokyo' })).toBe('4:30 AM GMT+9')
   expect(shownWith(daily('{{zone}}'), { zone: 'nowhere' })).toBe('7:30 PM UTC')
-  expect(shownWith({ ...daily('Europe/Lisbon'), timeZone: 'Asia/Tokyo' })).toBe('4:30 AM')
+  const within = (...starts: string[]) => ({
+    redemption: { windows: [{ end: '2027-06-30T00:00:00Z' }, ...starts.map((start) => ({ start }))] },
+  })
+  expect(shownWith(within('2027-05-01T00:00:00+05:30', '2027-05-02T00:00:00Z'))).toBe('1:00 AM UTC+5:30')
+  expect(shownWith(within('{{zone}}'), { zone: '2027-05-01T00:00:00+02:00' })).toBe('9:30 PM UTC+2')
+  expect(shownWith(within('{{zone}}'), { zone: 'never' })).toBe('7:30 PM UTC')
+  expect(shownWith(within())).toBe('7:30 PM UTC')
+  expect(
+    shownWith({ redemption: { ...daily('Asia/Tokyo').redemption, ...within('2027-05-01T00:00:00+02:00').redemption } }),
+  ).toBe('4:30 AM GMT+9')
+  expect(shownWith({ ...daily('Europe/Lisbon'), timeZone: 'Asia/Tokyo' })).toBe('4:30 AM GMT+9')
 })

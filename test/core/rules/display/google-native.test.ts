@@ -1,5 +1,12 @@
 import { expect, test } from 'vitest'
 import { readGoogleView } from '../../../../src/core/rules/display/google-view.ts'
+import { walletWord } from '../../../../src/core/rules/display/wallet-words.ts'
+
+const spokenLanguages = ['de', 'fr', 'es', 'pt', 'it', 'nl', 'pl', 'tr', 'uk', 'ar', 'he', 'ja', 'ko', 'zh']
+const walletLabels =
+  'Venue Doors Starts Ends Gate Section Row Seat Boarding Departure Arrival Terminal Platform Carriage Group Sequence Passenger Confirmation Operator Balance Link'
+    .split(' ')
+    .concat('Hold near the reader')
 
 const said = (value: string) => ({ defaultValue: { language: 'en', value } })
 const shown = (rows: { label: string; value: string }[][]) =>
@@ -41,6 +48,39 @@ test('a flight and a journey are read in the time of their places', () => {
     'Boarding: May 19, 2027, 6:20 AM,Gate: 14,Seat: 7C,Passenger: Ada',
     'Departure: May 19, 2027, 6:20 AM,Platform: 4,Seat: 43,Passenger: Ada',
   ])
+})
+
+test('what Google writes by itself is in the language of the phone, whatever that of the texts', () => {
+  const leg = { departureDateTime: '2027-05-19T06:20:00+01:00', carriage: '21', ticketSeat: { seat: '43' } }
+  const object = {
+    ticketLeg: leg,
+    balance: { micros: '5000000', currencyCode: 'EUR' },
+    linksModuleData: { uris: [{ uri: 'https://a.example' }] },
+  }
+  const inLanguage = (...languages: [string?, string?]) =>
+    readGoogleView({ eventName: said('Night') }, object, ...languages)
+  expect(shown(inLanguage('ja').rows).flat()).toEqual(['出発: 2027/05/19 6:20', '車両: 21', '座席: 43'])
+  expect(inLanguage('de').links).toMatchObject([{ label: 'Link' }])
+  expect(inLanguage('ar-EG').links).toMatchObject([{ label: 'رابط' }])
+  expect(inLanguage('fi').rows.flat()).toMatchObject([{ label: 'Departure' }, { label: 'Carriage' }, { label: 'Seat' }])
+  const german = inLanguage(undefined, 'de')
+  expect(german).not.toHaveProperty('language')
+  expect(german.title).toBe('Night')
+  expect(german.rows.flat()).toMatchObject([{ label: 'Abfahrt' }, { label: 'Wagen' }, { label: 'Platz', value: '43' }])
+})
+
+test.each(spokenLanguages)('each label of a wallet has its word in %s', (language) => {
+  const script =
+    {
+      ar: /^[\u0600-\u06ff ]+$/,
+      he: /^[\u0590-\u05ff ]+$/,
+      uk: /^[\u0400-\u04ff’ ]+$/,
+      ja: /^[\u3040-\u30ff\u4e00-\u9fff]+$/,
+      ko: /^[\uac00-\ud7af ]+$/,
+      zh: /^[\u4e00-\u9fff]+$/,
+    }[language as string] ?? /^[\p{Script=Latin} ]+$/u
+  for (const word of walletLabels) expect(walletWord(word, language), word).toMatch(script)
+  expect(walletWord('Unheard of', language)).toBe('Unheard of')
 })
 
 test.each([[null], ['x'], [{ venue: 7, dateTime: 'x', seatInfo: { seat: { defaultValue: 3 } }, origin: [] }]])(
