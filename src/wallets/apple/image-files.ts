@@ -32,7 +32,7 @@ async function buildImageFiles(
         throw error instanceof ImageFault ? undecodable(id, role, error) : error
       })
       const folder = language === undefined ? '' : `${language}.lproj/`
-      return made.map(({ scale, bytes }) => packageFile(folder + fileName(role, scale), Buffer.from(bytes)))
+      return made.map(({ scale, bytes }) => packageFile(folder + fileName(role, scale), bytes))
     }),
   )
   return files.flat()
@@ -182,7 +182,7 @@ export function createImageSets(loadImageFiles: LoadImageFiles, { maxBytes = 64 
 }
 
 function sizeOf({ part }: ImageSet): number {
-  return part.entries.length
+  return part.size
 }
 
 function keyOf({ images, background, language = '' }: CardImages): string {

@@ -151,9 +151,13 @@ export interface ZipEntry {
   crc32: number
 }
 
-/** Entries as they stand at the start of an archive, and what its directory says of them: made once, and copied. */
+/** Entries as they stand in an archive, and what its directory says of them: made once, and copied into each that has them. */
 export interface ZipPart {
-  entries: Buffer
+  /** The header of each entry, and its contents. */
+  chunks: Uint8Array[]
+  /** Bytes of all chunks. */
+  size: number
+  /** As in an archive that begins with these entries. */
   directory: Buffer
   count: number
 }
@@ -184,20 +188,16 @@ interface Packed extends ZipEntry {
 }
 
 /**
- * A zip of the entries, behind parts that were made before. Long texts are deflated; images are compressed already, so
- * deflating them again would cost time and gain nothing.
+ * A zip of the entries, behind parts that were made before.
  * @throws RangeError where the archive would need the 64-bit format.
  */
-export function zip(entries: readonly ZipEntry[], before: ZipPart | readonly ZipPart[] = []): Buffer {
-  const parts = 'count' in before ? [before] : before
-  const packed = entries.map(pack)
-  const sizeOf = (header: number) => packed.reduce((sum, { nameBytes }) => sum + header + nameBytes.length, 0)
-  const contentSize = packed.reduce((sum, entry) => sum + entry.packed.length, 0)
+export function zip(entries: readonly ZipEntry[], before: readonly ZipPart[] = []): Buffer {
+  const parts = [...before, zipPart(entries)]
   const sum = (numberOf: (part: ZipPart) => number) => parts.reduce((total, part) => total + numberOf(part), 0)
-  const directoryStart = sum((part) => part.entries.length) + sizeOf(LOCAL_HEADER) + contentSize
-  const directorySize = sum((part) => part.directory.length) + sizeOf(CENTRAL_HEADER)
+  const directoryStart = sum((part) => part.size)
+  const directorySize = sum((part) => part.directory.length)
   const size = directoryStart + directorySize + END_RECORD
-  const count = sum((part) => part.count) + entries.length
+  const count = sum((part) => part.count)
   if (count > MAX_ENTRIES || size > MAX_BYTES) throw new RangeError(`A zip cannot hold ${size} bytes.`)
 
   const archive = Buffer.allocUnsafe(size)
@@ -209,25 +209,10 @@ export function zip(entries: readonly ZipEntry[], before: ZipPart | readonly Zip
     for (; central < end; central += CENTRAL_HEADER + archive.readUInt16LE(central + 28)) {
       archive.writeUInt32LE(archive.readUInt32LE(central + 42) + local, central + 42)
     }
-    local += part.entries.copy(archive, local)
-  }
-  for (const entry of packed) {
-    const { nameBytes } = entry
-    const start = local
-    archive.writeUInt32LE(0x04034b50, local)
-    writeCommon(archive, local + 4, entry)
-    nameBytes.copy(archive, local + LOCAL_HEADER)
-    archive.set(entry.packed, local + LOCAL_HEADER + nameBytes.length)
-    local += LOCAL_HEADER + nameBytes.length + entry.packed.length
-
-    archive.writeUInt32LE(0x02014b50, central)
-    archive.writeUInt16LE(MADE_ON_UNIX | VERSION, central + 4)
-    writeCommon(archive, central + 6, entry)
-    archive.fill(0, central + 32, central + 38) // no comment, disk 0, no inner attributes
-    archive.writeUInt32LE(READABLE_FILE, central + 38)
-    archive.writeUInt32LE(start, central + 42)
-    nameBytes.copy(archive, central + CENTRAL_HEADER)
-    central += CENTRAL_HEADER + nameBytes.length
+    for (const chunk of part.chunks) {
+      archive.set(chunk, local)
+      local += chunk.length
+    }
   }
 
   archive.writeUInt32LE(0x06054b50, central)
@@ -240,16 +225,37 @@ export function zip(entries: readonly ZipEntry[], before: ZipPart | readonly Zip
   return archive
 }
 
-/** What archives that begin with these entries have in common. */
+/**
+ * What archives that have these entries have in common. Long texts are deflated; images are compressed already, so deflating
+ * them again would cost time and gain nothing: their bytes are kept as they are, and not copied.
+ */
 export function zipPart(entries: readonly ZipEntry[]): ZipPart {
-  const archive = zip(entries)
-  const end = archive.length - END_RECORD
-  const directoryStart = archive.readUInt32LE(end + 16)
-  return {
-    entries: archive.subarray(0, directoryStart),
-    directory: archive.subarray(directoryStart, end),
-    count: entries.length,
+  const packed = entries.map(pack)
+  const directory = Buffer.allocUnsafe(
+    packed.reduce((sum, { nameBytes }) => sum + CENTRAL_HEADER + nameBytes.length, 0),
+  )
+  const chunks: Uint8Array[] = []
+  let size = 0
+  let central = 0
+  for (const entry of packed) {
+    const { nameBytes } = entry
+    const local = Buffer.allocUnsafe(LOCAL_HEADER + nameBytes.length)
+    local.writeUInt32LE(0x04034b50, 0)
+    writeCommon(local, 4, entry)
+    nameBytes.copy(local, LOCAL_HEADER)
+    chunks.push(local, entry.packed)
+
+    directory.writeUInt32LE(0x02014b50, central)
+    directory.writeUInt16LE(MADE_ON_UNIX | VERSION, central + 4)
+    writeCommon(directory, central + 6, entry)
+    directory.fill(0, central + 32, central + 38) // no comment, disk 0, no inner attributes
+    directory.writeUInt32LE(READABLE_FILE, central + 38)
+    directory.writeUInt32LE(size, central + 42)
+    nameBytes.copy(directory, central + CENTRAL_HEADER)
+    size += local.length + entry.packed.length
+    central += CENTRAL_HEADER + nameBytes.length
   }
+  return { chunks, size, directory, count: entries.length }
 }
 
 function pack(entry: ZipEntry): Packed {
@@ -285,11 +291,11 @@ export interface PackageFile extends ZipEntry {
 }
 
 /** A file of a package with its digests, computed once. */
-export function packageFile(name: string, bytes: Buffer): PackageFile {
+export function packageFile(name: string, bytes: Uint8Array): PackageFile {
   return { ...zipEntry(name, bytes), sha1Hex: hash('sha1', bytes) }
 }
 
 /** A file that the manifest does not name. */
-export function zipEntry(name: string, bytes: Buffer): ZipEntry {
+export function zipEntry(name: string, bytes: Uint8Array): ZipEntry {
   return { name, bytes, crc32: crc32(bytes) }
 }

@@ -66,7 +66,7 @@ export function createAppleWallet(options: AppleWalletOptions): AppleWallet {
     let bytes = 0
     for (const shown of toImageSets(card, translations)) {
       const set = await imageSets(shown)
-      bytes += set.part.entries.length
+      bytes += set.part.size
       if (bytes > maxImageBytes) throw new ApiError('PASS_ISSUING_FAILED', { message: TOO_LARGE })
       sets.push(set)
     }

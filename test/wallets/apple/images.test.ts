@@ -24,7 +24,7 @@ function library(pictures: Record<string, Buffer | Error>) {
   return { reads, loadImageFiles }
 }
 
-const filesOf = ({ part }: ImageSet) => unzipSync(zip([], part))
+const filesOf = ({ part }: ImageSet) => unzipSync(zip([], [part]))
 
 async function sizes(set: ImageSet): Promise<Record<string, string>> {
   const entries = Object.entries(filesOf(set)).map(async ([name, bytes]) => {
@@ -115,7 +115,7 @@ test('the sets used last are kept, within the bound', async () => {
     c: await picture(38, 38),
   })
   const { part } = await createImageSets(loadImageFiles)({ images: { icon: 'a' }, background })
-  const bytesOfOne = part.entries.length
+  const bytesOfOne = part.size
   reads.length = 0
   const imageSets = createImageSets(loadImageFiles, { maxBytes: bytesOfOne * 2 })
   for (const icon of ['a', 'b', 'a', 'c', 'a', 'b']) await imageSets({ images: { icon }, background })

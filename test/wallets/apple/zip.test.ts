@@ -43,7 +43,7 @@ test('entries behind a part that was made before are one archive, and long texts
   const text = Buffer.from(JSON.stringify(Array.from({ length: 1_000 }, (_, n) => ({ key: n }))))
   const noise = Buffer.from(Array.from({ length: 5_000 }, (_, n) => (n * 7919) % 251))
   const part = zipPart([entry('icon.png', noise), entry('logo.png', text)])
-  const archive = zip([entry('pass.json', text), entry('short.json', Buffer.from('{}'))], part)
+  const archive = zip([entry('pass.json', text), entry('short.json', Buffer.from('{}'))], [part])
   const folder = await unpack(archive)
   const files = { 'icon.png': noise, 'logo.png': text, 'pass.json': text, 'short.json': Buffer.from('{}') }
   for (const [name, bytes] of Object.entries(files)) expect(readFileSync(join(folder, name)).equals(bytes)).toBe(true)

@@ -49,7 +49,7 @@ export interface Card extends About {
   relevantDate: string | null
   /** Where a day begins; UTC where the definition gives none. */
   timeZone?: string | undefined
-  /** Where times are shown that have no timeZone: that of the redemption policy, IANA or an offset such as UTC+2. */
+  /** Where times are shown that have no timeZone: that of the redemption policy, IANA or an offset such as UTC+2; UTC by default. */
   fallbackZone?: string
   links: { label: string; url: string }[]
   expiresAt: Date | null
@@ -172,7 +172,8 @@ function zonesOf({ timeZone, redemption }: Definition, scope: Scope): Pick<Card,
   const name = typeof zone === 'string' ? zone : zone.name
   // Of a draft the values may be none.
   const isZone = typeof zone === 'string' ? isTimeZone(zone) : zone.isValid
-  return isZone ? { fallbackZone: name } : {}
+  // UTC is what it falls back to anyway.
+  return isZone && name !== 'UTC' ? { fallbackZone: name } : {}
 }
 
 /** What a scanner reads off the pass: the definition's message, or the scan code where it gives none or has no barcode. */
