@@ -70,22 +70,28 @@ export function applyOverrides(base: JsonObject, filled: JsonObject, passType: P
 
 /** Without the fields that would show a label over nothing. */
 function withoutEmptyFields(shown: JsonObject, passType: PassType): JsonObject {
-  const style = new Map(Object.entries(shown[passType] as JsonObject))
-  for (const name of Object.values(groupNames)) {
-    const fields = style.get(name)
-    if (!Array.isArray(fields)) continue
-    const kept = fields.filter((field) => typeof field?.value !== 'string' || field.value.trim() !== '')
-    if (kept.length === 0 && fields.length > 0) style.delete(name)
-    else style.set(name, kept)
+  let style = shown[passType] as JsonObject
+  for (const name of groupsOfPassJson) {
+    const fields = style[name]
+    if (!Array.isArray(fields) || fields.every(isShown)) continue
+    const { [name]: _, ...others } = style
+    const kept = fields.filter(isShown)
+    style = kept.length > 0 ? { ...style, [name]: kept } : others
   }
-  return { ...shown, [passType]: Object.fromEntries(style) }
+  return { ...shown, [passType]: style }
+}
+
+const groupsOfPassJson = Object.values(groupNames)
+
+function isShown(field: { value?: unknown } | null | undefined): boolean {
+  return typeof field?.value !== 'string' || field.value.trim() !== ''
 }
 
 /** A phone shows what came in by a notification on the back, and announces it as the change of that field. */
 function withMessage(shown: JsonObject, { card, message }: ApplePass): JsonObject {
   if (message === undefined) return shown
   const style = shown[card.passType] as Record<string, unknown>
-  const groups = Object.values(groupNames).map((name) => style[name])
+  const groups = groupsOfPassJson.map((name) => style[name])
   const taken = groups.flatMap((fields) => (Array.isArray(fields) ? fields.map((field) => String(field?.key)) : []))
   const unique = uniqueKeys(taken)
   const value = typeof message === 'string' ? message : message[card.language ?? '']

@@ -11,6 +11,7 @@ export type JsonObject = Record<string, unknown>
  * something that is none, null takes a key away, and texts come out well-formed.
  */
 export function mergeOver(base: JsonObject, overrides: JsonObject): JsonObject {
+  if (Object.keys(overrides).length === 0) return base
   // Entries in a Map, so that a key such as __proto__ is data like any other.
   const merged = new Map(Object.entries(base))
   for (const [key, value] of Object.entries(overrides)) {
