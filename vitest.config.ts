@@ -31,12 +31,7 @@ class EndToEndFirst extends BaseSequencer {
 export default defineConfig({
   test: {
     include: ['test/**/*.test.{ts,tsx}'],
-    globalSetup: [
-      // npm run test:quick does without it.
-      ...(process.env.PASSES_TEST_DATABASES === 'sqlite' ? [] : ['test/support/postgres.ts']),
-      'test/support/migrated.ts',
-      'test/support/sandbox.ts',
-    ],
+    globalSetup: ['test/support/postgres.ts', 'test/support/migrated.ts', 'test/support/sandbox.ts'],
     // These end what hangs, and nothing else: however busy the machine is, a test waits for what it waits for.
     testTimeout: 300_000,
     hookTimeout: 300_000,

@@ -27,8 +27,9 @@ declare module 'vitest' {
 /** What is written there need not outlast the machine: kills of the database itself have a server of their own. */
 const forgetful = ['fsync=off', 'full_page_writes=off', 'wal_level=minimal', 'max_wal_senders=0', 'autovacuum=off']
 
-/** Starts one PostgreSQL for the whole run, unless PASSES_TEST_POSTGRES_URL names another server. */
-export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+/** Starts one PostgreSQL for the whole run, unless PASSES_TEST_POSTGRES_URL names another server, or none is wanted. */
+export default async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
+  if (process.env.PASSES_TEST_DATABASES === 'sqlite') return undefined
   const given = process.env.PASSES_TEST_POSTGRES_URL
   if (given) {
     project.provide('postgresUrl', given.replace(/\/?$/, '/'))
