@@ -125,7 +125,7 @@ const imageBase = fromLink('/images/')
 const LINK_STYLE = `
 .intro { margin-bottom: 1rem }
 /* Texts of any direction start where the page does, on each of their lines. */
-.intro > :not(.ribbon, .hint) { width: fit-content; max-width: 100%; text-align: match-parent }
+.intro > :not(.ribbon, .hint) { width: fit-content; max-width: 100%; text-align: -webkit-match-parent; text-align: match-parent }
 .calendar { display: flex; flex-wrap: wrap; column-gap: .75rem; margin: .25rem 0; font-size: .9375rem }
 .calendar a { color: inherit }
 .actions { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(8.5rem, 100%), 1fr)); gap: .75rem; margin-top: 1.25rem }

@@ -76,6 +76,8 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
   /** Smart links by what they lead to. */
   const links: Record<string, string> = {}
 
+  let conferenceId: string
+
   beforeAll(async () => {
     browser = await launchBrowser()
     cleanUp(() => browser.close())
@@ -85,9 +87,19 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
       const file = await readTemplateFile(join(folder, 'template.json'))
       const { templateId } = await pushTemplate(server.client, file, { publish: true })
       links[name] = await issue(templateId, label, await withPhotos(variables, folder))
+      if (name === 'conference') conferenceId = templateId
     }
     links.hostile = await issue(await hostileTemplate(), `${hostile.slice(0, 4).join('')}`)
     links.arabic = await issue(await arabicTemplate(), 'أمل حداد')
+    const long = {
+      externalPassId: 'LONG',
+      label: 'Hubert Blaine Wolfeschlegelsteinhausen, of the Harbour Committee',
+      groupKey: 'order-7',
+    }
+    const { hostedLinks } = await server.client.passes.create({
+      body: { templateId: conferenceId, ...long, variables: examples.conference.variables },
+    })
+    Object.assign(links, { long: hostedLinks.smart, longGroup: hostedLinks.group })
     Object.assign(links, await endedLinks())
   })
 
@@ -111,27 +123,50 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     },
   )
 
-  const spoken = {
-    en: ['HALL', 'Add to calendar'],
-    ar: ['القاعة', 'أضف إلى التقويم'],
-    ja: ['会場', 'カレンダーに追加'],
-  }
+  /** Beside those above: with the texts of a definition that has them in the language, else with our own alone. */
+  const spoken: [name: keyof typeof examples, language: string, texts: string[]][] = [
+    ['conference', 'en', ['HALL', 'Add to calendar']],
+    ['conference', 'ar', ['القاعة', 'أضف إلى التقويم']],
+    ['conference', 'ja', ['会場', 'カレンダーに追加']],
+    ['loyalty', 'he', ['עוד על הכרטיס הזה']],
+    ['loyalty', 'en', ['More about this pass']],
+    ['boarding-pass', 'en', ['Add to calendar']],
+    ['boarding-pass', 'ar', ['أضف إلى التقويم']],
+  ]
 
-  test('the page of the conference speaks its own languages, by day and by night, from 320 to 1280 pixels', async () => {
-    for (const [index, [language, texts]] of Object.entries(spoken).entries()) {
-      const { page, incidents } = await visit(browser, { colorScheme: index === 1 ? 'dark' : 'light' })
+  test('the pages of the examples speak three languages, by day and by night, from 320 to 1280 pixels', async () => {
+    for (const [index, [name, language, texts]] of spoken.entries()) {
+      const { page, incidents } = await visit(browser, { colorScheme: index % 2 === 1 ? 'dark' : 'light' })
       await page.setExtraHTTPHeaders({ 'accept-language': language })
-      await page.goto(links.conference!)
+      await page.goto(links[name]!)
       for (const text of texts) expect(await page.getByText(text, { exact: true }).isVisible(), text).toBe(true)
-      expect(await page.evaluate('document.documentElement.dir')).toBe(language === 'ar' ? 'rtl' : 'ltr')
+      expect(await page.evaluate('document.documentElement.dir')).toBe(/^(?:ar|he)$/.test(language) ? 'rtl' : 'ltr')
       for (const width of [320, 768, 1280]) {
         await page.setViewportSize({ width, height: 640 })
-        await picture(page, `conference-${language}-${width}`)
-        expect(await page.evaluate('document.documentElement.scrollWidth'), `${language} ${width}`).toBe(width)
+        await picture(page, `${name}-${language}-${width}`)
+        expect(await page.evaluate('document.documentElement.scrollWidth'), `${name} ${language} ${width}`).toBe(width)
       }
       const found = await accessibilityIssues(page)
       expect(found.filter((issue) => !overPictures.test(issue))).toEqual([])
       expect(incidents).toEqual([])
+      await page.close()
+    }
+  })
+
+  test('a long title in another script starts on each line where the page does', async () => {
+    const { page } = await visit(browser, { viewport: { width: 320, height: 640 } })
+    await page.setExtraHTTPHeaders({ 'accept-language': 'ar' })
+    for (const link of [links.long!, links.longGroup!]) {
+      await page.goto(link)
+      const lines = (await page.evaluate(`(() => {
+        const range = document.createRange()
+        range.selectNodeContents([...document.querySelectorAll('h1, strong')].find((part) => part.textContent.includes('Wolfeschlegel')))
+        const { left, right } = document.querySelector('main').getBoundingClientRect()
+        return Array.from(range.getClientRects(), (line) => [line.left - left, right - line.right])
+      })()`)) as [left: number, right: number][]
+      expect(lines.length, link).toBeGreaterThan(1)
+      // The page is read from the right: there all lines begin.
+      for (const [, right] of lines) expect(right).toBeCloseTo(lines[0]![1], 0)
     }
   })
 

@@ -107,7 +107,7 @@ const GROUP_STYLE = `
 .passes a > * { grid-column: 2; overflow-wrap: anywhere; min-width: 0 }
 .passes .state { grid-column: 3; grid-row: 1; color: var(--muted); font-size: .875rem; white-space: nowrap }
 /* Texts of any direction start where the page does, on each of their lines. */
-.intro > h1, .passes [dir] { justify-self: start; width: fit-content; max-width: 100%; text-align: match-parent }
+.intro > h1, .passes [dir] { justify-self: start; width: fit-content; max-width: 100%; text-align: -webkit-match-parent; text-align: match-parent }
 .actions { display: grid; gap: .75rem; margin: 1rem 0 }
 .badge { display: flex; align-items: center; justify-content: center; gap: .75rem }
 .badge img { height: 3.25rem; max-width: 80% }
