@@ -330,9 +330,13 @@ test('a template is drawn with its sample values, and saved as a page', async ()
   expect(overridden.stdout).toContain('Overridden')
 })
 
-test('the program runs from source as well, with the same commands', async () => {
+test('the program runs from source as well, with the same commands, and with nothing of a build that lies beside it', async () => {
   const dev = new URL('../../../bin/dev.js', import.meta.url).pathname
-  const [source, built] = await Promise.all([execa('node', [dev, '--help']), spawnProgram(['--help'])])
+  const [source, built] = await Promise.all([
+    execa('node', [dev, '--help'], { env: { DEBUG: 'oclif:config:wallet-passes-server' } }),
+    spawnProgram(['--help']),
+  ])
   expect(source.stdout).toContain('issue')
   expect(source.stdout).toBe(built.stdout)
+  expect(source.stderr).toMatch(/\(import\) .*src.commands.completion\.ts/)
 })

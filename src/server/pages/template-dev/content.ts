@@ -69,8 +69,9 @@ export function scopeOf({ name, definition }: DevContent, holder: DevHolder | un
   const scope = new Map(sampleScope(definition)).set('template.name', name)
   if (!holder) return scope
   scope.set('pass.externalPassId', holder.externalPassId).set('pass.label', holder.label)
+  const values = new Map(Object.entries(holder.variables))
   for (const variable of definition.variables) {
-    scope.set(variable.name, holder.variables[variable.name] ?? variable.default ?? '')
+    scope.set(variable.name, values.get(variable.name) ?? variable.default ?? '')
   }
   return scope
 }
