@@ -11,7 +11,7 @@ import { googleCardHtml, googleCardStyle } from './card/google-card.ts'
 import { expiryHtml, timeHtml } from './card/times.ts'
 import { buildPage, escapeHtml, type Page } from './html.ts'
 import type { IssuerFacts } from './issuer-facts.ts'
-import { buttonHtml, inAppHint, PARTS_STYLE, phoneHtml, ribbonHtml } from './link-parts.ts'
+import { buttonHtml, inAppHint, PARTS_STYLE, phoneHtml, ribbonHtml, STARTS_WITH_PAGE } from './link-parts.ts'
 import { type SharedLink, shareDescription, sharedLanguage, shareTags, shareTitle } from './share-tags.ts'
 import type { DevicePlatform } from './visitors.ts'
 import type { PageLanguage } from './words.ts'
@@ -124,8 +124,8 @@ const imageBase = fromLink('/images/')
  */
 const LINK_STYLE = `
 .intro { margin-bottom: 1rem }
-/* Texts of any direction start where the page does, on each of their lines. */
-.intro > :not(.ribbon, .hint) { width: fit-content; max-width: 100%; text-align: -webkit-match-parent; text-align: match-parent }
+/* Texts of any direction start where the page does. */
+.intro > :not(.ribbon, .hint) { ${STARTS_WITH_PAGE} }
 .calendar { display: flex; flex-wrap: wrap; column-gap: .75rem; margin: .25rem 0; font-size: .9375rem }
 .calendar a { color: inherit }
 .actions { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(8.5rem, 100%), 1fr)); gap: .75rem; margin-top: 1.25rem }

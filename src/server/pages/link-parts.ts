@@ -47,6 +47,10 @@ export function phoneHtml(address: string, { phone }: PageWords): string {
 ${escapeHtml(phone.text)}</figcaption></figure>`
 }
 
+/** Declarations for texts of any direction: they start where the page does, on each of their lines. Chromium and Safari want the prefix. */
+export const STARTS_WITH_PAGE =
+  'width: fit-content; max-width: 100%; text-align: -webkit-match-parent; text-align: match-parent'
+
 /** The look of these parts. */
 export const PARTS_STYLE = `
 .ribbon { margin: 0 0 .75rem; padding: .375rem .75rem; border-radius: .5rem; background: #ffd60a; color: #1c1c1e; font-size: .875rem }

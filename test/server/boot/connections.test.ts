@@ -40,7 +40,7 @@ async function received(socket: Socket): Promise<string> {
   socket.on('data', (chunk) => {
     text += chunk
   })
-  await new Promise((resolve) => socket.once('close', resolve))
+  if (!socket.closed) await new Promise((resolve) => socket.once('close', resolve))
   return text
 }
 

@@ -17,6 +17,8 @@ const desktop = 'Mozilla/5.0 (X11; Linux x86_64; rv:133.0) Gecko/20100101 Firefo
 const inInstagram = iphone.replace('Safari/604.1', 'Instagram 309.0.0')
 const inFacebook = `${android} [FB_IAB/FB4A;FBAV/440.0]`
 
+const design = { organizationName: 'Harbour Cinema', description: 'Ticket to the late show' }
+
 describe.each(oneDialect)('on %s', (dialect) => {
   const api = useApi(dialect)
 
@@ -307,6 +309,21 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(text).toContain('<dt dir="auto">Guest</dt><dd dir="auto">Ada Lovelace</dd>')
     const broken = await api.send('GET', '/l/nothing', { headers: { 'accept-language': 'ja' } })
     expect(broken.text).toContain('<h1>このリンクは完全ではありません</h1>')
+  })
+
+  test('what Google Wallet writes by itself is in the language of the visitor, too, beside the texts of the pass', async () => {
+    const pass = await issuedPass(await api.workspace(), {
+      passType: 'eventTicket',
+      definition: { design, event: { name: 'Late show', venue: { name: 'Harbour' }, seat: { row: 'C', seat: '7' } } },
+    })
+    const { services, app } = api
+    const { google } = services.wallets
+    api.app = api.createApp({ ...services, wallets: { ...services.wallets, apple: undefined, all: [google!] } })
+    const headers = { 'user-agent': desktop, 'accept-language': 'de' }
+    const { text } = await api.send('GET', new URL(pass.hostedLinks.smart!).pathname, { headers })
+    api.app = app
+    expect(text).toMatch(/<dt[^>]*>Reihe<\/dt><dd[^>]*>C<\/dd>/)
+    expect(text).toContain('Late show')
   })
 
   test('where one platform alone is in the sandbox the page says which', async () => {

@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
+import type { DevHolder } from '../../../src/server/pages/template-dev/content.ts'
 import { startTemplateDev } from '../../../src/server/pages/template-dev/dev-server.ts'
 import { parseDefinition } from '../../support/definitions.ts'
 
@@ -8,21 +9,24 @@ interface View {
   phones: { light: string }
 }
 
-async function started(languages: object) {
+async function started(languages: object, holders: DevHolder[] = []) {
   const definition = parseDefinition({
     ...languages,
-    variables: [],
+    variables: [{ name: 'constructor', label: 'C' }],
     design: {
       organizationName: { ja: '港', ar: 'ميناء' },
       description: 'D',
-      fields: { primary: [{ key: 'day', label: { ja: '日', ar: 'يوم' }, value: '2027-05-31', as: 'date' }] },
+      fields: {
+        primary: [{ key: 'day', label: { ja: '日', ar: 'يوم' }, value: '2027-05-31', as: 'date' }],
+        back: [{ key: 'built', label: 'Built', value: 'by {{constructor}}.' }],
+      },
     },
   })
   const content = { file: 'f.json', name: 'F', passType: 'storeCard' as const, definition, images: new Map() }
   const dev = await startTemplateDev({
     file: 'f.json',
     port: 0,
-    read: async () => ({ content: { ...content, holders: [], problems: [] } }),
+    read: async () => ({ content: { ...content, holders, problems: [] } }),
     files: () => [],
     locate: async (notes) => [...notes],
   })
@@ -46,4 +50,13 @@ test('the page offers the languages of the file, and both phones show the chosen
 test('a file without languages offers none', async () => {
   const view = await started({})
   expect(await view('language=ar')).toMatchObject({ languages: [], language: null })
+})
+
+test('a holder without a value has none, whatever every object has of that name', async () => {
+  const view = await started({ languages: { default: 'ja', others: ['ar'] } }, [
+    { externalPassId: 'A', label: 'Ada', variables: {} },
+    { externalPassId: 'B', label: 'Bo', variables: { constructor: 'Brunel' } },
+  ])
+  expect((await view('holder=1')).phones.light).toContain('by .')
+  expect((await view('holder=2')).phones.light).toContain('by Brunel.')
 })

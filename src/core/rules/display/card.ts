@@ -165,15 +165,13 @@ export function localeOf(card: Pick<Card, 'language' | 'timeZone' | 'fallbackZon
 
 function zonesOf({ timeZone, redemption }: Definition, scope: Scope): Pick<Card, 'timeZone' | 'fallbackZone'> {
   if (timeZone !== undefined) return { timeZone }
-  const { perPeriod, windows } = redemption ?? {}
-  const first = windows?.find(({ start }) => start !== undefined)
-  if (!perPeriod && !first) return {}
-  const zone = zoneOf(fillDeep({ perPeriod, windows: first && [first] }, scope))
+  const zone = zoneOf(redemption ?? null, (text) => fill(text, scope))
   const name = typeof zone === 'string' ? zone : zone.name
+  // It is what times fall back to anyway.
+  if (name === 'UTC') return {}
   // Of a draft the values may be none.
   const isZone = typeof zone === 'string' ? isTimeZone(zone) : zone.isValid
-  // UTC is what it falls back to anyway.
-  return isZone && name !== 'UTC' ? { fallbackZone: name } : {}
+  return isZone ? { fallbackZone: name } : {}
 }
 
 /** What a scanner reads off the pass: the definition's message, or the scan code where it gives none or has no barcode. */

@@ -66,11 +66,14 @@ interface Zoned {
   windows?: { start?: string | undefined }[] | undefined
 }
 
-/** The zone of a policy: that of its periods, else the offset of its first window, else UTC. */
-export function zoneOf(policy: Zoned | null): DateTime['zone'] | string {
-  if (policy?.perPeriod) return policy.perPeriod.timezone
+/**
+ * The zone of a policy: that of its periods, else the offset of its first window, else UTC.
+ * @param read gives what stands for a text of the policy; the text itself by default
+ */
+export function zoneOf(policy: Zoned | null, read = (text: string) => text): DateTime['zone'] | string {
+  if (policy?.perPeriod) return read(policy.perPeriod.timezone)
   const start = policy?.windows?.find((window) => window.start !== undefined)?.start
-  return start === undefined ? 'UTC' : DateTime.fromISO(start, { setZone: true }).zone
+  return start === undefined ? 'UTC' : DateTime.fromISO(read(start), { setZone: true }).zone
 }
 
 /** The date (YYYY-MM-DD) of an expiry in the zone of the policy: the last one that a pass may be scanned as of. */

@@ -5,7 +5,7 @@ import { copyScript, fromLink, pageIcon } from '../assets.ts'
 import type { Badges } from '../badges.ts'
 import { buildPage, escapeHtml, type Page } from '../html.ts'
 import type { IssuerFacts } from '../issuer-facts.ts'
-import { buttonHtml, inAppHint, PARTS_STYLE, phoneHtml, ribbonHtml } from '../link-parts.ts'
+import { buttonHtml, inAppHint, PARTS_STYLE, phoneHtml, ribbonHtml, STARTS_WITH_PAGE } from '../link-parts.ts'
 import type { PageWords } from '../page-words.ts'
 import { shareTags } from '../share-tags.ts'
 import type { DevicePlatform } from '../visitors.ts'
@@ -106,8 +106,8 @@ const GROUP_STYLE = `
 .passes a::before { content: counter(pass); color: var(--muted) }
 .passes a > * { grid-column: 2; overflow-wrap: anywhere; min-width: 0 }
 .passes .state { grid-column: 3; grid-row: 1; color: var(--muted); font-size: .875rem; white-space: nowrap }
-/* Texts of any direction start where the page does, on each of their lines. */
-.intro > h1, .passes [dir] { justify-self: start; width: fit-content; max-width: 100%; text-align: -webkit-match-parent; text-align: match-parent }
+/* Texts of any direction start where the page does. */
+.intro > h1, .passes [dir] { justify-self: start; ${STARTS_WITH_PAGE} }
 .actions { display: grid; gap: .75rem; margin: 1rem 0 }
 .badge { display: flex; align-items: center; justify-content: center; gap: .75rem }
 .badge img { height: 3.25rem; max-width: 80% }

@@ -66,7 +66,7 @@ test('what Google writes by itself is in the language of the phone, whatever tha
   const german = inLanguage(undefined, 'de')
   expect(german).not.toHaveProperty('language')
   expect(german.title).toBe('Night')
-  expect(german.rows.flat()).toMatchObject([{ label: 'Abfahrt' }, { label: 'Wagen' }, { label: 'Platz', value: '43' }])
+  expect(german.rows.flat()).toMatchObject([{ label: 'Abreise' }, { label: 'Wagen' }, { label: 'Platz', value: '43' }])
 })
 
 test.each(spokenLanguages)('each label of a wallet has its word in %s', (language) => {
@@ -80,6 +80,8 @@ test.each(spokenLanguages)('each label of a wallet has its word in %s', (languag
       zh: /^[\u4e00-\u9fff]+$/,
     }[language as string] ?? /^[\p{Script=Latin} ]+$/u
   for (const word of walletLabels) expect(walletWord(word, language), word).toMatch(script)
+  // The last of its row is English where one before it is missing.
+  expect(walletWord('Hold near the reader', language)).not.toBe('Hold near the reader')
   expect(walletWord('Unheard of', language)).toBe('Unheard of')
 })
 
