@@ -15,6 +15,7 @@ const modules: Record<string, string[]> = {
   wallets: ['wallets', 'files', 'core'],
   server: ['server', 'storage', 'wallets', 'files', 'core'],
   client: ['client', 'core'],
+  door: ['door', 'core'],
   cli: ['cli', 'client', 'files', 'core'],
   commands: ['cli', 'client', 'files', 'core'],
 }

@@ -11,10 +11,11 @@ import { PATIENCE_MS } from '../cli/console/connection.ts'
 import { createDoor, type DoorOptions } from '../cli/console/door.ts'
 import { enter } from '../cli/console/offline/door-folder.ts'
 import { openStore } from '../cli/console/offline/store.ts'
-import { commandBell, type Outcome, silentBell, terminalBell } from '../cli/console/outcome.ts'
+import { commandBell, silentBell, terminalBell } from '../cli/console/outcome.ts'
 import { canAnimate, canColor, doorsFolder, prepareDrawing } from '../cli/settings/settings.ts'
 import { ScanCreate } from '../core/contract/scans.ts'
 import { newId } from '../core/ids.ts'
+import type { Outcome } from '../core/rules/door/outcome.ts'
 
 const clock = () => new Date()
 

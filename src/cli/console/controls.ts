@@ -1,8 +1,9 @@
 import type { DoorGroup } from '../../core/contract/scan-shapes.ts'
 import { ScanCreate } from '../../core/contract/scans.ts'
+import type { Candidate, Outcome } from '../../core/rules/door/outcome.ts'
 import type { Door, Overrides } from './door.ts'
 import type { Panel } from './lines.ts'
-import { badgeOf, type Candidate, type Outcome } from './outcome.ts'
+import { badgeOf } from './outcome.ts'
 
 export interface Controls {
   readonly panel: Panel

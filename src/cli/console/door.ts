@@ -1,10 +1,11 @@
 import type { Client } from '../../client/client.ts'
 import { newId } from '../../core/ids.ts'
+import type { Attempt, Candidate, Outcome, Station } from '../../core/rules/door/outcome.ts'
 import { ask, type Connection, createConnection } from './connection.ts'
 import { candidateOf, evaluate } from './evaluate.ts'
 import { createListKeeper, type ListKeeper } from './offline/snapshot.ts'
 import type { DoorStore } from './offline/store.ts'
-import { type Attempt, type Candidate, failureMessage, type Outcome, type Station } from './outcome.ts'
+import { failureMessage } from './outcome.ts'
 import { amend, type Counters, count, createRecentScans, createUndo, noScans } from './recent-scans.ts'
 
 export interface Overrides {

@@ -3,6 +3,14 @@ import type { DoorGroup, ScanResponse } from '../../core/contract/scan-shapes.ts
 import type { SnapshotItem } from '../../core/contract/scanner.ts'
 import { ScanCreate } from '../../core/contract/scans.ts'
 import { identifierDigest } from '../../core/rules/crypto/scan-code.ts'
+import {
+  type Attempt,
+  type Candidate,
+  failedOutcome,
+  type Outcome,
+  outcomeOfResponse,
+  type Station,
+} from '../../core/rules/door/outcome.ts'
 import { type GroupMember, groupAtDoor, MAX_GROUP_AT_DOOR } from '../../core/rules/pass/groups.ts'
 import { statusAsOf } from '../../core/rules/pass/pass-status.ts'
 import { type AcceptedScan, historyOf, planRedemption } from '../../core/rules/redemption/redemption-plan.ts'
@@ -12,15 +20,7 @@ import { ask, type Connection } from './connection.ts'
 import type { OfflineDecision } from './offline/log-files.ts'
 import type { DoorSnapshot, ListKeeper } from './offline/snapshot.ts'
 import type { DoorStore } from './offline/store.ts'
-import {
-  type Attempt,
-  type Candidate,
-  failedOutcome,
-  failureMessage,
-  type Outcome,
-  outcomeOfResponse,
-  type Station,
-} from './outcome.ts'
+import { failureMessage } from './outcome.ts'
 
 export interface EvaluateOptions {
   client: Client

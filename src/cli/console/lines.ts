@@ -1,8 +1,9 @@
 import { DateTime } from 'luxon'
 import type { DoorGroup } from '../../core/contract/scan-shapes.ts'
+import type { Candidate, Outcome } from '../../core/rules/door/outcome.ts'
 import { cut, pad, printable, textWidth, wrapText } from '../command/output.ts'
 import type { Overrides } from './door.ts'
-import { type Badge, badgeOf, type Candidate, type Outcome, type Tone } from './outcome.ts'
+import { type Badge, badgeOf, type Tone } from './outcome.ts'
 
 /** A piece of a line in one style. */
 export interface Span {

@@ -1,15 +1,15 @@
 import type { Client } from '../../client/client.ts'
 import { newId } from '../../core/ids.ts'
-import { ask } from './connection.ts'
-import type { DoorStore } from './offline/store.ts'
 import {
   type Attempt,
   failedOutcome,
-  failureMessage,
   type Outcome,
   outcomeOfResponse,
   type Station,
-} from './outcome.ts'
+} from '../../core/rules/door/outcome.ts'
+import { ask } from './connection.ts'
+import type { DoorStore } from './offline/store.ts'
+import { failureMessage } from './outcome.ts'
 
 /** What was read a moment ago, so that a reader in a nervous hand makes one scan and not two. */
 export interface RecentScans {

@@ -4,9 +4,9 @@ import { expect, test, vi } from 'vitest'
 import { textWidth } from '../../../src/cli/command/output.ts'
 import type { DoorState } from '../../../src/cli/console/door.ts'
 import type { Panel } from '../../../src/cli/console/lines.ts'
-import type { Outcome } from '../../../src/cli/console/outcome.ts'
 import { Screen } from '../../../src/cli/console/run-console.tsx'
 import { screenLines, type View } from '../../../src/cli/console/screen-lines.ts'
+import type { Outcome } from '../../../src/core/rules/door/outcome.ts'
 
 // ink draws nothing but a last frame where it sees a CI server, and looks when it is loaded.
 vi.hoisted(() => vi.stubEnv('CI', 'false'))

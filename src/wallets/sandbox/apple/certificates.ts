@@ -1,4 +1,3 @@
-import { webcrypto } from 'node:crypto'
 import {
   AuthorityKeyIdentifierExtension,
   BasicConstraintsExtension,
@@ -128,15 +127,15 @@ export async function createSandboxApple(options: {
   return { rootPem, wwdrPem, certificatePem, keyPem, serverCertificatePem, serverKeyPem }
 }
 
-function generateKeys(): Promise<webcrypto.CryptoKeyPair> {
-  return webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify'])
+function generateKeys(): Promise<CryptoKeyPair> {
+  return crypto.subtle.generateKey(algorithm, true, ['sign', 'verify'])
 }
 
 async function issue(request: {
   subject: JsonName
-  keys: webcrypto.CryptoKeyPair
+  keys: CryptoKeyPair
   issuer: JsonName
-  issuerKeys: webcrypto.CryptoKeyPair
+  issuerKeys: CryptoKeyPair
   at: Date
   years: number
   extensions: Extension[]
@@ -154,11 +153,11 @@ async function issue(request: {
       signingAlgorithm: algorithm,
       extensions: [
         ...extensions,
-        await SubjectKeyIdentifierExtension.create(keys.publicKey, false, webcrypto),
-        await AuthorityKeyIdentifierExtension.create(issuerKeys.publicKey, false, webcrypto),
+        await SubjectKeyIdentifierExtension.create(keys.publicKey, false, crypto),
+        await AuthorityKeyIdentifierExtension.create(issuerKeys.publicKey, false, crypto),
       ],
     },
-    webcrypto,
+    crypto,
   )
   return `${certificate.toString('pem')}\n`
 }
@@ -170,13 +169,13 @@ function authority(pathLength?: number): Extension[] {
   ]
 }
 
-async function exportKey(key: webcrypto.CryptoKey): Promise<string> {
-  const pkcs8 = await webcrypto.subtle.exportKey('pkcs8', key)
+async function exportKey(key: CryptoKey): Promise<string> {
+  const pkcs8 = await crypto.subtle.exportKey('pkcs8', key)
   return `${PemConverter.encode(pkcs8, PemConverter.PrivateKeyTag)}\n`
 }
 
 /** Pass type identifiers are short, so that the length fits in one byte; a longer one is refused by Apple as well. */
-function utf8String(text: string): Buffer {
+function utf8String(text: string): Buffer<ArrayBuffer> {
   const bytes = Buffer.from(text)
   if (bytes.length > 0x7f) throw new RangeError(`The pass type identifier "${text}" is longer than 127 bytes.`)
   return Buffer.from([0x0c, bytes.length, ...bytes])

@@ -1,0 +1,140 @@
+import type { DoorGroup } from '../../core/contract/scan-shapes.ts'
+import type { Candidate, Outcome } from '../../core/rules/door/outcome.ts'
+
+/**
+ * The engine of a door in a browser: judges with the server or without it, and keeps what it decided until the server has
+ * it. It knows no screen: pages subscribe to its state and call its methods. `openEngine` makes one (decision 0050).
+ */
+export interface DoorEngine {
+  readonly state: EngineState
+  /** Calls the listener after each change of the state; returns what ends that. */
+  subscribe(listener: (state: EngineState) => void): () => void
+  /**
+   * Makes this phone a door with the code of an invitation, and begins to fetch the list.
+   * @param name what people call the phone
+   * @returns null, or why it is no door now; what a door of before has not uploaded is kept
+   */
+  claim(code: string, name: string): Promise<ClaimFailure | null>
+  /** Judges what is held up. On the disk before it resolves, and it never throws; scans take their turns. */
+  scan(request: ScanRequest): Promise<Verdict>
+  /** Lets several passes of a group in, one scan each, in the order given. */
+  scanAll(passIds: readonly string[], options?: ScanOptions): Promise<Verdict[]>
+  /** Takes an accepted scan back: in the ledger at once, or without the server once it is there again. */
+  undo(verdict: Verdict): Promise<Verdict>
+  /** Passes of the list whose name or external id holds a text, those called exactly so first. */
+  search(text: string, limit: number): Promise<Candidate[]>
+  /** The pass of a list entry as the list has it, with how far its group is in; undefined where the list has none. */
+  look(passId: string): Promise<{ candidate: Candidate; group: DoorGroup | null } | undefined>
+  /** Looks for the server now rather than when its turn comes. */
+  retry(): void
+  /** Removes a problem that was read and needs nothing more: a loss, a rejected scan. */
+  dismiss(code: Problem['code']): Promise<void>
+  /**
+   * Ends this door on this phone: uploads what waits if it can, then removes the token and the list.
+   * @returns how many decisions still wait; they are kept for the next door of the project
+   */
+  forget(): Promise<number>
+  /** Ends timers and requests; what is stored stays. */
+  stop(): Promise<void>
+}
+
+export interface ScanOptions {
+  /** YYYY-MM-DD: judged as of another date. */
+  validityDate?: string | undefined
+  scanContextKey?: string | undefined
+}
+
+/** What is held up, or chosen by hand from candidates, a group or a search. */
+export type ScanRequest = ScanOptions &
+  ({ payload: string; method: ScanMethod } | { passId: string; payload?: string | undefined; method: ScanMethod })
+
+export type ScanMethod = 'camera' | 'scanner' | 'typed' | 'chosen'
+
+/** What became of a scan or an undo. `message` is in the language of the engine where the server or the rules made it. */
+export interface Verdict extends Outcome {
+  /** With result `error` alone: why nobody decided, for the page to put into words. */
+  failure: ScanFailure | null
+  /** Set on an accepted scan that was taken back since. */
+  isUndone: boolean
+  /** Decided without the server, which has not got it yet. */
+  isPending: boolean
+}
+
+/**
+ * - `storage_full`: it could not be stored, so it is no verdict; whoever it is must not go in by it
+ * - `no_list`: no answer from the server, and there is no list to judge by
+ * - `not_claimed`: this phone is no door, or no door any more
+ * - `invalid_code`: empty or too long, so no code of a pass
+ * - `refused`: the server is there and will not judge it; `message` says why
+ * - `not_undone`: the scan is none that can be taken back
+ * - `failed`: something else broke; `message` says what
+ */
+export type ScanFailure =
+  | 'storage_full'
+  | 'no_list'
+  | 'not_claimed'
+  | 'invalid_code'
+  | 'refused'
+  | 'not_undone'
+  | 'failed'
+
+/** `message` is the server's, in English. */
+export interface ClaimFailure {
+  /** `unknown_code`: used up, ended, or never was. */
+  code: 'unknown_code' | 'no_answer' | 'refused' | 'storage_full' | 'server_too_old'
+  message: string
+}
+
+export interface EngineState {
+  /** Null where this phone is no door. */
+  door: { id: string; name: string; gate: string; projectId: string; projectName: string | null } | null
+  /** Unknown until the server was first asked. */
+  connection: 'unknown' | 'online' | 'offline'
+  offlineSince: Date | null
+  /** What is judged by without the server; null where there is none yet. */
+  list: { size: number; generatedAt: Date } | null
+  /** Passes that have come so far of a list on its way; null where none is. */
+  loading: number | null
+  /** Decisions and undos that the server has not got. */
+  pending: number
+  /** Decisions with which the server disagreed, newest first. */
+  conflicts: readonly Verdict[]
+  /** The last scans of this phone, newest first. */
+  recent: readonly Verdict[]
+  counts: Counts
+  /** What to tell the operator, the gravest first. */
+  problems: readonly Problem[]
+  /** Scans that wait for their verdict. */
+  waiting: number
+  /** Whether the browser promised to keep what is stored; null where it was not asked yet. */
+  isPersistent: boolean | null
+}
+
+/** Scans since this phone became a door; by gate as the server last said. */
+export interface Counts {
+  accepted: number
+  turnedAway: number
+  /** Accepted scans of the project at each gate, today by the server; null where it does not say. */
+  gates: readonly { gate: string; accepted: number }[] | null
+}
+
+/** What stands in the way, for the page to put into words. */
+export type Problem =
+  /** Nothing can be stored: offline scans are not judged. */
+  | { code: 'storage_full' }
+  /** The browser removed what was stored; so many decisions were on this phone alone. */
+  | { code: 'storage_lost'; pending: number }
+  /** The door was revoked, or its token ended: nothing is judged; what waits is kept for the next door of the project. */
+  | { code: 'revoked' }
+  /** Decisions of a door of another project, which none of this one can upload. */
+  | { code: 'pending_elsewhere'; pending: number; projectName: string | null }
+  /** The server does not take these decisions, and says why; they stay on the phone until this is dismissed. */
+  | { code: 'rejected'; scans: number; message: string }
+  /** The server refuses every request of this door, such as while the workspace is suspended. */
+  | { code: 'refused'; message: string }
+  /** The server answers, but as one of an older version: it is used as if it were away. */
+  | { code: 'server_too_old' }
+  /** The workspace allows no scans without the server: there is no list. */
+  | { code: 'offline_disabled' }
+  /** By so much the clock of the phone is ahead (or behind, if negative). Scans are dated rightly all the same. */
+  | { code: 'clock_wrong'; byMs: number }
