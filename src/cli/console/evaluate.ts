@@ -211,7 +211,7 @@ function lookAt(
 }
 
 /** The id decides where both are given; what its pass carried once is stale all the same. */
-function lookUp({ passId, payload }: Attempt, list: DoorSnapshot): { items: SnapshotItem[]; isStale: boolean } {
+function lookUp({ passId, payload }: Attempt, list: DoorSnapshot): ReturnType<DoorSnapshot['find']> {
   if (passId === null) return list.find(payload!)
   const item = list.get(passId)
   if (!item) return { items: [], isStale: false }

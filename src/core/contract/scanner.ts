@@ -68,10 +68,16 @@ export const scanner = {
     summary: 'Take a door list for scanning offline',
     description:
       'The passes of a project, or of the whole workspace, that were made until generatedAt, each as it is when its page ' +
-      'is read. A page may hold fewer than limit. The cursor belongs to the snapshot and is good for 24 hours.',
+      'is read; erased ones are left out. A page may hold fewer than limit. The cursor belongs to the snapshot and is good ' +
+      'for 24 hours. With since only what changed: items to put in place of those of the same passId, or to add, and in ' +
+      'removed those to drop. The changes of all pages make the list of before into the new one, whose id is the next ' +
+      'since. 409 SCANNER_SNAPSHOT_STALE says to fetch the list whole.',
     compressed: true,
     query: z.strictObject({
       projectId: Uuid.optional(),
+      since: Uuid.optional().meta({
+        description: 'The id of a snapshot of the same projectId that was fetched to its end, at most 24 hours old.',
+      }),
       limit: integerParam(1, 1000).default(500),
       cursor: z.string().min(1).max(512).optional(),
     }),
@@ -81,6 +87,9 @@ export const scanner = {
         projectId: Uuid.nullable(),
         generatedAt: UtcTimestamp,
         items: z.array(SnapshotItem),
+        removed: z.array(Uuid).optional().meta({
+          description: 'Only with since: passes that the list has no more, such as erased ones. Of each page, its own.',
+        }),
         nextCursor: z.string().nullable(),
         hasMore: z.boolean(),
       }),

@@ -5,6 +5,7 @@ import { type Client, eachPage } from '../../../client/client.ts'
 import { ApiError, ConnectionError } from '../../../client/errors.ts'
 import { SnapshotItem } from '../../../core/contract/scanner.ts'
 import { identifierDigest } from '../../../core/rules/crypto/scan-code.ts'
+import { createDoorList } from '../../../core/rules/door/door-list.ts'
 import { openPrivateSync, syncFolder } from '../../../files/private-file.ts'
 import { failureMessage } from '../outcome.ts'
 import type { DoorStore } from './store.ts'
@@ -17,9 +18,9 @@ export interface DoorSnapshot {
   size: number
   get(passId: string): SnapshotItem | undefined
   /** Passes that a payload belongs to: those whose active identifier it is, else those where it was one before. */
-  find(payload: string): { items: SnapshotItem[]; isStale: boolean }
+  find(payload: string): { items: readonly SnapshotItem[]; isStale: boolean }
   /** The passes of a group, in the order of their ids. */
-  membersOf(groupId: string): SnapshotItem[]
+  membersOf(groupId: string): readonly SnapshotItem[]
   /** Passes whose name or external id holds a text, at most so many. */
   search(text: string, limit: number): SnapshotItem[]
 }
@@ -91,47 +92,16 @@ function removeSnapshot(folder: string): void {
 }
 
 function snapshotOf({ id, generatedAt }: Head, items: SnapshotItem[]): DoorSnapshot {
-  const byId = new Map(items.map((item) => [item.passId, item]))
-  const active = indexBy(items, (item) => item.identifiers)
-  const stale = indexBy(items, (item) => item.staleIdentifiers)
-  const groups = indexBy(items, ({ groupId }) => (groupId === undefined ? [] : [groupId]))
+  const list = createDoorList(items)
   return {
     id,
     generatedAt,
-    size: items.length,
-    get: (passId) => byId.get(passId),
-    find(payload) {
-      const digest = identifierDigest(payload).toString('hex')
-      const found = active.get(digest)
-      return found ? { items: found, isStale: false } : { items: stale.get(digest) ?? [], isStale: true }
-    },
-    membersOf: (groupId) => groups.get(groupId) ?? [],
-    search(text, limit) {
-      const wanted = text.toLowerCase()
-      const fits = ({ label, externalPassId }: SnapshotItem) =>
-        label.toLowerCase().includes(wanted) || externalPassId.toLowerCase().includes(wanted)
-      const isExact = ({ label, externalPassId }: SnapshotItem) =>
-        label.toLowerCase() === wanted || externalPassId.toLowerCase() === wanted
-      const [exact, found]: SnapshotItem[][] = [[], []]
-      for (const item of items) {
-        if (isExact(item)) exact!.push(item)
-        else if (found!.length < limit && fits(item)) found!.push(item)
-      }
-      return [...exact!, ...found!].slice(0, limit)
-    },
+    size: list.size,
+    get: list.get,
+    find: (payload) => list.find(identifierDigest(payload).toString('hex')),
+    membersOf: list.membersOf,
+    search: list.search,
   }
-}
-
-function indexBy(items: SnapshotItem[], keysOf: (item: SnapshotItem) => string[]): Map<string, SnapshotItem[]> {
-  const index = new Map<string, SnapshotItem[]>()
-  for (const item of items) {
-    for (const key of keysOf(item)) {
-      const found = index.get(key)
-      if (found) found.push(item)
-      else index.set(key, [item])
-    }
-  }
-  return index
 }
 
 /** Holds the newest list of the door, for when the server is gone. */

@@ -57,6 +57,8 @@ export const scanner: Handlers<typeof contract> = {
   snapshot: async ({ query }, context) => {
     requireOfflineScanning(context)
     const { store, workspaceId, now } = context
+    if (query.since !== undefined)
+      throw new ApiError('SCANNER_SNAPSHOT_STALE', { details: { snapshotId: query.since } })
     const snapshot: Walk =
       query.cursor === undefined
         ? startSnapshot(projectOfScan(query.projectId, context) ?? null, now)
