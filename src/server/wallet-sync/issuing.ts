@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises'
 import type { Definition } from '../../core/contract/definition.ts'
 import { ApiError } from '../../core/errors.ts'
 import { renderCard } from '../../core/rules/display/card.ts'
@@ -15,6 +14,7 @@ import type { PublishedVersion } from '../../storage/templates/template-versions
 import type { ApplePass } from '../../wallets/apple/pass-json.ts'
 import type { WalletPass } from '../../wallets/wallet.ts'
 import type { Wallets } from '../boot/wallets.ts'
+import { mapInSlices } from '../http/slices.ts'
 import { createDefinitions, type VersionContent } from './definitions.ts'
 
 /** A pass that was rendered for every configured platform, or the reason why that cannot work. */
@@ -47,9 +47,6 @@ export interface Cause {
   correlationIdOf: (passId: string) => string | null
 }
 
-/** Others have their turn at the thread after so long. */
-const SLICE_MS = 5
-
 /** Renders passes and settles what became of them: see Issuing. */
 export function createIssuing(store: Store, wallets: Wallets, definitions = createDefinitions(store)): Issuing {
   return {
@@ -59,20 +56,13 @@ export function createIssuing(store: Store, wallets: Wallets, definitions = crea
       const classes = await classesOf(workspaceId, passes)
       const refused = await listRejected(workspaceId, [...versions.keys(), ...classes.keys()])
       const templateCardsOf = rememberTemplateCards()
-      const outcomes: Outcome[] = []
-      let began = performance.now()
-      for (const pass of passes) {
+      return mapInSlices(passes, (pass) => {
         const error = refused.get(pass.templateVersionId) ?? refused.get(pass.googleClassId ?? '')
+        if (error) return { pass, error: { code: error.code, message: error.message } }
         const version = versions.get(pass.templateVersionId)!
         const ofClass = classes.get(pass.googleClassId ?? '')
-        const walletPassOf = () => toWalletPass(pass, version, ofClass, templateCardsOf)
-        if (error) outcomes.push({ pass, error: { code: error.code, message: error.message } })
-        else outcomes.push(await check(pass, walletPassOf, wallets, at))
-        if (performance.now() - began < SLICE_MS) continue
-        await setImmediate()
-        began = performance.now()
-      }
-      return outcomes
+        return check(pass, () => toWalletPass(pass, version, ofClass, templateCardsOf), wallets, at)
+      })
     },
 
     async write(tx, workspaceId, outcomes, { at, correlationIdOf }) {

@@ -15,6 +15,7 @@ import type { Repositories, Store } from '../../../storage/store.ts'
 import type { PublishedVersion } from '../../../storage/templates/template-versions.ts'
 import type { Wallets } from '../../boot/wallets.ts'
 import type { RequestContext } from '../../context.ts'
+import { mapInSlices } from '../../http/slices.ts'
 import type { VersionContent } from '../../wallet-sync/definitions.ts'
 import { auditEach } from '../audit.ts'
 import { bytesOf, openRoom } from '../limits.ts'
@@ -28,10 +29,10 @@ export type CreateResult = { pass: StoredPass; isNew: boolean } | { externalPass
  * externalPassId that is there already answers the existing pass, whatever else the item holds.
  */
 export async function createPasses(items: unknown[], context: RequestContext): Promise<CreateResult[]> {
-  const parsed = items.map(parseItem)
+  const parsed = await mapInSlices(items, parseItem)
   const requests = parsed.filter((item): item is PassCreate => !('problem' in item))
   const [existing, versions] = await Promise.all([findExisting(requests, context), findVersions(requests, context)])
-  const plans = planPasses(
+  const plans = await planPasses(
     requests.filter((request) => !existing.has(request.externalPassId)),
     versions,
     context,
@@ -193,22 +194,22 @@ const findTogether = grouped(async (store: Store, take: () => { workspaceId: str
  * What to insert for each request, or why it is refused. As in single creates one after another, the first sound request
  * of an externalPassId makes the pass; later ones have no plan and answer with it.
  */
-function planPasses(
+async function planPasses(
   requests: PassCreate[],
   versions: PublishedVersion[],
   context: RequestContext,
-): Map<PassCreate, ClaimingPass | ApiError> {
+): Promise<Map<PassCreate, ClaimingPass | ApiError>> {
   const rules = new Map(
     versions.map((version) => [version.templateId, { version, checkPass: compileVersion(version, context.wallets) }]),
   )
   const plans = new Map<PassCreate, ClaimingPass | ApiError>()
   const taken = new Set<string>()
-  for (const request of requests) {
-    if (taken.has(request.externalPassId)) continue
+  await mapInSlices(requests, (request) => {
+    if (taken.has(request.externalPassId)) return
     const plan = planPass(request, rules.get(request.templateId), context)
     plans.set(request, plan)
     if (!(plan instanceof ApiError)) taken.add(request.externalPassId)
-  }
+  })
   return plans
 }
 

@@ -10,6 +10,7 @@ import type { StoredRegistration } from '../../../storage/passes/registrations.t
 import type { RequestContext } from '../../context.ts'
 import { toPage } from '../../http/cursors.ts'
 import type { Handlers } from '../../http/mount.ts'
+import { mapInSlices } from '../../http/slices.ts'
 import { countRejection } from '../../metrics/metrics.ts'
 import { passIn, previewOf, previewPageOf } from '../../pages/card/preview.ts'
 import { renderOr } from '../../wallet-sync/issuing.ts'
@@ -38,7 +39,7 @@ export const passes: Handlers<typeof contract> = {
         totalRequested: results.length,
         totalCreated: results.length - failed,
         totalFailed: failed,
-        results: results.map((result) =>
+        results: await mapInSlices(results, (result) =>
           'problem' in result
             ? { externalPassId: result.externalPassId, success: false, error: errors.get(result.problem)! }
             : {
