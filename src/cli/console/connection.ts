@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { CallOptions, Client } from '../../client/client.ts'
 import { ApiError, ConnectionError } from '../../client/errors.ts'
 import type { LedgerReason, ScanItem } from '../../core/contract/scan-shapes.ts'
-import type { OfflineScan } from '../../core/contract/scanner.ts'
+import { reportOf } from '../../core/rules/door/own-scans.ts'
 import type { OfflineDecision } from './offline/log-files.ts'
 import type { DoorStore } from './offline/store.ts'
 
@@ -201,7 +201,7 @@ function nextBatch(pending: OfflineDecision[]): OfflineDecision[] {
 }
 
 async function send(batch: OfflineDecision[], { client, store, signal, onUpload }: UploadOptions) {
-  const body = { snapshotId: batch[0]!.snapshotId, scans: batch.map(toReport) }
+  const body = { snapshotId: batch[0]!.snapshotId, scans: batch.map(reportOf) }
   const reply = await ask((options) => client.scanner.report({ body }, options), signal)
   if (reply.kind !== 'answer') return reply
   const results = new Map(reply.value.results.map((result) => [result.externalRef, result]))
@@ -225,8 +225,4 @@ async function send(batch: OfflineDecision[], { client, store, signal, onUpload 
 function setAside(decision: OfflineDecision, error: ApiError, { store, onRejection }: UploadOptions): void {
   store.append({ kind: 'uploaded', externalRef: decision.externalRef, recordedAt: null })
   onRejection(decision, error)
-}
-
-function toReport({ kind, snapshotId, acceptedPassId, operationalAt, ...decision }: OfflineDecision): OfflineScan {
-  return decision
 }

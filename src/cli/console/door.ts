@@ -1,12 +1,14 @@
 import type { Client } from '../../client/client.ts'
 import { newId } from '../../core/ids.ts'
+import { candidateOfItem } from '../../core/rules/door/matches.ts'
 import type { Attempt, Candidate, Outcome, Station } from '../../core/rules/door/outcome.ts'
+import { createRecentScans } from '../../core/rules/door/recent-readings.ts'
 import { ask, type Connection, createConnection } from './connection.ts'
-import { candidateOf, evaluate } from './evaluate.ts'
+import { evaluate } from './evaluate.ts'
 import { createListKeeper, type ListKeeper } from './offline/snapshot.ts'
 import type { DoorStore } from './offline/store.ts'
 import { failureMessage } from './outcome.ts'
-import { amend, type Counters, count, createRecentScans, createUndo, noScans } from './recent-scans.ts'
+import { amend, type Counters, count, createUndo, noScans } from './recent-scans.ts'
 
 export interface Overrides {
   scanContextKey: string | null
@@ -241,5 +243,7 @@ export async function findPasses(
       }))
     }
   }
-  return lists.list?.search(text, LIMIT).map(candidateOf) ?? 'No answer from the server, and there is no stored list.'
+  return (
+    lists.list?.search(text, LIMIT).map(candidateOfItem) ?? 'No answer from the server, and there is no stored list.'
+  )
 }

@@ -1,23 +1,17 @@
 import type { Client } from '../../client/client.ts'
-import type { DoorGroup, ScanResponse } from '../../core/contract/scan-shapes.ts'
-import type { SnapshotItem } from '../../core/contract/scanner.ts'
+import type { ScanResponse } from '../../core/contract/scan-shapes.ts'
 import { ScanCreate } from '../../core/contract/scans.ts'
 import { identifierDigest } from '../../core/rules/crypto/scan-code.ts'
+import { evaluateOffline } from '../../core/rules/door/evaluate-offline.ts'
+import { matchesOf } from '../../core/rules/door/matches.ts'
 import {
   type Attempt,
-  type Candidate,
   failedOutcome,
   type Outcome,
   outcomeOfResponse,
   type Station,
 } from '../../core/rules/door/outcome.ts'
-import { type GroupMember, groupAtDoor, MAX_GROUP_AT_DOOR } from '../../core/rules/pass/groups.ts'
-import { statusAsOf } from '../../core/rules/pass/pass-status.ts'
-import { type AcceptedScan, historyOf, planRedemption } from '../../core/rules/redemption/redemption-plan.ts'
-import { decideScan, type FoundPass, ledgerReason, type ScanFacts } from '../../core/rules/redemption/scan-decision.ts'
-import { decisionMessage } from '../../core/rules/redemption/scan-message.ts'
 import { ask, type Connection } from './connection.ts'
-import type { OfflineDecision } from './offline/log-files.ts'
 import type { DoorSnapshot, ListKeeper } from './offline/snapshot.ts'
 import type { DoorStore } from './offline/store.ts'
 import { failureMessage } from './outcome.ts'
@@ -44,7 +38,7 @@ export async function evaluate(attempt: Attempt, options: EvaluateOptions): Prom
       if (online) return online
     }
     if (!lists.list) return failedOutcome(attempt, `No answer from the server, and ${whyNoList(lists)}. Scan again.`)
-    const { outcome, record } = evaluateOffline(attempt, { list: lists.list, store, station })
+    const { outcome, record } = evaluateByList(attempt, { list: lists.list, store, station })
     store.append(record)
     return outcome
   } catch (error) {
@@ -102,119 +96,19 @@ function whyNoList({ rejection }: ListKeeper): string {
 }
 
 /** Evaluates by the stored list, as the server does. */
-export function evaluateOffline(
+export function evaluateByList(
   attempt: Attempt,
   { list, store, station }: { list: DoorSnapshot; store: DoorStore; station: Station },
-): { outcome: Outcome; record: OfflineDecision } {
-  const { items, isStale } = lookUp(attempt, list)
-  const [pass = null] = items.length === 1 ? items : []
-  const accepted = pass ? store.acceptedScans(pass.passId, pass.acceptedScans, list.generatedAt) : []
-  const facts: ScanFacts = {
-    realTime: attempt.at,
-    validityDate: attempt.validityDate ?? undefined,
-    matchCount: items.length,
-    found: pass && lookAt(pass, accepted, attempt, isStale),
-  }
-  const decision = decideScan(facts)
-  const { result, reasonCode } = decision
-  const [readAt, scannedAt] = [attempt.at.toISOString(), decision.at.toISOString()]
-  const outcome: Outcome = {
-    payload: attempt.payload,
-    externalRef: attempt.externalRef,
-    result,
-    reasonCode,
-    message: decisionMessage(decision, facts),
-    verified: 'offline',
-    scanId: null,
-    passId: pass?.passId ?? null,
-    externalPassId: pass?.externalPassId ?? null,
-    label: pass?.label ?? null,
-    templateName: pass?.templateName ?? null,
-    door: pass?.door ?? null,
-    group: pass && groupOf(pass, attempt, { list, store, isAccepted: result === 'accepted' }),
-    readAt,
-    scannedAt,
-    priorScanCount: accepted.length,
-    lastAcceptedAt: accepted.at(-1)?.scannedAt.toISOString() ?? null,
-    candidates: pass ? [] : items.slice(0, MAX_CANDIDATES).map(candidateOf),
-    conflict: null,
-  }
-  const record: OfflineDecision = {
-    kind: 'verdict',
-    externalRef: attempt.externalRef,
+): ReturnType<typeof evaluateOffline> {
+  const digest = attempt.payload === null ? null : identifierDigest(attempt.payload).toString('hex')
+  const found = attempt.passId === null ? list.find(digest!).items : [list.get(attempt.passId) ?? []].flat()
+  const matches = matchesOf(attempt, found, digest)
+  const groupId = matches.items.length === 1 ? matches.items[0]!.groupId : undefined
+  return evaluateOffline(attempt, {
     snapshotId: list.id,
-    ...(attempt.payload !== null && { qrPayload: attempt.payload }),
-    ...(attempt.passId !== null && { passId: attempt.passId }),
-    scannedAt: readAt,
-    ...(attempt.validityDate !== null && { validityDate: attempt.validityDate, operationalAt: scannedAt }),
-    result: result === 'accepted' ? 'accepted' : 'denied',
-    reason: ledgerReason(reasonCode),
-    ...(attempt.scanContextKey !== null && { scanContextKey: attempt.scanContextKey }),
-    ...(station.deviceId !== undefined && { deviceId: station.deviceId }),
-    context: station.context,
-    acceptedPassId: result === 'accepted' ? pass!.passId : null,
-  }
-  return { outcome, record }
-}
-
-/** How far the group of a pass has been let in, with the scan that is being evaluated. */
-function groupOf(
-  { passId, groupId }: SnapshotItem,
-  { at, scanContextKey }: Attempt,
-  { list, store, isAccepted }: { list: DoorSnapshot; store: DoorStore; isAccepted: boolean },
-): DoorGroup | null {
-  if (groupId === undefined) return null
-  const members = list.membersOf(groupId).slice(0, MAX_GROUP_AT_DOOR + 1)
-  const seen = members.map((item): GroupMember => {
-    const expiresAt = item.expiresAt === null ? null : new Date(item.expiresAt)
-    const accepted = store.acceptedScans(item.passId, item.acceptedScans, list.generatedAt)
-    return {
-      ...item,
-      status: statusAsOf({ status: item.status, expiresAt }, at),
-      isUsed: (isAccepted && item.passId === passId) || accepted.some((scan) => scan.scanContextKey === scanContextKey),
-    }
+    matches,
+    members: groupId === undefined ? [] : list.membersOf(groupId),
+    acceptedScansOf: (item) => store.acceptedScans(item.passId, item.acceptedScans, list.generatedAt),
+    station,
   })
-  return groupAtDoor(seen, passId)
-}
-
-/** A pass of the stored list, as one of several to choose from. */
-export function candidateOf(item: SnapshotItem): Candidate {
-  return {
-    passId: item.passId,
-    label: item.label,
-    externalPassId: item.externalPassId,
-    templateName: item.templateName,
-    standing: item.status === 'ISSUED' ? '' : item.status.toLowerCase(),
-  }
-}
-
-const MAX_CANDIDATES = 20
-
-function lookAt(
-  pass: SnapshotItem,
-  accepted: AcceptedScan[],
-  { at, validityDate, scanContextKey }: Attempt,
-  isStaleCode: boolean,
-): FoundPass {
-  const { status, redemption } = pass
-  const expiresAt = pass.expiresAt === null ? null : new Date(pass.expiresAt)
-  const plan = planRedemption({
-    // It may have expired since the list was made.
-    status: statusAsOf({ status, expiresAt }, at),
-    expiresAt,
-    policy: redemption,
-    realTime: at,
-    validityDate: validityDate ?? undefined,
-    scanContextKey,
-  })
-  return { plan, history: historyOf(plan, accepted), isStaleCode }
-}
-
-/** The id decides where both are given; what its pass carried once is stale all the same. */
-function lookUp({ passId, payload }: Attempt, list: DoorSnapshot): ReturnType<DoorSnapshot['find']> {
-  if (passId === null) return list.find(payload!)
-  const item = list.get(passId)
-  if (!item) return { items: [], isStale: false }
-  const digest = payload === null ? null : identifierDigest(payload).toString('hex')
-  return { items: [item], isStale: digest !== null && item.staleIdentifiers.includes(digest) }
 }

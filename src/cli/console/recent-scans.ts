@@ -1,83 +1,9 @@
 import type { Client } from '../../client/client.ts'
 import { newId } from '../../core/ids.ts'
-import {
-  type Attempt,
-  failedOutcome,
-  type Outcome,
-  outcomeOfResponse,
-  type Station,
-} from '../../core/rules/door/outcome.ts'
+import { failedOutcome, type Outcome, outcomeOfResponse, type Station } from '../../core/rules/door/outcome.ts'
 import { ask } from './connection.ts'
 import type { DoorStore } from './offline/store.ts'
 import { failureMessage } from './outcome.ts'
-
-/** What was read a moment ago, so that a reader in a nervous hand makes one scan and not two. */
-export interface RecentScans {
-  /** The attempt to make, or what it is the same as. */
-  take(attempt: Attempt): Attempt | { same: Outcome }
-  resolve(attempt: Attempt, outcome: Outcome): void
-  /** It was taken back: the next reading is a new scan. */
-  forget(outcome: Outcome): void
-}
-
-/** For so long an attempt without an answer is sent again under its name: the server may have recorded it. */
-const UNRESOLVED_MS = 10 * 60_000
-
-interface Reading {
-  attempt: Attempt
-  outcome: Outcome | null
-}
-
-/** Knows the codes that were read within so many milliseconds: a second reading of one is no second scan. */
-export function createRecentScans(sameScanMs: number): RecentScans {
-  const readings = new Map<string, Reading>()
-
-  function forgetOld(now: number): void {
-    for (const [key, { attempt, outcome }] of readings) {
-      const keptMs = outcome?.result === 'error' ? UNRESOLVED_MS : sameScanMs
-      if (now - attempt.at.getTime() >= keptMs) readings.delete(key)
-    }
-  }
-
-  return {
-    take(attempt) {
-      forgetOld(attempt.at.getTime())
-      const key = keyOf(attempt)
-      const found = readings.get(key)
-      const isSame = found && attempt.at.getTime() - found.attempt.at.getTime() < sameScanMs
-      const isOpen = found?.outcome?.result === 'error'
-      if (isSame && !isOpen) return { same: sameAs(found, attempt) }
-      const named = isOpen ? { ...attempt, externalRef: found!.attempt.externalRef } : attempt
-      readings.set(key, { attempt: named, outcome: null })
-      return named
-    },
-    resolve(attempt, outcome) {
-      const found = readings.get(keyOf(attempt))
-      if (found?.attempt.externalRef === attempt.externalRef) found.outcome = outcome
-    },
-    forget(outcome) {
-      for (const [key, found] of readings) {
-        if (found.attempt.externalRef === outcome.externalRef) readings.delete(key)
-      }
-    },
-  }
-}
-
-/** Under another context or date it is another scan. */
-function keyOf({ payload, scanContextKey, validityDate }: Attempt): string {
-  return JSON.stringify([payload, scanContextKey, validityDate])
-}
-
-function sameAs({ attempt, outcome }: Reading, again: Attempt): Outcome {
-  const first = outcome ?? failedOutcome(attempt, 'It is being judged.')
-  const seconds = Math.max(1, Math.round((again.at.getTime() - attempt.at.getTime()) / 1000))
-  return {
-    ...first,
-    result: 'same_scan',
-    readAt: again.at.toISOString(),
-    message: `Read ${seconds} s ago: ${first.message}`,
-  }
-}
 
 /** What stands below the decision: the last scans and the counts of this console since it started. */
 export interface Counters {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { errorTable, type ErrorCode as KnownErrorCode } from '../errors.ts'
+import { EARLIEST_MOMENT, LATEST_MOMENT } from '../moments.ts'
 import { passStatuses } from '../rules/pass/pass-status.ts'
 
 const LONE_SURROGATE_OR_NUL = /[\0\p{Surrogate}]/u
@@ -31,11 +32,6 @@ export function text(min: number, max: number) {
     })
     .meta({ type: 'string', ...(min > 0 && { minLength: min }), maxLength: max })
 }
-
-/** Years stay within four digits in UTC too: ISO 8601 writes others in a form that many readers refuse. */
-export const EARLIEST_MOMENT = Date.parse('0000-01-01T00:00:00Z')
-/** The first moment that no timestamp with a year of four digits can name, in milliseconds. */
-export const LATEST_MOMENT = Date.UTC(10_000, 0)
 
 /** The parts of a date-time, without anchors: one without the other is what a composed text asks of a variable. */
 const time = '(?:[01]\\d|2[0-3]):[0-5]\\d(?::[0-5]\\d(?:\\.\\d+)?)?'

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import type { PassStatus } from '../../core/contract/common.ts'
-import { MAX_GROUP_AT_DOOR } from '../../core/rules/pass/groups.ts'
+import { MAX_GROUP_AT_DOOR } from '../../core/rules/door/group-at-door.ts'
 import { selectForEach } from '../db/bulk-rows.ts'
 import { isPostgres, toDate } from '../db/dialect.ts'
 import { NO_CONTEXT } from '../scans/accepted-scans.ts'

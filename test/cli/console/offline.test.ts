@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { evaluateOffline } from '../../../src/cli/console/evaluate.ts'
+import { evaluateByList } from '../../../src/cli/console/evaluate.ts'
 import { fetchSnapshot } from '../../../src/cli/console/offline/snapshot.ts'
 import { openStore } from '../../../src/cli/console/offline/store.ts'
 import type { Client } from '../../../src/client/client.ts'
@@ -33,7 +33,7 @@ async function compare(workspace: TestWorkspace, projectId: string, asked: Parti
   const store = openStore(folder)
   const list = await fetchSnapshot(client, { folder, projectId, signal: new AbortController().signal })
   const station = { projectId, deviceId: undefined, context: {} }
-  const { outcome, record } = evaluateOffline(attempt, { list, store, station })
+  const { outcome, record } = evaluateByList(attempt, { list, store, station })
   store.close()
 
   const { payload, passId, scanContextKey, validityDate } = attempt

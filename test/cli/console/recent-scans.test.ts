@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { createRecentScans } from '../../../src/cli/console/recent-scans.ts'
 import { newId } from '../../../src/core/ids.ts'
 import { type Attempt, failedOutcome, type Outcome } from '../../../src/core/rules/door/outcome.ts'
+import { createRecentScans } from '../../../src/core/rules/door/recent-readings.ts'
 
 function attempt(seconds: number, more: Partial<Attempt> = {}): Attempt {
   const at = new Date(Date.UTC(2026, 2, 1) + seconds * 1000)

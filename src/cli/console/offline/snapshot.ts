@@ -4,7 +4,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Client, eachPage } from '../../../client/client.ts'
 import { ApiError, ConnectionError } from '../../../client/errors.ts'
 import { SnapshotItem } from '../../../core/contract/scanner.ts'
-import { identifierDigest } from '../../../core/rules/crypto/scan-code.ts'
 import { createDoorList } from '../../../core/rules/door/door-list.ts'
 import { openPrivateSync, syncFolder } from '../../../files/private-file.ts'
 import { failureMessage } from '../outcome.ts'
@@ -17,8 +16,8 @@ export interface DoorSnapshot {
   generatedAt: string
   size: number
   get(passId: string): SnapshotItem | undefined
-  /** Passes that a payload belongs to: those whose active identifier it is, else those where it was one before. */
-  find(payload: string): { items: readonly SnapshotItem[]; isStale: boolean }
+  /** Passes that the digest of a payload belongs to: those whose active identifier it is, else those where it was one before. */
+  find(digest: string): { items: readonly SnapshotItem[]; isStale: boolean }
   /** The passes of a group, in the order of their ids. */
   membersOf(groupId: string): readonly SnapshotItem[]
   /** Passes whose name or external id holds a text, at most so many. */
@@ -98,7 +97,7 @@ function snapshotOf({ id, generatedAt }: Head, items: SnapshotItem[]): DoorSnaps
     generatedAt,
     size: list.size,
     get: list.get,
-    find: (payload) => list.find(identifierDigest(payload).toString('hex')),
+    find: list.find,
     membersOf: list.membersOf,
     search: list.search,
   }

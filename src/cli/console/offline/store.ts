@@ -1,3 +1,4 @@
+import { acceptedScans, isListed, type ListedScan, ownScanOf } from '../../../core/rules/door/own-scans.ts'
 import type { AcceptedScan } from '../../../core/rules/redemption/redemption-plan.ts'
 import { makePrivateFolder } from '../../../files/private-file.ts'
 import {
@@ -15,12 +16,6 @@ import {
   type UploadedDecision,
 } from './log-files.ts'
 
-interface ListedScan {
-  scannedAt: string
-  scanContextKey: string | null
-  validityDate?: string | undefined
-}
-
 /**
  * What the consoles of one door on this machine must not forget: decisions that the server has not got yet, and scans
  * that the stored list does not know of. It outlives them; a console uploads whatever waits, its own or not.
@@ -36,9 +31,6 @@ export interface DoorStore {
   prune(generatedAt: string): void
   close(): void
 }
-
-/** The list is read page by page while scans go on; what the server recorded just before may be missing in it. */
-const OVERLAP_MS = 5_000
 
 interface Log {
   reader: LogReader
@@ -85,25 +77,15 @@ export function openStore(folder: string): DoorStore {
     acceptedScans(passId, listed, generatedAt) {
       refresh()
       const uploads = uploadsOf(logs)
-      const isNew = (recordedAt: string | null) => !isListed(recordedAt, generatedAt)
-      const since: ListedScan[] = []
-      const reversed: ReversedScan[] = []
-      for (const log of logs.values()) {
-        since.push(...log.accepted.filter((scan) => scan.passId === passId && isNew(scan.recordedAt)))
-        for (const offlineDecision of log.decisions.values()) {
-          if (offlineDecision.acceptedPassId !== passId) continue
-          const upload = uploads.get(offlineDecision.externalRef)
-          if (upload && !isNew(upload.recordedAt)) continue
-          const { operationalAt, scannedAt, scanContextKey = null, validityDate } = offlineDecision
-          since.push({ scannedAt: operationalAt ?? scannedAt, scanContextKey, validityDate })
-        }
-        reversed.push(...log.reversed.filter((scan) => scan.passId === passId && isNew(scan.recordedAt)))
-      }
-      return withoutReversed(merged(listed, since), reversed)
-        .toSorted((a, b) => momentOf(a) - momentOf(b))
-        .map(({ scannedAt, scanContextKey, validityDate = null }) => {
-          return { scannedAt: new Date(scannedAt), scanContextKey, validityDate }
-        })
+      const all = [...logs.values()]
+      const ofPass = (scan: { passId: string }) => scan.passId === passId
+      const decided = all
+        .flatMap((log) => [...log.decisions.values()])
+        .filter(({ acceptedPassId }) => acceptedPassId === passId)
+        .map((decision) => ownScanOf(decision, uploads.get(decision.externalRef)?.recordedAt))
+      const own = [...all.flatMap((log) => log.accepted.filter(ofPass)), ...decided]
+      const reversed = all.flatMap((log) => log.reversed.filter(ofPass))
+      return acceptedScans({ listed, generatedAt }, { own, reversed })
     },
     prune(generatedAt) {
       refresh()
@@ -151,40 +133,4 @@ function uploadsOf(logs: ReadonlyMap<string, Log>): Map<string, UploadedDecision
 
 function isEmpty(log: Log): boolean {
   return log.decisions.size + log.uploads.length + log.accepted.length + log.reversed.length === 0
-}
-
-/** What the server refused for good stands in no list, and never will. */
-function isListed(recordedAt: string | null, generatedAt: string): boolean {
-  return recordedAt === null || Date.parse(recordedAt) < Date.parse(generatedAt) - OVERLAP_MS
-}
-
-/**
- * The scans of the list with those since: a moment that both know of is the same scan, as often as both know of it. As of
- * a date many scans stand for one moment.
- */
-function merged(listed: readonly ListedScan[], since: readonly ListedScan[]): ListedScan[] {
-  const both = new Map<number, number>()
-  for (const scan of listed) both.set(momentOf(scan), (both.get(momentOf(scan)) ?? 0) + 1)
-  const unknown = since.filter((scan) => {
-    const count = both.get(momentOf(scan)) ?? 0
-    both.set(momentOf(scan), count - 1)
-    return count <= 0
-  })
-  return [...listed, ...unknown]
-}
-
-/** Each reversal takes one scan of its moment. */
-function withoutReversed(scans: readonly ListedScan[], reversed: readonly ReversedScan[]): ListedScan[] {
-  const taken = new Map<number, number>()
-  for (const scan of reversed) taken.set(momentOf(scan), (taken.get(momentOf(scan)) ?? 0) + 1)
-  return scans.filter((scan) => {
-    const count = taken.get(momentOf(scan)) ?? 0
-    taken.set(momentOf(scan), count - 1)
-    return count <= 0
-  })
-}
-
-/** What tells an accepted scan of one pass from another. */
-function momentOf({ scannedAt }: { scannedAt: string }): number {
-  return Date.parse(scannedAt)
 }

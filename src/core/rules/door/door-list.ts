@@ -1,4 +1,5 @@
 import type { SnapshotItem } from '../../contract/scanner.ts'
+import { searchByName } from './matches.ts'
 
 /** One page of what changed since a snapshot. */
 export interface SnapshotDelta {
@@ -63,17 +64,7 @@ export function createDoorList(snapshot: readonly SnapshotItem[]): DoorList {
       return found.length > 0 ? { items: found, isStale: false } : { items: stale.get(digest), isStale: true }
     },
     membersOf: (groupId) => groups.get(groupId),
-    search(text, limit) {
-      const wanted = text.toLowerCase()
-      const exact: SnapshotItem[] = []
-      const found: SnapshotItem[] = []
-      for (const item of byId.values()) {
-        const names = [item.label.toLowerCase(), item.externalPassId.toLowerCase()]
-        if (names.includes(wanted)) exact.push(item)
-        else if (found.length < limit && names.some((name) => name.includes(wanted))) found.push(item)
-      }
-      return [...exact, ...found].slice(0, limit)
-    },
+    search: (text, limit) => searchByName(byId.values(), text, limit),
     merge({ items, removed = [] }) {
       for (const passId of removed) forget(passId)
       for (const item of items) {

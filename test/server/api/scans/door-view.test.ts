@@ -1,9 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { evaluateOffline } from '../../../../src/cli/console/evaluate.ts'
-import type { DoorSnapshot } from '../../../../src/cli/console/offline/snapshot.ts'
-import type { DoorStore } from '../../../../src/cli/console/offline/store.ts'
 import { contract } from '../../../../src/core/contract/contract.ts'
 import type { DefinitionInput } from '../../../../src/core/contract/definition.ts'
+import { evaluateOffline } from '../../../../src/core/rules/door/evaluate-offline.ts'
 import { useApi } from '../../../support/api.ts'
 import { oneDialect } from '../../../support/databases.ts'
 import { definition, makeProject, makeTemplate } from '../../fixtures.ts'
@@ -54,7 +52,6 @@ describe.each(oneDialect)('what the operator must see, on %s', (dialect) => {
     expect(Object.keys(items[1]!)).not.toContain('door')
 
     const [item] = items
-    const list: Partial<DoorSnapshot> = { generatedAt: api.now.toISOString(), get: () => item }
     const attempt = {
       payload: null,
       passId: pass.id,
@@ -63,10 +60,11 @@ describe.each(oneDialect)('what the operator must see, on %s', (dialect) => {
       scanContextKey: null,
       validityDate: null,
     }
-    const store: Partial<DoorStore> = { acceptedScans: () => [] }
     const { outcome } = evaluateOffline(attempt, {
-      list: list as DoorSnapshot,
-      store: store as DoorStore,
+      snapshotId: pass.id,
+      matches: { items: [item!], isStale: false },
+      members: [],
+      acceptedScansOf: () => [],
       station: { projectId: project.id, deviceId: undefined, context: {} },
     })
     expect(outcome.door).toEqual(view)

@@ -1,0 +1,120 @@
+import type { DoorGroup } from '../../contract/scan-shapes.ts'
+import type { SnapshotItem } from '../../contract/scanner.ts'
+import { statusAsOf } from '../pass/pass-status.ts'
+import type { DoorLanguage } from '../redemption/door-language.ts'
+import { type AcceptedScan, historyOf, planRedemption } from '../redemption/redemption-plan.ts'
+import { decideScan, type FoundPass, ledgerReason, type ScanFacts } from '../redemption/scan-decision.ts'
+import { decisionMessage } from '../redemption/scan-message.ts'
+import { type GroupMember, groupAtDoor, MAX_GROUP_AT_DOOR } from './group-at-door.ts'
+import { candidateOfItem, type Matches } from './matches.ts'
+import type { Attempt, Outcome, Station } from './outcome.ts'
+import type { OfflineDecision } from './own-scans.ts'
+
+/** What a door knows when it evaluates an attempt by its list. */
+export interface OfflineFacts {
+  snapshotId: string
+  matches: Matches
+  /** The passes of the group of the one that matches, in the order of their ids; as many as a door looks at, and one more. */
+  members: readonly SnapshotItem[]
+  /** The accepted scans of a pass of the list, oldest first, with what the door knows itself. */
+  acceptedScansOf: (item: SnapshotItem) => AcceptedScan[]
+  station: Station
+  language?: DoorLanguage | undefined
+}
+
+const MAX_CANDIDATES = 20
+
+/** Evaluates an attempt by a list, as the server does: what to show, and what to store and report. */
+export function evaluateOffline(
+  attempt: Attempt,
+  { snapshotId, matches: { items, isStale }, members, acceptedScansOf, station, language }: OfflineFacts,
+): { outcome: Outcome; record: OfflineDecision } {
+  const [pass = null] = items.length === 1 ? items : []
+  const accepted = pass ? acceptedScansOf(pass) : []
+  const facts: ScanFacts = {
+    realTime: attempt.at,
+    validityDate: attempt.validityDate ?? undefined,
+    matchCount: items.length,
+    found: pass && lookAt(pass, accepted, attempt, isStale),
+  }
+  const decision = decideScan(facts)
+  const { result, reasonCode } = decision
+  const [readAt, scannedAt] = [attempt.at.toISOString(), decision.at.toISOString()]
+  const outcome: Outcome = {
+    payload: attempt.payload,
+    externalRef: attempt.externalRef,
+    result,
+    reasonCode,
+    message: decisionMessage(decision, facts, { language }),
+    verified: 'offline',
+    scanId: null,
+    passId: pass?.passId ?? null,
+    externalPassId: pass?.externalPassId ?? null,
+    label: pass?.label ?? null,
+    templateName: pass?.templateName ?? null,
+    door: pass?.door ?? null,
+    group: pass && groupOf(pass, attempt, { members, acceptedScansOf, isAccepted: result === 'accepted' }),
+    readAt,
+    scannedAt,
+    priorScanCount: accepted.length,
+    lastAcceptedAt: accepted.at(-1)?.scannedAt.toISOString() ?? null,
+    candidates: pass ? [] : items.slice(0, MAX_CANDIDATES).map(candidateOfItem),
+    conflict: null,
+  }
+  const record: OfflineDecision = {
+    kind: 'verdict',
+    externalRef: attempt.externalRef,
+    snapshotId,
+    ...(attempt.payload !== null && { qrPayload: attempt.payload }),
+    ...(attempt.passId !== null && { passId: attempt.passId }),
+    scannedAt: readAt,
+    ...(attempt.validityDate !== null && { validityDate: attempt.validityDate, operationalAt: scannedAt }),
+    result: result === 'accepted' ? 'accepted' : 'denied',
+    reason: ledgerReason(reasonCode),
+    ...(attempt.scanContextKey !== null && { scanContextKey: attempt.scanContextKey }),
+    ...(station.deviceId !== undefined && { deviceId: station.deviceId }),
+    context: station.context,
+    acceptedPassId: result === 'accepted' ? pass!.passId : null,
+  }
+  return { outcome, record }
+}
+
+/** How far the group of a pass has been let in, with the scan that is being evaluated; null where it is in none. */
+function groupOf(
+  { passId, groupId }: SnapshotItem,
+  { at, scanContextKey }: Pick<Attempt, 'at' | 'scanContextKey'>,
+  { members, acceptedScansOf, isAccepted }: Pick<OfflineFacts, 'members' | 'acceptedScansOf'> & { isAccepted: boolean },
+): DoorGroup | null {
+  if (groupId === undefined) return null
+  const seen = members.slice(0, MAX_GROUP_AT_DOOR + 1).map((item): GroupMember => {
+    const isUsed = acceptedScansOf(item).some((scan) => scan.scanContextKey === scanContextKey)
+    return { ...item, status: statusOf(item, at), isUsed: (isAccepted && item.passId === passId) || isUsed }
+  })
+  return groupAtDoor(seen, passId)
+}
+
+function lookAt(
+  pass: SnapshotItem,
+  accepted: AcceptedScan[],
+  { at, validityDate, scanContextKey }: Attempt,
+  isStaleCode: boolean,
+): FoundPass {
+  const plan = planRedemption({
+    status: statusOf(pass, at),
+    expiresAt: expiryOf(pass),
+    policy: pass.redemption,
+    realTime: at,
+    validityDate: validityDate ?? undefined,
+    scanContextKey,
+  })
+  return { plan, history: historyOf(plan, accepted), isStaleCode }
+}
+
+/** It may have expired since the list was made. */
+function statusOf(item: SnapshotItem, at: Date) {
+  return statusAsOf({ status: item.status, expiresAt: expiryOf(item) }, at)
+}
+
+function expiryOf({ expiresAt }: SnapshotItem): Date | null {
+  return expiresAt === null ? null : new Date(expiresAt)
+}

@@ -1,0 +1,30 @@
+import type { DoorGroup } from '../../contract/scan-shapes.ts'
+import type { PassStatus } from '../pass/pass-status.ts'
+
+/** The most passes of a group that a scan looks at. */
+export const MAX_GROUP_AT_DOOR = 100
+const MAX_OPEN = 20
+
+/** A pass of a group as a door sees it. */
+export interface GroupMember {
+  passId: string
+  externalPassId: string
+  label: string
+  status: PassStatus
+  /** Whether it was let in, in the scan context of the attempt. */
+  isUsed: boolean
+}
+
+/** How far the group of a scanned pass has been let in, of its members by id: as many as a door looks at, and one more. */
+export function groupAtDoor(members: GroupMember[], scannedPassId: string): DoorGroup {
+  const counted = members.slice(0, MAX_GROUP_AT_DOOR).filter(({ status, isUsed }) => isUsed || status !== 'VOID')
+  const open = counted.filter(({ passId, status, isUsed }) => {
+    return !isUsed && status !== 'EXPIRED' && passId !== scannedPassId
+  })
+  return {
+    size: counted.length,
+    used: counted.filter(({ isUsed }) => isUsed).length,
+    open: open.slice(0, MAX_OPEN).map(({ passId, externalPassId, label }) => ({ passId, externalPassId, label })),
+    ...(members.length > MAX_GROUP_AT_DOOR && { hasMore: true }),
+  }
+}
