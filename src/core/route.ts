@@ -41,6 +41,8 @@ export interface Route {
   scope: Scope | null
   /** Set where the scope alone is not enough. */
   role?: 'owner'
+  /** True where no token is needed, nor looked at: limited by client address. */
+  isPublic?: true
   /** True where sending the same request again has no further effect; reads and deletes always are. */
   idempotent?: true
   summary: string
