@@ -99,6 +99,14 @@ export const endpoints: { readonly [R in keyof Contract]: { readonly [O in keyof
     snapshot: { method: 'GET', path: '/v1/scanner/snapshot', compressed: true },
     report: { method: 'POST', path: '/v1/scans/offline', idempotent: true },
   },
+  doors: {
+    invite: { method: 'POST', path: '/v1/doors/invitations' },
+    endInvitation: { method: 'DELETE', path: '/v1/doors/invitations/{id}' },
+    claim: { method: 'POST', path: '/v1/doors/claim' },
+    list: { method: 'GET', path: '/v1/doors' },
+    update: { method: 'PATCH', path: '/v1/doors/{id}' },
+    revoke: { method: 'DELETE', path: '/v1/doors/{id}' },
+  },
   tokens: {
     current: { method: 'GET', path: '/v1/tokens/current' },
   },

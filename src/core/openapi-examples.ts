@@ -8,6 +8,7 @@ type Examples = { [R in keyof Contract]?: { [O in keyof Contract[R]]?: BodyOf<Co
 
 const templateId = '01985f0c-7a10-7c3e-9d61-2f5b8e4a7c01'
 const passId = '01985f0c-7b22-7f05-8a4e-6c1d9b3e5f02'
+const projectId = '01985f0c-7a08-7d11-8c52-3b6e9f0a1d05'
 
 const ticket = {
   externalPassId: 'order-1815-1',
@@ -77,6 +78,11 @@ export const examples: Examples = {
       ],
     },
   },
+  doors: {
+    invite: { projectId, gate: 'North', uses: 20, expiresAt: '2027-05-20T20:00:00Z' },
+    claim: { code: 'D4KMR6QXW2VTBHZJ3NP5SAYGEC', name: 'Anna’s phone' },
+    update: { gate: 'South' },
+  },
 }
 
 /** What `details` of an error hold, where they hold more than nothing. */
@@ -127,7 +133,7 @@ function curl(route: Route, request: SampleRequest): string {
   const address = `"$PASSES_URL${path(route, request)}"`
   const lines = [
     `curl ${eventStream ? '--no-buffer ' : ''}${method === 'GET' ? '' : `--request ${method} `}${address}`,
-    `--header "Authorization: Bearer $PASSES_TOKEN"`,
+    ...(route.isPublic ? [] : [`--header "Authorization: Bearer $PASSES_TOKEN"`]),
   ]
   if (rawBody) lines.push(`--header "Content-Type: ${rawBody.contentTypes[0]}"`, '--data-binary @logo.png')
   else if (request.body !== undefined) {
@@ -235,6 +241,12 @@ export const commandSamples: Record<Operation, string> = {
   'scans.explain': 'pass explain order-1815-1 --external',
   'scanner.snapshot': 'scan --project "Polyglot 2027"',
   'scanner.report': 'scan --project "Polyglot 2027"',
+  'doors.invite': 'door invite --project "Polyglot 2027" --gate North --expires 12h --phones 20',
+  'doors.endInvitation': 'door uninvite 01985f0c-7a10-7000-8000-00000000002e',
+  'doors.claim': 'api POST /v1/doors/claim -f code=D4KMR6QXW2VTBHZJ3NP5SAYGEC -f name="Anna’s phone"',
+  'doors.list': 'door list --project "Polyglot 2027"',
+  'doors.update': 'door update 01985f0c-7a10-7000-8000-00000000002f --gate South',
+  'doors.revoke': 'door revoke 01985f0c-7a10-7000-8000-00000000002f --yes',
   'tokens.current': 'whoami',
   'workspace.get': 'workspace show',
 }

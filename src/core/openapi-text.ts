@@ -37,6 +37,12 @@ export const tags: Record<keyof Contract, { name: string; description: string }>
     name: 'Offline scanning',
     description: 'A snapshot to take along, and a way to report what was decided by it.',
   },
+  doors: {
+    name: 'Doors',
+    description:
+      'Phones that scan at a gate, each with a token of its own. Owners invite them; each of their requests carries ' +
+      '`X-Door-Version` and `X-Door-Pending`.',
+  },
   workspace: { name: 'Workspace', description: 'Limits of the workspace that a token belongs to, and its usage.' },
   tokens: { name: 'Access tokens', description: 'Made by the operator with `passes token create`; shown once.' },
 }

@@ -82,6 +82,7 @@ function describe(resource: keyof Contract, operation: string, route: Route) {
     summary: route.summary,
     description: [route.description, access(route)].filter(Boolean).join('\n\n'),
     ...(route.scope && { security: [{ bearer: [route.scope] }, { apiKey: [route.scope] }] }),
+    ...(route.isPublic && { security: [] }),
     ...(route.scope && { 'x-scope': route.scope }),
     ...(route.role && { 'x-role': route.role }),
     ...(route.idempotent && { 'x-idempotent': true }),
@@ -97,7 +98,8 @@ function describe(resource: keyof Contract, operation: string, route: Route) {
 }
 
 /** What the token must have, in words: not every reader shows the scopes of a bearer token. */
-function access({ scope, role }: Route): string {
+function access({ scope, role, isPublic }: Route): string {
+  if (isPublic) return 'Takes no token.'
   const needed = scope ? `Needs the scope \`${scope}\`` : 'Takes any valid token'
   return role ? `${needed}, and the role ${role}.` : `${needed}.`
 }
@@ -126,12 +128,13 @@ function parameters(schema: z.ZodObject | undefined, where: 'path' | 'query' | '
   })
 }
 
-const MIB = 1024 * 1024
+const KIB = 1024
+const MIB = KIB * KIB
 
 function requestBody(route: Route, example: unknown) {
   const { body, rawBody } = route
   const size = maxBodyBytesOf(route)
-  const description = `At most ${size / MIB} MiB.`
+  const description = size < MIB ? `At most ${size / KIB} KiB.` : `At most ${size / MIB} MiB.`
   if (rawBody) {
     const content = Object.fromEntries(rawBody.contentTypes.map((type) => [type, {}]))
     return { requestBody: { description, 'x-max-bytes': size, required: true, content } }

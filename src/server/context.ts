@@ -1,6 +1,7 @@
 import type { Repositories, Store } from '../storage/store.ts'
 import type { TokenWithWorkspace } from '../storage/workspaces/tokens.ts'
 import type { ApplePush } from '../wallets/apple/push.ts'
+import type { Sightings } from './api/doors/sightings.ts'
 import type { TakeQueue } from './api/limits.ts'
 import type { RetentionDays } from './boot/config.ts'
 import type { Logger } from './boot/log.ts'
@@ -39,6 +40,7 @@ export interface Services {
   google?: GoogleSync
   webhookSecrets: WebhookSecrets
   wakeUps: WakeUps
+  sightings: Sightings
   /** Sends to addresses that customers name. */
   outbound: Outbound
   retention: RetentionDays
@@ -63,5 +65,8 @@ export interface RequestContext extends Services {
   inFlight: InFlight
   takeQueue: TakeQueue
 }
+
+/** The same of an endpoint that needs no token: nobody is asking, of no workspace. */
+export type PublicContext = Services & Pick<RequestContext, 'correlationId' | 'now' | 'headers'>
 
 export type { Repositories }

@@ -30,6 +30,7 @@ import { Templates } from './templates/templates.ts'
 import { Deliveries } from './webhooks/deliveries.ts'
 import { EventLog, Events } from './webhooks/events.ts'
 import { Webhooks } from './webhooks/webhooks.ts'
+import { Doors } from './workspaces/doors.ts'
 import { Limits, Usage } from './workspaces/limits.ts'
 import { Projects } from './workspaces/projects.ts'
 import { Tokens } from './workspaces/tokens.ts'
@@ -40,6 +41,7 @@ export interface Repositories {
   settings: Settings
   workspaces: Workspaces
   tokens: Tokens
+  doors: Doors
   projects: Projects
   templates: Templates
   templateVersions: TemplateVersions
@@ -165,6 +167,7 @@ function repositories(db: Knex, { onDue, onEvent }: Required<StoreListener>, sco
     settings: new Settings(db),
     workspaces: new Workspaces(db),
     tokens: new Tokens(db),
+    doors: new Doors(db, scope),
     projects: new Projects(db, scope),
     templates: new Templates(db, scope),
     templateVersions: new TemplateVersions(db, scope),

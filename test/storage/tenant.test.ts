@@ -35,6 +35,15 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
     tx.tokens.setReplaced(intruder, token, { by: token, expiresAt: later(1) }),
   'tokens.revoke': (tx, intruder, { token }) => tx.tokens.revoke(intruder, token, later(1)),
   'tokens.setLastUsed': (tx, intruder, { token }) => tx.tokens.setLastUsed(intruder, token, later(1)),
+  'doors.deleteInvitation': (tx, intruder, { invitation }) => tx.doors.deleteInvitation(intruder, invitation),
+  'doors.counts': (tx, intruder, { project }) => tx.doors.counts(intruder, project, start),
+  'doors.find': (tx, intruder, { token }) => tx.doors.find(intruder, token),
+  'doors.list': (tx, intruder) => tx.doors.list(intruder, newest),
+  'doors.update': (tx, intruder, { token }) => tx.doors.update(intruder, token, { name: 'x', gate: 'x' }),
+  'doors.revoke': (tx, intruder, { token }) => tx.doors.revoke(intruder, token, later(1)),
+  'doors.endProject': (tx, intruder, { project }) => tx.doors.endProject(intruder, project, later(1)),
+  'doors.setSeen': (tx, intruder, { token }) =>
+    tx.doors.setSeen(intruder, [{ doorId: token, at: later(1), version: '9', pendingScans: 9 }]),
   'projects.find': (tx, intruder, { project }) => tx.projects.find(intruder, project),
   'projects.listIdsByName': (tx, intruder) => tx.projects.listIdsByName(intruder, 'Tour'),
   'projects.findForUpdate': (tx, intruder, { project }) => tx.projects.findForUpdate(intruder, project),
@@ -285,7 +294,9 @@ const claim = { keyDigest: 'theirs', values: { gate: 'A' } }
 
 interface Ids {
   scan: string
+  /** Of a door. */
   token: string
+  invitation: string
   project: string
   template: string
   version: string
@@ -342,7 +353,7 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
   const group = { id: groupId, key: 'theirs' }
   const passes = [newPass(version, { externalPassId: 'theirs', identifierDigest: digest, group }), newPass(version)]
   const [pass, failed] = (await insertPasses(store, workspaceId, passes)) as [string, string]
-  const { token, delivery, googleClass } = await store.transaction(async (tx) => {
+  const { token, invitation, delivery, googleClass } = await store.transaction(async (tx) => {
     await tx.limits.set(workspaceId, { webhooks: 7 })
     await tx.templateVersions.insert(workspaceId, version.templateId, 2, definition, start)
     await tx.passes.setFailed(workspaceId, failed, { code: 'PASS_ISSUING_FAILED', message: 'x' }, start)
@@ -368,6 +379,10 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
     await tx.images.insertUses(workspaceId, [{ passId: pass, imageId }])
     const fields = { name: 't', role: 'owner', scopes: [], digest: 'd', projectIds: null, expiresAt: null } as const
     const token = await tx.tokens.insert(workspaceId, { ...fields, scopes: [] }, start)
+    const atGate = { projectId: project.id, gate: 'North' }
+    await tx.doors.insert(workspaceId, { ...atGate, id: token.id }, start)
+    const invited = { ...atGate, codeDigest: 'd', uses: 7, expiresAt: later(60) }
+    const invitation = await tx.doors.insertInvitation(workspaceId, invited, start)
     const endpoint = { url: 'https://x.example', events: ['pass.voided' as const], description: '', secret: 's' }
     const webhook = await tx.webhooks.insert(workspaceId, newId(start), endpoint, start)
     const voided = { id: pass, externalPassId: 'theirs', reason: null }
@@ -389,7 +404,12 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
       start,
     )
     // As it stands now, so that another attempt finds it as it was read.
-    return { token, googleClass: ofClass!.id, delivery: (await tx.deliveries.find(workspaceId, delivery.id))! }
+    return {
+      token,
+      invitation,
+      googleClass: ofClass!.id,
+      delivery: (await tx.deliveries.find(workspaceId, delivery.id))!,
+    }
   })
   const template = version.templateId
   const scan = acceptedScan(pass)
@@ -416,12 +436,14 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
     broadcast,
   }
   const event = (await store.eventLog.findFirstId(workspaceId, later(-60)))!
-  return { ...ids, token: token.id, webhook: delivery.webhookId, delivery, event }
+  return { ...ids, token: token.id, invitation, webhook: delivery.webhookId, delivery, event }
 }
 
 async function dump({ reader }: Database): Promise<string[][]> {
   const tables = [
     'tokens',
+    'doors',
+    'door_invitations',
     'projects',
     'templates',
     'template_versions',

@@ -1,6 +1,7 @@
 import type { Route } from '../route.ts'
 import { broadcasts } from './broadcasts.ts'
 import { deliveries } from './deliveries.ts'
+import { doors } from './doors.ts'
 import { events } from './events.ts'
 import { images } from './images.ts'
 import { notifications } from './notifications.ts'
@@ -27,6 +28,7 @@ export const contract = {
   events,
   scans,
   scanner,
+  doors,
   tokens,
   workspace,
 } satisfies Record<string, Record<string, Route>>

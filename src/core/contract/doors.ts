@@ -5,7 +5,7 @@ import { Count, pageOf, Timestamp, text, UtcTimestamp } from './common.ts'
 import { anyOf, booleanParam, listQuery } from './list.ts'
 
 /** An invitation, and the token of a door, end after so many days at the latest. */
-const MAX_DOOR_DAYS = 30
+export const MAX_DOOR_DAYS = 30
 
 /** What a door sends with each of its requests. Values of another form are left out, so that no door stops for them. */
 export const doorHeaders = {
@@ -102,7 +102,7 @@ export const doors = {
     path: '/v1/doors',
     scope: 'scans:read',
     summary: 'List doors',
-    description: 'To a door: itself alone. Those that were revoked, or expired, 90 days ago are deleted.',
+    description: 'To a door: itself alone. Those that ended stay in it, since the ledger names them.',
     query: listQuery(['createdAt'], { projectId: anyOf(Uuid).optional(), revoked: booleanParam.optional() }),
     responses: { 200: pageOf(Door) },
   }),

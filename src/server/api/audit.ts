@@ -18,7 +18,9 @@ export function audit(
   return auditEach(tx, context.workspaceId, action, [{ context, targetId, targetCount }])
 }
 
-type Author = Pick<RequestContext, 'workspaceId' | 'token' | 'correlationId' | 'now'>
+interface Author extends Pick<RequestContext, 'workspaceId' | 'correlationId' | 'now'> {
+  token: Pick<RequestContext['token'], 'id' | 'name'>
+}
 
 /** The same of several requests of a workspace. */
 export function auditEach(

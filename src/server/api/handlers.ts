@@ -1,4 +1,5 @@
 import type { AllHandlers } from '../http/mount.ts'
+import { doors } from './doors/doors.ts'
 import { broadcasts } from './messages/broadcasts.ts'
 import { notifications } from './messages/notifications.ts'
 import { passes } from './passes/passes.ts'
@@ -27,6 +28,7 @@ export const handlers: AllHandlers = {
   events,
   scans,
   scanner,
+  doors,
   tokens,
   workspace,
 }

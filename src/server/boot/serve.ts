@@ -141,7 +141,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
       metrics,
     })
     merge = services.wakeUps.merge
-    closers.push(async () => services.close())
+    closers.push(async () => services.close(), services.sightings.flush)
     await services.webhookSecrets.reseal(store)
 
     const certificates = certificatesOf(identities)

@@ -1,6 +1,7 @@
 import type { ApplePush } from '../../wallets/apple/push.ts'
 import { type GoogleApi, withAllowedLocations } from '../../wallets/google/api/api.ts'
 import type { LoadImageFiles } from '../../wallets/wallet.ts'
+import { createSightings } from '../api/doors/sightings.ts'
 import type { Services } from '../context.ts'
 import { createThread } from '../http/thread.ts'
 import { createDecoder, createImages, type Decoder } from '../images/images.ts'
@@ -53,6 +54,7 @@ export function createServices(options: ServicesOptions): RunningServices {
   const { store, clock, log } = given
   const images = createImages(store, decoder ?? createDecoder({ log }))
   const thread = createThread()
+  const sightings = createSightings({ store, log })
   const wallets = createWallets(images.loadFiles)
   const definitions = createDefinitions(store)
   const issuing = createIssuing(store, wallets, definitions)
@@ -76,8 +78,10 @@ export function createServices(options: ServicesOptions): RunningServices {
     ...(push && { push }),
     ...(google && { google }),
     wakeUps: createWakeUps(),
+    sightings,
     webhookSecrets: createWebhookSecrets(keys),
     close() {
+      sightings.close()
       images.close()
       thread.close()
     },

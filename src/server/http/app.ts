@@ -1,5 +1,6 @@
 import { H3, type H3Event, HTTPError, onDispose } from 'h3'
 import type { ErrorBody, ErrorBodyWithoutCode } from '../../core/contract/common.ts'
+import { contract } from '../../core/contract/contract.ts'
 import { ApiError, validationError } from '../../core/errors.ts'
 import type { Route } from '../../core/route.ts'
 import { isUnavailable } from '../../storage/db/dialect.ts'
@@ -130,14 +131,14 @@ function requireOneHost(event: H3Event): void {
 }
 
 /**
- * What stands before everything that is not of the contract, and so needs no token: a limit for each address, and so
+ * What stands before everything that needs no token, as most that is not of the contract: a limit for each address, and so
  * much at once that it takes nothing from who has one. A new route is limited because it is there.
  */
 function limitPublic(
   limits: Record<'health' | 'wallets' | 'files', (event: H3Event) => void>,
   enter: (event: H3Event) => Promise<() => void>,
 ): (event: H3Event, next: () => unknown) => unknown {
-  return (event, next) => (event.url.pathname.startsWith('/v1/') ? next() : enterPublic(event, next))
+  return (event, next) => (needsToken(event.url.pathname) ? next() : enterPublic(event, next))
 
   async function enterPublic(event: H3Event, next: () => unknown): Promise<unknown> {
     const { pathname } = event.url
@@ -156,6 +157,16 @@ function limitPublic(
     })
     return next()
   }
+}
+
+const publicPaths = new Set<string>(
+  Object.values(contract).flatMap((operations) =>
+    Object.values(operations as Record<string, Route>).flatMap(({ isPublic, path }) => (isPublic ? path : [])),
+  ),
+)
+
+function needsToken(pathname: string): boolean {
+  return pathname.startsWith('/v1/') && !publicPaths.has(pathname)
 }
 
 /** Tells the operator of who was turned away, and from where. */

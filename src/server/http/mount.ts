@@ -6,8 +6,9 @@ import { maxBodyBytesOf, type OpenStream, type Route, type RouteInput, type Rout
 import { findLossyNumbers } from '../../core/rules/lists/json-numbers.ts'
 import { STATEMENT_LIMIT_MS } from '../../storage/db/database.ts'
 import { isTooSlow } from '../../storage/db/dialect.ts'
+import { PUBLIC } from '../../storage/store.ts'
 import { createTakeQueue, type TakeQueue } from '../api/limits.ts'
-import type { RequestContext, Services } from '../context.ts'
+import type { PublicContext, RequestContext, Services } from '../context.ts'
 import { acceptsGzip, compress } from './compress.ts'
 import type { Cursors, RequestedList } from './cursors.ts'
 import { EVENT_STREAM_HEADERS, eventStream, MAX_STREAMS } from './event-stream.ts'
@@ -17,7 +18,10 @@ import { correlationIdOf, noteCaller } from './middleware/observe.ts'
 import { decodeUtf8, type Reserve, readBody, requireContentType, requireSaneJson } from './request-body.ts'
 import { isLarge, type Leave, LIST_BYTES } from './thread.ts'
 
-export type Handler<R extends Route> = (input: RouteInput<R>, context: RequestContext) => Promise<RouteReply<R>>
+export type Handler<R extends Route> = (
+  input: RouteInput<R>,
+  context: R extends { isPublic: true } ? PublicContext : RequestContext,
+) => Promise<RouteReply<R>>
 
 /** One handler for each operation of a resource: a missing one, or one of the wrong shape, does not compile. */
 export type Handlers<Operations extends Record<string, Route>> = {
@@ -60,7 +64,7 @@ export function mountContract(app: H3, options: MountOptions): void {
       const handlers = options.handlers[resource as keyof AllHandlers] as unknown as Record<string, Handler<Route>>
       app.on(route.method, toPattern(route.path), (event) => {
         event.context.route = route
-        return serve(event, route, handlers[operation]!, bounded)
+        return (route.isPublic ? servePublic : serve)(event, route, handlers[operation]!, bounded)
       })
     }
   }
@@ -82,6 +86,7 @@ async function serve(
   noteCaller(event, token)
   await options.limitToken(token.id)
   authorize(token, route)
+  services.sightings.note(token, headers, now)
   const { workspaceId } = token
   const leave = inFlight.enter(workspaceId, token.workspace.limits.requestsInFlight)
   const place = bodyRoom.enter(workspaceId)
@@ -108,6 +113,33 @@ async function serve(
     leaveThread?.()
     place.leave()
     leave()
+  }
+}
+
+/** Whoever comes without a token is told apart by the address alone, and takes from no workspace. */
+async function servePublic(
+  event: H3Event,
+  route: Route,
+  handler: Handler<Route>,
+  { services, limitAddress, bodyRoom }: MountOptions & Bounds,
+): Promise<HTTPResponse> {
+  limitAddress(event)
+  const place = bodyRoom.enter(PUBLIC)
+  try {
+    const input = parseInput(event, route, await readBytes(event, route, place.reserve))
+    const { headers } = event.req
+    const store = services.store.forRequests(PUBLIC)
+    const context: PublicContext = {
+      ...services,
+      store,
+      correlationId: correlationIdOf(event),
+      now: services.clock(),
+      headers,
+    }
+    const reply = await handler(input as RouteInput<Route>, context as RequestContext)
+    return await toResponse(reply as Reply, route, headers)
+  } finally {
+    place.leave()
   }
 }
 

@@ -17,6 +17,9 @@ const ERASED_REGISTRATION_DAYS = 30
 /** Google repeats a callback for hours at most. */
 const GOOGLE_CALLBACK_DAYS = 30
 
+/** By then a claim that raced the end of an invitation is over. */
+const DOOR_INVITATION_DAYS = 1
+
 /**
  * Deletes what is past its time, oldest first, a chunk in each transaction, so that others write in between. What is
  * pending stays. Several servers may sweep at once, and one that stops leaves the rest to the next sweep.
@@ -48,6 +51,7 @@ export async function sweep({ store, clock, retention, stopping }: Services): Pr
   await deleteOld(auditDays, (tx, ...given) => tx.retention.deleteAuditEntries(...given))
   await deleteOld(ERASED_REGISTRATION_DAYS, (tx, before, rows) => tx.retention.deleteErasedRegistrations(before, rows))
   await deleteOld(FORMER_PASS_DAYS, (tx, before, rows) => tx.retention.deleteFormerPasses(before, rows))
+  await deleteOld(DOOR_INVITATION_DAYS, (tx, before, rows) => tx.retention.deleteDoorInvitations(before, rows))
   await deleteOld(GOOGLE_CALLBACK_DAYS, (tx, before, rows) => tx.retention.deleteGoogleCallbacks(before, rows))
 }
 

@@ -35,6 +35,7 @@ import * as groups from '../migrations/0042-groups.ts'
 import * as messageLanguages from '../migrations/0045-message-languages.ts'
 import * as passImages from '../migrations/0047-pass-images.ts'
 import * as tokensOfProjects from '../migrations/0048-tokens-of-projects.ts'
+import * as doors from '../migrations/0049-doors.ts'
 import type { Database } from './database.ts'
 import { isPostgres, settleRestored } from './dialect.ts'
 
@@ -80,6 +81,7 @@ const migrations: Record<string, Migration> = {
   '0045-message-languages': messageLanguages,
   '0047-pass-images': passImages,
   '0048-tokens-of-projects': tokensOfProjects,
+  '0049-doors': doors,
 }
 
 /** Any number that no other program uses for an advisory lock on the same database. */

@@ -246,6 +246,12 @@ export class Retention {
     return { rows: await this.db('google_callbacks').whereIn('nonce', old.limit(limit).select('nonce')).delete() }
   }
 
+  /** Invitations to become a door that ended so long ago: nobody can claim them, and a hash tells nothing. */
+  async deleteDoorInvitations(before: Date, limit: number): Promise<Deleted> {
+    const old = this.db('door_invitations').where('expires_at', '<', before.getTime()).orderBy('expires_at')
+    return { rows: await this.db('door_invitations').whereIn('id', old.limit(limit).select('id')).delete() }
+  }
+
   private older(table: string, before: Date, after?: string): Knex.QueryBuilder {
     const old = this.db(table).where(`${table}.id`, '<', idBound(before.getTime()))
     return after === undefined ? old : old.where(`${table}.id`, '>', after)

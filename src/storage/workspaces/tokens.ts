@@ -3,6 +3,7 @@ import { newId } from '../../core/ids.ts'
 import type { Role, Scope } from '../../core/route.ts'
 import type { WorkspaceLimits } from '../../core/rules/pass/limits.ts'
 import { forUpdate, toDate } from '../db/dialect.ts'
+import type { DoorReport } from './doors.ts'
 import { type StoredUsage, toLimits, Usage } from './limits.ts'
 
 /** An access token as it is stored: everything but the token itself, of which only the SHA-256 is kept. */
@@ -32,6 +33,8 @@ export interface TokenWithWorkspace extends StoredToken {
     limits: WorkspaceLimits
     usage: StoredUsage
   }
+  /** Of the token of a door: its gate, and what it last said of itself. */
+  door: (DoorReport & { gate: string }) | null
 }
 
 /** A token that ends soon. */
@@ -98,8 +101,12 @@ export class Tokens {
     const row = await this.db('tokens')
       .join('workspaces', 'workspaces.id', 'tokens.workspace_id')
       .leftJoin('workspace_limits', 'workspace_limits.workspace_id', 'tokens.workspace_id')
+      .leftJoin('doors', 'doors.id', 'tokens.id')
       .where({ digest })
       .first('workspace_limits.*', 'tokens.*', {
+        door_gate: 'doors.gate',
+        door_version: 'doors.version',
+        door_pending_scans: 'doors.pending_scans',
         workspace_name: 'workspaces.name',
         workspace_suspended_at: 'workspaces.suspended_at',
         workspace_expires_at: 'workspaces.expires_at',
@@ -116,15 +123,14 @@ export class Tokens {
         limits: toLimits(row),
         usage: await new Usage(this.db).findStored(row.workspace_id),
       },
+      door: row.door_gate === null ? null : doorOf(row),
     }
   }
 
-  /** As it is, and nobody else changes it until the transaction ends. */
+  /** As it is, and nobody else changes it until the transaction ends. Of a door: undefined, as it is claimed anew. */
   async findForUpdate(workspaceId: string, id: string): Promise<StoredToken | undefined> {
-    const row: Row | undefined = await forUpdate(
-      this.db,
-      this.db('tokens').where({ workspace_id: workspaceId, id }),
-    ).first()
+    const query = this.exceptDoors().where({ workspace_id: workspaceId, id })
+    const row: Row | undefined = await forUpdate(this.db, query).first()
     return row && toToken(row)
   }
 
@@ -144,7 +150,7 @@ export class Tokens {
    * that were made for no longer than lies between the two.
    */
   async listEnding(from: Date, until: Date, limit: number): Promise<EndingToken[]> {
-    const rows = await this.db('tokens')
+    const rows = await this.exceptDoors()
       .join('workspaces', 'workspaces.id', 'tokens.workspace_id')
       .where({ revoked_at: null, replaced_by: null })
       .where('tokens.expires_at', '>', from.getTime())
@@ -161,9 +167,9 @@ export class Tokens {
     }))
   }
 
-  /** The tokens of a workspace, in the order of their creation. */
+  /** The tokens of a workspace but for those of doors, in the order of their creation. */
   async list(workspaceId: string): Promise<StoredToken[]> {
-    const rows: Row[] = await this.db('tokens').where({ workspace_id: workspaceId }).orderBy(['created_at', 'id'])
+    const rows: Row[] = await this.exceptDoors().where({ workspace_id: workspaceId }).orderBy(['created_at', 'id'])
     return rows.map(toToken)
   }
 
@@ -189,6 +195,15 @@ export class Tokens {
   async setLastUsed(workspaceId: string, id: string, at: Date): Promise<void> {
     await this.db('tokens').where({ workspace_id: workspaceId, id }).update({ last_used_at: at.getTime() })
   }
+
+  private exceptDoors() {
+    const ofDoor = this.db('doors').whereRaw('doors.id = tokens.id').select(this.db.raw('1'))
+    return this.db('tokens').whereNotExists(ofDoor)
+  }
+}
+
+function doorOf(row: { door_gate: string; door_version: string | null; door_pending_scans: number | null }) {
+  return { gate: row.door_gate, version: row.door_version, pendingScans: row.door_pending_scans }
 }
 
 function toToken(row: Row): StoredToken {

@@ -34,6 +34,17 @@ const disabled = async (workspace: TestWorkspace) => {
   return made
 }
 
+const invitationTo = async (workspace: TestWorkspace) => {
+  const { id: projectId } = await makeProject(workspace)
+  return { projectId, gate: SECRET, expiresAt: new Date(workspace.api.now.getTime() + 60_000).toISOString() }
+}
+const invited = async (workspace: TestWorkspace) =>
+  workspace.ok(contract.doors.invite, { body: await invitationTo(workspace) })
+const claimed = async (workspace: TestWorkspace) => {
+  const { code } = await invited(workspace)
+  return (await workspace.ok(contract.doors.claim, { body: { code, name: 'Anna' } })).door
+}
+
 /** A request that works for every route that changes something. */
 const changes: Record<string, Change> = {
   'projects.create': { action: 'project.create', prepare: async () => ({ body: { name: SECRET } }) },
@@ -148,6 +159,23 @@ const changes: Record<string, Change> = {
       return { ...idOf(scan), body: { reason: SECRET } }
     },
   },
+  'doors.invite': {
+    action: 'door-invitation.create',
+    prepare: async (workspace) => ({ body: await invitationTo(workspace) }),
+  },
+  'doors.endInvitation': {
+    action: 'door-invitation.end',
+    prepare: async (workspace) => idOf(await invited(workspace)),
+  },
+  'doors.claim': {
+    action: 'door.claim',
+    prepare: async (workspace) => ({ body: { code: (await invited(workspace)).code, name: 'Anna' } }),
+  },
+  'doors.update': {
+    action: 'door.update',
+    prepare: async (workspace) => ({ ...idOf(await claimed(workspace)), body: { name: SECRET, gate: SECRET } }),
+  },
+  'doors.revoke': { action: 'door.revoke', prepare: async (workspace) => idOf(await claimed(workspace)) },
   'scans.create': {
     action: 'scan.record',
     prepare: async (workspace) => ({ body: { passId: (await issuedPass(workspace)).id, context: { note: SECRET } } }),
@@ -204,13 +232,15 @@ describe.each(oneDialect)('on %s', (dialect) => {
       const { answer, entries, correlationId, params } = await send(name)
       expect(entries).toHaveLength(1)
       const [entry] = entries
-      const made = answer.body as { id?: string; totalCreated?: number }
+      // Who claims a door has no other name.
+      const { door } = answer.body as { door?: { id: string; name: string } }
+      const made = (door ?? answer.body) as { id?: string; totalCreated?: number }
       const named = Object.values((params ?? {}) as Record<string, string>).at(-1)
       const isMade = answer.status === 201
       expect(entry).toMatchObject({
         workspace_id: workspace.id,
-        token_id: tokenId,
-        actor: 'test',
+        token_id: door?.id ?? tokenId,
+        actor: door?.name ?? 'test',
         action: changes[name]!.action,
         target_id: isMade ? made.id : (named ?? null),
         target_count: made.totalCreated ?? 1,

@@ -94,7 +94,7 @@ async function record(workspace: TestWorkspace, receiver: Receiver): Promise<Rec
   }
 
   const { projects, templates, templateVersions, images, passes, notifications, broadcasts } = contract
-  const { webhooks, deliveries, scans, scanner, tokens } = contract
+  const { webhooks, deliveries, scans, scanner, doors, tokens } = contract
   await ask(tokens.current, {})
   const project = await ask(projects.create, { body: examples.projects!.create! })
   const inProject = { params: { id: project.id } }
@@ -172,6 +172,13 @@ async function record(workspace: TestWorkspace, receiver: Receiver): Promise<Rec
   await ask(scans.reverse, { params: { id: scan.scan.id }, body: { reason: 'scanned by mistake' } })
   await ask(projects.stats, inProject)
 
+  const invitation = await ask(doors.invite, { body: { ...examples.doors!.invite!, projectId: project.id } })
+  const { door } = await ask(doors.claim, { body: { ...examples.doors!.claim!, code: invitation.code } })
+  await ask(doors.update, { params: { id: door.id }, body: examples.doors!.update! })
+  await ask(doors.list, { query: { projectId: [project.id] } })
+  await ask(doors.revoke, { params: { id: door.id } })
+  await ask(doors.endInvitation, { params: { id: invitation.id } })
+
   const { id } = await ask(webhooks.test, ofWebhook)
   await api.runJobs()
   await ask(deliveries.get, { params: { id } })
@@ -227,6 +234,8 @@ function settled(answers: Recording): Recording {
       nth(id, (n) => `01985f0c-7a10-7000-8000-${hex(n, 12)}`),
     )
     .replaceAll(/(?<=")[0-9a-f]{64}(?=")/g, (digest) => nth(digest, (n) => `9f86d081884c7d65${hex(n, 48)}`))
+    .replaceAll(/psk_[A-Za-z0-9]+/g, 'psk_ExampleOfAToken0123456789abcdefABCDEF')
+    .replaceAll(/(?<="code":"|door#)[A-Z2-7]{26}/g, 'D4KMR6QXW2VTBHZJ3NP5SAYGEC')
     .replaceAll(/whsec_[A-Za-z0-9_-]+/g, (secret) => nth(secret, (n) => `whsec_Example${hex(n, 25)}`))
     .replaceAll(/(?<=\/l\/)[A-Za-z0-9_-]+/g, (link) => nth(link, (n) => `AExampleOfALink${hex(n, 8)}`))
     .replaceAll(/(?<="authenticationToken":")[^"]+/g, 'ExampleOfAToken0123456789')

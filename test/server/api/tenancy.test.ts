@@ -19,6 +19,7 @@ const bodies: Record<string, object> = {
   'passes.transfer': { label: 'Grace' },
   'notifications.create': { body: 'Doors open at 7' },
   'broadcasts.create': { body: 'Doors open at 7' },
+  'doors.update': { gate: 'Mine now' },
   'webhooks.update': { url: 'https://mine.example' },
 }
 
@@ -34,6 +35,8 @@ type Name =
   | 'scan'
   | 'notification'
   | 'broadcast'
+  | 'door'
+  | 'invitation'
 
 const tables = [
   'projects',
@@ -49,6 +52,8 @@ const tables = [
   'scans',
   'notifications',
   'broadcasts',
+  'doors',
+  'door_invitations',
 ]
 
 describe.each(oneDialect)('on %s', (dialect) => {
@@ -79,7 +84,13 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const webhook = await owner.ok(contract.webhooks.create, { body: endpoint })
     const delivery = await owner.ok(contract.webhooks.test, { params: { id: webhook.id } })
     const { scan } = await owner.ok(contract.scans.create, { body: { passId: pass.id } })
+    const expiresAt = new Date(api.now.getTime() + 3_600_000).toISOString()
+    const invited = { projectId: project.id, gate: 'North', uses: 2, expiresAt }
+    const invitation = await owner.ok(contract.doors.invite, { body: invited })
+    const { door } = await owner.ok(contract.doors.claim, { body: { code: invitation.code, name: 'Anna' } })
     ids = {
+      door: door.id,
+      invitation: invitation.id,
       notification: notification.id,
       broadcast: (broadcast as { id: string }).id,
       project: project.id,

@@ -72,6 +72,7 @@ async function someOfEach(workspace: TestWorkspace): Promise<KnownIds> {
     scanId: [],
     notificationId: [],
     broadcastId: [],
+    doorId: [],
   }
   for (let count = 0; count < 3; count += 1) {
     const project = await makeProject(workspace)
@@ -84,6 +85,11 @@ async function someOfEach(workspace: TestWorkspace): Promise<KnownIds> {
     const broadcast = await workspace.ok(contract.broadcasts.create, { params: { id: project.id }, body })
     ids.notificationId!.push(notification.id)
     ids.broadcastId!.push((broadcast as { id: string }).id)
+    const expiresAt = '2026-03-20T00:00:00Z'
+    const invited = { projectId: project.id, gate: 'North', uses: 1000, expiresAt }
+    const { code } = await workspace.ok(contract.doors.invite, { body: invited })
+    const { door } = await workspace.ok(contract.doors.claim, { body: { code, name: 'Anna' } })
+    ids.doorId!.push(door.id)
     const endpoint = { url: `https://hooks.example/${count}`, events: ['pass.updated' as const] }
     const webhook = await workspace.ok(contract.webhooks.create, { body: endpoint })
     const delivery = await workspace.ok(contract.webhooks.test, { params: { id: webhook.id } })
@@ -108,6 +114,7 @@ const idNames: Record<string, string> = {
   webhooks: 'webhookId',
   deliveries: 'deliveryId',
   scans: 'scanId',
+  doors: 'doorId',
 }
 
 /** A request to any route: every part of it is now and then what the contract asks for, and now and then not at all. */

@@ -10,6 +10,7 @@ import type { Store } from '../../../storage/store.ts'
 import type { RequestContext } from '../../context.ts'
 import { pageLanguage } from '../../pages/words.ts'
 import { projectOfScan } from '../token-projects.ts'
+import { atDoor } from './at-door.ts'
 import { type Attempt, type EvaluatedScan, evaluateScans, findMatches, namedPass } from './evaluate-scans.ts'
 import { summarizePasses, toPassSummary, toScanRecord } from './scan-shapes.ts'
 import { type ScannedBody, toStoredScan, writeScans } from './write-scan.ts'
@@ -23,11 +24,13 @@ const MAX_CANDIDATES = 20
  */
 export async function recordScan(given: ScanCreate, context: RequestContext): Promise<ScanResponse> {
   const { store, now } = context
-  const body = { ...given, projectId: projectOfScan(given.projectId, context) }
+  const body = atDoor({ ...given, projectId: projectOfScan(given.projectId, context) }, context)
   const { known, matches } = await lookUpTogether(store, { body, context })
   if (known) return replay(known, body, context)
 
-  const realTime = body.scannedAt === undefined ? now : new Date(body.scannedAt)
+  // Only a report says when: a door that is online cannot date what it lets in.
+  const isDated = body.scannedAt !== undefined && !context.token.door
+  const realTime = isDated ? new Date(body.scannedAt!) : now
   const attempt = { ...body, realTime, statusAt: now, matches, language: languageOf(context) }
   const recorded = await recordTogether(store, { attempt, context, toScan: toStoredScan })
   if (!recorded) return replay((await findByRef(body, context)) ?? takenRef(body.externalRef), body, context)

@@ -4,6 +4,7 @@ import { ledgerReason } from '../../../core/rules/redemption/scan-decision.ts'
 import type { StoredScan } from '../../../storage/scans/scan-row.ts'
 import type { RequestContext } from '../../context.ts'
 import { projectOfReport } from '../token-projects.ts'
+import { atDoor } from './at-door.ts'
 import { type EvaluatedScan, findMatches } from './evaluate-scans.ts'
 import { recordTogether, takenRef } from './record-scan.ts'
 import { toScanItem } from './scan-shapes.ts'
@@ -38,7 +39,7 @@ interface Received {
 export async function reportScans(given: OfflineScan[], context: RequestContext): Promise<ReportedScan[]> {
   const { store, workspaceId } = context
   const projectId = projectOfReport(context)
-  const reported = given.map((scan) => ({ ...scan, projectId }))
+  const reported = given.map((scan) => ({ ...atDoor(scan, context), projectId }))
   const refs = [...new Set(reported.map(({ externalRef }) => externalRef))]
   const known = await store.scans.listByExternalRefs(workspaceId, refs)
   const stored = new Map(known.map((scan) => [scan.externalRef!, { scan, isNew: false }]))

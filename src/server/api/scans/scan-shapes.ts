@@ -85,7 +85,7 @@ export async function toPassSummary(
   scanContextKey: string | null,
   context: RequestContext,
 ): Promise<PassSummary> {
-  const { definitions, links } = context
+  const { definitions, links, token } = context
   const definition = await definitions.find(pass.workspaceId, pass.templateVersionId)
   const scope = definition && buildScope(definition.variables, pass, pass.expiresAt)
   const photoUrl = definition?.photo && photoOf(definition, scope!, links)
@@ -108,7 +108,8 @@ export async function toPassSummary(
     contextAcceptedScanCount: uses.contextCount,
     contextLastAcceptedScanAt: uses.contextLastAt?.toISOString() ?? null,
     photoUrl: photoUrl || null,
-    variables: pass.variables,
+    // A door sees what its view of the pass names.
+    variables: token.door ? {} : pass.variables,
     ...(door && { door }),
     ...(group && { group }),
   }

@@ -19,6 +19,7 @@ import type { RequestContext } from '../../context.ts'
 import { toPage } from '../../http/cursors.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { audit } from '../audit.ts'
+import { atDoor } from './at-door.ts'
 import { placesOfUse } from './evaluate-scans.ts'
 import { languageOf, recordScan, replayResponse } from './record-scan.ts'
 import { toScanItem } from './scan-shapes.ts'
@@ -47,7 +48,10 @@ export const scans: Handlers<typeof contract> = {
     return { status: 200, body: toScanItem(scan) }
   },
 
-  reverse: async ({ params, body }, context) => ({ status: 200, body: await reverseScan(params.id, body, context) }),
+  reverse: async ({ params, body }, context) => ({
+    status: 200,
+    body: await reverseScan(params.id, atDoor(body, context), context),
+  }),
 
   explain: async ({ params, query }, context) => ({ status: 200, body: await explainPass(params.id, query, context) }),
 }
@@ -105,12 +109,15 @@ async function explainPass(
 
 /**
  * Takes an accepted scan back: it counts no more, and the ledger gains an item that says so.
- * @throws Problem NOT_FOUND, CONFLICT
+ * @throws Problem NOT_FOUND, CONFLICT; FORBIDDEN to a door whose scan it is not
  */
 async function reverseScan(scanId: string, body: ScanReversal, context: RequestContext): Promise<ScanResponse> {
   const { store, workspaceId } = context
   const scan = await store.scans.find(workspaceId, scanId)
   if (!scan) throw new ApiError('NOT_FOUND', { message: 'There is no such scan.', details: { scanId } })
+  if (context.token.door && scan.deviceId !== context.token.id) {
+    throw new ApiError('FORBIDDEN', { message: 'A door takes back its own scans alone.', details: { scanId: scan.id } })
+  }
   const { passId } = scan
   if (scan.result !== 'accepted' || passId === null) throw conflict(scan, 'Only an accepted scan can be reversed.')
   const written = await store.transaction(async (tx) => {

@@ -51,7 +51,9 @@ export const projects: Handlers<typeof contract> = {
   delete: ({ params }, context) => {
     const { store, workspaceId, now, correlationId } = context
     return store.transaction(async (tx) => {
-      if (!(await tx.projects.delete(workspaceId, params.id))) return missing(params.id)
+      if (!(await tx.projects.findForUpdate(workspaceId, params.id))) return missing(params.id)
+      await tx.doors.endProject(workspaceId, params.id, now)
+      await tx.projects.delete(workspaceId, params.id)
       const cancelled = await tx.broadcasts.deleteAllScheduled(workspaceId, params.id, now)
       await tx.jobs.deleteWaiting('fan-out-broadcast', ...cancelled)
       await tx.jobs.insert([{ workspaceId, kind: 'detach-project', subject: params.id, correlationId }], now)

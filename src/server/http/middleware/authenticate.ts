@@ -64,7 +64,7 @@ export function createAuthenticate(store: Store, log: Logger): Authenticate {
     if (token.workspace.expiresAt && at >= token.workspace.expiresAt) {
       throw new ApiError('TENANT_EXPIRED', { forLog: whose })
     }
-    noteUse(token, at)
+    if (!token.door) noteUse(token, at)
     return token
   }
 }

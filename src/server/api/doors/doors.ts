@@ -1,0 +1,147 @@
+import { type doors as contract, type Door, MAX_DOOR_DAYS } from '../../../core/contract/doors.ts'
+import { ApiError, validationError } from '../../../core/errors.ts'
+import { newScanCode } from '../../../core/rules/crypto/scan-code.ts'
+import { newToken, tokenDigest } from '../../../core/rules/crypto/token.ts'
+import type { StoredDoor } from '../../../storage/workspaces/doors.ts'
+import type { PublicContext, Repositories } from '../../context.ts'
+import { toPage } from '../../http/cursors.ts'
+import type { Handlers } from '../../http/mount.ts'
+import { audit } from '../audit.ts'
+
+const MAX_MS = MAX_DOOR_DAYS * 86_400_000
+
+/** Open invitations of a project, and its doors with all that may still be claimed. */
+const MAX_INVITATIONS = 100
+const MAX_DOORS = 5_000
+
+/** Handlers of /v1/doors. */
+export const doors: Handlers<typeof contract> = {
+  invite: ({ body }, context) => {
+    const { store, workspaceId, now, links } = context
+    const { projectId, gate, uses } = body
+    const expiresAt = requireSoon(body.expiresAt, now)
+    const code = newScanCode()
+    return store.transaction(async (tx) => {
+      // Held, so that neither its end nor another invitation comes between.
+      if (!(await tx.projects.findForUpdate(workspaceId, projectId))) {
+        throw new ApiError('NOT_FOUND', { message: 'There is no such project.', details: { projectId } })
+      }
+      await requireRoom(tx, workspaceId, body, now)
+      const invitation = { projectId, gate, uses, expiresAt, codeDigest: tokenDigest(code) }
+      const id = await tx.doors.insertInvitation(workspaceId, invitation, now)
+      await audit(tx, context, 'door-invitation.create', id)
+      const url = `${links.publicUrl}/door#${code}`
+      return { status: 201, body: { id, url, code, expiresAt: expiresAt.toISOString() } }
+    })
+  },
+
+  endInvitation: ({ params: { id } }, context) =>
+    context.store.transaction(async (tx) => {
+      if (!(await tx.doors.deleteInvitation(context.workspaceId, id))) {
+        throw new ApiError('NOT_FOUND', { message: 'There is no such invitation.', details: { invitationId: id } })
+      }
+      await audit(tx, context, 'door-invitation.end', id)
+      return { status: 204, body: undefined }
+    }),
+
+  claim: async ({ body }, context) => ({ status: 201, body: await claimDoor(body, context) }),
+
+  list: async ({ query }, { store, workspaceId, token }) => {
+    const page = await store.doors.list(workspaceId, { ...query, ...(token.door && { id: token.id }) })
+    return { status: 200, body: toPage({ ...page, rows: page.rows.map(showDoor) }) }
+  },
+
+  update: ({ params: { id }, body }, context) => {
+    if (Object.keys(body).length === 0) {
+      throw new ApiError('MISSING_REQUIRED_FIELD', { message: 'Give at least one of name and gate.' })
+    }
+    return context.store.transaction(async (tx) => {
+      if (!(await tx.doors.update(context.workspaceId, id, body))) throw missing(id)
+      await audit(tx, context, 'door.update', id)
+      return { status: 200, body: showDoor((await tx.doors.find(context.workspaceId, id))!) }
+    })
+  },
+
+  revoke: ({ params: { id } }, context) =>
+    context.store.transaction(async (tx) => {
+      if (!(await tx.doors.revoke(context.workspaceId, id, context.now))) throw missing(id)
+      await audit(tx, context, 'door.revoke', id)
+      return { status: 204, body: undefined }
+    }),
+}
+
+/**
+ * Takes one use of the invitation that a code is of, and makes a door with a token of its own.
+ * @throws Problem NOT_FOUND, the same for every code that cannot be claimed; TENANT_SUSPENDED and TENANT_EXPIRED, as for
+ * any token of the workspace
+ */
+function claimDoor({ code, name }: { code: string; name: string }, { store, now, correlationId }: PublicContext) {
+  return store.transaction(async (tx) => {
+    const claimed = await tx.doors.claim(tokenDigest(code), now)
+    if (!claimed)
+      throw new ApiError('NOT_FOUND', { message: 'This code is used up, ended or unknown: ask for another.' })
+    const { workspaceId, projectId, gate, workspace } = claimed
+    if (workspace.suspendedAt) throw new ApiError('TENANT_SUSPENDED')
+    if (workspace.expiresAt && now >= workspace.expiresAt) throw new ApiError('TENANT_EXPIRED')
+    const text = newToken()
+    const token = await tx.tokens.insert(
+      workspaceId,
+      {
+        name,
+        role: 'member',
+        scopes: ['scans:read', 'scans:write'],
+        projectIds: [projectId],
+        digest: tokenDigest(text),
+        expiresAt: new Date(now.getTime() + MAX_MS),
+      },
+      now,
+    )
+    await tx.doors.insert(workspaceId, { id: token.id, projectId, gate }, now)
+    await audit(tx, { workspaceId, token, correlationId, now }, 'door.claim', token.id)
+    return { door: showDoor((await tx.doors.find(workspaceId, token.id))!), token: text }
+  })
+}
+
+/** @throws Problem VALIDATION_ERROR for a moment that is past, or too far ahead */
+function requireSoon(given: string, now: Date): Date {
+  const expiresAt = new Date(given)
+  const ahead = expiresAt.getTime() - now.getTime()
+  const message = ahead <= 0 ? 'Must be in the future' : ahead > MAX_MS && `Must be within ${MAX_DOOR_DAYS} days`
+  if (message) throw validationError([{ path: ['expiresAt'], message }])
+  return expiresAt
+}
+
+/** @throws Problem CONFLICT where the project has too many; the caller holds it */
+async function requireRoom(
+  tx: Repositories,
+  workspaceId: string,
+  { projectId, uses }: { projectId: string; uses: number },
+  now: Date,
+): Promise<void> {
+  const has = await tx.doors.counts(workspaceId, projectId, now)
+  const refuse = (limit: string, allowed: number, used: number, message: string) =>
+    new ApiError('CONFLICT', { message, details: { limit, allowed, used } })
+  if (has.invitations >= MAX_INVITATIONS) {
+    const message = `The project has ${MAX_INVITATIONS} open invitations: end one, or wait until one ends.`
+    throw refuse('doorInvitations', MAX_INVITATIONS, has.invitations, message)
+  }
+  const used = has.doors + has.uses
+  if (used + uses > MAX_DOORS) {
+    const message = `The project may have ${MAX_DOORS} doors and open uses of invitations: revoke doors or end invitations.`
+    throw refuse('doors', MAX_DOORS, used, message)
+  }
+}
+
+function showDoor({ createdAt, expiresAt, lastSeenAt, revokedAt, ...door }: StoredDoor): Door {
+  return {
+    ...door,
+    createdAt: createdAt.toISOString(),
+    expiresAt: expiresAt.toISOString(),
+    lastSeenAt: lastSeenAt.toISOString(),
+    revokedAt: revokedAt?.toISOString() ?? null,
+  }
+}
+
+function missing(doorId: string): ApiError {
+  return new ApiError('NOT_FOUND', { message: 'There is no such door.', details: { doorId } })
+}

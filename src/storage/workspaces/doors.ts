@@ -1,0 +1,257 @@
+import type { Knex } from 'knex'
+import { newId } from '../../core/ids.ts'
+import { updateRows } from '../db/bulk-rows.ts'
+import { toDate } from '../db/dialect.ts'
+import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list.ts'
+import { type ProjectScope, withinProjects } from '../db/project-scope.ts'
+
+/** A door as it is kept: its token's id is its own. */
+export interface StoredDoor extends DoorReport {
+  id: string
+  name: string
+  projectId: string
+  /** Null where the project is deleted. */
+  projectName: string | null
+  gate: string
+  createdAt: Date
+  expiresAt: Date
+  lastSeenAt: Date
+  revokedAt: Date | null
+}
+
+/** An invitation to store: the digest of its code alone. */
+export interface NewDoorInvitation {
+  projectId: string
+  gate: string
+  codeDigest: string
+  uses: number
+  expiresAt: Date
+}
+
+/** Where a claim leads: what the invitation said. */
+export interface ClaimedInvitation {
+  workspaceId: string
+  projectId: string
+  gate: string
+  workspace: { suspendedAt: Date | null; expiresAt: Date | null }
+}
+
+/** What a door says of itself: null where it never said. */
+export interface DoorReport {
+  version: string | null
+  pendingScans: number | null
+}
+
+/** A door that was heard of, and when. */
+export interface DoorSighting extends DoorReport {
+  doorId: string
+  at: Date
+}
+
+interface Row {
+  id: string
+  name: string
+  project_id: string
+  project_name: string | null
+  gate: string
+  created_at: number
+  expires_at: number
+  last_seen_at: number
+  version: string | null
+  pending_scans: number | null
+  revoked_at: number | null
+}
+
+const SPEC: ListSpec = { name: 'doors', id: 'doors.id', sorts: { createdAt: { key: 'doors.id' } } }
+
+/** What may be changed of a door. */
+export interface DoorChange {
+  name?: string | undefined
+  gate?: string | undefined
+}
+
+/** Filters of the list of doors. */
+export interface DoorListRequest extends ListRequest {
+  projectId?: string[] | undefined
+  revoked?: boolean | undefined
+  /** One door alone. */
+  id?: string | undefined
+}
+
+/** Doors and the invitations to become one. */
+export class Doors {
+  private readonly db: Knex
+  private readonly scope: ProjectScope
+
+  constructor(db: Knex, scope?: ProjectScope) {
+    this.db = db
+    this.scope = scope
+  }
+
+  /** Makes an invitation, and returns its id. The caller holds the project. */
+  async insertInvitation(workspaceId: string, invitation: NewDoorInvitation, at: Date): Promise<string> {
+    const id = newId(at)
+    await this.db('door_invitations').insert({
+      id,
+      workspace_id: workspaceId,
+      project_id: invitation.projectId,
+      gate: invitation.gate,
+      code_digest: invitation.codeDigest,
+      uses_left: invitation.uses,
+      expires_at: invitation.expiresAt.getTime(),
+    })
+    return id
+  }
+
+  /** False where there is none. */
+  async deleteInvitation(workspaceId: string, id: string): Promise<boolean> {
+    const query = this.db('door_invitations').where({ workspace_id: workspaceId, id })
+    return (await withinProjects(query, this.scope, 'project_id').delete()) > 0
+  }
+
+  /** What a project has that is neither used up, revoked nor expired: invitations, uses of them, and doors. */
+  async counts(
+    workspaceId: string,
+    projectId: string,
+    at: Date,
+  ): Promise<{ invitations: number; uses: number; doors: number }> {
+    const ofProject = { workspace_id: workspaceId, project_id: projectId }
+    const open = await this.db('door_invitations')
+      .where(ofProject)
+      .where('uses_left', '>', 0)
+      .where('expires_at', '>', at.getTime())
+      .first(this.db.raw('count(*) as n, sum(uses_left) as uses'))
+    const doors = await this.live(at)
+      .where({ 'doors.workspace_id': workspaceId, 'doors.project_id': projectId })
+      .count({ n: '*' })
+      .first()
+    return { invitations: Number(open.n), uses: Number(open.uses ?? 0), doors: Number(doors?.n) }
+  }
+
+  /**
+   * Takes one use of an invitation, or finds none: the one lookup without a workspace, as the code is what tells it. In one
+   * statement, so that of any number of claims at once no more succeed than it has uses.
+   */
+  async claim(codeDigest: string, at: Date): Promise<ClaimedInvitation | undefined> {
+    const [row] = await this.db('door_invitations')
+      .where({ code_digest: codeDigest })
+      .where('uses_left', '>', 0)
+      .where('expires_at', '>', at.getTime())
+      .update({ uses_left: this.db.raw('uses_left - 1') })
+      .returning(['workspace_id', 'project_id', 'gate'])
+    if (!row) return undefined
+    const workspace = await this.db('workspaces').where({ id: row.workspace_id }).first('suspended_at', 'expires_at')
+    return {
+      workspaceId: row.workspace_id,
+      projectId: row.project_id,
+      gate: row.gate,
+      workspace: { suspendedAt: toDate(workspace.suspended_at), expiresAt: toDate(workspace.expires_at) },
+    }
+  }
+
+  /** Makes a token a door. */
+  async insert(workspaceId: string, door: { id: string; projectId: string; gate: string }, at: Date): Promise<void> {
+    const { id, projectId, gate } = door
+    const row = { id, workspace_id: workspaceId, project_id: projectId, gate, last_seen_at: at.getTime() }
+    await this.db('doors').insert(row)
+  }
+
+  /** A door by its id. */
+  async find(workspaceId: string, id: string): Promise<StoredDoor | undefined> {
+    const row: Row | undefined = await selectDoor(this.ofWorkspace(workspaceId).where('doors.id', id)).first()
+    return row && toDoor(row)
+  }
+
+  /** A page of the doors of a workspace. */
+  async list(workspaceId: string, request: DoorListRequest): Promise<ListPage<StoredDoor>> {
+    const { projectId, revoked, id } = request
+    const filtered = this.ofWorkspace(workspaceId)
+    if (projectId) filtered.whereIn('doors.project_id', projectId)
+    if (id !== undefined) filtered.where('doors.id', id)
+    if (revoked !== undefined) {
+      const ofDoor = this.db('tokens').whereRaw('tokens.id = doors.id').select(this.db.raw('1'))
+      filtered.whereExists(revoked ? ofDoor.whereNotNull('revoked_at') : ofDoor.whereNull('revoked_at'))
+    }
+    const page = await listPage<Row>(this.db, filtered, SPEC, request, selectDoor)
+    return { ...page, rows: page.rows.map(toDoor) }
+  }
+
+  /** Renames a door, or sends it to another gate; false where there is none. */
+  async update(workspaceId: string, id: string, { name, gate }: DoorChange): Promise<boolean> {
+    const own = () => this.ofWorkspace(workspaceId).where('doors.id', id)
+    if (!(await own().first('doors.id'))) return false
+    if (gate !== undefined) await own().update({ gate })
+    if (name !== undefined) await this.db('tokens').where({ workspace_id: workspaceId, id }).update({ name })
+    return true
+  }
+
+  /** Ends a door; false where there is none. Twice keeps the first moment. */
+  async revoke(workspaceId: string, id: string, at: Date): Promise<boolean> {
+    const found = await this.ofWorkspace(workspaceId).where('doors.id', id).pluck('doors.id')
+    await this.revokeTokens(workspaceId, found, at)
+    return found.length > 0
+  }
+
+  /** Ends all doors of a project, and the invitations first: who claims at that moment is waited for, and ended too. */
+  async endProject(workspaceId: string, projectId: string, at: Date): Promise<void> {
+    await this.db('door_invitations').where({ workspace_id: workspaceId, project_id: projectId }).delete()
+    const ids = await this.ofWorkspace(workspaceId).where({ project_id: projectId }).pluck('id')
+    await this.revokeTokens(workspaceId, ids, at)
+  }
+
+  /** Notes what doors said of themselves, by one statement. */
+  async setSeen(workspaceId: string, sightings: DoorSighting[]): Promise<void> {
+    const changes = sightings.map(({ doorId, at, version, pendingScans }) => ({
+      id: doorId,
+      set: { last_seen_at: at.getTime(), version, pending_scans: pendingScans },
+    }))
+    if (changes.length === 0) return
+    const set = { last_seen_at: 'bigint', version: 'text', pending_scans: 'integer' } as const
+    await updateRows(this.db, workspaceId, { name: 'set-doors-seen', table: 'doors', set }, changes)
+  }
+
+  private revokeTokens(workspaceId: string, ids: string[], at: Date) {
+    return this.db('tokens')
+      .where({ workspace_id: workspaceId })
+      .whereIn('id', ids)
+      .whereNull('revoked_at')
+      .update({ revoked_at: at.getTime() })
+  }
+
+  /** Doors whose tokens are good, of every workspace. */
+  private live(at: Date) {
+    return this.db('doors')
+      .join('tokens', 'tokens.id', 'doors.id')
+      .whereNull('tokens.revoked_at')
+      .where('tokens.expires_at', '>', at.getTime())
+  }
+
+  private ofWorkspace(workspaceId: string) {
+    return withinProjects(this.db('doors').where('doors.workspace_id', workspaceId), this.scope, 'doors.project_id')
+  }
+}
+
+function selectDoor(doors: Knex.QueryBuilder): Knex.QueryBuilder {
+  return doors
+    .join('tokens', 'tokens.id', 'doors.id')
+    .leftJoin('projects', 'projects.id', 'doors.project_id')
+    .select('doors.*', 'tokens.name', 'tokens.created_at', 'tokens.expires_at', 'tokens.revoked_at', {
+      project_name: 'projects.name',
+    })
+}
+
+function toDoor(row: Row): StoredDoor {
+  return {
+    id: row.id,
+    name: row.name,
+    projectId: row.project_id,
+    projectName: row.project_name,
+    gate: row.gate,
+    createdAt: new Date(row.created_at),
+    expiresAt: new Date(row.expires_at),
+    lastSeenAt: new Date(row.last_seen_at),
+    version: row.version,
+    pendingScans: row.pending_scans,
+    revokedAt: toDate(row.revoked_at),
+  }
+}

@@ -1,0 +1,350 @@
+import { beforeAll, describe, expect, test, vi } from 'vitest'
+import type { ErrorBody } from '../../../src/core/contract/common.ts'
+import { contract } from '../../../src/core/contract/contract.ts'
+import type { Route } from '../../../src/core/route.ts'
+import { sweep } from '../../../src/server/jobs/maintenance.ts'
+import { TestWorkspace, targetOf, useApi } from '../../support/api.ts'
+import { allRoutes } from '../../support/conformance.ts'
+import { dialects, oneDialect } from '../../support/databases.ts'
+import { definition, issuedPass, makePass, makeProject, publishedTemplate } from '../fixtures.ts'
+
+const { doors, scans, scanner } = contract
+const DAY = 86_400
+
+describe.each(dialects)('invitations and claims, on %s', (dialect) => {
+  const api = useApi(dialect)
+  let owner: TestWorkspace
+  let projectId: string
+
+  beforeAll(async () => {
+    owner = await api.workspace()
+    projectId = (await makeProject(owner, 'Spring fair')).id
+  })
+
+  const inSeconds = (seconds: number) => new Date(api.now.getTime() + seconds * 1000).toISOString()
+  const invite = (options: { uses?: number; expiresAt?: string; projectId?: string } = {}) =>
+    owner.ok(doors.invite, { body: { projectId, gate: 'North', expiresAt: inSeconds(3600), ...options } })
+  /** Without a token, as a phone does. */
+  const claim = (code: string, name = 'Anna') => api.send('POST', doors.claim.path, { body: { code, name } })
+
+  test('a claim makes a door with a token of its own, of whose code and token no text is kept', async () => {
+    const { code, url, expiresAt } = await invite()
+    expect(code).toMatch(/^[A-Z2-7]{26}$/)
+    expect(url).toBe(`https://passes.example/door#${code}`)
+    expect(expiresAt).toBe(inSeconds(3600))
+    const { status, body } = await claim(code)
+    expect(status).toBe(201)
+    const { door, token } = body as { door: { id: string }; token: string }
+    expect(door).toEqual({
+      id: expect.any(String),
+      name: 'Anna',
+      projectId,
+      projectName: 'Spring fair',
+      gate: 'North',
+      createdAt: api.now.toISOString(),
+      expiresAt: inSeconds(30 * DAY),
+      lastSeenAt: api.now.toISOString(),
+      version: null,
+      pendingScans: null,
+      revokedAt: null,
+    })
+    const phone = new TestWorkspace(api, owner.id, token)
+    expect(await phone.ok(contract.tokens.current, {})).toMatchObject({
+      id: door.id,
+      role: 'member',
+      scopes: ['scans:read', 'scans:write'],
+      projectIds: [projectId],
+      expiresAt: inSeconds(30 * DAY),
+    })
+    const kept = [await api.database.writer('door_invitations'), await api.database.writer('tokens')]
+    for (const secret of [code, token]) expect(JSON.stringify(kept)).not.toContain(secret)
+  })
+
+  test('of any number of claims at once exactly as many succeed as there are uses, and none ever after', async () => {
+    const { code } = await invite({ uses: 5 })
+    const before = await api.database.writer('doors').count({ n: '*' }).first()
+    const answers = await Promise.all(Array.from({ length: 40 }, (_, n) => claim(code, `Phone ${n}`)))
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(5)
+    expect(answers.filter(({ status }) => status === 404)).toHaveLength(35)
+    expect((await claim(code)).status).toBe(404)
+    const after = await api.database.writer('doors').count({ n: '*' }).first()
+    expect(Number(after!.n) - Number(before!.n)).toBe(5)
+  })
+
+  test('a code that is used up, ended, expired or unknown is answered alike', async () => {
+    const usedUp = await invite()
+    await claim(usedUp.code)
+    const ended = await invite()
+    await owner.ok(doors.endInvitation, { params: { id: ended.id } })
+    const expired = await invite({ expiresAt: inSeconds(1) })
+    api.advance(1)
+    const answers = []
+    for (const code of [usedUp.code, ended.code, expired.code, 'A'.repeat(26), 'x']) {
+      const { status, body } = await claim(code)
+      const { correlationId: _, ...answer } = body as ErrorBody
+      answers.push({ status, ...answer })
+    }
+    expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1)
+    expect(answers[0]).toMatchObject({ status: 404, errorCode: 'NOT_FOUND', details: {} })
+    expect(await owner.refused(doors.endInvitation, { params: { id: ended.id } })).toMatchObject({ status: 404 })
+  })
+
+  test('an invitation ends within 30 days, and a project has so many of them and of doors', async () => {
+    for (const [expiresAt, message] of [
+      [inSeconds(0), 'Must be in the future'],
+      [inSeconds(-1), 'Must be in the future'],
+      [inSeconds(30 * DAY + 1), 'Must be within 30 days'],
+    ] as const) {
+      const refused = await owner.refused(doors.invite, { body: { projectId, gate: 'North', expiresAt } })
+      expect(refused).toMatchObject({ status: 400, details: { issues: [{ path: ['expiresAt'], message }] } })
+    }
+    const { id: large } = await makeProject(owner, 'Large')
+    for (let n = 0; n < 4; n += 1) await invite({ projectId: large, uses: 1000 })
+    const { code } = await invite({ projectId: large, uses: 999 })
+    const more = (uses: number) => ({
+      body: { projectId: large, gate: 'North', uses, expiresAt: inSeconds(3600) },
+    })
+    const full = { status: 409, errorCode: 'CONFLICT', details: { limit: 'doors', allowed: 5000, used: 4999 } }
+    expect(await owner.refused(doors.invite, more(2))).toMatchObject(full)
+    // A use that became a door counts as one still, until it is revoked.
+    const { body } = await claim(code)
+    expect(await owner.refused(doors.invite, more(2))).toMatchObject(full)
+    await owner.ok(doors.revoke, { params: { id: (body as { door: { id: string } }).door.id } })
+    await owner.ok(doors.invite, more(2))
+
+    const { id: busy } = await makeProject(owner, 'Busy')
+    for (let n = 0; n < 100; n += 1) await invite({ projectId: busy })
+    const another = { body: { projectId: busy, gate: 'North', expiresAt: inSeconds(3600) } }
+    expect(await owner.refused(doors.invite, another)).toMatchObject({
+      status: 409,
+      details: { limit: 'doorInvitations', allowed: 100, used: 100 },
+    })
+    api.advance(3600)
+    await owner.ok(doors.invite, { body: { ...another.body, expiresAt: inSeconds(3600) } })
+  })
+
+  test('nobody becomes a door of a workspace that is suspended or past its expiry, and no use is taken', async () => {
+    const { code } = await invite()
+    const set = (fields: object) => api.database.writer('workspaces').where({ id: owner.id }).update(fields)
+    await set({ suspended_at: 1 })
+    expect(await claim(code)).toMatchObject({ status: 403, body: { errorCode: 'TENANT_SUSPENDED' } })
+    await set({ suspended_at: null, expires_at: 1 })
+    expect(await claim(code)).toMatchObject({ status: 403, body: { errorCode: 'TENANT_EXPIRED' } })
+    await set({ expires_at: null })
+    api.advance(2)
+    expect(await claim(code)).toMatchObject({ status: 201 })
+  })
+
+  test('with its project, its doors and invitations end; what they were stays in the list', async () => {
+    const { id } = await makeProject(owner, 'Over soon')
+    const { code } = await invite({ projectId: id, uses: 2 })
+    const { door, token } = (await claim(code)).body as { door: { id: string }; token: string }
+    await owner.ok(contract.projects.delete, { params: { id } })
+    api.advance(2)
+    expect(await claim(code)).toMatchObject({ status: 404 })
+    const phone = new TestWorkspace(api, owner.id, token)
+    expect(await phone.refused(contract.tokens.current, {})).toMatchObject({ errorCode: 'TOKEN_INVALID' })
+    const { items } = await owner.ok(doors.list, { query: { projectId: [id] } })
+    expect(items).toMatchObject([{ id: door.id, projectId: id, projectName: null, revokedAt: expect.any(String) }])
+  })
+
+  test('invitations are deleted a day after their end; doors stay', async () => {
+    const { id } = await invite({ expiresAt: inSeconds(60) })
+    const has = async () => (await api.database.writer('door_invitations').where({ id })).length
+    api.advance(60 + DAY)
+    await sweep(api.services)
+    expect(await has()).toBe(1)
+    api.advance(1)
+    await sweep(api.services)
+    expect(await has()).toBe(0)
+    expect((await owner.ok(doors.list, {})).total).toBeGreaterThan(0)
+  })
+})
+
+describe.each(oneDialect)('a door, on %s', (dialect) => {
+  const api = useApi(dialect)
+  let owner: TestWorkspace
+  let project: { id: string }
+  let phone: TestWorkspace
+  let door: { id: string }
+  let other: { id: string }
+
+  async function claimed(projectId: string, gate = 'North') {
+    const expiresAt = new Date(api.now.getTime() + 3_600_000).toISOString()
+    const { code } = await owner.ok(doors.invite, { body: { projectId, gate, expiresAt } })
+    const made = await owner.ok(doors.claim, { body: { code, name: `Phone at ${gate}` } })
+    return { door: made.door, phone: new TestWorkspace(api, owner.id, made.token) }
+  }
+
+  beforeAll(async () => {
+    owner = await api.workspace()
+    project = await makeProject(owner, 'Spring fair')
+    const first = await claimed(project.id)
+    phone = first.phone
+    door = first.door
+    other = (await claimed(project.id, 'South')).door
+  })
+
+  /** What a door's token may ask for; what is not here it may not. */
+  const ALLOWED = [
+    'doors.list',
+    'scanner.report',
+    'scanner.snapshot',
+    'scans.create',
+    'scans.explain',
+    'scans.get',
+    'scans.list',
+    'scans.reverse',
+    'scans.stats',
+    'tokens.current',
+    'workspace.get',
+  ]
+
+  test('of the contract it is let past the door of what scanning needs alone', async () => {
+    const id = '018f2f5e-7c1a-7000-8000-0123456789ab'
+    const allowed: string[] = []
+    for (const { name, route } of allRoutes) {
+      if (route.isPublic) continue
+      const { status } = await phone.send(route.method, targetOf(route as Route, { params: { id } }))
+      if (status !== 403) allowed.push(name)
+    }
+    expect(allowed.sort()).toEqual(ALLOWED)
+  })
+
+  test('it sees itself among the doors, and neither renames nor revokes any', async () => {
+    expect((await phone.ok(doors.list, {})).items.map(({ id }) => id)).toEqual([door.id])
+    expect((await phone.ok(doors.list, { query: { projectId: [project.id] } })).total).toBe(1)
+    for (const { id } of [door, other]) {
+      expect(await phone.refused(doors.update, { params: { id }, body: { gate: 'VIP' } })).toMatchObject({
+        status: 403,
+      })
+      expect(await phone.refused(doors.revoke, { params: { id } })).toMatchObject({ status: 403 })
+    }
+    expect((await owner.ok(doors.list, { query: { projectId: [project.id] } })).total).toBe(2)
+  })
+
+  test('where and when it scans is what the server says, online and in reports', async () => {
+    const pass = await issuedPass(owner, { projectId: project.id })
+    const said = { deviceId: 'forged', context: { gate: 'VIP', lane: '2' } }
+    const dated = { passId: pass.id, scannedAt: '2020-01-01T00:00:00Z', ...said }
+    const { scan } = await phone.ok(scans.create, { body: dated })
+    const recorded = { deviceId: door.id, context: { gate: 'North', lane: '2' }, scannedAt: api.now.toISOString() }
+    expect(scan).toMatchObject(recorded)
+    const ahead = new Date(api.now.getTime() + 3_600_000).toISOString()
+    expect((await phone.ok(scans.create, { body: { passId: pass.id, scannedAt: ahead } })).scan).toMatchObject({
+      deviceId: door.id,
+      context: { gate: 'North' },
+      scannedAt: api.now.toISOString(),
+    })
+    const report = {
+      externalRef: 'r1',
+      scannedAt: api.now.toISOString(),
+      result: 'denied',
+      reason: 'already_used',
+    } as const
+    const { results } = await phone.ok(scanner.report, { body: { scans: [{ ...report, passId: pass.id, ...said }] } })
+    expect(results[0]!.scan).toMatchObject({ deviceId: door.id, metadata: { gate: 'North', lane: '2' } })
+    const reversal = await phone.ok(scans.reverse, { params: { id: scan.id }, body: said })
+    expect(reversal.scan).toMatchObject({ deviceId: door.id, context: { gate: 'North', lane: '2' } })
+  })
+
+  test('it is shown no variables, in answers, replays, candidates and reversals; another token is', async () => {
+    const content = definition()
+    const template = await publishedTemplate(owner, {
+      projectId: project.id,
+      definition: { ...content, door: { show: ['seat'] } },
+    })
+    const seat = 'A-17'
+    const pass = await makePass(owner, template.id, { externalPassId: 'with-seat', variables: { seat } })
+    await api.runJobs()
+    const body = { passId: pass.id, externalRef: 'seat-1' }
+    const first = await phone.ok(scans.create, { body })
+    expect(first.pass).toMatchObject({ variables: {}, door: { fields: [{ value: seat }] } })
+    expect((await phone.ok(scans.create, { body })).pass!.variables).toEqual({})
+    expect((await phone.ok(scans.reverse, { params: { id: first.scan.id } })).pass!.variables).toEqual({})
+    expect((await owner.ok(scans.create, { body: { passId: pass.id } })).pass!.variables).toEqual({ seat })
+  })
+
+  test('it takes back its own scans alone', async () => {
+    const pass = await issuedPass(owner, { projectId: project.id })
+    const { scan } = await owner.ok(scans.create, { body: { passId: pass.id } })
+    expect(await phone.refused(scans.reverse, { params: { id: scan.id } })).toMatchObject({ status: 403 })
+    expect((await owner.ok(scans.get, { params: { id: scan.id } })).result).toBe('accepted')
+  })
+
+  test('what it says of itself is kept, at the latest 15 seconds later; what is malformed is passed over', async () => {
+    const seen = async () => {
+      await api.services.sightings.flush()
+      const { items } = await owner.ok(doors.list, { query: { projectId: [project.id] } })
+      return items.find(({ id }) => id === door.id)
+    }
+    const say = (headers: Record<string, string>) => phone.send('GET', contract.tokens.current.path, { headers })
+    api.advance(5)
+    await say({ 'x-door-version': '0.3.0+abc', 'x-door-pending': '12' })
+    const first = { version: '0.3.0+abc', pendingScans: 12, lastSeenAt: api.now.toISOString() }
+    expect(await seen()).toMatchObject(first)
+    api.advance(5)
+    for (const version of ['', 'x'.repeat(65), '<script>', 'a b']) {
+      for (const pending of ['-1', '1e3', '12345678', 'NaN', '']) {
+        expect((await say({ 'x-door-version': version, 'x-door-pending': pending })).status).toBe(200)
+      }
+    }
+    expect(await seen()).toMatchObject({ ...first, lastSeenAt: api.now.toISOString() })
+    // Nobody else says anything of a door.
+    await owner.send('GET', contract.tokens.current.path, { headers: { 'x-door-version': '9' } })
+    await say({ 'x-door-pending': '0' })
+    expect(await seen()).toMatchObject({ version: '0.3.0+abc', pendingScans: 0 })
+  })
+
+  test('of any number of requests of any number of doors one statement is written', async () => {
+    const one = await claimed(project.id, 'East')
+    const two = await claimed(project.id, 'West')
+    const { store } = api.services
+    const statement = vi.spyOn(store, 'statement')
+    for (let n = 0; n < 20; n += 1) {
+      for (const { phone: some } of [one, two]) {
+        await some.send('GET', contract.tokens.current.path, { headers: { 'x-door-pending': String(n) } })
+      }
+    }
+    expect(statement).toHaveBeenCalledTimes(0)
+    await api.services.sightings.flush()
+    expect(statement).toHaveBeenCalledTimes(1)
+    statement.mockRestore()
+    const { items } = await owner.ok(doors.list, { query: { limit: 2 } })
+    expect(items.map(({ pendingScans }) => pendingScans)).toEqual([19, 19])
+  })
+
+  test('renamed and sent to another gate, it scans there; revoked, it is no door', async () => {
+    const pass = await issuedPass(owner, { projectId: project.id })
+    const made = await claimed(project.id, 'East')
+    const ofDoor = { params: { id: made.door.id } }
+    expect(await owner.refused(doors.update, { ...ofDoor, body: {} })).toMatchObject({
+      errorCode: 'MISSING_REQUIRED_FIELD',
+    })
+    const changed = await owner.ok(doors.update, { ...ofDoor, body: { name: 'Bob', gate: 'West' } })
+    expect(changed).toMatchObject({ name: 'Bob', gate: 'West' })
+    api.advance(1)
+    const { scan } = await made.phone.ok(scans.create, { body: { passId: pass.id } })
+    expect(scan.context).toEqual({ gate: 'West' })
+    for (const _ of ['once', 'twice']) await owner.ok(doors.revoke, ofDoor)
+    const revokedAt = api.now.toISOString()
+    api.advance(1)
+    expect(await made.phone.refused(scans.create, { body: { passId: pass.id } })).toMatchObject({ status: 401 })
+    await owner.ok(doors.revoke, ofDoor)
+    const revoked = await owner.ok(doors.list, { query: { revoked: true } })
+    expect(revoked.items).toMatchObject([{ id: made.door.id, revokedAt }])
+    const open = await owner.ok(doors.list, { query: { revoked: false } })
+    expect(open.items.map(({ id }) => id)).not.toContain(made.door.id)
+  })
+
+  test('its token ends after 30 days, and is none of those that operators list and rotate', async () => {
+    const made = await claimed(project.id, 'East')
+    const { tokens } = api.services.store
+    const named = (await tokens.list(owner.id)).map(({ id }) => id)
+    expect(named).not.toContain(made.door.id)
+    const held = await api.services.store.transaction((tx) => tx.tokens.findForUpdate(owner.id, made.door.id))
+    expect(held).toBeUndefined()
+    api.advance(30 * DAY)
+    expect(await made.phone.refused(doors.list, {})).toMatchObject({ errorCode: 'TOKEN_EXPIRED' })
+  })
+})
