@@ -35,46 +35,63 @@ export interface TranslatedTexts {
  * gave it two, the first stands.
  */
 export function stringsOf(original: JsonObject, translated: JsonObject): TranslatedTexts {
-  const found = new Map<string, { translation: string; place: string }>()
+  const found = new Map<string, string>()
   let ambiguous: AmbiguousText | undefined
-  for (const { text, translation, place } of pairsOf(original, translated)) {
+  eachText(original, translated, (text, translation, path) => {
     const first = found.get(text)
-    if (!first) found.set(text, { translation, place })
-    else if (first.translation !== translation) ambiguous ??= { place, other: first.place }
-  }
-  const strings = new Map(
-    [...found].flatMap(([text, { translation }]) => (text === translation ? [] : [[text, translation] as const])),
-  )
-  return { strings, ...(ambiguous && { ambiguous }) }
+    if (first === undefined) found.set(text, translation)
+    else if (first !== translation) {
+      ambiguous ??= { place: path.join('.'), other: firstPlaceOf(text, original, translated) }
+    }
+  })
+  for (const [text, translation] of found) if (text === translation) found.delete(text)
+  return { strings: found, ...(ambiguous && { ambiguous }) }
 }
 
-interface TextPair {
-  text: string
-  translation: string
-  place: string
-}
+/** Where a text stands: keys and numbers, and no value of a pass. */
+type Path = readonly (string | number)[]
 
-/** Each text that a phone looks up, with its translation. Places are made of keys and numbers, and of no value of a pass. */
-function* pairsOf(original: unknown, translated: unknown, place = ''): Generator<TextPair> {
+/** Visits each text that a phone looks up, with its translation. The path is one array, which the visitor does not keep. */
+function eachText(
+  original: unknown,
+  translated: unknown,
+  visit: (text: string, translation: string, path: Path) => void,
+  path: (string | number)[] = [],
+): void {
   if (Array.isArray(original)) {
     const others = Array.isArray(translated) ? translated : []
-    for (const [index, item] of original.entries())
-      yield* pairsOf(item, counterpart(item, others, index), `${place}.${index}`)
+    for (const [index, item] of original.entries()) {
+      path.push(index)
+      eachText(item, counterpart(item, others, index), visit, path)
+      path.pop()
+    }
   } else if (isJsonObject(original)) {
     const other = isJsonObject(translated) ? translated : {}
-    for (const [key, text] of Object.entries(original)) {
+    for (const key of Object.keys(original)) {
+      const text = original[key]
       const translation = other[key]
-      const inner = place === '' ? key : `${place}.${key}`
-      if (!translatedKeys.has(key)) yield* pairsOf(text, translation, inner)
-      else if (typeof text === 'string' && typeof translation === 'string') yield { text, translation, place: inner }
+      path.push(key)
+      if (!translatedKeys.has(key)) eachText(text, translation, visit, path)
+      else if (typeof text === 'string' && typeof translation === 'string') visit(text, translation, path)
+      path.pop()
     }
   }
+}
+
+/** Looked for only where it is told: hardly any pass has such a text. */
+function firstPlaceOf(wanted: string, original: JsonObject, translated: JsonObject): string {
+  let place: string | undefined
+  eachText(original, translated, (text, _, path) => {
+    if (text === wanted) place ??= path.join('.')
+  })
+  return place!
 }
 
 /** A field that says nothing in one language is not there in it: others are found by their keys. */
 function counterpart(item: unknown, others: unknown[], index: number): unknown {
   const key = isJsonObject(item) ? item.key : undefined
-  return key === undefined ? others[index] : others.find((other) => isJsonObject(other) && other.key === key)
+  const isIt = (other: unknown) => isJsonObject(other) && other.key === key
+  return key === undefined || isIt(others[index]) ? others[index] : others.find(isIt)
 }
 
 /** A strings file as phones read it, of what a language says otherwise; UTF-8. */
@@ -83,5 +100,6 @@ export function stringsFile(strings: Strings): Buffer {
 }
 
 function quote(text: string): string {
+  if (!/[\\"\n\r]/.test(text)) return `"${text}"`
   return `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n').replaceAll('\r', '\\r')}"`
 }
