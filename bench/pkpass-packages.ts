@@ -1,14 +1,21 @@
 import { randomBytes } from 'node:crypto'
 import sharp from 'sharp'
 import type { Definition, ImageRole } from '../src/core/contract/definition.ts'
-import { renderCard } from '../src/core/rules/display/card.ts'
-import { otherLanguages } from '../src/core/rules/template/languages.ts'
-import { makeFiles } from '../src/server/images/make-files.ts'
-import { parseAppleIdentity } from '../src/wallets/apple/identity.ts'
-import { createAppleWallet } from '../src/wallets/apple/wallet.ts'
-import { createSandboxApple } from '../src/wallets/sandbox/apple/certificates.ts'
 import type { WalletPass } from '../src/wallets/wallet.ts'
 import { parseDefinition } from '../test/support/definitions.ts'
+import { built } from './support/built.ts'
+
+const { renderCard } = await built<typeof import('../src/core/rules/display/card.ts')>('core/rules/display/card.js')
+const { otherLanguages } = await built<typeof import('../src/core/rules/template/languages.ts')>(
+  'core/rules/template/languages.js',
+)
+const { makeFiles } = await built<typeof import('../src/server/images/make-files.ts')>('server/images/make-files.js')
+const { parseAppleIdentity } =
+  await built<typeof import('../src/wallets/apple/identity.ts')>('wallets/apple/identity.js')
+const { createAppleWallet } = await built<typeof import('../src/wallets/apple/wallet.ts')>('wallets/apple/wallet.js')
+const { createSandboxApple } = await built<typeof import('../src/wallets/sandbox/apple/certificates.ts')>(
+  'wallets/sandbox/apple/certificates.js',
+)
 
 type Pictures = Partial<Record<ImageRole, [width: number, height: number]>>
 

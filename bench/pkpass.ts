@@ -1,7 +1,7 @@
 /**
  * Signed passes a second, against passkit-generator with the same images and certificates, and against what one core
- * can sign, and what all can (`openssl speed -multi`). Rounds take turns. Run: npx tsx bench/pkpass.ts. Exits 1 where a
- * target is missed.
+ * can sign, and what all can (`openssl speed -multi`). Rounds take turns. Run: npx tsx bench/pkpass.ts, after npm run
+ * build. Exits 1 where a target is missed.
  */
 import { availableParallelism } from 'node:os'
 import { createBenchWallet, packages } from './pkpass-packages.ts'
