@@ -8,6 +8,7 @@ import { defaultLimits } from '../../src/core/rules/pass/limits.ts'
 import { planRedemption } from '../../src/core/rules/redemption/redemption-plan.ts'
 import type { Database } from '../../src/storage/db/database.ts'
 import { PLACE_BEFORE_ALL } from '../../src/storage/db/dialect.ts'
+import type { StoredSnapshot } from '../../src/storage/scans/snapshot-changes.ts'
 import type { Repositories, Store } from '../../src/storage/store.ts'
 import type { StoredDelivery } from '../../src/storage/webhooks/delivery-row.ts'
 import { dialects } from '../support/databases.ts'
@@ -151,6 +152,12 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'acceptedScans.listPlaces': async (tx, intruder, { pass }) =>
     (await tx.acceptedScans.listPlaces(intruder, [{ passId: pass, at: start }]))[0],
   'snapshots.list': (tx, intruder) => tx.snapshots.list(intruder, { projectId: null, madeUntil: later(1), limit: 10 }),
+  'snapshots.find': (tx, intruder, { snapshot }) => tx.snapshots.find(intruder, snapshot.id),
+  'snapshots.findRenamedTemplate': (tx, intruder, { snapshot }) => tx.snapshots.findRenamedTemplate(intruder, snapshot),
+  'snapshots.listChanges': async (tx, intruder, { snapshot }) => {
+    const until = { ...snapshot, changed: { from: 0, to: 1e15 }, scanned: { from: 0, to: 1e15 }, madeAt: later(1) }
+    return (await tx.snapshots.listChanges(intruder, { since: snapshot, until, limit: 10 })).rows
+  },
   'googleObjects.list': (tx, intruder, { pass }) => tx.googleObjects.list(intruder, [pass]),
   'googleObjects.setSent': (tx, intruder, { pass }) =>
     tx.googleObjects.setSent(intruder, pass, 9, sentObject(pass), later(1)),
@@ -294,6 +301,7 @@ const claim = { keyDigest: 'theirs', values: { gate: 'A' } }
 
 interface Ids {
   scan: string
+  snapshot: StoredSnapshot
   /** Of a door. */
   token: string
   invitation: string
@@ -420,6 +428,9 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
       { ...use, scanContextKey: null, debitedWindow: null, validityDate: null },
     ])
   })
+  const list = { id: newId(start), projectId: null, madeAt: start }
+  const snapshot = await store.transaction((tx) => tx.snapshots.insert(workspaceId, list))
+  await store.transaction((tx) => tx.templates.update(workspaceId, template, { name: 'Other' }, start))
   const rejection = { platform: 'google', code: 'GOOGLE_API_FAILED', message: 'no', at: start } as const
   await store.transaction((tx) => tx.rejections.insert(workspaceId, 'pass', pass, rejection))
   const ids = {
@@ -432,6 +443,7 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
     former: failed,
     group: groupId,
     scan: scan.id,
+    snapshot,
     notification,
     broadcast,
   }

@@ -20,6 +20,9 @@ const GOOGLE_CALLBACK_DAYS = 30
 /** By then a claim that raced the end of an invitation is over. */
 const DOOR_INVITATION_DAYS = 1
 
+/** Changes are asked since a list for a day, and then read page by page for another. */
+const SNAPSHOT_DAYS = 2
+
 /**
  * Deletes what is past its time, oldest first, a chunk in each transaction, so that others write in between. What is
  * pending stays. Several servers may sweep at once, and one that stops leaves the rest to the next sweep.
@@ -53,6 +56,7 @@ export async function sweep({ store, clock, retention, stopping }: Services): Pr
   await deleteOld(FORMER_PASS_DAYS, (tx, before, rows) => tx.retention.deleteFormerPasses(before, rows))
   await deleteOld(DOOR_INVITATION_DAYS, (tx, before, rows) => tx.retention.deleteDoorInvitations(before, rows))
   await deleteOld(GOOGLE_CALLBACK_DAYS, (tx, before, rows) => tx.retention.deleteGoogleCallbacks(before, rows))
+  await deleteOld(SNAPSHOT_DAYS, (tx, before, rows) => tx.retention.deleteSnapshots(before, rows))
 }
 
 /** Takes the passes of a deleted project out of it, so that no one waits for a million. */

@@ -169,13 +169,42 @@ export function isSettled(db: Knex, column: string): string {
 }
 
 /**
+ * Where changes stand at this moment, as SQL of both ends: what was written before the first is committed and seen by whoever
+ * reads later, and what is seen now was written before the second. Between them stand transactions that still run.
+ * @param last the last position in use, where writers take turns
+ */
+export function positionsNow(db: Knex, last: string): { from: string; to: string; seen: string } {
+  if (!isPostgres(db)) return { from: `1 + coalesce((${last}), 0)`, to: `1 + coalesce((${last}), 0)`, seen: 'null' }
+  const now = 'pg_current_snapshot()'
+  return { from: `pg_snapshot_xmin(${now})`, to: `pg_snapshot_xmax(${now})`, seen: now }
+}
+
+/** Leaves out what was seen at a moment of before, although transactions that began earlier still ran then. */
+export function whereUnseen(query: Knex.QueryBuilder, column: string, seen: string | null): Knex.QueryBuilder {
+  if (seen === null) return query
+  return query.whereRaw(`not pg_visible_in_snapshot(${column}, cast(? as pg_snapshot))`, [seen])
+}
+
+/** A position of before as a value of a statement. */
+export function positionOf(db: Knex, position: string | number): Knex.Raw {
+  return db.raw(isPostgres(db) ? 'cast(cast(? as text) as xid8)' : 'cast(? as integer)', [position])
+}
+
+/**
  * Positions of a PostgreSQL server are numbers of its transactions. A dump that was restored into another one may hold
- * numbers that are still to come there: such events go before all others, in the order of their ids.
+ * numbers that are still to come there: such events go before all others, in the order of their ids, and no list of before
+ * is followed.
  */
 export async function settleRestored(db: Knex): Promise<void> {
   if (!isPostgres(db)) return
-  await db.raw(`update events set position = '0' from workspaces where events.workspace_id = workspaces.id
-    and events.position >= pg_snapshot_xmax(pg_current_snapshot())`)
+  const isToCome = (column: string) => `${column} >= pg_snapshot_xmax(pg_current_snapshot())`
+  const settle = (table: string, column: string, value: string) =>
+    db.raw(`update ${table} set ${column} = ${value} from workspaces where ${table}.workspace_id = workspaces.id
+      and ${isToCome(`${table}.${column}`)}`)
+  await settle('events', 'position', `'0'`)
+  await settle('passes', 'change_position', 'null')
+  await settle('templates', 'name_position', 'null')
+  await db.raw(`delete from scanner_snapshots where changed_to > pg_snapshot_xmax(pg_current_snapshot())`)
 }
 
 /** A value among selected columns: PostgreSQL would take it for text, and SQLite knows no such types. */

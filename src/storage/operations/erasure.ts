@@ -252,6 +252,11 @@ export class Retention {
     return { rows: await this.db('door_invitations').whereIn('id', old.limit(limit).select('id')).delete() }
   }
 
+  /** Lists of scanners that no changes are asked since any more. */
+  async deleteSnapshots(before: Date, limit: number): Promise<Deleted> {
+    return deletedOf(await this.delete('scanner_snapshots', this.older('scanner_snapshots', before), limit))
+  }
+
   private older(table: string, before: Date, after?: string): Knex.QueryBuilder {
     const old = this.db(table).where(`${table}.id`, '<', idBound(before.getTime()))
     return after === undefined ? old : old.where(`${table}.id`, '>', after)

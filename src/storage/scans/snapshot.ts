@@ -4,6 +4,15 @@ import type { RedemptionPolicy } from '../../core/contract/redemption.ts'
 import { idBound } from '../../core/ids.ts'
 import { toDate } from '../db/dialect.ts'
 import { type ProjectScope, withinProjects } from '../db/project-scope.ts'
+import {
+  type ChangePlace,
+  type ChangesRequest,
+  findRenamedTemplate,
+  insertSnapshot,
+  listChangedPasses,
+  listSnapshots,
+  type StoredSnapshot,
+} from './snapshot-changes.ts'
 
 /** One page of a snapshot. */
 export interface SnapshotRequest {
@@ -14,6 +23,16 @@ export interface SnapshotRequest {
   /** The last pass of the page before. */
   after?: string
   limit: number
+}
+
+/** A page of what changed between two snapshots. */
+export interface SnapshotChanges {
+  /** As they are now. */
+  rows: SnapshotEntry[]
+  /** Passes that were erased. */
+  removed: string[]
+  /** Where the next page begins; null after the last. */
+  next: ChangePlace | null
 }
 
 /** What a scanner must know of a pass to evaluate it by itself. */
@@ -44,6 +63,7 @@ interface PassColumns {
   status: PassStatus
   expires_at: number | null
   redemption: string | null
+  erased_at: number | null
 }
 
 interface ScanRow {
@@ -69,6 +89,52 @@ export class Snapshots {
     this.scope = scope
   }
 
+  /** Begins a snapshot: whatever changes from here on is in what is read of it, or in the changes since it. */
+  insert(workspaceId: string, snapshot: Pick<StoredSnapshot, 'id' | 'projectId' | 'madeAt'>): Promise<StoredSnapshot> {
+    return insertSnapshot(this.db, workspaceId, snapshot)
+  }
+
+  /** A snapshot that was begun, by its id. */
+  async find(workspaceId: string, id: string): Promise<StoredSnapshot | undefined> {
+    const [found] = await listSnapshots(this.db, workspaceId, [id])
+    return found
+  }
+
+  /** A template that was renamed since a snapshot: the changes since do not say so of all of its passes. */
+  findRenamedTemplate(workspaceId: string, snapshot: StoredSnapshot): Promise<string | undefined> {
+    return findRenamedTemplate(this.db, workspaceId, snapshot)
+  }
+
+  /** Passes that changed between two snapshots, each as it is at the moment of the read, at a cost of what changed. */
+  async listChanges(
+    workspaceId: string,
+    request: ChangesRequest & { after?: ChangePlace | undefined; limit: number },
+  ): Promise<SnapshotChanges> {
+    const found = await listChangedPasses(this.db, workspaceId, { ...request, limit: request.limit + 1 }, this.scope)
+    for (let size = request.limit; ; size = Math.ceil(size / 2)) {
+      const page = found.slice(0, size)
+      const ids = [...new Set(page.map(({ passId }) => passId))]
+      const scans = await this.scansOf(workspaceId, ids)
+      if (!scans) continue
+      const passes: PassColumns[] = await this.columns(workspaceId, request.since.projectId).whereIn('passes.id', ids)
+      const kept = passes.filter((pass) => pass.erased_at === null)
+      const identifiers = await this.identifiers(workspaceId, kept)
+      return {
+        rows: kept.map((pass) => toEntry(pass, identifiers.get(pass.id) ?? [], scans.get(pass.id) ?? [])),
+        removed: passes.filter((pass) => pass.erased_at !== null).map((pass) => pass.id),
+        next: found.length > page.length ? page.at(-1)!.place : null,
+      }
+    }
+  }
+
+  /** Undefined where several passes were scanned more often than one page may say. */
+  private async scansOf(workspaceId: string, ids: string[]): Promise<Map<string, ScanRow[]> | undefined> {
+    const found: ScanRow[] = await this.scans(workspaceId, ids).limit(SCANS_PER_PAGE + 1)
+    if (found.length <= SCANS_PER_PAGE) return byPass(found)
+    const [only, ...others] = ids
+    return others.length > 0 ? undefined : new Map([[only!, await this.newestScans(workspaceId, only!)]])
+  }
+
   /** Each pass as it is at the moment of the read; three statements a page, however many passes it has. */
   async list(workspaceId: string, request: SnapshotRequest): Promise<{ rows: SnapshotEntry[]; hasMore: boolean }> {
     const found = await this.passes(workspaceId, request)
@@ -80,18 +146,23 @@ export class Snapshots {
   }
 
   private passes(workspaceId: string, { projectId, madeUntil, after, limit }: SnapshotRequest): Promise<PassColumns[]> {
+    const query = this.columns(workspaceId, projectId)
+      .where('passes.id', '<', idBound(madeUntil.getTime() + 1))
+      .whereNull('passes.erased_at')
+      .orderBy('passes.id')
+      .limit(limit + 1)
+    if (after !== undefined) query.where('passes.id', '>', after)
+    return query as unknown as Promise<PassColumns[]>
+  }
+
+  private columns(workspaceId: string, projectId: string | null): Knex.QueryBuilder {
     const about = ['id', 'external_pass_id', 'label', 'template_version_id', 'group_id']
-    const columns = [...about, 'status', 'expires_at', 'redemption']
+    const columns = [...about, 'status', 'expires_at', 'redemption', 'erased_at']
     const query = withinProjects(this.db('passes'), this.scope, 'passes.project_id')
       .join('templates', 'templates.id', 'passes.template_id')
       .where('passes.workspace_id', workspaceId)
-      .where('passes.id', '<', idBound(madeUntil.getTime() + 1))
-      .orderBy('passes.id')
-      .limit(limit + 1)
       .select(...columns.map((column) => `passes.${column}`), { template_name: 'templates.name' })
-    if (projectId !== null) query.where('passes.project_id', projectId)
-    if (after !== undefined) query.where('passes.id', '>', after)
-    return query as unknown as Promise<PassColumns[]>
+    return projectId === null ? query : query.where('passes.project_id', projectId)
   }
 
   /** As many of the passes as fit on a page together with their accepted scans, and at least one. */

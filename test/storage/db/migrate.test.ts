@@ -316,7 +316,9 @@ async function undoGroups(db: Knex): Promise<void> {
   await db.schema.dropTable('group_links')
   for (const index of ['passes_by_group_key', 'passes_of_group']) await db.raw(`drop index ${index}`)
   const columns = isPostgres(db) ? ['group_key', 'group_id'] : ['group_sort', 'group_key', 'group_id']
-  for (const column of columns) await db.raw(`alter table passes drop column ${column}`)
+  // What follows changes of passes goes with them.
+  const drop = (column: string) => `alter table passes drop column ${column}${isPostgres(db) ? ' cascade' : ''}`
+  for (const column of columns) await db.raw(drop(column))
   await db('migrations').where({ name: '0042-groups' }).delete()
 }
 

@@ -8,45 +8,47 @@ import { doorViewOf } from '../../../core/rules/display/door-view.ts'
 import { effectiveStatus } from '../../../core/rules/pass/pass-status.ts'
 import { buildScope } from '../../../core/rules/template/resolve.ts'
 import type { SnapshotEntry } from '../../../storage/scans/snapshot.ts'
+import { type ChangePlace, changeSources, type StoredSnapshot } from '../../../storage/scans/snapshot-changes.ts'
 import type { RequestContext } from '../../context.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { projectOfScan } from '../token-projects.ts'
 import { reportScans } from './report-scans.ts'
 
-/** A snapshot that a scanner takes with it. Its pages are read one by one, and nothing of it is kept here. */
-interface Snapshot {
-  /** Of version 7: it holds the moment that the list is of. */
-  id: string
-  projectId: string | null
-}
-
 /** Pages are given out for so long: a list that is older says too little about who was let in since. */
 const MAX_AGE_MS = 24 * 3_600_000
 
-function startSnapshot(projectId: string | null, at: Date): Snapshot {
-  return { id: newId(at), projectId }
+/** Where the next page of a snapshot begins: of the whole behind a pass, of what changed since another behind a change. */
+type Position = { after: string } | { since: string; after: ChangePlace }
+
+/** A snapshot, and how far it was read. */
+interface Walk {
+  id: string
+  projectId: string | null
+  position: Position
 }
 
-function generatedAt({ id }: Snapshot): Date {
-  return new Date(Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16))
+const Whole = z.tuple([Uuid, Uuid.nullable(), Uuid])
+const Delta = z.tuple([Uuid, Uuid.nullable(), Uuid, z.enum(changeSources), z.union([z.string(), z.number()]), Uuid])
+
+/** Opaque to callers. */
+function encodeCursor({ id, projectId, position }: Walk): string {
+  const { after } = position
+  const rest = 'since' in position ? [position.since, ...placeOf(position.after)] : [after]
+  return Buffer.from(JSON.stringify([id, projectId, ...rest])).toString('base64url')
 }
 
-function isStale(snapshot: Snapshot, at: Date): boolean {
-  return at.getTime() - generatedAt(snapshot).getTime() > MAX_AGE_MS
-}
+const placeOf = ({ source, key, id }: ChangePlace) => [source, key, id]
 
-const Encoded = z.tuple([Uuid, Uuid.nullable(), Uuid])
-
-/** Where the next page of a snapshot begins: after a pass. Opaque to callers. */
-function encodeSnapshotCursor({ id, projectId }: Snapshot, passId: string): string {
-  return Buffer.from(JSON.stringify([id, projectId, passId])).toString('base64url')
-}
-
-/** The snapshot and the pass to go on after, or undefined for what is no cursor of a snapshot. */
-function decodeSnapshotCursor(text: string): (Snapshot & { passId: string }) | undefined {
+/** Undefined for what is no cursor of a snapshot. */
+function decodeCursor(text: string): Walk | undefined {
   try {
-    const [id, projectId, passId] = Encoded.parse(JSON.parse(Buffer.from(text, 'base64url').toString()))
-    return { id, projectId, passId }
+    const values = JSON.parse(Buffer.from(text, 'base64url').toString())
+    if (values.length === 3) {
+      const [id, projectId, after] = Whole.parse(values)
+      return { id, projectId, position: { after } }
+    }
+    const [id, projectId, since, source, key, changeId] = Delta.parse(values)
+    return { id, projectId, position: { since, after: { source, key, id: changeId } } }
   } catch {
     return undefined
   }
@@ -57,31 +59,27 @@ export const scanner: Handlers<typeof contract> = {
   snapshot: async ({ query }, context) => {
     requireOfflineScanning(context)
     const { store, workspaceId, now } = context
-    if (query.since !== undefined)
-      throw new ApiError('SCANNER_SNAPSHOT_STALE', { details: { snapshotId: query.since } })
-    const snapshot: Walk =
-      query.cursor === undefined
-        ? startSnapshot(projectOfScan(query.projectId, context) ?? null, now)
-        : readCursor(query.cursor, query.projectId)
-    if (isStale(snapshot, now)) throw new ApiError('SCANNER_SNAPSHOT_STALE', { details: { snapshotId: snapshot.id } })
-    const { rows, hasMore } = await store.snapshots.list(workspaceId, {
-      projectId: snapshot.projectId,
-      madeUntil: generatedAt(snapshot),
-      limit: query.limit,
-      ...(snapshot.passId !== undefined && { after: snapshot.passId }),
-    })
-    await requireProject(snapshot.projectId, context)
-    const doors = await doorViews(rows, context)
-    const last = rows.at(-1)
+    const walk = query.cursor === undefined ? undefined : readCursor(query.cursor, query)
+    const projectId = walk ? walk.projectId : (projectOfScan(query.projectId, context) ?? null)
+    const since = await findSince(walk, { since: query.since, projectId }, context)
+    const snapshot = walk
+      ? await findSnapshot(walk.id, { projectId }, context)
+      : await store.statement((tx) => tx.snapshots.insert(workspaceId, { id: newId(now), projectId, madeAt: now }))
+    const page = since
+      ? await readChanges({ since, until: snapshot }, walk, query.limit, context)
+      : await readWhole(snapshot, walk, query.limit, context)
+    await requireProject(projectId, context)
+    const doors = await doorViews(page.rows, context)
     return {
       status: 200,
       body: {
         id: snapshot.id,
-        projectId: snapshot.projectId,
-        generatedAt: generatedAt(snapshot).toISOString(),
-        items: rows.map((entry) => toItem(entry, doors.get(entry.passId), now)),
-        nextCursor: hasMore && last ? encodeSnapshotCursor(snapshot, last.passId) : null,
-        hasMore,
+        projectId,
+        generatedAt: snapshot.madeAt.toISOString(),
+        items: page.rows.map((entry) => toItem(entry, doors.get(entry.passId), now)),
+        ...(page.removed && { removed: page.removed }),
+        nextCursor: page.next && encodeCursor({ id: snapshot.id, projectId, position: page.next }),
+        hasMore: page.next !== null,
       },
     }
   },
@@ -92,12 +90,79 @@ export const scanner: Handlers<typeof contract> = {
   },
 }
 
+/** The snapshot that changes are asked since; undefined where the list is asked for whole. */
+async function findSince(
+  walk: Walk | undefined,
+  { since, projectId }: { since: string | undefined; projectId: string | null },
+  context: RequestContext,
+): Promise<StoredSnapshot | undefined> {
+  if (walk) return 'since' in walk.position ? findSnapshot(walk.position.since, { projectId }, context, 2) : undefined
+  if (since === undefined) return undefined
+  const snapshot = await findSnapshot(since, { projectId }, context)
+  const renamed = await context.store.snapshots.findRenamedTemplate(context.workspaceId, snapshot)
+  if (renamed === undefined) return snapshot
+  throw stale(since, 'A template was renamed since the snapshot, which all of its passes show: fetch the list whole.')
+}
+
+/**
+ * @param ages how many times as old as others it may be: while changes are read page by page, what they lead from grows older
+ * @throws Problem SCANNER_SNAPSHOT_STALE
+ */
+async function findSnapshot(
+  id: string,
+  { projectId }: { projectId: string | null },
+  { store, workspaceId, now }: RequestContext,
+  ages = 1,
+): Promise<StoredSnapshot> {
+  const snapshot = await store.snapshots.find(workspaceId, id)
+  const isKnown = snapshot !== undefined && snapshot.projectId === projectId
+  if (isKnown && now.getTime() - snapshot.madeAt.getTime() <= ages * MAX_AGE_MS) return snapshot
+  throw stale(
+    id,
+    isKnown
+      ? 'The snapshot is older than 24 hours: fetch the list whole, without since and cursor.'
+      : 'There is no such snapshot of this list any more: fetch the list whole, without since and cursor.',
+  )
+}
+
+function stale(snapshotId: string, message: string): ApiError {
+  return new ApiError('SCANNER_SNAPSHOT_STALE', { message, details: { snapshotId } })
+}
+
+interface SnapshotPage {
+  rows: SnapshotEntry[]
+  removed?: string[]
+  next: Position | null
+}
+
+async function readWhole(
+  { projectId, madeAt }: StoredSnapshot,
+  walk: Walk | undefined,
+  limit: number,
+  { store, workspaceId }: RequestContext,
+): Promise<SnapshotPage> {
+  const after = walk?.position.after as string | undefined
+  const request = { projectId, madeUntil: madeAt, limit, ...(after !== undefined && { after }) }
+  const { rows, hasMore } = await store.snapshots.list(workspaceId, request)
+  const last = rows.at(-1)
+  return { rows, next: hasMore && last ? { after: last.passId } : null }
+}
+
+async function readChanges(
+  changes: { since: StoredSnapshot; until: StoredSnapshot },
+  walk: Walk | undefined,
+  limit: number,
+  { store, workspaceId }: RequestContext,
+): Promise<SnapshotPage> {
+  const after = walk?.position.after as ChangePlace | undefined
+  const { rows, removed, next } = await store.snapshots.listChanges(workspaceId, { ...changes, after, limit })
+  return { rows, removed, next: next && { since: changes.since.id, after: next } }
+}
+
 /** @throws Problem SCANNER_OFFLINE_DISABLED */
 function requireOfflineScanning({ token }: RequestContext): void {
   if (!token.workspace.offlineScanning) throw new ApiError('SCANNER_OFFLINE_DISABLED')
 }
-
-type Walk = Snapshot & { passId?: string }
 
 /** Behind each page, so that the page of a project that was deleted meanwhile is never taken for the end of its list. */
 async function requireProject(projectId: string | null, { store, workspaceId }: RequestContext): Promise<void> {
@@ -105,16 +170,22 @@ async function requireProject(projectId: string | null, { store, workspaceId }: 
   throw new ApiError('NOT_FOUND', { message: 'There is no such project.', details: { projectId } })
 }
 
-/** A project that is named beside the cursor must be that of the snapshot. */
-function readCursor(cursor: string, projectId: string | undefined): Walk {
-  const position = decodeSnapshotCursor(cursor)
-  if (!position) throw validationError([{ path: ['cursor'], message: 'Is not a cursor of a snapshot' }])
-  if (projectId !== undefined && projectId !== position.projectId) {
+/** A project or a snapshot that is named beside the cursor must be those that it belongs to. */
+function readCursor(
+  cursor: string,
+  { projectId, since }: { projectId?: string | undefined; since?: string | undefined },
+) {
+  const walk = decodeCursor(cursor)
+  if (!walk) throw validationError([{ path: ['cursor'], message: 'Is not a cursor of a snapshot' }])
+  if (projectId !== undefined && projectId !== walk.projectId) {
     throw validationError([
       { path: ['cursor'], message: 'Belongs to the snapshot of another project; start without a cursor' },
     ])
   }
-  return position
+  if (since !== undefined && !('since' in walk.position && walk.position.since === since)) {
+    throw validationError([{ path: ['cursor'], message: 'Belongs to the changes since another snapshot' }])
+  }
+  return walk
 }
 
 /** Variables may be large: those of so many passes are in memory at once. */

@@ -1,0 +1,392 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { contract } from '../../../../src/core/contract/contract.ts'
+import type { SnapshotItem } from '../../../../src/core/contract/scanner.ts'
+import { newId } from '../../../../src/core/ids.ts'
+import { createDoorList } from '../../../../src/core/rules/door/door-list.ts'
+import { sweep } from '../../../../src/server/jobs/maintenance.ts'
+import { erasePass } from '../../../../src/server/operator/erase-pass.ts'
+import { type TestWorkspace, useApi } from '../../../support/api.ts'
+import { dialects } from '../../../support/databases.ts'
+import { times } from '../../../support/long.ts'
+import { definition, issuedPass, makePass, makeProject, publishedTemplate, publishVersion } from '../../fixtures.ts'
+
+const { snapshot } = contract.scanner
+
+/** Chosen by a variable: what a scanner reads, and what a door shows. */
+const content = (maxUses: number) =>
+  definition({
+    variables: [{ name: 'code', label: 'Code' }],
+    design: { ...definition().design, fields: {}, barcode: { format: 'qr', message: '{{code}}' } },
+    redemption: { maxUses },
+    door: { show: ['code'] },
+  })
+
+/** What happens to the n-th pass, or to its project. */
+type Step = { what: (typeof whats)[number]; n: number }
+const whats = [
+  'make',
+  'make elsewhere',
+  'issue',
+  'rename',
+  'recode',
+  'rotate',
+  'upgrade',
+  'group',
+  'expire soon',
+  'void',
+  'scan',
+  'reverse',
+  'report',
+  'erase',
+  'wait',
+  'sync',
+] as const
+
+describe.each(dialects)('on %s', (dialect) => {
+  const api = useApi(dialect)
+
+  type Query = { projectId?: string; since?: string; limit?: number }
+
+  async function pagesOf(workspace: TestWorkspace, query: Query, between = async (): Promise<unknown> => undefined) {
+    const pages = [await workspace.ok(snapshot, { query })]
+    while (pages.at(-1)!.nextCursor !== null) {
+      await between()
+      pages.push(await workspace.ok(snapshot, { query: { ...query, cursor: pages.at(-1)!.nextCursor! } }))
+    }
+    return pages
+  }
+
+  /** A device that took the list whole and keeps it by changes alone. */
+  async function device(workspace: TestWorkspace, query: Query) {
+    const first = await pagesOf(workspace, query)
+    const list = createDoorList(first.flatMap(({ items }) => items))
+    let { id } = first[0]!
+    return {
+      list,
+      get id() {
+        return id
+      },
+      async sync(limit = 3, between?: () => Promise<unknown>) {
+        const pages = await pagesOf(workspace, { ...query, since: id, limit }, between)
+        for (const page of pages) list.merge(page)
+        id = pages[0]!.id
+        return pages
+      },
+      async expectWhole() {
+        const whole = (await pagesOf(workspace, query)).flatMap(({ items }) => items)
+        expect(sorted(list.items())).toEqual(sorted(whole))
+      },
+    }
+  }
+
+  const erase = (workspace: TestWorkspace, passId: string) =>
+    erasePass({ store: api.services.store, database: api.database }, workspace.id, passId, api.now)
+
+  const changed = (pages: { items: SnapshotItem[] }[]) => pages.flatMap(({ items }) => items.map(({ label }) => label))
+
+  test('whatever happened, the list of before and what changed since are the list', { timeout: 300_000 }, async () => {
+    const steps = fc.array(fc.record<Step>({ what: fc.constantFrom(...whats), n: fc.nat(40) }), { maxLength: 40 })
+    await fc.assert(
+      fc.asyncProperty(steps, fc.boolean(), async (given, isOfProject) => {
+        const world = await makeWorld()
+        const kept = await device(world.workspace, isOfProject ? { projectId: world.projectId } : {})
+        const syncInside = async () => {
+          // The changes of a page may happen between any two of them.
+          await kept.sync(2, () => world.run({ what: whats[world.made() % whats.length]!, n: world.made() }))
+        }
+        for (const step of given) await (step.what === 'sync' ? syncInside() : world.run(step))
+        await kept.sync()
+        await kept.expectWhole()
+      }),
+      { numRuns: times(12, 200) },
+    )
+  })
+
+  async function makeWorld() {
+    const workspace = await api.workspace()
+    const projectId = (await makeProject(workspace)).id
+    const template = await publishedTemplate(workspace, { definition: content(2), projectId })
+    const other = await publishedTemplate(workspace, { definition: content(2) })
+    const ids: string[] = []
+    const scanIds: string[] = []
+    let uses = 2
+    let made = 0
+    const make = async (templateId: string) => {
+      made += 1
+      ids.push((await makePass(workspace, templateId, { variables: { code: `code ${made}` } })).id)
+    }
+    for (let n = 0; n < 3; n += 1) await make(template.id)
+    const steps: Record<Exclude<Step['what'], 'sync'>, (id: string) => Promise<unknown>> = {
+      make: () => make(template.id),
+      'make elsewhere': () => make(other.id),
+      issue: () => api.runJobs(),
+      rename: (id) => update(id, { label: `Ada ${made}` }),
+      recode: (id) => update(id, { variables: { code: `changed ${made}` } }),
+      rotate: (id) => workspace.call(contract.passes.rotateCode, { params: { id } }),
+      async upgrade(id) {
+        uses += 1
+        await publishVersion(workspace, template.id, content(uses))
+        await update(id, { templateVersion: 'latest' })
+      },
+      group: (id) => update(id, { groupKey: made % 3 === 0 ? null : `order ${made % 3}` }),
+      'expire soon': (id) => update(id, { expiresAt: new Date(api.now.getTime() + 45_000).toISOString() }),
+      void: (id) => workspace.call(contract.passes.void, { params: { id }, body: {} }),
+      async scan(passId) {
+        const { scan, result } = await workspace.ok(contract.scans.create, { body: { passId } })
+        if (result === 'accepted') scanIds.push(scan.id)
+      },
+      reverse: () =>
+        workspace.call(contract.scans.reverse, { params: { id: scanIds.pop() ?? newId(api.now) }, body: {} }),
+      report: (passId) =>
+        workspace.ok(contract.scanner.report, {
+          body: {
+            scans: [
+              {
+                externalRef: newId(api.now),
+                passId,
+                scannedAt: api.now.toISOString(),
+                result: 'accepted',
+                reason: 'valid',
+              },
+            ],
+          },
+        }),
+      erase: (id) => erase(workspace, id),
+      wait: async () => api.advance(30),
+    }
+    const update = (id: string, body: object) => workspace.call(contract.passes.update, { params: { id }, body })
+    return {
+      workspace,
+      projectId,
+      made: () => made,
+      async run({ what, n }: Step) {
+        made += 1
+        if (what !== 'sync') await steps[what](ids[n % ids.length]!)
+      },
+    }
+  }
+
+  test('what changed is told once, and nothing else', async () => {
+    const workspace = await api.workspace()
+    const passes: string[] = []
+    const { id: projectId } = await makeProject(workspace)
+    for (const label of ['Ada', 'Grace', 'Mary', 'Joan']) {
+      passes.push((await issuedPass(workspace, { definition: content(2), projectId, label })).id)
+    }
+    await issuedPass(workspace, { label: 'Elsewhere' })
+    const [ada, grace, mary] = passes as [string, string, string]
+    const kept = await device(workspace, { projectId })
+    expect(await kept.sync()).toMatchObject([{ items: [], removed: [], hasMore: false, projectId }])
+    await workspace.ok(contract.scans.create, { body: { passId: ada } })
+    await workspace.ok(contract.scans.create, { body: { qrPayload: 'nothing' } })
+    await workspace.ok(contract.passes.void, { params: { id: grace }, body: {} })
+    await erase(workspace, mary)
+    const pages = await kept.sync()
+    expect(pages.flatMap(({ removed }) => removed)).toEqual([mary])
+    expect(pages.flatMap(({ items }) => items)).toMatchObject([
+      { label: 'Ada', acceptedScans: [{}] },
+      { label: 'Grace', status: 'VOID' },
+    ])
+    await kept.expectWhole()
+    expect(changed(await kept.sync())).toEqual([])
+  })
+
+  test('a list that is unknown, of another list, or older than a day is fetched whole', async () => {
+    const [workspace, stranger] = [await api.workspace(), await api.workspace()]
+    const projectId = (await makeProject(workspace)).id
+    const other = (await makeProject(workspace, 'Other')).id
+    await issuedPass(workspace, { projectId })
+    const { id } = await workspace.ok(snapshot, { query: { projectId } })
+    const asked: [TestWorkspace, Query][] = [
+      [workspace, { projectId, since: newId(api.now) }],
+      [workspace, { projectId: other, since: id }],
+      [workspace, { since: id }],
+      [stranger, { since: id }],
+    ]
+    for (const [who, query] of asked) {
+      expect(await who.refused(snapshot, { query })).toMatchObject({
+        status: 409,
+        errorCode: 'SCANNER_SNAPSHOT_STALE',
+        message: expect.stringContaining('whole'),
+        details: { snapshotId: query.since },
+      })
+    }
+    api.advance(24 * 3600)
+    await workspace.ok(snapshot, { query: { projectId, since: id } })
+    api.advance(0.001)
+    expect(await workspace.refused(snapshot, { query: { projectId, since: id } })).toMatchObject({ status: 409 })
+    expect(await workspace.refused(snapshot, { query: { since: 'x' } as never })).toMatchObject({ status: 400 })
+  })
+
+  test('a template that is renamed makes lists stale, since all of its passes show its name', async () => {
+    const workspace = await api.workspace()
+    const template = await publishedTemplate(workspace)
+    await makePass(workspace, template.id)
+    const rename = (body: object) => workspace.ok(contract.templates.update, { params: { id: template.id }, body })
+    const kept = await device(workspace, {})
+    await rename({ name: template.name, description: 'Another' })
+    await kept.sync()
+    await rename({ name: 'Day ticket' })
+    expect(await workspace.refused(snapshot, { query: { since: kept.id } })).toMatchObject({
+      status: 409,
+      message: expect.stringContaining('renamed'),
+    })
+    const renamed = await device(workspace, {})
+    await makePass(workspace, template.id)
+    await renamed.sync()
+    await renamed.expectWhole()
+  })
+
+  test('a cursor of changes goes on in its own list alone', async () => {
+    const workspace = await api.workspace()
+    const template = await publishedTemplate(workspace)
+    const { id: since } = await workspace.ok(snapshot, {})
+    for (let n = 0; n < 3; n += 1) await makePass(workspace, template.id)
+    const { nextCursor, id } = await workspace.ok(snapshot, { query: { since, limit: 1 } })
+    const cursor = nextCursor!
+    expect(await workspace.refused(snapshot, { query: { since: id, cursor } })).toMatchObject({ status: 400 })
+    expect((await workspace.ok(snapshot, { query: { cursor, limit: 1 } })).removed).toEqual([])
+    const whole = await workspace.ok(snapshot, { query: { limit: 1 } })
+    expect(await workspace.refused(snapshot, { query: { since, cursor: whole.nextCursor! } })).toMatchObject({
+      status: 400,
+      details: { issues: [{ path: ['cursor'] }] },
+    })
+  })
+
+  test('two devices that start from one list come to the same, however often a page is asked for', async () => {
+    const workspace = await api.workspace()
+    const template = await publishedTemplate(workspace)
+    const devices = [await device(workspace, {})]
+    const [{ id }] = [devices[0]!]
+    for (let n = 0; n < 5; n += 1) await makePass(workspace, template.id)
+    for (let n = 0; n < 2; n += 1) {
+      const [first] = await pagesOf(workspace, { since: id, limit: 2 })
+      const again = await workspace.ok(snapshot, { query: { since: id, limit: 2, cursor: first!.nextCursor! } })
+      expect(again.items).toHaveLength(2)
+    }
+    const late = createDoorList([])
+    for (const page of await pagesOf(workspace, { since: id, limit: 1 })) late.merge(page)
+    expect(await devices[0]!.sync(5)).toHaveLength(1)
+    expect(sorted(late.items())).toEqual(sorted(devices[0]!.list.items()))
+  })
+
+  test('passes that were scanned very often come on pages of their own', async () => {
+    const workspace = await api.workspace()
+    const template = await publishedTemplate(workspace)
+    const kept = await device(workspace, {})
+    const counts = [3, 12_000, 4_000, 5_000, 4_000]
+    for (const count of counts) {
+      const { id } = await makePass(workspace, template.id)
+      const rows = Array.from({ length: count }, (_, n) => ({
+        scan_id: newId(api.now),
+        workspace_id: workspace.id,
+        pass_id: id,
+        scan_context_key: '',
+        scanned_at: n,
+      }))
+      const { writer } = api.database
+      for (let n = 0; n < rows.length; n += 500) await writer('accepted_scans').insert(rows.slice(n, n + 500))
+    }
+    const pages = await kept.sync(100)
+    const found = pages.map(({ items }) => items.map(({ acceptedScans }) => acceptedScans.length))
+    expect(found.flat()).toEqual(counts)
+    for (const page of found) expect(page.length === 1 || page.reduce((a, b) => a + b) <= 10_000).toBe(true)
+    await kept.expectWhole()
+  })
+
+  test('a pass of a server whose clock is ahead is left out of no list', async () => {
+    const workspace = await api.workspace()
+    const template = await publishedTemplate(workspace)
+    api.advance(2)
+    await makePass(workspace, template.id, { label: 'Ahead' })
+    api.advance(-2)
+    const kept = await device(workspace, {})
+    expect(kept.list.size).toBe(0)
+    api.advance(3)
+    await kept.sync()
+    await kept.expectWhole()
+    expect(kept.list.size).toBe(1)
+  })
+
+  test('lists are forgotten after two days', async () => {
+    const workspace = await api.workspace()
+    await workspace.ok(snapshot, {})
+    const rows = () => api.database.writer('scanner_snapshots').where({ workspace_id: workspace.id })
+    const services = { ...api.services, retention: { deliveriesDays: 0, auditDays: 0 } }
+    await sweep(services)
+    expect(await rows()).toHaveLength(1)
+    api.advance(2 * 24 * 3600 + 1)
+    await sweep(services)
+    expect(await rows()).toHaveLength(0)
+  })
+
+  // SQLite has one writer at a time: nothing of another stands between the beginning of a list and its pages.
+  test.runIf(dialect === 'postgres')('what commits late is in the list, or in what changed since', async () => {
+    const workspace = await api.workspace()
+    const template = await publishedTemplate(workspace)
+    const [one, two] = [await makePass(workspace, template.id), await makePass(workspace, template.id)]
+    const { store } = api.services
+    const open = () =>
+      new Promise<() => Promise<void>>((resolve) => {
+        const done: Promise<void> = store.transaction(async (tx) => {
+          await tx.passes.setVoid(workspace.id, [one.id], api.now)
+          // Behind it, since nobody waits for the change itself.
+          await tx.passes.find(workspace.id, one.id)
+          await new Promise<void>((end) => {
+            resolve(() => {
+              end()
+              return done
+            })
+          })
+        })
+      })
+    const commit = await open()
+    const kept = await device(workspace, {})
+    expect(kept.list.get(one.id)!.status).toBe('QUEUED')
+    // Of a later transaction, which commits first.
+    await workspace.ok(contract.passes.update, { params: { id: two.id }, body: { label: 'Grace' } })
+    await kept.sync()
+    expect(kept.list.get(two.id)!.label).toBe('Grace')
+    await commit()
+    await kept.sync()
+    expect(kept.list.get(one.id)!.status).toBe('VOID')
+    await kept.expectWhole()
+  })
+
+  test('with a writer in the middle nothing is lost', { timeout: 60_000 }, async () => {
+    const workspace = await api.workspace()
+    const passes: string[] = []
+    const template = await publishedTemplate(workspace, { definition: content(100) })
+    for (let n = 0; n < 6; n += 1) {
+      passes.push((await makePass(workspace, template.id, { variables: { code: `c${n}` } })).id)
+    }
+    await api.runJobs()
+    const kept = await device(workspace, {})
+    let isOver = false
+    const write = async (seed: number) => {
+      for (let n = seed; !isOver; n += 1) {
+        const id = passes[n % passes.length]!
+        if (n % 3 === 0) await workspace.ok(contract.scans.create, { body: { passId: id } })
+        else await workspace.ok(contract.passes.update, { params: { id }, body: { label: `Ada ${n}` } })
+      }
+    }
+    const writers = [write(0), write(1), write(2)]
+    for (let n = 0; n < 10; n += 1) await kept.sync(2)
+    isOver = true
+    await Promise.all(writers)
+    await kept.sync()
+    await kept.expectWhole()
+  })
+})
+
+/** Digests of a pass come in no order. */
+function sorted(items: Iterable<SnapshotItem>): SnapshotItem[] {
+  return [...items]
+    .sort((a, b) => (a.passId < b.passId ? -1 : 1))
+    .map((item) => ({
+      ...item,
+      identifiers: item.identifiers.toSorted(),
+      staleIdentifiers: item.staleIdentifiers.toSorted(),
+    }))
+}
