@@ -33,6 +33,7 @@ const packages: Record<string, RegExp> = {
   sqlite3: /^storage\//,
   '@oclif/core': /^(commands|cli)\//,
   ink: /^cli\/console\//,
+  idb: /^door\//,
   undici: /^(client|server|wallets|cli\/(demo|device|webhook))\//,
   apn: /^wallets\/apple\//,
   'google-auth-library': /^wallets\/google\//,

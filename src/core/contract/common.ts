@@ -2,15 +2,7 @@ import { z } from 'zod'
 import { errorTable, type ErrorCode as KnownErrorCode } from '../errors.ts'
 import { EARLIEST_MOMENT, LATEST_MOMENT } from '../moments.ts'
 import { passStatuses } from '../rules/pass/pass-status.ts'
-
-const LONE_SURROGATE_OR_NUL = /[\0\p{Surrogate}]/u
-
-/** Characters of a text as people count them, but for those that several code points make: a surrogate pair is one. */
-export function codePointLength(text: string): number {
-  let length = text.length
-  for (const char of text) if (char.length === 2) length -= 1
-  return length
-}
+import { codePointLength, isWellFormedText } from '../well-formed-text.ts'
 
 /**
  * Text of a bounded length, counted in code points as JSON Schema does (zod's own max counts UTF-16 units). NUL and
@@ -27,7 +19,7 @@ export function text(min: number, max: number) {
           message: min === 1 ? 'Must not be empty' : `Must have at least ${min} characters`,
         })
       if (length > max) context.addIssue({ code: 'custom', message: `Must have at most ${max} characters` })
-      if (LONE_SURROGATE_OR_NUL.test(value))
+      if (!isWellFormedText(value))
         context.addIssue({ code: 'custom', message: 'Must be well-formed text without NUL' })
     })
     .meta({ type: 'string', ...(min > 0 && { minLength: min }), maxLength: max })

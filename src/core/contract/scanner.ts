@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { Uuid } from '../ids.ts'
 import { LARGE_BODY_BYTES, route } from '../route.ts'
+import { MAX_PAYLOAD_CHARACTERS } from '../well-formed-text.ts'
 import { CalendarDate, PassStatus, Timestamp, text, UtcTimestamp } from './common.ts'
 import { integerParam } from './list.ts'
 import { RedemptionPolicy } from './redemption.ts'
@@ -35,7 +36,7 @@ export type SnapshotItem = z.output<typeof SnapshotItem>
 export const OfflineScan = z
   .strictObject({
     externalRef: text(1, 255),
-    qrPayload: text(1, 2048).optional(),
+    qrPayload: text(1, MAX_PAYLOAD_CHARACTERS).optional(),
     passId: Uuid.optional(),
     scannedAt: Timestamp.meta({
       description:

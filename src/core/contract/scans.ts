@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { Uuid } from '../ids.ts'
 import { route } from '../route.ts'
+import { MAX_PAYLOAD_CHARACTERS } from '../well-formed-text.ts'
 import { CalendarDate, Count, pageOf, Timestamp, text, UtcTimestamp } from './common.ts'
 import { anyOf, checkWindow, pageQuery, windowParams } from './list.ts'
 import { RedemptionPolicy } from './redemption.ts'
@@ -67,7 +68,7 @@ export type ScanStatsByProject = z.output<typeof ScanStatsByProject>
 /** What is scanned, where and when: the body of POST /v1/scans. */
 export const ScanCreate = z
   .strictObject({
-    qrPayload: text(1, 2048).optional(),
+    qrPayload: text(1, MAX_PAYLOAD_CHARACTERS).optional(),
     passId: Uuid.optional(),
     projectId: Uuid.optional(),
     scanContextKey: text(1, 128).optional(),

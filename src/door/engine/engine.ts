@@ -127,7 +127,7 @@ export type Problem =
   /** The door was revoked, or its token ended: nothing is judged; what waits is kept for the next door of the project. */
   | { code: 'revoked' }
   /** Decisions of a door of another project, which none of this one can upload. */
-  | { code: 'pending_elsewhere'; pending: number; projectName: string | null }
+  | { code: 'pending_elsewhere'; pending: number }
   /** The server does not take these decisions, and says why; they stay on the phone until this is dismissed. */
   | { code: 'rejected'; scans: number; message: string }
   /** The server refuses every request of this door, such as while the workspace is suspended. */

@@ -80,7 +80,7 @@ export function evaluateOffline(
 }
 
 /** How far the group of a pass has been let in, with the scan that is being evaluated; null where it is in none. */
-function groupOf(
+export function groupOf(
   { passId, groupId }: SnapshotItem,
   { at, scanContextKey }: Pick<Attempt, 'at' | 'scanContextKey'>,
   { members, acceptedScansOf, isAccepted }: Pick<OfflineFacts, 'members' | 'acceptedScansOf'> & { isAccepted: boolean },

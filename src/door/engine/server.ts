@@ -1,0 +1,175 @@
+import type { Door, DoorClaim } from '../../core/contract/doors.ts'
+import type { ScanItem, ScanResponse } from '../../core/contract/scan-shapes.ts'
+import type { OfflineScan, SnapshotItem } from '../../core/contract/scanner.ts'
+import type { ScanCreate } from '../../core/contract/scans.ts'
+import type { DoorClock } from './clock.ts'
+
+/** What became of a request. */
+export type Reply<T> =
+  | { kind: 'answer'; value: T }
+  /** Nobody answered in time, or only that something is broken: whether it was done is unknown. */
+  | { kind: 'silence' }
+  /** The server is there and will not do it. */
+  | { kind: 'refusal'; status: number; code: string; message: string }
+
+/** A page of the list, or of what changed in it. */
+export interface SnapshotPage {
+  id: string
+  generatedAt: string
+  items: SnapshotItem[]
+  removed?: string[]
+  nextCursor: string | null
+  hasMore: boolean
+}
+
+/** The endpoints that a door calls. */
+export interface DoorServer {
+  claim(body: { code: string; name: string }): Promise<Reply<DoorClaim>>
+  /** This door as the server has it: also the light question whether it is there. */
+  self(signal: AbortSignal): Promise<Reply<Door | undefined>>
+  scan(body: ScanCreate): Promise<Reply<ScanResponse>>
+  reverse(scanId: string, body: object, signal: AbortSignal): Promise<Reply<ScanResponse>>
+  report(body: { snapshotId: string; scans: OfflineScan[] }, signal: AbortSignal): Promise<Reply<ReportAnswer>>
+  snapshot(query: Record<string, string>, signal: AbortSignal): Promise<Reply<SnapshotPage>>
+}
+
+interface ReportAnswer {
+  results: { externalRef: string; scan: ScanItem; conflict: ScanItem['reason'] }[]
+}
+
+export interface DoorServerOptions {
+  fetch: typeof fetch
+  /** Of the server, without a slash at its end. */
+  baseUrl: string
+  version: string
+  clock: DoorClock
+  token: () => string | undefined
+  pending: () => number
+  /** BCP 47: what messages are spoken in. */
+  language: () => string
+  /** The token that was sent is none, or none any more. */
+  onUnauthorized: (token: string) => void
+  /** Whether an answer was one that this page can read. */
+  onUnderstood: (isUnderstood: boolean) => void
+}
+
+/** So long a person at the door waits for an answer. */
+const PATIENCE_MS = 2_000
+/** Nobody waits for what goes on in the background. */
+const BACKGROUND_MS = 20_000
+
+interface Request {
+  method?: 'GET' | 'POST'
+  path: string
+  body?: object
+  patienceMs?: number
+  signal?: AbortSignal
+  /** Whether the answer is what this page knows; an older server answers something else, or does not know the path. */
+  fits: (body: Record<string, unknown>) => boolean
+}
+
+/** Talks to the server of a door; each request is given up in time, and each is safe to send again. */
+export function createDoorServer(options: DoorServerOptions): DoorServer {
+  async function ask<T>({
+    method = 'GET',
+    path,
+    body,
+    patienceMs = PATIENCE_MS,
+    signal,
+    fits,
+  }: Request): Promise<Reply<T>> {
+    const token = options.token()
+    const given = giveUpAfter(patienceMs, signal)
+    const sentAt = options.clock.wallMs()
+    try {
+      const response = await options.fetch(`${options.baseUrl}${path}`, {
+        method,
+        signal: given.signal,
+        cache: 'no-store',
+        credentials: 'omit',
+        headers: {
+          'accept-language': options.language(),
+          'x-door-version': options.version,
+          'x-door-pending': String(options.pending()),
+          ...(token !== undefined && { authorization: `Bearer ${token}` }),
+          ...(body && { 'content-type': 'application/json' }),
+        },
+        ...(body && { body: JSON.stringify(body) }),
+      })
+      // Whatever a network says before it lets anybody in is no answer of the server.
+      if (!response.headers.has('x-correlation-id')) return { kind: 'silence' }
+      options.clock.observe(response.headers.get('date'), sentAt, options.clock.wallMs())
+      const answer = (await response.json().catch(() => ({}))) as Record<string, unknown>
+      return classify<T>(response.status, answer, { token, fits })
+    } catch (error) {
+      if (error instanceof TypeError || given.signal.aborted) return { kind: 'silence' }
+      throw error
+    } finally {
+      given.end()
+    }
+  }
+
+  function classify<T>(
+    status: number,
+    answer: Record<string, unknown>,
+    { token, fits }: { token: string | undefined } & Pick<Request, 'fits'>,
+  ): Reply<T> {
+    const { errorCode = '', message = `The server answered ${status}` } = answer
+    if (status >= 500 || status === 429) return { kind: 'silence' }
+    if (status === 401 && token !== undefined) options.onUnauthorized(token)
+    if (status >= 400) return { kind: 'refusal', status, code: String(errorCode), message: String(message) }
+    options.onUnderstood(fits(answer))
+    return fits(answer) ? { kind: 'answer', value: answer as T } : { kind: 'silence' }
+  }
+
+  const isScan = ({ result, scan }: Record<string, unknown>) => typeof result === 'string' && typeof scan === 'object'
+  return {
+    claim: (body) =>
+      ask({ method: 'POST', path: '/v1/doors/claim', body, patienceMs: BACKGROUND_MS, fits: ({ token }) => !!token }),
+    async self(signal) {
+      const fits = ({ items }: Record<string, unknown>) => Array.isArray(items)
+      const reply = await ask<{ items: Door[] }>({ path: '/v1/doors?limit=1', signal, fits })
+      // A server that knows no doors is none that this page can work with.
+      if (reply.kind === 'refusal' && reply.status === 404) {
+        options.onUnderstood(false)
+        return { kind: 'silence' }
+      }
+      return reply.kind === 'answer' ? { kind: 'answer', value: reply.value.items[0] } : reply
+    },
+    scan: (body) => ask({ method: 'POST', path: '/v1/scans', body, fits: isScan }),
+    reverse: (scanId, body, signal) =>
+      ask({ method: 'POST', path: `/v1/scans/${scanId}/reverse`, body, signal, fits: isScan }),
+    report: (body, signal) =>
+      ask({
+        method: 'POST',
+        path: '/v1/scans/offline',
+        body,
+        signal,
+        patienceMs: BACKGROUND_MS,
+        fits: ({ results }) => Array.isArray(results),
+      }),
+    snapshot: (query, signal) =>
+      ask({
+        path: `/v1/scanner/snapshot?${new URLSearchParams(query)}`,
+        signal,
+        patienceMs: BACKGROUND_MS,
+        fits: ({ items }) => Array.isArray(items),
+      }),
+  }
+}
+
+/** Aborts after a time, or with another signal. Phones of some years ago know no AbortSignal.any. */
+function giveUpAfter(ms: number, other: AbortSignal | undefined): { signal: AbortSignal; end: () => void } {
+  const controller = new AbortController()
+  const abort = () => controller.abort()
+  const timer = setTimeout(abort, ms)
+  if (other?.aborted) abort()
+  other?.addEventListener('abort', abort)
+  return {
+    signal: controller.signal,
+    end() {
+      clearTimeout(timer)
+      other?.removeEventListener('abort', abort)
+    },
+  }
+}

@@ -1,0 +1,87 @@
+import { reportOf } from '../../core/rules/door/own-scans.ts'
+import type { DoorServer, Reply } from './server.ts'
+import type { EngineStore, JournalEntry, UploadResult } from './store.ts'
+
+/** How a walk through what waits ended: all of it is there, nobody answered, or the server takes none of it. */
+export type UploadEnd = { kind: 'done' } | { kind: 'silence' } | { kind: 'refusal'; message: string }
+
+const BATCH = 100
+const UNDO_REASON = 'Undone at the door'
+
+/**
+ * Sends what waits, oldest first, until nothing does. Sending twice does no harm: a decision stands in the ledger once for its
+ * externalRef. What the server refuses by itself is set aside with its reason and holds up nothing.
+ */
+export async function uploadWaiting(options: {
+  store: EngineStore
+  server: DoorServer
+  projectId: string
+  signal: AbortSignal
+  onProgress: () => void
+}): Promise<UploadEnd> {
+  const { store, server, projectId, signal, onProgress } = options
+  for (;;) {
+    const waiting = await store.waiting(projectId, BATCH)
+    const [first] = waiting
+    if (!first) return { kind: 'done' }
+    const sent = first.undoes ? await reverse(first) : await report(first, waiting)
+    if (sent) return sent
+    onProgress()
+  }
+
+  async function report(first: JournalEntry, waiting: JournalEntry[]): Promise<UploadEnd | undefined> {
+    const batch = batchOf(first, waiting)
+    const reply = await send(batch)
+    if (reply.kind === 'answer') return settle(reply.value)
+    if (reply.kind === 'silence') return reply
+    if (![400, 413].includes(reply.status)) return { kind: 'refusal', message: reply.message }
+    // One of them, or all together, is not to be had: each alone, and a refused one holds up no other.
+    for (const entry of batch) {
+      const alone = await send([entry])
+      if (alone.kind === 'silence') return alone
+      if (alone.kind === 'answer') await settle(alone.value)
+      else await setAside(entry, alone.message)
+    }
+    return undefined
+  }
+
+  async function send(batch: JournalEntry[]): Promise<Reply<UploadResult[]>> {
+    const decisions = batch.map(({ decision }) => decision!)
+    const body = { snapshotId: decisions[0]!.snapshotId, scans: decisions.map(reportOf) }
+    const reply = await server.report(body, signal)
+    if (reply.kind !== 'answer') return reply
+    const acted = new Map(decisions.map(({ externalRef, result }) => [externalRef, result]))
+    const results = reply.value.results.map(({ externalRef, scan, conflict }): UploadResult => {
+      // An online request that was given up may have been recorded, with another decision than was shown.
+      const isOther = scan.result !== acted.get(externalRef)
+      const disagreed = conflict ?? (isOther ? scan.reason : null)
+      return { externalRef, recordedAt: scan.recordedAt, scanId: scan.id, conflict: disagreed }
+    })
+    return { kind: 'answer', value: results }
+  }
+
+  async function reverse(entry: JournalEntry): Promise<UploadEnd | undefined> {
+    const { externalRef, undoes } = entry
+    const scanId = undoes!.scanId ?? (await store.verdict(undoes!.externalRef))?.scanId
+    if (!scanId) return setAside(entry, 'The scan that was undone never reached the server.')
+    const reply = await server.reverse(scanId, { reason: UNDO_REASON, externalRef }, signal)
+    if (reply.kind === 'silence') return reply
+    if (reply.kind === 'answer') return settle([{ externalRef, recordedAt: reply.value.scan.recordedAt }])
+    if (reply.status === 401) return { kind: 'refusal', message: reply.message }
+    return setAside(entry, reply.message)
+  }
+
+  async function settle(results: UploadResult[]): Promise<undefined> {
+    await store.settleUploads(results)
+  }
+
+  function setAside({ externalRef }: JournalEntry, rejection: string): Promise<undefined> {
+    return settle([{ externalRef, recordedAt: null, rejection }])
+  }
+}
+
+/** A request names one list, so a batch ends where the list changes, or an undo must go first. */
+function batchOf(first: JournalEntry, waiting: JournalEntry[]): JournalEntry[] {
+  const end = waiting.findIndex(({ decision }) => decision?.snapshotId !== first.decision!.snapshotId)
+  return end < 0 ? waiting : waiting.slice(0, end)
+}

@@ -1,0 +1,237 @@
+import { expect, test } from 'vitest'
+import { contract } from '../../src/core/contract/contract.ts'
+import { scannablePass } from '../server/api/scans/scan-support.ts'
+import { makeProject } from '../server/fixtures.ts'
+import { type TestWorkspace, useApi } from '../support/api.ts'
+import { claim, claimedPhone, Phone } from './phone.ts'
+
+// biome-ignore lint/correctness/useHookAtTopLevel: no hook of React
+const api = useApi('sqlite')
+
+async function place() {
+  const workspace = await api.workspace()
+  const { id: projectId } = await makeProject(workspace)
+  return { workspace, projectId }
+}
+
+/** What the ledger says of a pass, oldest first. */
+async function ledger(workspace: TestWorkspace, passId: string) {
+  const { items } = await workspace.ok(contract.scans.list, { query: { passId, limit: 100 } })
+  return items.toReversed()
+}
+
+const camera = (payload: string) => ({ payload, method: 'camera' as const })
+
+test('a door judges with the server, and without it by the list and what it let in itself', async () => {
+  const { workspace, projectId } = await place()
+  const [one, two] = [await scannablePass(workspace, { projectId }), await scannablePass(workspace, { projectId })]
+  const phone = await claimedPhone(workspace, projectId)
+  const { engine } = phone
+  expect(engine.state).toMatchObject({ door: { gate: 'North' }, list: { size: 2 }, problems: [], isPersistent: true })
+  expect(await engine.scan(camera(one.code))).toMatchObject({
+    result: 'accepted',
+    verified: 'online',
+    isPending: false,
+  })
+  phone.network = 'down'
+  api.advance(5)
+  expect(await engine.scan(camera(one.code))).toMatchObject({ result: 'duplicate', verified: 'offline' })
+  expect(engine.state.connection).toBe('offline')
+  expect(await engine.scan(camera(two.code))).toMatchObject({
+    result: 'accepted',
+    verified: 'offline',
+    isPending: true,
+  })
+  expect(await engine.scan(camera(two.code))).toMatchObject({ result: 'same_scan' })
+  expect(await engine.scan(camera('nobody'))).toMatchObject({ result: 'unknown', verified: 'offline' })
+  await phone.until(({ pending }) => pending === 3)
+  await phone.settle()
+  expect((await ledger(workspace, two.id)).map(({ result, verified }) => [result, verified])).toEqual([
+    ['accepted', 'offline'],
+  ])
+  expect((await ledger(workspace, one.id)).map(({ result }) => result)).toEqual(['accepted', 'denied'])
+  await phone.until(({ recent }) => recent.every(({ isPending }) => !isPending))
+  expect(engine.state.counts).toMatchObject({ accepted: 2, turnedAway: 2 })
+  expect(engine.state.conflicts).toEqual([])
+  await engine.stop()
+})
+
+test('a request that was given up counts once, whichever of its two ways arrives first', async () => {
+  const { workspace, projectId } = await place()
+  const pass = await scannablePass(workspace, { projectId })
+  const phone = await claimedPhone(workspace, projectId)
+  phone.network = 'deaf'
+  const verdict = await phone.engine.scan(camera(pass.code))
+  expect(verdict).toMatchObject({ result: 'accepted', verified: 'offline' })
+  expect(await ledger(workspace, pass.id)).toMatchObject([{ result: 'accepted', verified: 'online' }])
+  await phone.settle()
+  expect(await ledger(workspace, pass.id)).toHaveLength(1)
+  await phone.until(({ recent }) => recent[0]!.scanId !== null)
+  expect(phone.engine.state).toMatchObject({ conflicts: [], recent: [{ externalRef: verdict.externalRef }] })
+  await phone.engine.stop()
+})
+
+test('two doors without a network let the same pass in, and each sees the conflict that the ledger has', async () => {
+  const { workspace, projectId } = await place()
+  const pass = await scannablePass(workspace, { projectId })
+  const doors = [await claimedPhone(workspace, projectId), await claimedPhone(workspace, projectId, 'South')]
+  for (const phone of doors) {
+    phone.network = 'down'
+    api.advance(10)
+    expect(await phone.engine.scan(camera(pass.code))).toMatchObject({ result: 'accepted', verified: 'offline' })
+  }
+  for (const phone of doors) await phone.settle()
+  const scans = await ledger(workspace, pass.id)
+  expect(scans.map(({ result }) => result)).toEqual(['accepted', 'accepted'])
+  expect(scans.filter(({ metadata }) => metadata.conflict === 'already_used')).toHaveLength(1)
+  await doors[1]!.until(({ conflicts }) => conflicts.length === 1)
+  expect(doors[1]!.engine.state.conflicts).toMatchObject([{ label: pass.label, conflict: 'already_used' }])
+  expect(doors[0]!.engine.state.conflicts).toEqual([])
+  for (const phone of doors) await phone.engine.stop()
+})
+
+test('a scan is taken back in the ledger at once, and without the server once it is there again', async () => {
+  const { workspace, projectId } = await place()
+  const pass = await scannablePass(workspace, { projectId })
+  const phone = await claimedPhone(workspace, projectId)
+  const { engine } = phone
+  const first = await engine.scan(camera(pass.code))
+  expect(await engine.undo(first)).toMatchObject({ result: 'reversal', failure: null })
+  expect(await engine.undo(first)).toMatchObject({ result: 'error', failure: 'not_undone' })
+  expect((await ledger(workspace, pass.id)).map(({ result }) => result)).toEqual(['accepted', 'reversal'])
+  phone.network = 'down'
+  api.advance(10)
+  const second = await engine.scan(camera(pass.code))
+  expect(second).toMatchObject({ result: 'accepted', verified: 'offline' })
+  expect(await engine.undo(second)).toMatchObject({ result: 'reversal', isPending: true })
+  api.advance(10)
+  expect(await engine.scan(camera(pass.code))).toMatchObject({ result: 'accepted', verified: 'offline' })
+  await phone.settle()
+  const results = (await ledger(workspace, pass.id)).map(({ result }) => result)
+  expect(results.toSorted()).toEqual(['accepted', 'accepted', 'accepted', 'reversal', 'reversal'])
+  expect(engine.state).toMatchObject({ conflicts: [], counts: { accepted: 1, turnedAway: 0 } })
+  await engine.stop()
+})
+
+test('a revoked door says so, keeps neither token nor list, and hands what waits to the next door of the project', async () => {
+  const { workspace, projectId } = await place()
+  const pass = await scannablePass(workspace, { projectId })
+  const phone = await claimedPhone(workspace, projectId)
+  phone.network = 'down'
+  expect(await phone.engine.scan(camera(pass.code))).toMatchObject({ result: 'accepted', isPending: true })
+  await phone.revoke()
+  phone.network = 'up'
+  phone.engine.retry()
+  await phone.until(({ problems, list }) => problems.some(({ code }) => code === 'revoked') && list === null)
+  expect(phone.engine.state).toMatchObject({ door: null, pending: 1 })
+  expect(await phone.engine.scan(camera(pass.code))).toMatchObject({ result: 'error', failure: 'not_claimed' })
+  expect(await phone.engine.search('Ada', 5)).toEqual([])
+
+  const other = await makeProject(workspace)
+  await claim(phone, other.id)
+  expect(phone.engine.state.problems).toEqual([{ code: 'pending_elsewhere', pending: 1 }])
+  await claim(phone, projectId)
+  await phone.settle()
+  expect(phone.engine.state.problems).toEqual([])
+  expect(await ledger(workspace, pass.id)).toMatchObject([{ result: 'accepted', verified: 'offline' }])
+  await phone.engine.stop()
+})
+
+test('what cannot be stored is no verdict without the server, and stands where the server has it', async () => {
+  const { workspace, projectId } = await place()
+  const [one, two] = [await scannablePass(workspace, { projectId }), await scannablePass(workspace, { projectId })]
+  const phone = await claimedPhone(workspace, projectId)
+  phone.isFull = true
+  expect(await phone.engine.scan(camera(one.code))).toMatchObject({ result: 'accepted', verified: 'online' })
+  expect(phone.engine.state.problems).toEqual([{ code: 'storage_full' }])
+  phone.network = 'down'
+  expect(await phone.engine.scan(camera(two.code))).toMatchObject({ result: 'error', failure: 'storage_full' })
+  phone.isFull = false
+  expect(await phone.engine.scan(camera(two.code))).toMatchObject({ result: 'accepted', verified: 'offline' })
+  expect(phone.engine.state.problems).toEqual([])
+  await phone.settle()
+  expect(await ledger(workspace, two.id)).toHaveLength(1)
+  await phone.engine.stop()
+})
+
+test('a clock that is wrong is told, and scans are dated by the server all the same', async () => {
+  const { workspace, projectId } = await place()
+  const pass = await scannablePass(workspace, { projectId })
+  const phone = new Phone(workspace)
+  phone.clockSkewMs = 30 * 60_000
+  await phone.open()
+  await claim(phone, projectId)
+  const [problem] = phone.engine.state.problems
+  expect(problem).toMatchObject({ code: 'clock_wrong' })
+  expect(Math.abs((problem as { byMs: number }).byMs - 30 * 60_000)).toBeLessThan(2_000)
+  phone.network = 'down'
+  await phone.open()
+  const { scannedAt } = await phone.engine.scan(camera(pass.code))
+  expect(Math.abs(Date.parse(scannedAt) - api.now.getTime())).toBeLessThan(2_000)
+  await phone.engine.stop()
+})
+
+test('storage that the browser removed is told with what was lost, while the page is open and after', async () => {
+  const { workspace, projectId } = await place()
+  const pass = await scannablePass(workspace, { projectId })
+  const phone = await claimedPhone(workspace, projectId)
+  phone.network = 'down'
+  await phone.engine.scan(camera(pass.code))
+  await phone.until(({ pending }) => pending === 1)
+  await phone.engine.stop()
+  await phone.evict()
+  await phone.open()
+  expect(phone.engine.state).toMatchObject({ door: null, problems: [{ code: 'storage_lost', pending: 1 }] })
+  await phone.open()
+  expect(phone.engine.state.problems).toEqual([{ code: 'storage_lost', pending: 1 }])
+  await phone.engine.dismiss('storage_lost')
+  expect(phone.engine.state.problems).toEqual([])
+  phone.network = 'up'
+  await claim(phone, projectId)
+  await phone.evict()
+  phone.onLost()
+  await phone.until(({ problems }) => problems.length > 0)
+  expect(phone.engine.state).toMatchObject({ door: null, problems: [{ code: 'storage_lost', pending: 0 }] })
+  await phone.engine.stop()
+})
+
+test('an older server counts as none, and is told', async () => {
+  const { workspace, projectId } = await place()
+  const pass = await scannablePass(workspace, { projectId })
+  const phone = await claimedPhone(workspace, projectId)
+  phone.network = 'older'
+  phone.engine.retry()
+  await phone.until(({ connection }) => connection === 'offline')
+  expect(phone.engine.state.problems).toEqual([{ code: 'server_too_old' }])
+  expect(await phone.engine.scan(camera(pass.code))).toMatchObject({ result: 'accepted', verified: 'offline' })
+  await phone.settle()
+  expect(phone.engine.state.problems).toEqual([])
+  await phone.engine.stop()
+})
+
+test('without the server a name is found, an ambiguous code has its candidates, and a group goes in together', async () => {
+  const { workspace, projectId } = await place()
+  const passes = []
+  for (const label of ['Ada', 'Bea', 'Cara'])
+    passes.push(await scannablePass(workspace, { projectId, label, code: 'us' }))
+  for (const { id } of passes) {
+    await workspace.ok(contract.passes.update, { params: { id }, body: { groupKey: 'family' } })
+  }
+  const phone = await claimedPhone(workspace, projectId)
+  const { engine } = phone
+  phone.network = 'down'
+  const which = await engine.scan(camera('us'))
+  expect(which).toMatchObject({ result: 'ambiguous', verified: 'offline' })
+  expect(which.candidates.map(({ label }) => label)).toEqual(['Ada', 'Bea', 'Cara'])
+  const [found] = await engine.search('bea', 5)
+  expect(found).toMatchObject({ passId: passes[1]!.id, standing: '' })
+  const bea = await engine.scan({ passId: found!.passId, method: 'chosen' })
+  expect(bea).toMatchObject({ result: 'accepted', group: { size: 3, used: 1 } })
+  const others = await engine.scanAll(bea.group!.open.map(({ passId }) => passId))
+  expect(others.map(({ result, group }) => [result, group?.used])).toEqual([
+    ['accepted', 2],
+    ['accepted', 3],
+  ])
+  expect(await engine.look(passes[0]!.id)).toMatchObject({ group: { size: 3, used: 3, open: [] } })
+  await engine.stop()
+})

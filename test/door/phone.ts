@@ -1,0 +1,202 @@
+import 'fake-indexeddb/auto'
+import { newId } from '../../src/core/ids.ts'
+import { identifierDigest } from '../../src/core/rules/crypto/scan-code.ts'
+import { doorEnglish } from '../../src/core/rules/redemption/door-language.ts'
+import type { DoorEngine } from '../../src/door/engine/engine.ts'
+import type { EngineEnvironment } from '../../src/door/engine/environment.ts'
+import { openIndexedDb } from '../../src/door/engine/indexed-db.ts'
+import { openEngine } from '../../src/door/engine/open-engine.ts'
+import { type EngineStore, StorageFullError } from '../../src/door/engine/store.ts'
+import type { TestWorkspace } from '../support/api.ts'
+
+/** What becomes of the requests of a phone: they arrive, never go out, arrive and no answer comes back, or find an older server. */
+export type Network = 'up' | 'down' | 'deaf' | 'older'
+
+let phones = 0
+
+/** A phone at the door of a project, with its own database and its own network, in this process. */
+export class Phone {
+  readonly workspace: TestWorkspace
+  readonly id = newId(new Date())
+  /** The database of its browser. */
+  readonly database: string
+  network: Network = 'up'
+  marker: string | null = null
+  /** By so much its clock is ahead of the server's. */
+  clockSkewMs = 0
+  /** Steps of the engine that are left before it is killed; none does where it is endless. */
+  stepsToLive = Number.POSITIVE_INFINITY
+  /** Told to stores that are to be full. */
+  isFull = false
+  onLost: () => void = () => undefined
+  engine!: DoorEngine
+  #generation = 0
+
+  constructor(workspace: TestWorkspace) {
+    phones += 1
+    this.workspace = workspace
+    this.database = `phone-${phones}`
+  }
+
+  /** Opens the page anew; what another page of it was doing goes no further. */
+  async open(): Promise<DoorEngine> {
+    this.#generation += 1
+    this.stepsToLive = Number.POSITIVE_INFINITY
+    this.engine = await openEngine(this.#environment(this.#generation))
+    return this.engine
+  }
+
+  /** Resolves once the engine is in a state. */
+  until(isThere: (state: DoorEngine['state']) => boolean): Promise<void> {
+    return new Promise((resolve) => {
+      if (isThere(this.engine.state)) return resolve()
+      const end = this.engine.subscribe((state) => {
+        if (!isThere(state)) return
+        end()
+        resolve()
+      })
+    })
+  }
+
+  /** Brings the network back and waits until everything is handed in. */
+  async settle(): Promise<void> {
+    this.network = 'up'
+    this.engine.retry()
+    await this.until(({ connection, pending }) => connection === 'online' && pending === 0)
+  }
+
+  /** Ends the token of this door. */
+  async revoke(): Promise<void> {
+    this.tokens.clear()
+  }
+
+  /** Removes the database, as a browser does that is short of room. */
+  evict(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const request = indexedDB.deleteDatabase(this.database)
+      request.onsuccess = () => resolve()
+      request.onerror = () => reject(request.error)
+    })
+  }
+
+  #environment(generation: number): EngineEnvironment {
+    const isDead = () => generation !== this.#generation || this.stepsToLive <= 0
+    /** A page is killed between two steps, before what was asked for is done or after it. */
+    const step = async <T>(work: () => Promise<T>): Promise<T> => {
+      const never = new Promise<never>(() => undefined)
+      this.stepsToLive -= 0.5
+      if (isDead()) return never
+      const result = await work()
+      this.stepsToLive -= 0.5
+      return isDead() ? never : result
+    }
+    const { api } = this.workspace
+    const locks = new Map<string, Promise<unknown>>()
+    return {
+      openStore: async (onLost) => {
+        this.onLost = onLost
+        return steps(await openIndexedDb(this.database, onLost), step, () => this.isFull)
+      },
+      fetch: (input, init) =>
+        step(() => this.#send(new Request(new URL(String(input), 'https://passes.example'), init))),
+      baseUrl: '',
+      version: 'test',
+      language: () => doorEnglish,
+      wallMs: () => api.now.getTime() + this.clockSkewMs,
+      monotonicMs: () => performance.now(),
+      random: () => 0,
+      newReference: newId,
+      digest: async (payload) => identifierDigest(payload).toString('hex'),
+      withLock: (name, work) => {
+        const result = (locks.get(name) ?? Promise.resolve()).then(work)
+        locks.set(
+          name,
+          result.catch(() => undefined),
+        )
+        return result
+      },
+      marker: {
+        get: () => this.marker,
+        set: (text) => {
+          if (!isDead()) this.marker = text
+        },
+      },
+      isVisible: () => true,
+      onWake: () => () => undefined,
+      persist: async () => true,
+    }
+  }
+
+  door: object | undefined
+  tokens = new Set<string>()
+
+  async #stub(request: Request): Promise<Response | undefined> {
+    const { api, id } = this.workspace
+    const path = new URL(request.url).pathname
+    const headers = { 'x-correlation-id': 'c', 'content-type': 'application/json' }
+    if (path === '/v1/doors/claim') {
+      const { code } = (await request.json()) as { code: string }
+      const [projectId, gate] = code.split(' ')
+      const token = await api.token(id, { role: 'member', scopes: ['scans:read', 'scans:write'] })
+      this.door = { id: newId(api.now), name: 'phone', projectId, projectName: 'P', gate }
+      this.tokens.add(token)
+      return new Response(JSON.stringify({ door: this.door, token }), { status: 201, headers })
+    }
+    if (!this.tokens.has(request.headers.get('authorization')?.slice(7) ?? '')) {
+      return new Response(JSON.stringify({ errorCode: 'TOKEN_INVALID', message: 'Revoked' }), { status: 401, headers })
+    }
+    if (path === '/v1/doors') return new Response(JSON.stringify({ items: [this.door] }), { status: 200, headers })
+    return undefined
+  }
+
+  async #send(request: Request): Promise<Response> {
+    if (this.network === 'down') throw new TypeError('fetch failed')
+    const { api } = this.workspace
+    if (this.network === 'older') {
+      const headers = { 'x-correlation-id': 'of-before', 'content-type': 'application/json' }
+      return new Response('{"errorCode":"NOT_FOUND","message":"No such path"}', { status: 404, headers })
+    }
+    const response = (await this.#stub(request)) ?? (await api.app.fetch(request))
+    if (this.network === 'deaf') throw new TypeError('fetch failed')
+    // What the listener of a real server adds.
+    const headers = new Headers(response.headers)
+    headers.set('date', api.now.toUTCString())
+    return new Response(response.body, { status: response.status, headers })
+  }
+}
+
+/** A store each of whose methods is a step, and which may be full. */
+function steps(
+  store: EngineStore,
+  step: <T>(work: () => Promise<T>) => Promise<T>,
+  isFull: () => boolean,
+): EngineStore {
+  return new Proxy(store, {
+    get(target, name: keyof EngineStore) {
+      if (typeof target[name] !== 'function') return undefined
+      return (...call: unknown[]) =>
+        step(async () => {
+          if (isFull() && ['beginAttempt', 'settle', 'evaluate', 'undo'].includes(name))
+            throw new StorageFullError('full')
+          return (target[name] as (...given: unknown[]) => Promise<unknown>)(...call)
+        })
+    },
+  })
+}
+
+/** A phone that was made a door of a project with an invitation, and has its list. */
+export async function claimedPhone(workspace: TestWorkspace, projectId: string, gate = 'North'): Promise<Phone> {
+  const phone = new Phone(workspace)
+  await phone.open()
+  await claim(phone, projectId, gate)
+  return phone
+}
+
+/** Makes a phone a door of a project. */
+export async function claim(phone: Phone, projectId: string, gate = 'North'): Promise<string> {
+  const code = `${projectId} ${gate}`
+  const failure = await phone.engine.claim(code, 'phone')
+  if (failure) throw new Error(failure.message)
+  await phone.until(({ connection, list }) => connection === 'online' && list !== null)
+  return code
+}
