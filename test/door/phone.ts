@@ -2,7 +2,7 @@ import 'fake-indexeddb/auto'
 import { newId } from '../../src/core/ids.ts'
 import { identifierDigest } from '../../src/core/rules/crypto/scan-code.ts'
 import { doorEnglish } from '../../src/core/rules/redemption/door-language.ts'
-import type { DoorEngine } from '../../src/door/engine/engine.ts'
+import type { DoorEngine, Verdict } from '../../src/door/engine/engine.ts'
 import type { EngineEnvironment } from '../../src/door/engine/environment.ts'
 import { openIndexedDb } from '../../src/door/engine/indexed-db.ts'
 import { openEngine } from '../../src/door/engine/open-engine.ts'
@@ -31,6 +31,7 @@ export class Phone {
   onLost: () => void = () => undefined
   engine!: DoorEngine
   #generation = 0
+  #died: () => void = () => undefined
 
   constructor(workspace: TestWorkspace) {
     phones += 1
@@ -44,6 +45,19 @@ export class Phone {
     this.stepsToLive = Number.POSITIVE_INFINITY
     this.engine = await openEngine(this.#environment(this.#generation))
     return this.engine
+  }
+
+  /** Kills the page after so many steps; resolves when it is dead. */
+  dieAfter(steps: number): Promise<void> {
+    this.stepsToLive = steps / 2
+    return new Promise((resolve) => {
+      this.#died = resolve
+    })
+  }
+
+  /** Whether a verdict is one of this phone. */
+  made({ externalRef }: Verdict): boolean {
+    return this.engine.state.recent.some((verdict) => verdict.externalRef === externalRef)
   }
 
   /** Resolves once the engine is in a state. */
@@ -81,14 +95,17 @@ export class Phone {
 
   #environment(generation: number): EngineEnvironment {
     const isDead = () => generation !== this.#generation || this.stepsToLive <= 0
+    const die = (): Promise<never> => {
+      if (generation === this.#generation) this.#died()
+      return new Promise(() => undefined)
+    }
     /** A page is killed between two steps, before what was asked for is done or after it. */
     const step = async <T>(work: () => Promise<T>): Promise<T> => {
-      const never = new Promise<never>(() => undefined)
       this.stepsToLive -= 0.5
-      if (isDead()) return never
+      if (isDead()) return die()
       const result = await work()
       this.stepsToLive -= 0.5
-      return isDead() ? never : result
+      return isDead() ? die() : result
     }
     const { api } = this.workspace
     const locks = new Map<string, Promise<unknown>>()

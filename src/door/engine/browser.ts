@@ -18,7 +18,8 @@ export function browserEnvironment(
   return {
     openStore: (onLost) => openIndexedDb(DATABASE, onLost),
     fetch: (input, init) => fetch(input, init),
-    baseUrl: '',
+    // The page stands beside the API, wherever a proxy put both.
+    baseUrl: new URL('.', location.href).href.slice(0, -1),
     version,
     language,
     wallMs: () => Date.now(),

@@ -1,54 +1,38 @@
-import { type DBSchema, type IDBPDatabase, type IDBPTransaction, openDB, type StoreNames } from 'idb'
+import { type IDBPDatabase, openDB } from 'idb'
 import type { SnapshotItem } from '../../core/contract/scanner.ts'
-import { MAX_GROUP_AT_DOOR } from '../../core/rules/door/group-at-door.ts'
-import { type Matches, matchesOf } from '../../core/rules/door/matches.ts'
-import { isListed } from '../../core/rules/door/own-scans.ts'
+import { matchesOf } from '../../core/rules/door/matches.ts'
+import {
+  build,
+  carriers,
+  count,
+  dropItems,
+  factsOf,
+  ITEM_STORES,
+  metaOf,
+  type Name,
+  newest,
+  otherSlot,
+  prune,
+  putVerdict,
+  record,
+  type Schema,
+  trim,
+  VERSION,
+  verdictOf,
+  type Write,
+  waitingByProject,
+} from './database.ts'
 import type { Verdict } from './engine.ts'
-import { ownFacts } from './own-facts.ts'
 import {
   type EngineStore,
   type Identity,
   type JournalEntry,
-  KEPT_CONFLICTS,
   type ListHead,
   type NamedItem,
   RECENT_VERDICTS,
   StorageFullError,
 } from './store.ts'
 
-interface StoredVerdict {
-  externalRef: string
-  verdict: Verdict
-  /** Set where the server disagreed. */
-  conflict?: 1
-}
-
-interface Meta {
-  identity: Identity
-  clockOffset: number
-  /** `slot` says which of the two stores of items holds it. */
-  list: ListHead & { size: number; slot: Slot }
-  counts: { accepted: number; turnedAway: number }
-}
-
-type Slot = 'items-a' | 'items-b'
-type ItemStore = { key: string; value: SnapshotItem; indexes: Record<'active' | 'stale' | 'group', string> }
-
-interface Schema extends DBSchema {
-  meta: { key: keyof Meta; value: Meta[keyof Meta] }
-  'items-a': ItemStore
-  'items-b': ItemStore
-  journal: { key: number; value: JournalEntry; indexes: Record<'ref' | 'pass' | 'waits' | 'rejection', string> }
-  verdicts: { key: number; value: StoredVerdict; indexes: { ref: string; conflict: number } }
-  attempts: { key: string; value: { externalRef: string; at: number } }
-}
-
-type Name = StoreNames<Schema>
-type Write = IDBPTransaction<Schema, Name[], 'readwrite'>
-type Read = IDBPTransaction<Schema, Name[], 'readonly'>
-
-const VERSION = 1
-const ITEM_STORES: Slot[] = ['items-a', 'items-b']
 /** So many entries at a time are read for their names: a list of 100,000 as a whole would take the memory of a phone. */
 const NAMES_AT_ONCE = 2_000
 
@@ -64,25 +48,6 @@ export async function openIndexedDb(name: string, onLost: () => void): Promise<E
     terminated: onLost,
   })
   return new IndexedDbStore(db)
-}
-
-function build(db: IDBPDatabase<Schema>): void {
-  db.createObjectStore('meta')
-  for (const slot of ITEM_STORES) {
-    const items = db.createObjectStore(slot, { keyPath: 'passId' })
-    items.createIndex('active', 'identifiers', { multiEntry: true })
-    items.createIndex('stale', 'staleIdentifiers', { multiEntry: true })
-    items.createIndex('group', 'groupId')
-  }
-  const journal = db.createObjectStore('journal', { autoIncrement: true })
-  journal.createIndex('ref', 'externalRef', { unique: true })
-  journal.createIndex('pass', 'passId')
-  journal.createIndex('waits', 'waits')
-  journal.createIndex('rejection', 'rejection')
-  const verdicts = db.createObjectStore('verdicts', { autoIncrement: true })
-  verdicts.createIndex('ref', 'externalRef', { unique: true })
-  verdicts.createIndex('conflict', 'conflict')
-  db.createObjectStore('attempts')
 }
 
 class IndexedDbStore implements EngineStore {
@@ -330,117 +295,5 @@ function abort(tx: Write): void {
     tx.abort()
   } catch (error) {
     if ((error as Error).name !== 'InvalidStateError') throw error
-  }
-}
-
-async function metaOf<K extends keyof Meta>(tx: Read | Write, key: K): Promise<Meta[K] | undefined> {
-  return (await tx.objectStore('meta').get(key)) as Meta[K] | undefined
-}
-
-function otherSlot(list: Meta['list'] | undefined): Slot {
-  return list?.slot === 'items-a' ? 'items-b' : 'items-a'
-}
-
-/** Passes that carry the digest of a payload, or carried it once. */
-async function carriers(tx: Write, slot: Slot, digest: string): Promise<SnapshotItem[]> {
-  const items = tx.objectStore(slot)
-  const [active, stale] = await Promise.all([items.index('active').getAll(digest), items.index('stale').getAll(digest)])
-  return [...new Map([...active, ...stale].map((item) => [item.passId, item])).values()]
-}
-
-async function factsOf(tx: Read | Write, list: Meta['list'], matches: Matches) {
-  const [pass] = matches.items.length === 1 ? matches.items : []
-  const members =
-    pass?.groupId === undefined
-      ? []
-      : await tx
-          .objectStore(list.slot)
-          .index('group')
-          .getAll(pass.groupId, MAX_GROUP_AT_DOOR + 1)
-  const passIds = [...new Set([...(pass ? [pass] : []), ...members].map(({ passId }) => passId))]
-  const journal = tx.objectStore('journal').index('pass')
-  const entries = new Map(
-    await Promise.all(passIds.map(async (passId) => [passId, await journal.getAll(passId)] as const)),
-  )
-  return ownFacts(list, { matches, members }, (passId) => entries.get(passId) ?? [])
-}
-
-async function record(
-  tx: Write,
-  attemptKey: string,
-  { verdict, entry }: { verdict: Verdict; entry: JournalEntry | null },
-): Promise<void> {
-  const { externalRef, result } = verdict
-  // An attempt that was asked again under its name may be stored already.
-  const isKnown = (await tx.objectStore('verdicts').index('ref').getKey(externalRef)) !== undefined
-  await tx.objectStore('attempts').delete(attemptKey)
-  if (isKnown) return
-  if (entry) await tx.objectStore('journal').add(entry)
-  await tx.objectStore('verdicts').add({ externalRef, verdict })
-  const isAccepted = result === 'accepted'
-  await count(tx, { accepted: isAccepted ? 1 : 0, turnedAway: isAccepted ? 0 : 1 })
-}
-
-async function count(tx: Write, { accepted, turnedAway }: Meta['counts']): Promise<void> {
-  const before = (await metaOf(tx, 'counts')) ?? { accepted: 0, turnedAway: 0 }
-  const after = { accepted: before.accepted + accepted, turnedAway: before.turnedAway + turnedAway }
-  await tx.objectStore('meta').put(after, 'counts')
-}
-
-async function verdictOf(tx: Write, externalRef: string): Promise<StoredVerdict | undefined> {
-  return tx.objectStore('verdicts').index('ref').get(externalRef)
-}
-
-async function putVerdict(tx: Write, verdict: Verdict): Promise<void> {
-  const verdicts = tx.objectStore('verdicts')
-  const key = await verdicts.index('ref').getKey(verdict.externalRef)
-  const stored: StoredVerdict = { externalRef: verdict.externalRef, verdict }
-  if (verdict.conflict !== null) stored.conflict = 1
-  if (key !== undefined) await verdicts.put(stored, key)
-}
-
-async function newest(tx: Read, limit: number): Promise<Verdict[]> {
-  const verdicts: Verdict[] = []
-  const store = tx.objectStore('verdicts')
-  for (let cursor = await store.openCursor(null, 'prev'); cursor; cursor = await cursor.continue()) {
-    if (verdicts.push(cursor.value.verdict) === limit) break
-  }
-  return verdicts
-}
-
-async function waitingByProject(tx: Read): Promise<Map<string, number>> {
-  const counts = new Map<string, number>()
-  const index = tx.objectStore('journal').index('waits')
-  for (let cursor = await index.openKeyCursor(null, 'nextunique'); cursor; cursor = await cursor.continue()) {
-    counts.set(cursor.key, await index.count(cursor.key))
-  }
-  return counts
-}
-
-async function dropItems(tx: Write): Promise<void> {
-  await tx.objectStore('meta').delete('list')
-  for (const slot of ITEM_STORES) await tx.objectStore(slot).clear()
-}
-
-/** Lets go of what a list of that moment holds. */
-async function prune(tx: Write, generatedAt: string): Promise<void> {
-  const journal = tx.objectStore('journal')
-  for (let cursor = await journal.openCursor(); cursor; cursor = await cursor.continue()) {
-    const { waits, rejection, recordedAt } = cursor.value
-    if (waits === undefined && rejection === undefined && isListed(recordedAt, generatedAt)) await cursor.delete()
-  }
-  await trim(tx)
-}
-
-/** Keeps the newest verdicts, those that wait, and conflicts up to a number. */
-async function trim(tx: Write): Promise<void> {
-  const verdicts = tx.objectStore('verdicts')
-  if ((await verdicts.count()) <= RECENT_VERDICTS * 2) return
-  let [shown, conflicts] = [0, 0]
-  for (let cursor = await verdicts.openCursor(null, 'prev'); cursor; cursor = await cursor.continue()) {
-    const { verdict, conflict } = cursor.value
-    if (shown < RECENT_VERDICTS) shown += 1
-    else if (conflict && conflicts < KEPT_CONFLICTS) conflicts += 1
-    else if (!verdict.isPending) await cursor.delete()
   }
 }

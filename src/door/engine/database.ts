@@ -1,0 +1,185 @@
+import type { DBSchema, IDBPDatabase, IDBPTransaction, StoreNames } from 'idb'
+import type { SnapshotItem } from '../../core/contract/scanner.ts'
+import { MAX_GROUP_AT_DOOR } from '../../core/rules/door/group-at-door.ts'
+import type { Matches } from '../../core/rules/door/matches.ts'
+import { isListed } from '../../core/rules/door/own-scans.ts'
+import type { Verdict } from './engine.ts'
+import { ownFacts } from './own-facts.ts'
+import { type Identity, type JournalEntry, KEPT_CONFLICTS, type ListHead, RECENT_VERDICTS } from './store.ts'
+
+export interface StoredVerdict {
+  externalRef: string
+  verdict: Verdict
+  /** Set where the server disagreed. */
+  conflict?: 1
+}
+
+export interface Meta {
+  identity: Identity
+  clockOffset: number
+  /** `slot` says which of the two stores of items holds it. */
+  list: ListHead & { size: number; slot: Slot }
+  counts: { accepted: number; turnedAway: number }
+}
+
+type Slot = 'items-a' | 'items-b'
+type ItemStore = { key: string; value: SnapshotItem; indexes: Record<'active' | 'stale' | 'group', string> }
+
+export interface Schema extends DBSchema {
+  meta: { key: keyof Meta; value: Meta[keyof Meta] }
+  'items-a': ItemStore
+  'items-b': ItemStore
+  journal: { key: number; value: JournalEntry; indexes: Record<'ref' | 'pass' | 'waits' | 'rejection', string> }
+  verdicts: { key: number; value: StoredVerdict; indexes: { ref: string; conflict: number } }
+  attempts: { key: string; value: { externalRef: string; at: number } }
+}
+
+export type Name = StoreNames<Schema>
+export type Write = IDBPTransaction<Schema, Name[], 'readwrite'>
+export type Read = IDBPTransaction<Schema, Name[], 'readonly'>
+
+/** Of the database: one more for each change of what it holds. */
+export const VERSION = 1
+/** One holds the list in use, the other one that is on its way. */
+export const ITEM_STORES: Slot[] = ['items-a', 'items-b']
+/** Makes the stores of a new database. */
+export function build(db: IDBPDatabase<Schema>): void {
+  db.createObjectStore('meta')
+  for (const slot of ITEM_STORES) {
+    const items = db.createObjectStore(slot, { keyPath: 'passId' })
+    items.createIndex('active', 'identifiers', { multiEntry: true })
+    items.createIndex('stale', 'staleIdentifiers', { multiEntry: true })
+    items.createIndex('group', 'groupId')
+  }
+  const journal = db.createObjectStore('journal', { autoIncrement: true })
+  journal.createIndex('ref', 'externalRef', { unique: true })
+  journal.createIndex('pass', 'passId')
+  journal.createIndex('waits', 'waits')
+  journal.createIndex('rejection', 'rejection')
+  const verdicts = db.createObjectStore('verdicts', { autoIncrement: true })
+  verdicts.createIndex('ref', 'externalRef', { unique: true })
+  verdicts.createIndex('conflict', 'conflict')
+  db.createObjectStore('attempts')
+}
+
+/** What is stored under a name of its own. */
+export async function metaOf<K extends keyof Meta>(tx: Read | Write, key: K): Promise<Meta[K] | undefined> {
+  return (await tx.objectStore('meta').get(key)) as Meta[K] | undefined
+}
+
+/** The store of items that is not in use. */
+export function otherSlot(list: Meta['list'] | undefined): Slot {
+  return list?.slot === 'items-a' ? 'items-b' : 'items-a'
+}
+
+/** Passes that carry the digest of a payload, or carried it once. */
+export async function carriers(tx: Write, slot: Slot, digest: string): Promise<SnapshotItem[]> {
+  const items = tx.objectStore(slot)
+  const [active, stale] = await Promise.all([items.index('active').getAll(digest), items.index('stale').getAll(digest)])
+  return [...new Map([...active, ...stale].map((item) => [item.passId, item])).values()]
+}
+
+/** What the list and the journal say of what an attempt names. */
+export async function factsOf(tx: Read | Write, list: Meta['list'], matches: Matches) {
+  const [pass] = matches.items.length === 1 ? matches.items : []
+  const members =
+    pass?.groupId === undefined
+      ? []
+      : await tx
+          .objectStore(list.slot)
+          .index('group')
+          .getAll(pass.groupId, MAX_GROUP_AT_DOOR + 1)
+  const passIds = [...new Set([...(pass ? [pass] : []), ...members].map(({ passId }) => passId))]
+  const journal = tx.objectStore('journal').index('pass')
+  const entries = new Map(
+    await Promise.all(passIds.map(async (passId) => [passId, await journal.getAll(passId)] as const)),
+  )
+  return ownFacts(list, { matches, members }, (passId) => entries.get(passId) ?? [])
+}
+
+/** Stores what became of an attempt, once. */
+export async function record(
+  tx: Write,
+  attemptKey: string,
+  { verdict, entry }: { verdict: Verdict; entry: JournalEntry | null },
+): Promise<void> {
+  const { externalRef, result } = verdict
+  // An attempt that was asked again under its name may be stored already.
+  const isKnown = (await tx.objectStore('verdicts').index('ref').getKey(externalRef)) !== undefined
+  await tx.objectStore('attempts').delete(attemptKey)
+  if (isKnown) return
+  if (entry) await tx.objectStore('journal').add(entry)
+  await tx.objectStore('verdicts').add({ externalRef, verdict })
+  const isAccepted = result === 'accepted'
+  await count(tx, { accepted: isAccepted ? 1 : 0, turnedAway: isAccepted ? 0 : 1 })
+}
+
+/** Adds to the counts of the door. */
+export async function count(tx: Write, { accepted, turnedAway }: Meta['counts']): Promise<void> {
+  const before = (await metaOf(tx, 'counts')) ?? { accepted: 0, turnedAway: 0 }
+  const after = { accepted: before.accepted + accepted, turnedAway: before.turnedAway + turnedAway }
+  await tx.objectStore('meta').put(after, 'counts')
+}
+
+/** A verdict with what is stored beside it. */
+export async function verdictOf(tx: Write, externalRef: string): Promise<StoredVerdict | undefined> {
+  return tx.objectStore('verdicts').index('ref').get(externalRef)
+}
+
+/** Stores what became known of a verdict later. */
+export async function putVerdict(tx: Write, verdict: Verdict): Promise<void> {
+  const verdicts = tx.objectStore('verdicts')
+  const key = await verdicts.index('ref').getKey(verdict.externalRef)
+  const stored: StoredVerdict = { externalRef: verdict.externalRef, verdict }
+  if (verdict.conflict !== null) stored.conflict = 1
+  if (key !== undefined) await verdicts.put(stored, key)
+}
+
+/** The last verdicts, newest first. */
+export async function newest(tx: Read, limit: number): Promise<Verdict[]> {
+  const verdicts: Verdict[] = []
+  const store = tx.objectStore('verdicts')
+  for (let cursor = await store.openCursor(null, 'prev'); cursor; cursor = await cursor.continue()) {
+    if (verdicts.push(cursor.value.verdict) === limit) break
+  }
+  return verdicts
+}
+
+/** How many entries wait, by project. */
+export async function waitingByProject(tx: Read): Promise<Map<string, number>> {
+  const counts = new Map<string, number>()
+  const index = tx.objectStore('journal').index('waits')
+  for (let cursor = await index.openKeyCursor(null, 'nextunique'); cursor; cursor = await cursor.continue()) {
+    counts.set(cursor.key, await index.count(cursor.key))
+  }
+  return counts
+}
+
+/** Removes the list. */
+export async function dropItems(tx: Write): Promise<void> {
+  await tx.objectStore('meta').delete('list')
+  for (const slot of ITEM_STORES) await tx.objectStore(slot).clear()
+}
+
+/** Lets go of what a list of that moment holds. */
+export async function prune(tx: Write, generatedAt: string): Promise<void> {
+  const journal = tx.objectStore('journal')
+  for (let cursor = await journal.openCursor(); cursor; cursor = await cursor.continue()) {
+    const { waits, rejection, recordedAt } = cursor.value
+    if (waits === undefined && rejection === undefined && isListed(recordedAt, generatedAt)) await cursor.delete()
+  }
+  await trim(tx)
+}
+
+/** Keeps the newest verdicts, those that wait, and conflicts up to a number. */
+export async function trim(tx: Write): Promise<void> {
+  const verdicts = tx.objectStore('verdicts')
+  if ((await verdicts.count()) <= RECENT_VERDICTS * 2) return
+  let [shown, conflicts] = [0, 0]
+  for (let cursor = await verdicts.openCursor(null, 'prev'); cursor; cursor = await cursor.continue()) {
+    const { verdict, conflict } = cursor.value
+    if (shown < RECENT_VERDICTS) shown += 1
+    else if (conflict && conflicts < KEPT_CONFLICTS) conflicts += 1
+    else if (!verdict.isPending) await cursor.delete()
+  }
+}
