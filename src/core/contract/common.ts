@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { errorTable, type ErrorCode as KnownErrorCode } from '../errors.ts'
+import { isJsonObject } from '../json.ts'
 import { EARLIEST_MOMENT, LATEST_MOMENT } from '../moments.ts'
 import { passStatuses } from '../rules/pass/pass-status.ts'
 import { codePointLength, isWellFormedText } from '../well-formed-text.ts'
@@ -23,6 +24,15 @@ export function text(min: number, max: number) {
         context.addIssue({ code: 'custom', message: 'Must be well-formed text without NUL' })
     })
     .meta({ type: 'string', ...(min > 0 && { minLength: min }), maxLength: max })
+}
+
+/** Of an object whose names are free: refuses `__proto__`, which zod would leave out without a word. */
+export function refusingProto<Schema extends z.ZodType>(schema: Schema) {
+  return z.preprocess((written: z.input<Schema>, context) => {
+    if (isJsonObject(written) && Object.hasOwn(written, '__proto__'))
+      context.addIssue({ code: 'custom', path: ['__proto__'], message: 'Nothing can be called so: take another name' })
+    return written
+  }, schema)
 }
 
 /** The parts of a date-time, without anchors: one without the other is what a composed text asks of a variable. */

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Uuid } from '../ids.ts'
 import { EventFacts, TripFacts } from './about.ts'
-import { text } from './common.ts'
+import { refusingProto, text } from './common.ts'
 import { byLanguage, type InOneLanguage, Languages, translatable } from './languages.ts'
 import { RedemptionTemplate, Timezone } from './redemption.ts'
 
@@ -102,9 +102,10 @@ const choiceOf = <Value extends z.ZodType>(value: Value) =>
   z.strictObject({
     by: text(1, 255),
     /** By that text; an empty one is a state, too. */
-    map: z
-      .record(text(0, 255), value)
-      .refine((map) => Object.keys(map).length <= MAX_STATES, `Must have at most ${MAX_STATES} states`),
+    map: refusingProto(z.record(text(0, 255), value)).refine(
+      (map) => Object.keys(map).length <= MAX_STATES,
+      `Must have at most ${MAX_STATES} states`,
+    ),
     /** For any other text; nothing where it is left out. */
     else: value.optional(),
   })
@@ -231,26 +232,26 @@ const appleReserved = [
   'expirationDate',
 ] as const
 
-const AppleOverrides = z
-  .looseObject({
+const AppleOverrides = refusingProto(
+  z.looseObject({
     transitType: z
       .enum(['PKTransitTypeAir', 'PKTransitTypeBoat', 'PKTransitTypeBus', 'PKTransitTypeGeneric', 'PKTransitTypeTrain'])
       .optional(),
     /** A poster ticket of iOS 18, and an event ticket as before on older phones. */
     poster: z.boolean().optional(),
-  })
-  .superRefine((overrides, context) => {
-    for (const key of appleReserved) {
-      if (key in overrides)
-        context.addIssue({ code: 'custom', path: [key], message: 'Is set by the service and cannot be overridden' })
-    }
-  })
+  }),
+).superRefine((overrides, context) => {
+  for (const key of appleReserved) {
+    if (key in overrides)
+      context.addIssue({ code: 'custom', path: [key], message: 'Is set by the service and cannot be overridden' })
+  }
+})
 
 /** The kinds of passes at Google Wallet. */
 export const GoogleKind = z.enum(['generic', 'eventTicket', 'loyalty', 'offer', 'giftCard', 'flight', 'transit'])
 export type GoogleKind = z.output<typeof GoogleKind>
 
-const platformKeys = z.record(z.string(), z.unknown()).superRefine((overrides, context) => {
+const platformKeys = refusingProto(z.record(z.string(), z.unknown())).superRefine((overrides, context) => {
   for (const key of ['id', 'classId', 'state']) {
     if (key in overrides)
       context.addIssue({ code: 'custom', path: [key], message: 'Is set by the service and cannot be overridden' })

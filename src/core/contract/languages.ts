@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { refusingProto } from './common.ts'
 
 /** A language as BCP 47 writes it, such as pt, pt-BR or zh-Hans. */
 const Language = z
@@ -25,7 +26,7 @@ export type Translations = Record<string, string> & z.$brand<'translations'>
 
 /** One of something for each language. */
 export function byLanguage<One extends z.ZodType>(one: One) {
-  return z.record(Language, one).brand<'translations'>()
+  return refusingProto(z.record(Language, one)).brand<'translations'>()
 }
 
 /** A text that is the same in each language, or one for each. */

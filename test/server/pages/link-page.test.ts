@@ -322,7 +322,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const headers = { 'user-agent': desktop, 'accept-language': 'de' }
     const { text } = await api.send('GET', new URL(pass.hostedLinks.smart!).pathname, { headers })
     api.app = app
-    expect(text).toMatch(/<dt[^>]*>Reihe<\/dt><dd[^>]*>C<\/dd>/)
+    expect(text).toMatch(/<dt dir="auto" lang="de">Reihe<\/dt><dd[^>]*>C<\/dd>/)
     expect(text).toContain('Late show')
   })
 

@@ -66,6 +66,8 @@ export interface Card extends About {
 export interface CardField {
   key: string
   label: string
+  /** BCP 47, of a label that is a wallet's own word, and no text of the card. */
+  labelLanguage?: string
   /** As people read it, in the language of the card. */
   value: string
   /** What the value is where it is no text, and how it was given. */

@@ -71,7 +71,9 @@ export function nativeRows(ofClass: unknown, object: unknown, locale: ValueLocal
 
 function fieldsOf(row: Record<string, string | undefined>, { language }: ValueLocale): CardField[] {
   return Object.entries(row).flatMap(([label, value]) =>
-    value ? [{ key: `native-${label.toLowerCase()}`, label: walletWord(label, language), value }] : [],
+    value
+      ? [{ key: `native-${label.toLowerCase()}`, label: walletWord(label, language), labelLanguage: language, value }]
+      : [],
   )
 }
 

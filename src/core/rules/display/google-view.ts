@@ -139,23 +139,20 @@ function* nativeFields(
   { loyaltyPoints, balance }: Seen,
   locale: ValueLocale,
 ): Generator<[path: string, field: CardField]> {
-  const fieldOf = (key: string, label: string, { string, int, double, money }: z.output<typeof Balance>): CardField => {
+  const amountIn = ({ string, int, double, money }: z.output<typeof Balance>): string => {
+    if (money) return formatValue(amountOf(money), { as: 'currency', currency: money.currencyCode }, locale)
     const number = int ?? double
-    if (money)
-      return {
-        key,
-        label,
-        value: formatValue(amountOf(money), { as: 'currency', currency: money.currencyCode }, locale),
-      }
-    return {
-      key,
-      label,
-      value: number === undefined ? (string ?? '') : formatValue(String(number), { as: 'number' }, locale),
-    }
+    return number === undefined ? (string ?? '') : formatValue(String(number), { as: 'number' }, locale)
   }
-  if (loyaltyPoints)
-    yield ['object.loyaltyPoints.balance', fieldOf('points', loyaltyPoints.label, loyaltyPoints.balance)]
-  if (balance) yield ['object.balance', fieldOf('balance', walletWord('Balance', locale.language), balance)]
+  if (loyaltyPoints) {
+    const { label, balance: points } = loyaltyPoints
+    yield ['object.loyaltyPoints.balance', { key: 'points', label, value: amountIn(points) }]
+  }
+  if (balance) {
+    const { language: labelLanguage } = locale
+    const label = walletWord('Balance', labelLanguage)
+    yield ['object.balance', { key: 'balance', label, labelLanguage, value: amountIn(balance) }]
+  }
 }
 
 /** Google counts in millionths. */

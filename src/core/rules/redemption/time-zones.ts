@@ -25,12 +25,18 @@ Navajo PRC PST8PDT Pacific/Chuuk Pacific/Johnston Pacific/Kanton Pacific/Pohnpei
 Portugal ROC ROK Singapore Turkey UCT US/Alaska US/Aleutian US/Arizona US/Central US/East-Indiana US/Eastern
 US/Hawaii US/Indiana-Starke US/Michigan US/Mountain US/Pacific US/Samoa UTC Universal W-SU WET Zulu`
 
+/** Found to be zones: a format of Intl takes as long to make as a whole card. Names may be written in any case. */
+const found = new Set<string>()
+const MAX_FOUND = 1_000
+
 /** True for an IANA time zone, UTC or GMT. */
 export function isTimeZone(name: string): boolean {
+  if (found.has(name)) return true
   // Intl also takes bare offsets such as +01:00, which are no IANA identifiers.
   if (!/^[A-Za-z][A-Za-z0-9_+/-]*$/.test(name)) return false
   try {
     new Intl.DateTimeFormat('en', { timeZone: name })
+    if (found.size < MAX_FOUND) found.add(name)
     return true
   } catch {
     return false

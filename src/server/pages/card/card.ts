@@ -60,7 +60,7 @@ export function cardBackHtml({ fields, links }: Card, summary: string, more: rea
 /** Fields and links that are opened on demand; empty where there are none. */
 export function detailsHtml(summary: string, fields: readonly CardField[], links: Card['links']): string {
   const items = [
-    ...fields.map(({ label, value }) => `<div>${term(label)}${description(value)}</div>`),
+    ...fields.map((field) => `<div>${term(field.label, field.labelLanguage)}${description(field.value)}</div>`),
     ...links.filter(({ url }) => isSafe(url)).map(({ label, url }) => `<div>${term(label)}${linkHtml(url)}</div>`),
   ]
   if (items.length === 0) return ''
@@ -113,14 +113,14 @@ export function fieldListHtml(name: string, fields: readonly CardField[]): strin
   const shown = fields.filter(saysSomething)
   if (shown.length === 0) return ''
   const items = shown.map(
-    ({ label, value, align }) =>
-      `<div${align ? ` class="align-${align}"` : ''}>${term(label)}${description(value)}</div>`,
+    ({ label, labelLanguage, value, align }) =>
+      `<div${align ? ` class="align-${align}"` : ''}>${term(label, labelLanguage)}${description(value)}</div>`,
   )
   return `<dl class="fields ${name}">${items.join('')}</dl>`
 }
 
-function term(text: string): string {
-  return `<dt dir="auto">${escapeHtml(text)}</dt>`
+function term(text: string, language?: string): string {
+  return `<dt dir="auto"${language === undefined ? '' : ` lang="${escapeHtml(language)}"`}>${escapeHtml(text)}</dt>`
 }
 
 function description(text: string): string {

@@ -1,9 +1,14 @@
 import { describe, expect, test } from 'vitest'
-import type { DefinitionInput } from '../../../../src/core/contract/definition.ts'
+import { Definition, type DefinitionInput } from '../../../../src/core/contract/definition.ts'
+import { parseAs } from '../../../../src/core/errors.ts'
+import { renderCard } from '../../../../src/core/rules/display/card.ts'
 import { checkDefinition, sampleScope } from '../../../../src/core/rules/template/definition.ts'
+import { inLanguage } from '../../../../src/core/rules/template/languages.ts'
 import { systemVariables } from '../../../../src/core/rules/template/placeholder.ts'
+import { buildScope } from '../../../../src/core/rules/template/resolve.ts'
 import { parseDefinition } from '../../../support/definitions.ts'
 
+const facts = { id: 'i', externalPassId: 'e', label: 'Ada', scanCode: 's', templateName: 'T', projectName: null }
 const design = { organizationName: 'O', description: 'D' }
 
 function problemsOf(parts: Partial<DefinitionInput>): string[] {
@@ -24,6 +29,51 @@ test('every system variable and every declared one may stand anywhere', () => {
     photo: '{{mine}}',
   })
   expect(problems).toEqual([])
+})
+
+test('a state, a language or a variable whose name is one of every object is as any other, or refused with its place', () => {
+  const id = '0197b7a2-5b1e-7cc0-a6bb-0242ac120002'
+  const named = (name: string) => JSON.parse(`{"by":"{{toString}}","map":{"${name}":"#101010"},"else":"#ffffff"}`)
+  const parse = (parts: object) =>
+    parseAs(Definition, { variables: [{ name: 'toString', label: 'T', default: 'none' }], design, ...parts })
+  const placesOf = (parts: object) => {
+    const parsed = parse(parts)
+    return 'issues' in parsed ? parsed.issues.map(({ path, message }) => `${path.join('.')}: ${message}`) : []
+  }
+  expect(placesOf({ design: { ...design, colors: { label: named('__proto__') } } })).toEqual([
+    expect.stringMatching(/^design\.colors\.label: /),
+  ])
+  const strip = JSON.parse(`{"by":"{{toString}}","map":{"__proto__":"${id}"}}`)
+  expect(placesOf({ design: { ...design, images: { strip } } })).toEqual([
+    expect.stringMatching(/^design\.images\.strip: /),
+  ])
+  const logoText = JSON.parse('{"en":"Hi","__proto__":"Olá"}')
+  const noLanguage = '"__proto__" is no language such as pt, pt-BR or zh-Hans'
+  expect(placesOf({ design: { ...design, logoText } })).toEqual([`design.logoText: ${noLanguage}`])
+  const primary = [{ key: 'a', value: 'A', label: logoText }]
+  expect(placesOf({ design: { ...design, fields: { primary } } })).toEqual([
+    `design.fields.primary.0.label: ${noLanguage}`,
+  ])
+  const overrides = JSON.parse('{"__proto__":{"userInfo":1}}')
+  const refused = '__proto__: Nothing can be called so: take another name'
+  expect(placesOf({ design, apple: overrides })).toEqual([`apple.${refused}`])
+  expect(placesOf({ design, google: { object: overrides } })).toEqual([`google.object.${refused}`])
+  expect(placesOf({ languages: JSON.parse('{"default":"en","__proto__":[]}') })).not.toEqual([])
+  expect(placesOf({ variables: [{ name: '__proto__', label: 'P' }] })).toHaveLength(1)
+  for (const name of ['constructor', 'toString']) {
+    const parsed = parse({ design: { ...design, colors: { label: named(name) } } })
+    if ('issues' in parsed) throw new Error(`${name} is refused`)
+    const definition = inLanguage(parsed.value)
+    expect(checkDefinition(definition)).toEqual([])
+    const labelOf = (value?: string) => {
+      const scope = buildScope(definition.variables, {
+        ...facts,
+        variables: value === undefined ? {} : { toString: value },
+      })
+      return renderCard({ passType: 'generic', definition, scope, expiresAt: null, voided: false }).colors.label
+    }
+    expect([name, 'valueOf', undefined].map(labelOf)).toEqual(['#101010', '#ffffff', '#ffffff'])
+  }
 })
 
 describe('a definition is refused with path and placeholder for', () => {
