@@ -85,6 +85,24 @@ function backOf({ fields, links, expiresAt }: CardJson): string {
   return entries.length > 0 ? details(entries) : ''
 }
 
+/** A QR code alone, in one colour scheme whatever the terminal's is; undefined where it has no room. */
+export async function drawQr(
+  message: string,
+  { width, colorDepth: depth }: Pick<PictureOptions, 'width' | 'colorDepth'>,
+): Promise<string | undefined> {
+  const modules = await symbolModules('qr', message)
+  if (!modules || modules.length > (width ?? Number.POSITIVE_INFINITY)) return undefined
+  const lines = halfBlocks(modules)
+  if (depth === 1) return lines.join('\n')
+  const style = symbolStyle(depth)
+  return lines.map((line) => `${style}${line}${RESET}`).join('\n')
+}
+
+/** Whatever stands around it, a camera wants black on white. */
+function symbolStyle(depth: ColorDepth): string {
+  return `${back('#000000', depth)}${front('#ffffff', depth)}`
+}
+
 /** Bits of colour that a terminal takes: 1 is none. */
 export type ColorDepth = 1 | 8 | 24
 
@@ -96,8 +114,7 @@ function paint(lines: readonly Line[], colors: Card['colors'], depth: ColorDepth
     label: `${back(background, depth)}${front(label, depth)}`,
     value: `${back(background, depth)}${front(foreground, depth)}`,
     strong: `${back(background, depth)}${front(foreground, depth)}\u001B[1m`,
-    // Whatever the card looks like, a camera wants black on white.
-    symbol: `${back('#000000', depth)}${front('#ffffff', depth)}`,
+    symbol: symbolStyle(depth),
   }
   const margin = `${styles.value}  `
   return lines.map((line) => {

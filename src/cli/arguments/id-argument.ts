@@ -11,6 +11,7 @@ export function idArg(what: string) {
 const wordings: Record<NamedKind, string> = {
   project: 'Name or id of the project',
   template: 'Key, name or id of the template',
+  door: 'Name or id of the door',
   webhook: 'Address, description or id of the webhook',
 }
 

@@ -4,7 +4,7 @@ import { CliError, UsageError } from '../command/errors.ts'
 import { printable } from '../command/output.ts'
 
 /** What may be named by its key, its exact name or the beginning of its id, wherever an id is expected. */
-export type NamedKind = 'project' | 'template' | 'webhook'
+export type NamedKind = 'project' | 'template' | 'webhook' | 'door'
 
 interface Mark {
   kind: NamedKind
@@ -136,6 +136,10 @@ const candidates: Record<NamedKind, (client: Client, options?: CallOptions) => A
     for await (const { id, url, description } of paginate((call) => webhooks.list(call, options), {})) {
       yield { id, key: null, names: [url, description] }
     }
+  },
+  async *door({ doors }, options) {
+    for await (const { id, name } of paginate((call) => doors.list(call, options), { revoked: false }))
+      yield { id, key: null, names: [name] }
   },
 }
 

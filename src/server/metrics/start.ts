@@ -186,6 +186,12 @@ function registerGauges({ registry }: Metrics, { store, certificates, isDamaged,
   gauge('passes_refused', 'Versions, classes and passes that a platform refuses for good.', ['kind'], ({ refused }) =>
     Object.entries(refused).map(([kind, count]) => [{ kind }, count]),
   )
+  gauge('passes_doors_online', 'Doors that were seen within the last five minutes.', [], ({ doors }) => [
+    [{}, doors.online],
+  ])
+  gauge('passes_doors_pending_scans', 'Scans that doors decided and have still to report.', [], ({ doors }) => [
+    [{}, doors.pendingScans],
+  ])
   gauge('passes_usage', 'What workspaces have of what is limited, all together.', ['limit'], ({ usage }) =>
     usage.map(({ limit, total }) => [{ limit }, total]),
   )

@@ -3,6 +3,7 @@ import type { Database } from '../db/database.ts'
 import { toDate } from '../db/dialect.ts'
 import { isQuarantined } from '../jobs/backlog.ts'
 import { type JobKind, type RegularQueue, regularQueues } from '../jobs/job-kinds.ts'
+import { Doors } from '../workspaces/doors.ts'
 import { Usage, type UsageOverview } from '../workspaces/limits.ts'
 import type { RejectedKind } from './rejections.ts'
 
@@ -41,12 +42,17 @@ export interface Overview {
   deliveries: { due: number; later: number }
   /** What is limited for each workspace. */
   usage: UsageOverview[]
+  /** Seen within the last five minutes, and what doors have still to report. */
+  doors: { online: number; pendingScans: number }
   /** Template versions, classes and passes that a platform refuses for good, each up to MAX_COUNTED. */
   refused: Record<RejectedKind, number>
 }
 
 /** More rejections than this are as bad: whoever scrapes must not wait for a million of them to be counted. */
 const MAX_COUNTED = 10_000
+
+/** Of a door that is on it is heard every few seconds. */
+const ONLINE_MS = 300_000
 
 /** A published version, or a class of it, that Google refuses, with what it said. */
 export interface RejectedVersion {
@@ -85,8 +91,9 @@ export class Overviews {
       ...waiting.get(queue),
       running: running.get(queue) ?? 0,
     }))
+    const doors = await new Doors(this.db).overview(new Date(at.getTime() - ONLINE_MS), at)
     const refused = await this.refused()
-    return { at, queues: states, setAside, quarantined, webhooks, deliveries, usage, refused }
+    return { at, queues: states, setAside, quarantined, webhooks, deliveries, usage, doors, refused }
   }
 
   /** Template versions that a platform refuses whole or in a class of some passes, the last refused first. */

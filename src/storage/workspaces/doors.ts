@@ -210,6 +210,13 @@ export class Doors {
     await updateRows(this.db, workspaceId, { name: 'set-doors-seen', table: 'doors', set }, changes)
   }
 
+  /** Doors of every workspace that were seen since a moment, and what all good ones have still to report. */
+  async overview(seenSince: Date, at: Date): Promise<{ online: number; pendingScans: number }> {
+    const online = await this.live(at).where('last_seen_at', '>=', seenSince.getTime()).count({ n: '*' }).first()
+    const pending = await this.live(at).where('pending_scans', '>', 0).sum({ n: 'pending_scans' }).first()
+    return { online: Number(online?.n), pendingScans: Number(pending?.n ?? 0) }
+  }
+
   private revokeTokens(workspaceId: string, ids: string[], at: Date) {
     return this.db('tokens')
       .where({ workspace_id: workspaceId })

@@ -1,0 +1,76 @@
+import { Flags } from '@oclif/core'
+import { requiredFlag } from '../../cli/arguments/id-argument.ts'
+import { parseDuration } from '../../cli/arguments/moment.ts'
+import { terminalWidth } from '../../cli/command/base-command.ts'
+import { ClientCommand } from '../../cli/command/client-command.ts'
+import { count, details, localTime } from '../../cli/command/output.ts'
+import { colorDepth } from '../../cli/settings/settings.ts'
+import { ApiError } from '../../client/errors.ts'
+import { writePrivate } from '../../files/private-file.ts'
+
+export default class DoorInvite extends ClientCommand {
+  static override summary = 'Invite phones to scan at a gate.'
+  static override description =
+    'Shows a QR code and a link, once. Whoever opens it with a phone scans at that gate, and sees this project alone: ' +
+    'each phone has a token of its own, which door revoke ends. Needs a token of an owner.'
+  static override examples = [
+    '<%= config.bin %> door invite --project "Spring fair" --gate North --expires 12h --phones 20',
+    {
+      description: 'A page to print and hang up behind the gate',
+      command: '<%= config.bin %> door invite --project "Spring fair" --gate North --phones 20 --svg north.svg',
+    },
+  ]
+  static override flags = {
+    project: requiredFlag('project', ' to scan for'),
+    gate: Flags.string({
+      summary: 'Where they scan, up to 100 characters; in the ledger with each scan.',
+      required: true,
+    }),
+    expires: Flags.string({ summary: 'How long it can be claimed: 15m, 12h, 30d at most.', default: '12h' }),
+    phones: Flags.integer({ summary: 'How many may claim it, 1 to 1000.', min: 1, max: 1000, default: 1 }),
+    svg: Flags.string({ summary: 'Write a page to print to this file, too.' }),
+  }
+
+  async run() {
+    const { flags } = await this.parse(DoorInvite)
+    const { project: projectId, gate, phones: uses } = flags
+    const expiresAt = new Date(Date.now() + parseDuration(flags.expires, '--expires') * 1000).toISOString()
+    const client = this.connect(flags)
+    const invitation = await client.doors.invite({ body: { projectId, gate, uses, expiresAt } })
+    const { drawQr, symbolModules } = await import('../../cli/card-picture.ts')
+    if (process.stdout.isTTY && !this.jsonEnabled()) {
+      const depth = flags['no-color'] ? 1 : colorDepth(process.stdout)
+      const drawn = await drawQr(invitation.url, { width: terminalWidth(), colorDepth: depth })
+      this.log(drawn ?? 'The terminal is too narrow for the QR code: make it wider, or give --svg FILE.')
+    }
+    this.log(
+      details([
+        ['Link', invitation.url],
+        ['Gate', gate],
+        ['Phones', count(uses)],
+        ['Ends', localTime(invitation.expiresAt)],
+        ['Invitation', invitation.id],
+      ]),
+    )
+    if (flags.svg !== undefined) {
+      const { invitationSheet } = await import('../../cli/door/sheet.ts')
+      const modules = (await symbolModules('qr', invitation.url))!
+      const projectName = await this.#nameOf(client, projectId)
+      const until = `→ ${localTime(invitation.expiresAt)}`
+      await writePrivate(flags.svg, invitationSheet({ modules, gate, projectName, until }))
+      this.note(`Wrote ${flags.svg}.`)
+    }
+    this.note(`Keep the link now: it is not shown again. passes door uninvite ${invitation.id} ends it.`)
+    return invitation
+  }
+
+  /** A token that may invite need not be one that reads projects. */
+  async #nameOf(client: ReturnType<DoorInvite['connect']>, id: string): Promise<string> {
+    try {
+      return (await client.projects.get({ params: { id } })).name
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 403) return ''
+      throw error
+    }
+  }
+}

@@ -1,0 +1,64 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { createClient } from '../../../src/client/client.ts'
+import { temporaryFolder } from '../../support/databases.ts'
+import { run } from '../support/program.ts'
+import { openTerminal } from '../support/pty.ts'
+import { sharedServer } from '../support/server.ts'
+
+const shared = sharedServer()
+const json = async (...args: Parameters<typeof run>) => JSON.parse((await run(...args)).stdout)
+
+test('phones are invited, listed, renamed, sent to another gate and revoked by their names', async () => {
+  const server = await shared()
+  const project = await server.client.projects.create({ body: { name: 'Spring fair' } })
+  const invite = ['door', 'invite', '--project', 'Spring fair', '--gate', 'North <1>', '--phones', '2']
+  const svg = join(temporaryFolder(), 'north.svg')
+  const invited = await run([...invite, '--expires', '15m', '--svg', svg], server)
+  expect(invited.exitCode, invited.stderr).toBe(0)
+  const [, url, code] = /^Link +(\S+\/door#(\S+))$/m.exec(invited.stdout)!
+  expect(url).toBe(`${server.url}/door#${code}`)
+  expect(invited.stdout).toMatch(/^Phones +2$/m)
+  // Whoever may read standard error sees no secret in it.
+  expect(invited.stderr).not.toContain(code)
+  const sheet = await readFile(svg, 'utf8')
+  for (const part of ['North &lt;1&gt;', 'Spring fair', 'h1v1h-1z']) expect(sheet).toContain(part)
+
+  const { door, token } = await server.client.doors.claim({ body: { code: code!, name: 'Anna' } })
+  const phone = createClient({ url: server.url, token })
+  expect(await phone.tokens.current()).toMatchObject({ id: door.id, projectIds: [project.id] })
+  const listed = await run(['door', 'list', '--project', 'Spring fair', '--no-revoked'], server)
+  expect(listed.stdout).toMatch(/Anna +North <1>/)
+  const renamed = await json(['door', 'rename', 'Anna', '--name', 'Bob', '--gate', 'South', '--json'], server)
+  expect(renamed).toMatchObject({ id: door.id, name: 'Bob', gate: 'South' })
+  const revoked = await run(['door', 'revoke', 'Bob', '--yes'], server)
+  expect([revoked.exitCode, revoked.stdout]).toEqual([0, `Door ${door.id} is revoked.`])
+  expect((await json(['door', 'list', '--revoked', '--json'], server)).items).toMatchObject([{ id: door.id }])
+  expect((await run(['door', 'revoke', 'Bob', '--yes'], server)).stderr).toContain('no door called Bob')
+  await phone.close()
+})
+
+test('an invitation that is ended, or lasts too long, is none', async () => {
+  const server = await shared()
+  await server.client.projects.create({ body: { name: 'Autumn fair' } })
+  const invite = ['door', 'invite', '--project', 'Autumn fair', '--gate', 'North', '--json']
+  const { id, code } = await json(invite, server)
+  expect((await json(['door', 'uninvite', id, '--json'], server)).ended).toBe(true)
+  const claim = server.client.doors.claim({ body: { code, name: 'Anna' } })
+  await expect(claim).rejects.toMatchObject({ status: 404 })
+  expect((await run(['door', 'uninvite', id], server)).stderr).toContain('There is no such invitation.')
+  const long = await run([...invite.slice(0, -1), '--expires', '31d'], server)
+  expect([long.exitCode, long.stderr]).toEqual([1, expect.stringContaining('within 30 days')])
+  const none = await run([...invite.slice(0, -1), '--expires', 'soon'], server)
+  expect([none.exitCode, none.stderr]).toEqual([2, expect.stringContaining('--expires takes a duration')])
+})
+
+test('on a terminal the invitation is a QR code, too', async () => {
+  const server = await shared()
+  await server.client.projects.create({ body: { name: 'Winter fair' } })
+  const terminal = openTerminal(['door', 'invite', '--project', 'Winter fair', '--gate', 'North'], server)
+  await terminal.shows('▀▄')
+  await terminal.shows('passes door uninvite')
+  expect(await terminal.ended).toBe(0)
+})
