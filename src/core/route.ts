@@ -41,6 +41,8 @@ export interface Route {
   scope: Scope | null
   /** Set where the scope alone is not enough. */
   role?: 'owner'
+  /** True where the token of a door will do, which is told no more than scanning needs; its scope alone is not enough. */
+  forDoors?: true
   /** True where no token is needed, nor looked at: limited by client address. */
   isPublic?: true
   /** True where sending the same request again has no further effect; reads and deletes always are. */

@@ -101,6 +101,7 @@ export const doors = {
     method: 'GET',
     path: '/v1/doors',
     scope: 'scans:read',
+    forDoors: true,
     summary: 'List doors',
     description: 'To a door: itself alone. Those that ended stay in it, since the ledger names them.',
     query: listQuery(['createdAt'], { projectId: anyOf(Uuid).optional(), revoked: booleanParam.optional() }),

@@ -66,6 +66,7 @@ export const scanner = {
     method: 'GET',
     path: '/v1/scanner/snapshot',
     scope: 'scans:read',
+    forDoors: true,
     summary: 'Take a door list for scanning offline',
     description:
       'The passes of a project, or of the whole workspace, that were made until generatedAt, each as it is when its page ' +
@@ -101,6 +102,7 @@ export const scanner = {
     method: 'POST',
     path: '/v1/scans/offline',
     scope: 'scans:write',
+    forDoors: true,
     summary: 'Report scans that a device decided offline',
     description: 'Each is stored as it was acted on; metadata.conflict says where the server would have disagreed.',
     idempotent: true,

@@ -131,6 +131,7 @@ export const scans = {
     method: 'POST',
     path: '/v1/scans',
     scope: 'scans:write',
+    forDoors: true,
     summary: 'Scan a pass',
     description:
       'Every attempt is recorded and answers 200, accepted or not. With externalRef it may be sent again: a replay ' +
@@ -146,6 +147,7 @@ export const scans = {
     method: 'GET',
     path: '/v1/scans',
     scope: 'scans:read',
+    forDoors: true,
     summary: 'List the ledger of scans',
     description:
       'Newest scannedAt first. A result is accepted or denied, and reversal where a scan was taken back. result=denied ' +
@@ -157,6 +159,7 @@ export const scans = {
     method: 'GET',
     path: '/v1/scans/stats',
     scope: 'scans:read',
+    forDoors: true,
     summary: 'Count scans and redeemed passes',
     description: 'With groupBy=project, the figures of each project.',
     query: ScanStatsQuery,
@@ -166,6 +169,7 @@ export const scans = {
     method: 'GET',
     path: '/v1/scans/{id}',
     scope: 'scans:read',
+    forDoors: true,
     summary: 'Read a scan',
     description: 'Byte for byte the data of pass.scanned.',
     params: ById,
@@ -176,6 +180,7 @@ export const scans = {
     method: 'POST',
     path: '/v1/scans/{id}/reverse',
     scope: 'scans:write',
+    forDoors: true,
     summary: 'Take an accepted scan back',
     description:
       'Once for each scan. The use that it took is free again; a pass that became void stays void. The ledger keeps ' +
@@ -189,6 +194,7 @@ export const scans = {
     method: 'GET',
     path: '/v1/passes/{id}/redemption',
     scope: 'scans:read',
+    forDoors: true,
     summary: 'Explain whether a pass would be let in at a moment',
     params: ById,
     query: z.strictObject({

@@ -29,6 +29,7 @@ export const workspace = {
     method: 'GET',
     path: '/v1/workspace',
     scope: null,
+    forDoors: true,
     summary: 'Read the workspace of this token: its limits, and its usage',
     description:
       'What would pass a limit is refused with 409 `CONFLICT`, and too many requests at once with 429 ' +
@@ -56,6 +57,7 @@ export const tokens = {
     method: 'GET',
     path: '/v1/tokens/current',
     scope: null,
+    forDoors: true,
     summary: 'Read what the token of this request may do',
     responses: { 200: CurrentToken },
   }),

@@ -2,7 +2,9 @@ import { beforeAll, describe, expect, test, vi } from 'vitest'
 import type { ErrorBody } from '../../../src/core/contract/common.ts'
 import { contract } from '../../../src/core/contract/contract.ts'
 import type { Route } from '../../../src/core/route.ts'
+import { authorize } from '../../../src/server/http/middleware/authenticate.ts'
 import { sweep } from '../../../src/server/jobs/maintenance.ts'
+import type { TokenWithWorkspace } from '../../../src/storage/workspaces/tokens.ts'
 import { TestWorkspace, targetOf, useApi } from '../../support/api.ts'
 import { allRoutes } from '../../support/conformance.ts'
 import { dialects, oneDialect } from '../../support/databases.ts'
@@ -209,6 +211,14 @@ describe.each(oneDialect)('a door, on %s', (dialect) => {
       if (status !== 403) allowed.push(name)
     }
     expect(allowed.sort()).toEqual(ALLOWED)
+  })
+
+  test('a route that says nothing of doors is refused to them, also where their scopes would do', () => {
+    const token = { scopes: ['scans:read'], role: 'member', door: { gate: 'North' } } as unknown as TokenWithWorkspace
+    const route = { scope: 'scans:read' } as const
+    expect(() => authorize(token, route)).toThrow(expect.objectContaining({ code: 'FORBIDDEN' }))
+    expect(() => authorize(token, { ...route, forDoors: true })).not.toThrow()
+    expect(() => authorize({ ...token, door: null }, route)).not.toThrow()
   })
 
   test('it sees itself among the doors, and neither renames nor revokes any', async () => {

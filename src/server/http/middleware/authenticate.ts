@@ -70,13 +70,15 @@ export function createAuthenticate(store: Store, log: Logger): Authenticate {
 }
 
 /** @throws Problem FORBIDDEN, whose details name what is missing */
-export function authorize(token: TokenWithWorkspace, route: Pick<Route, 'scope' | 'role'>): void {
+export function authorize(token: TokenWithWorkspace, route: Pick<Route, 'scope' | 'role' | 'forDoors'>): void {
   if (route.scope && !token.scopes.includes(route.scope)) {
     throw new ApiError('FORBIDDEN', {
       message: `The token lacks the scope ${route.scope}.`,
       details: { scope: route.scope },
     })
   }
+  if (token.door && !route.forDoors)
+    throw new ApiError('FORBIDDEN', { message: 'The token of a door may not do this.' })
   if (route.role === 'owner' && token.role !== 'owner') {
     throw new ApiError('FORBIDDEN', { message: 'Only the token of an owner may do this.', details: { role: 'owner' } })
   }
