@@ -1,8 +1,9 @@
 // Builds dist/ and the oclif command manifest. With --if-needed, does nothing when dist/ is newer than every source;
 // with --no-check, types are taken to be right, where something else checks them.
 import { execFileSync } from 'node:child_process'
-import { copyFileSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { copyFileSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { buildDoor } from './build-door.js'
 
 const root = new URL('..', import.meta.url).pathname
 const manifest = join(root, 'oclif.manifest.json')
@@ -31,11 +32,19 @@ function copyReference() {
   for (const name of files) copyFileSync(join(from, name), join(to, name))
 }
 
+/** The page of the door, for browsers. */
+async function writeDoor() {
+  const to = join(root, 'dist/door')
+  mkdirSync(to)
+  for (const [name, content] of await buildDoor()) writeFileSync(join(to, name), content)
+}
+
 if (!process.argv.includes('--if-needed') || !isCurrent()) {
   rmSync(join(root, 'dist'), { recursive: true, force: true })
   const checked = process.argv.includes('--no-check') ? ['--noCheck'] : []
   // More threads take less time where nothing else runs, but half as much CPU again.
   run('typescript-native/bin/tsc', '--project', 'tsconfig.build.json', '--singleThreaded', ...checked)
   copyReference()
+  await writeDoor()
   run('oclif/bin/run.js', 'manifest')
 }

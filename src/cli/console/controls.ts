@@ -1,9 +1,10 @@
 import type { DoorGroup } from '../../core/contract/scan-shapes.ts'
 import { ScanCreate } from '../../core/contract/scans.ts'
+import { badgeOf } from '../../core/rules/door/badge.ts'
 import type { Candidate, Outcome } from '../../core/rules/door/outcome.ts'
 import type { Door, Overrides } from './door.ts'
 import type { Panel } from './lines.ts'
-import { badgeOf } from './outcome.ts'
+import { badgeWords } from './outcome.ts'
 
 export interface Controls {
   readonly panel: Panel
@@ -102,7 +103,7 @@ export function createControls({ door, clearInput, onInterrupt, onChange }: Cont
     show(null)
     const outcomes = await Promise.all(open.slice(0, many).map(({ passId }) => door.admit(passId)))
     const refused = outcomes.flatMap((outcome, n) => {
-      return outcome.result === 'accepted' ? [] : [`${open[n]!.label} (${badgeOf(outcome).word})`]
+      return outcome.result === 'accepted' ? [] : [`${open[n]!.label} (${badgeWords[badgeOf(outcome).word]})`]
     })
     const accepted = `${many - refused.length} of ${many} let in`
     door.notify(refused.length === 0 ? `${accepted}.` : `${accepted}, not ${refused.join(', ')}.`)

@@ -1,9 +1,10 @@
 import { DateTime } from 'luxon'
 import type { DoorGroup } from '../../core/contract/scan-shapes.ts'
+import { type Badge, badgeOf, type Tone } from '../../core/rules/door/badge.ts'
 import type { Candidate, Outcome } from '../../core/rules/door/outcome.ts'
 import { cut, pad, printable, textWidth, wrapText } from '../command/output.ts'
 import type { Overrides } from './door.ts'
-import { type Badge, badgeOf, type Tone } from './outcome.ts'
+import { badgeWords } from './outcome.ts'
 
 /** A piece of a line in one style. */
 export interface Span {
@@ -107,7 +108,7 @@ export function historyLines(last: readonly Outcome[], width: number): Line[] {
     const name = printable(outcome.label ?? outcome.payload ?? '')
     return [
       { text: start, dim: true },
-      { text: `${sign} ${pad(cut(word, WORD_WIDTH), WORD_WIDTH)} `, bold: true, ...colors[tone] },
+      { text: `${sign} ${pad(cut(badgeWords[word], WORD_WIDTH), WORD_WIDTH)} `, bold: true, ...colors[tone] },
       { text: pad(cut(name, left), left) },
       { text: end, color: outcome.conflict === null ? 'cyan' : 'yellow' },
     ]
@@ -253,7 +254,8 @@ function textsOf(
   room: { width: number; height: number; hasSign: boolean },
   now: Date,
 ): TextLine[] {
-  const word = room.hasSign ? [...badge.word].join(' ') : `${badge.sign} ${badge.word}`
+  const said = badgeWords[badge.word]
+  const word = room.hasSign ? [...said].join(' ') : `${badge.sign} ${said}`
   const who = decision.label ?? decision.payload ?? decision.externalPassId ?? ''
   const facts = joined([decision.templateName, decision.label === null ? null : decision.externalPassId], room.width)
   const door = [...doorLines(decision, room), ...groupLine(decision)]

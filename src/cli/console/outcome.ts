@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ApiError } from '../../client/errors.ts'
-import type { ScanReasonCode } from '../../core/contract/scan-shapes.ts'
+import { type BadgeWord, badgeOf } from '../../core/rules/door/badge.ts'
 import type { Outcome } from '../../core/rules/door/outcome.ts'
 import { environmentWith } from '../settings/settings.ts'
 
@@ -13,17 +13,8 @@ export function failureMessage(error: unknown): string {
   return `The server refused: ${error.message}`
 }
 
-/** yes lets in, no does not, ask wants a choice, note is no decision. */
-export type Tone = 'yes' | 'no' | 'ask' | 'note'
-
-/** How an outcome looks at a glance: colour, sign and word together, never colour alone. */
-export interface Badge {
-  tone: Tone
-  sign: string
-  word: string
-}
-
-const words: Record<ScanReasonCode, string> = {
+/** What badges say at the console. */
+export const badgeWords: Record<BadgeWord, string> = {
   valid: 'ACCEPTED',
   already_scanned: 'ALREADY USED',
   stale_identifier: 'OLD CODE',
@@ -37,24 +28,10 @@ const words: Record<ScanReasonCode, string> = {
   cooldown: 'TOO SOON',
   no_match: 'UNKNOWN',
   multiple_matches: 'WHICH ONE?',
-}
-
-/** The colour, the sign and the word that an outcome is shown with, from an arm's length away. */
-export function badgeOf({ result, reasonCode }: Pick<Outcome, 'result' | 'reasonCode'>): Badge {
-  switch (result) {
-    case 'accepted':
-      return { tone: 'yes', sign: '✔', word: words.valid }
-    case 'ambiguous':
-      return { tone: 'ask', sign: '?', word: words.multiple_matches }
-    case 'same_scan':
-      return { tone: 'note', sign: '=', word: 'SAME SCAN' }
-    case 'reversal':
-      return { tone: 'note', sign: '↶', word: 'UNDONE' }
-    case 'error':
-      return { tone: 'ask', sign: '!', word: 'NOT JUDGED' }
-    default:
-      return { tone: 'no', sign: '✘', word: reasonCode === null ? 'DENIED' : words[reasonCode] }
-  }
+  denied: 'DENIED',
+  same_scan: 'SAME SCAN',
+  undone: 'UNDONE',
+  not_judged: 'NOT JUDGED',
 }
 
 /** Tells ears what became of a scan. */

@@ -95,7 +95,10 @@ ${body}
 `
 }
 
-/** What every page is sent with: its own policy, and that no one frames it, posts from it, guesses its type or remembers it. */
+/**
+ * What every page is sent with: its own policy, and that no one frames it, posts from it, guesses its type or remembers it. None
+ * but the door may ask for the camera.
+ */
 export function pageHeaders(policy: Record<string, string>): Record<string, string> {
   const whole = { ...policy, 'base-uri': "'none'", 'form-action': "'none'", 'frame-ancestors': "'none'" }
   return {
@@ -106,6 +109,7 @@ export function pageHeaders(policy: Record<string, string>): Record<string, stri
     'x-content-type-options': 'nosniff',
     'referrer-policy': 'no-referrer',
     'x-frame-options': 'DENY',
+    'permissions-policy': 'camera=(), microphone=(), geolocation=()',
     'cache-control': 'no-store',
   }
 }

@@ -21,6 +21,7 @@ import {
   trialLogo,
 } from './assets.ts'
 import { docsScript, docsStyle, loadReferenceFiles, tryPage, tryPath } from './docs.ts'
+import { doorPath, loadDoor } from './door/door-page.ts'
 import type { Page } from './html.ts'
 import { docsPath, errorsPage, errorsPath, referencePage } from './reference-page.ts'
 import { sharedPicturePath } from './share-tags.ts'
@@ -35,7 +36,10 @@ export interface PublicOptions {
 /** A large file counts for a request more with each of these. */
 const BYTES_A_REQUEST = 256 * 1024
 
-/** What is served without a token beside hosted links: images, what pages load, the interface description, health. */
+/**
+ * What is served without a token beside hosted links: images, what pages load, the page of the door, the interface
+ * description, health.
+ */
 export function mountPublic(app: H3, { services, readiness, limitFiles }: PublicOptions): void {
   const { store } = services
   const send = (event: H3Event, file: PublicFile): HTTPResponse => {
@@ -71,6 +75,14 @@ export function mountPublic(app: H3, { services, readiness, limitFiles }: Public
     return send(event, found)
   })
 
+  const sendDoor = async (event: H3Event) => {
+    const found = (await loadDoorOnce()).get(event.url.pathname)
+    if (!found) throw new ApiError('NOT_FOUND', { message: 'There is no such file.' })
+    return send(event, found)
+  }
+  app.get(doorPath, sendDoor)
+  app.get(`${doorPath}/:name`, sendDoor)
+
   app.get('/', () => new Response(null, { status: 302, headers: { location: `.${docsPath}` } }))
 
   app.get(docsPath, async (event) => send(event, await loadReference()))
@@ -104,6 +116,8 @@ async function findShared(id: string, { store, images }: Pick<Services, 'store' 
 const loadReference = once(() => precompress(fileOf(referencePage())))
 const loadErrors = once(() => precompress(fileOf(errorsPage())))
 const loadTry = once(async () => fileOf(tryPage(await loadReferenceFiles())))
+
+const loadDoorOnce = once(loadDoor)
 
 function fileOf({ html, headers }: Page): PublicFile {
   const { 'content-type': contentType = '', 'cache-control': _, ...others } = headers

@@ -13,7 +13,8 @@ export const skipReason =
     ? undefined
     : `there is no ${executablePath}; PASSES_CHROMIUM names another`
 
-export function launchBrowser(): Promise<Browser> {
+/** @param more flags of Chromium, such as those of its camera */
+export function launchBrowser(more: readonly string[] = []): Promise<Browser> {
   return chromium.launch({
     executablePath,
     args: [
@@ -25,6 +26,7 @@ export function launchBrowser(): Promise<Browser> {
       '--disable-sync',
       // Links lead there, and no test may.
       '--host-resolver-rules=MAP pay.google.com ~NOTFOUND',
+      ...more,
     ],
   })
 }

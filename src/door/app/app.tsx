@@ -1,0 +1,70 @@
+/** @jsxImportSource preact */
+import { render } from 'preact'
+import { useCallback, useEffect, useState } from 'preact/hooks'
+import type { DoorEngine } from '../engine/engine.ts'
+import { useCamera } from './camera/use-camera.ts'
+import { ClaimScreen } from './claim-screen.tsx'
+import { DoorContext, useDoor, useEngineState } from './context.ts'
+import { createFeedback } from './feedback.ts'
+import { takeInvitation } from './invitation.ts'
+import type { AppLanguage } from './language.ts'
+import { Problems } from './problems.tsx'
+import { ScanScreen } from './scan/scan-screen.tsx'
+
+/** Draws the page of the door in an element and keeps it as the engine is. */
+export function mountApp(element: Element, engine: DoorEngine, language: AppLanguage): void {
+  document.documentElement.lang = language.tag
+  document.documentElement.dir = language.isRightToLeft ? 'rtl' : 'ltr'
+  document.title = language.words.door
+  const app = { engine, language, feedback: createFeedback() }
+  // Wherever it is touched first: browsers give sound to pages that were.
+  document.addEventListener('pointerdown', () => app.feedback.unlock())
+  render(
+    <DoorContext.Provider value={app}>
+      <App />
+    </DoorContext.Provider>,
+    element,
+  )
+}
+
+/** A phone that is no door is made one; one that has just become it is started; one that was goes on by itself. */
+function App() {
+  const { door, problems } = useEngineState()
+  const [invitation, setInvitation] = useState(takeInvitation)
+  const [isStarted, setStarted] = useState(door !== null)
+  const camera = useCamera(door !== null)
+  const drop = useCallback(() => setInvitation(null), [])
+
+  useEffect(() => {
+    const onOpened = () => setInvitation((known) => takeInvitation() ?? known)
+    addEventListener('hashchange', onOpened)
+    return () => removeEventListener('hashchange', onOpened)
+  }, [])
+
+  const isRevoked = problems.some(({ code }) => code === 'revoked')
+  if (!door || isRevoked || invitation !== null) {
+    return <ClaimScreen key={invitation} invitation={invitation} onDone={drop} canKeep={door !== null && !isRevoked} />
+  }
+  if (!isStarted) return <StartScreen camera={camera} onStart={() => setStarted(true)} />
+  return <ScanScreen camera={camera} />
+}
+
+/** Stands while the browser asks for the camera. */
+function StartScreen({ camera, onStart }: { camera: ReturnType<typeof useCamera>; onStart(): void }) {
+  const { words } = useDoor().language
+  const { door } = useEngineState()
+  return (
+    <main class="screen">
+      <h1>
+        <bdi>{door?.gate || door?.name}</bdi>
+      </h1>
+      <p>{camera.camera ? words.ready : words.claim.hint}</p>
+      <div class="foot">
+        <Problems camera={camera} />
+        <button type="button" class="main" onClick={onStart}>
+          {words.start}
+        </button>
+      </div>
+    </main>
+  )
+}

@@ -1,0 +1,28 @@
+import { prepareZXingModule, type ReaderOptions, readBarcodes } from 'zxing-wasm/reader'
+import wasm from 'zxing-wasm/reader/zxing_reader.wasm'
+import type { ReaderAnswer, ReaderRequest } from './reader.ts'
+
+/** The reader in WebAssembly, in a thread of its own: a picture in, what was found out. Nothing comes from another host. */
+const ready = prepareZXingModule({
+  overrides: { locateFile: () => new URL(wasm, import.meta.url).href },
+  fireImmediately: true,
+})
+
+const options: ReaderOptions = {
+  formats: ['QRCode', 'PDF417', 'Aztec', 'Code128'],
+  maxNumberOfSymbols: 1,
+  // Rows that agree, before a linear code counts.
+  minLineCount: 3,
+  tryInvert: true,
+  tryRotate: true,
+  textMode: 'Plain',
+}
+
+addEventListener('message', async ({ data: { picture, isHard } }: MessageEvent<ReaderRequest>) => {
+  await ready
+  const started = performance.now()
+  const found = await readBarcodes(picture, { ...options, tryHarder: isHard, tryDownscale: isHard })
+  const [first] = found.filter(({ isValid, text }) => isValid && text !== '')
+  const reading = first && { text: first.text, isLinear: first.format === 'Code128' }
+  postMessage({ reading, decodeMs: performance.now() - started } satisfies ReaderAnswer)
+})

@@ -1,0 +1,107 @@
+import type { Reading } from './sightings.ts'
+
+/** What the worker is asked. */
+export interface ReaderRequest {
+  picture: ImageData
+  /** Looks at every row and smaller copies, which takes longer. */
+  isHard: boolean
+}
+
+/** What the worker found. */
+export interface ReaderAnswer {
+  reading: Reading | undefined
+  /** Of the decoder alone. */
+  decodeMs: number
+}
+
+/** Reads codes from the pictures of a camera. */
+export interface Reader {
+  /** What is seen now; undefined where nothing is. */
+  read(video: HTMLVideoElement): Promise<Reading | undefined>
+  close(): void
+}
+
+/** Of the worker's script, below the page: put in by scripts/build-door.js. */
+declare const DOOR_READER: string
+
+/** As browsers call the four. */
+const FORMATS = ['qr_code', 'pdf417', 'aztec', 'code_128']
+
+interface Detector {
+  detect(source: HTMLVideoElement): Promise<{ rawValue: string; format: string }[]>
+}
+
+interface DetectorClass {
+  new (options: { formats: string[] }): Detector
+  getSupportedFormats(): Promise<string[]>
+}
+
+/** The browser's own reader where it reads all that passes show, else the one that is served from here. */
+export async function openReader(): Promise<Reader> {
+  const { BarcodeDetector } = globalThis as { BarcodeDetector?: DetectorClass }
+  const known = (await BarcodeDetector?.getSupportedFormats().catch(() => [])) ?? []
+  if (BarcodeDetector && FORMATS.every((format) => known.includes(format))) {
+    return detectorReader(new BarcodeDetector({ formats: FORMATS }))
+  }
+  return workerReader(new Worker(new URL(DOOR_READER, import.meta.url), { type: 'module' }))
+}
+
+function detectorReader(detector: Detector): Reader {
+  return {
+    async read(video) {
+      const [found] = await detector.detect(video)
+      return found && { text: found.rawValue, isLinear: found.format === 'code_128' }
+    },
+    close: () => undefined,
+  }
+}
+
+/** Wider pictures take longer and show no more of a code that is held up. */
+const WHOLE_WIDTH = 1280
+/** Of a part of the picture. */
+const PART_WIDTH = 960
+
+/**
+ * What is looked at, by turns: the whole picture, its middle as sharp as it is, and the whole one turned by some degrees, since
+ * the decoder reads no PDF417 that is held askew.
+ */
+const turns = [
+  { isWhole: true, degrees: 0 },
+  { isWhole: false, degrees: 0 },
+  { isWhole: true, degrees: 12 },
+  { isWhole: true, degrees: 0 },
+  { isWhole: false, degrees: 0 },
+  { isWhole: true, degrees: -12 },
+] as const
+
+function workerReader(worker: Worker): Reader {
+  const canvas = document.createElement('canvas')
+  const context = canvas.getContext('2d', { willReadFrequently: true })!
+  let count = 0
+
+  function take(video: HTMLVideoElement, { isWhole, degrees }: (typeof turns)[number]): ImageData {
+    const { videoWidth: width, videoHeight: height } = video
+    const part = isWhole ? 1 : 2 / 3
+    const scale = Math.min(1, (isWhole ? WHOLE_WIDTH : PART_WIDTH) / (Math.max(width, height) * part))
+    const [toWidth, toHeight] = [Math.round(width * part * scale), Math.round(height * part * scale)]
+    if (canvas.width !== toWidth) canvas.width = toWidth
+    if (canvas.height !== toHeight) canvas.height = toHeight
+    context.setTransform(scale, 0, 0, scale, toWidth / 2, toHeight / 2)
+    context.rotate((degrees * Math.PI) / 180)
+    context.drawImage(video, -width / 2, -height / 2)
+    return context.getImageData(0, 0, toWidth, toHeight)
+  }
+
+  return {
+    read: (video) =>
+      new Promise((resolve, reject) => {
+        const turn = turns[count % turns.length]!
+        count += 1
+        worker.onmessage = ({ data }: MessageEvent<ReaderAnswer>) => resolve(data.reading)
+        worker.onerror = ({ message }) => reject(new Error(message))
+        const picture = take(video, turn)
+        worker.postMessage({ picture, isHard: turn.isWhole } satisfies ReaderRequest, [picture.data.buffer])
+      }),
+    close: () => worker.terminate(),
+  }
+}

@@ -1,0 +1,69 @@
+/** @jsxImportSource preact */
+import { useState } from 'preact/hooks'
+import type { ClaimFailure } from '../engine/engine.ts'
+import { useDoor } from './context.ts'
+import { codeOf } from './invitation.ts'
+import { say } from './language.ts'
+import { Problems } from './problems.tsx'
+
+interface ClaimScreenProps {
+  /** The code that the page was opened with. */
+  invitation: string | null
+  onDone(): void
+  /** The phone is a door already, and may stay that. */
+  canKeep: boolean
+}
+
+/** One button makes the phone a door; without an invitation it says how to come by one. */
+export function ClaimScreen({ invitation, onDone, canKeep }: ClaimScreenProps) {
+  const { engine, language } = useDoor()
+  const { words } = language
+  const [name, setName] = useState(() => `${words.claim.phone} ${10 + Math.floor(Math.random() * 90)}`)
+  const [typed, setTyped] = useState('')
+  const [isBusy, setBusy] = useState(false)
+  const [failure, setFailure] = useState<ClaimFailure | null>(null)
+  const code = invitation ?? codeOf(typed)
+
+  async function claim(event: Event): Promise<void> {
+    event.preventDefault()
+    if (code === null || isBusy) return
+    setBusy(true)
+    setFailure(null)
+    const failed = await engine.claim(code, name.trim() || words.claim.phone)
+    setBusy(false)
+    setFailure(failed)
+    if (!failed) onDone()
+  }
+
+  return (
+    <main class="screen">
+      <h1>{words.claim.title}</h1>
+      <p>{invitation === null ? words.claim.noCode : words.claim.hint}</p>
+      <form class="foot" onSubmit={claim}>
+        <Problems />
+        <div role="alert">
+          {failure && <p class="problem">{say(words.claim.failures[failure.code], { message: failure.message })}</p>}
+        </div>
+        {invitation === null && (
+          <label>
+            {words.claim.code}
+            <input value={typed} onInput={({ currentTarget }) => setTyped(currentTarget.value)} autocomplete="off" />
+          </label>
+        )}
+        <label>
+          {words.claim.phoneName}
+          <input value={name} maxLength={100} onInput={({ currentTarget }) => setName(currentTarget.value)} />
+        </label>
+        {/* Never disabled: who cannot press it would not know why. */}
+        <button type="submit" class="main" aria-busy={isBusy}>
+          {words.claim.submit}
+        </button>
+        {canKeep && (
+          <button type="button" onClick={onDone}>
+            {words.close}
+          </button>
+        )}
+      </form>
+    </main>
+  )
+}

@@ -1,0 +1,58 @@
+import type { Tone } from '../../core/rules/door/badge.ts'
+
+/** What ears and hands are told. */
+export interface Feedback {
+  /** Browsers make no sound before the page was touched: to be called when it is. */
+  unlock(): void
+  tell(tone: Tone): void
+}
+
+interface Signal {
+  /** In hertz, one after the other; told apart by their number, too. */
+  tones: number[]
+  /** Milliseconds of shaking and of rest. */
+  shakes: number[]
+}
+
+const signals: Record<Tone, Signal> = {
+  yes: { tones: [1320], shakes: [80] },
+  no: { tones: [220, 220, 220], shakes: [200, 100, 200, 100, 200] },
+  ask: { tones: [660, 520], shakes: [150, 100, 150] },
+  note: { tones: [], shakes: [40] },
+}
+
+const TONE_SECONDS = 0.14
+const EACH_SECONDS = 0.2
+
+/** One tone for yes, three low ones for no, two for a question, each with the same shakes. */
+export function createFeedback(): Feedback {
+  let audio: AudioContext | undefined
+
+  function play({ tones }: Signal): void {
+    if (audio?.state !== 'running') return
+    for (const [index, hertz] of tones.entries()) {
+      const at = audio.currentTime + index * EACH_SECONDS
+      const [oscillator, volume] = [audio.createOscillator(), audio.createGain()]
+      oscillator.type = hertz < 400 ? 'square' : 'sine'
+      oscillator.frequency.value = hertz
+      // Without a ramp speakers click.
+      volume.gain.setValueAtTime(0.5, at)
+      volume.gain.exponentialRampToValueAtTime(0.001, at + TONE_SECONDS)
+      oscillator.connect(volume).connect(audio.destination)
+      oscillator.start(at)
+      oscillator.stop(at + TONE_SECONDS)
+    }
+  }
+
+  return {
+    unlock() {
+      audio ??= new AudioContext()
+      // Refused where the touch does not count as one; the next will.
+      if (audio.state === 'suspended') audio.resume().catch(() => undefined)
+    },
+    tell(tone) {
+      play(signals[tone])
+      navigator.vibrate?.(signals[tone].shakes)
+    },
+  }
+}

@@ -1,0 +1,47 @@
+/** @jsxImportSource preact */
+import type { Problem } from '../engine/engine.ts'
+import type { UsedCamera } from './camera/use-camera.ts'
+import { useDoor, useEngineState } from './context.ts'
+import { type AppLanguage, say, span } from './language.ts'
+
+/** Read once, they need nothing more. */
+const dismissible: readonly Problem['code'][] = ['storage_lost', 'rejected', 'pending_elsewhere']
+
+/** What stands in the way, and what to do about it: of the engine, the gravest first, and of the camera. */
+export function Problems({ camera }: { camera?: UsedCamera }) {
+  const { engine, language } = useDoor()
+  const { words } = language
+  const { problems } = useEngineState()
+  return (
+    <div role="alert" class="problems">
+      {problems.map((problem) => (
+        <div class="problem" key={problem.code}>
+          <p>{problemText(problem, language)}</p>
+          {dismissible.includes(problem.code) && (
+            <button type="button" onClick={() => void engine.dismiss(problem.code)}>
+              {words.done}
+            </button>
+          )}
+        </div>
+      ))}
+      {camera?.problem && (
+        <div class="problem">
+          <p>{words.camera[camera.problem]}</p>
+          <button type="button" onClick={camera.retry}>
+            {words.tryAgain}
+          </button>
+        </div>
+      )}
+    </div>
+  )
+}
+
+function problemText(problem: Problem, language: AppLanguage): string {
+  const { words } = language
+  return say(words.problems[problem.code], {
+    pending: 'pending' in problem ? problem.pending : null,
+    scans: 'scans' in problem ? problem.scans : null,
+    message: 'message' in problem ? problem.message : null,
+    time: 'byMs' in problem ? span(problem.byMs, language) : null,
+  })
+}

@@ -1,0 +1,105 @@
+/** @jsxImportSource preact */
+import { useState } from 'preact/hooks'
+import { badgeOf } from '../../../core/rules/door/badge.ts'
+import type { Verdict } from '../../engine/engine.ts'
+import { useDoor, useEngineState } from '../context.ts'
+import { ago, clock, say } from '../language.ts'
+import { Sheet } from './sheet.tsx'
+
+/** Counts, gates, the last scans, what waits, and the end of the door. */
+export function Overview({ onClose }: { onClose(): void }) {
+  const { engine, language } = useDoor()
+  const { words, locale } = language
+  const { door, counts, list, pending, recent, isPersistent, connection } = useEngineState()
+  const [isLeaving, setLeaving] = useState(false)
+  const count = (value: number) => value.toLocaleString(locale)
+
+  if (isLeaving) {
+    return (
+      <Sheet title={words.leaveQuestion} closeLabel={words.close} onClose={onClose}>
+        {pending > 0 && <p>{say(words.pending, { count: count(pending) })}</p>}
+        <button type="button" class="main" onClick={() => void engine.forget()}>
+          {words.leave}
+        </button>
+      </Sheet>
+    )
+  }
+  return (
+    <Sheet
+      title={[door?.projectName, door?.gate, door?.name].filter(Boolean).join(' · ')}
+      closeLabel={words.close}
+      onClose={onClose}
+    >
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keys */}
+      <section class="scrolls" tabIndex={0} aria-label={words.overview}>
+        <dl>
+          <Fact label={words.accepted} value={count(counts.accepted)} />
+          <Fact label={words.turnedAway} value={count(counts.turnedAway)} />
+        </dl>
+        {counts.gates && counts.gates.length > 0 && (
+          <>
+            <h3>{words.gates}</h3>
+            <dl>
+              {counts.gates.map(({ gate, accepted }) => (
+                <Fact key={gate} label={gate} value={count(accepted)} />
+              ))}
+            </dl>
+          </>
+        )}
+        <p>
+          {list === null
+            ? words.noList
+            : say(words.list, { count: count(list.size), age: ago(list.generatedAt, new Date(), language) })}
+        </p>
+        {pending > 0 && <p>{say(words.pending, { count: count(pending) })}</p>}
+        {isPersistent === false && <p>{words.notPersistent}</p>}
+        <h3>{words.recent}</h3>
+        <ul class="recent">
+          {recent.map((verdict) => (
+            <Recent key={verdict.externalRef} verdict={verdict} />
+          ))}
+        </ul>
+      </section>
+      {connection === 'offline' && (
+        <button type="button" onClick={() => engine.retry()}>
+          {words.tryAgain}
+        </button>
+      )}
+      <button type="button" onClick={() => setLeaving(true)}>
+        {words.leave}
+      </button>
+    </Sheet>
+  )
+}
+
+function Fact({ label, value }: { label: string; value: string }) {
+  return (
+    <div>
+      <dt>
+        <bdi>{label}</bdi>
+      </dt>
+      <dd>{value}</dd>
+    </div>
+  )
+}
+
+function Recent({ verdict }: { verdict: Verdict }) {
+  const { language } = useDoor()
+  const { words } = language
+  const { tone, sign, word } = badgeOf(verdict)
+  return (
+    <li>
+      <span class={`mark ${tone}`} data-sign={sign} />{' '}
+      <time dateTime={verdict.readAt}>{clock(verdict.readAt, language)}</time>{' '}
+      <b>
+        <bdi>{verdict.label ?? verdict.payload}</bdi>
+      </b>{' '}
+      {words.verdicts[verdict.isUndone ? 'undone' : word]}
+      {verdict.conflict !== null && <em> {conflictText(verdict, words.conflict)}</em>}
+    </li>
+  )
+}
+
+function conflictText({ conflict }: Verdict, text: string): string {
+  return say(text, { reason: conflict })
+}

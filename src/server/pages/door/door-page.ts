@@ -1,0 +1,150 @@
+import { readdir, readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { plainPng } from '../../../wallets/apple/image-files.ts'
+import { IMMUTABLE, type PublicFile, pageIcon, precompress, publicFile, REVALIDATED, touchIcon } from '../assets.ts'
+import { htmlDocument, pageHeaders } from '../html.ts'
+
+/** The path of the page that makes any phone a door; what it loads stands below it. */
+export const doorPath = '/door'
+
+/** What the build says of its files: see scripts/build-door.js. */
+interface DoorManifest {
+  script: string
+  style: string
+  files: string[]
+}
+
+/** Where the build puts the files; a run from source has none there, and bundles them. */
+const builtFolder = fileURLToPath(new URL('../../../door/', import.meta.url))
+
+/**
+ * Only what this server serves, and no code out of text but the reader's WebAssembly. A worker has the policy that its own
+ * file is sent with, so all of them carry it.
+ */
+const policy = {
+  'default-src': "'none'",
+  'script-src': "'self' 'wasm-unsafe-eval'",
+  'style-src': "'self'",
+  'img-src': "'self'",
+  'connect-src': "'self'",
+  'worker-src': "'self'",
+  'manifest-src': "'self'",
+}
+
+/** The one page that may ask for a camera, and for nothing else. */
+const permissions = 'camera=(self), microphone=(), geolocation=()'
+
+/** The page of the door and what it loads, by path, ready to be sent. */
+export async function loadDoor(): Promise<Map<string, PublicFile>> {
+  return doorFiles(await readBuild())
+}
+
+async function readBuild(): Promise<Map<string, Uint8Array>> {
+  const isBuilt = await stat(join(builtFolder, 'door.json')).then(
+    () => true,
+    () => false,
+  )
+  if (!isBuilt) return bundleFromSource()
+  const names = await readdir(builtFolder)
+  return new Map(await Promise.all(names.map(async (name) => [name, await readFile(join(builtFolder, name))] as const)))
+}
+
+/**
+ * The files of the page as the build makes them, by name, where there are sources.
+ * @param main the module that starts the page, where it is not the page's own
+ */
+export async function bundleFromSource(main?: string): Promise<Map<string, Uint8Array>> {
+  const script = new URL('../../../../scripts/build-door.js', import.meta.url)
+  const { buildDoor } = (await import(script.href)) as { buildDoor: typeof bundleFromSource }
+  return buildDoor(main)
+}
+
+/**
+ * What a build is served as, by path.
+ * @param build its files by name
+ */
+export async function doorFiles(build: ReadonlyMap<string, Uint8Array>): Promise<Map<string, PublicFile>> {
+  const manifest = JSON.parse(Buffer.from(build.get('door.json')!).toString()) as DoorManifest
+  const { 'content-type': contentType = '', 'cache-control': _, ...headers } = pageHeaders(policy)
+  const { 'content-security-policy': csp = '' } = headers
+  const page = publicFile({
+    contentType,
+    cacheControl: REVALIDATED,
+    content: doorHtml(manifest),
+    headers: { ...headers, 'permissions-policy': permissions },
+  })
+  const more = { 'content-security-policy': csp, 'cross-origin-resource-policy': 'same-origin' }
+  const files: [path: string, PublicFile][] = [
+    [doorPath, page],
+    [`${doorPath}/manifest.webmanifest`, webManifest()],
+    [`${doorPath}/icon-512.png`, homeIcon()],
+  ]
+  for (const [name, content] of build) {
+    const contentType = typeOf(name)
+    if (contentType === undefined) continue
+    // The service worker alone has one name for ever: browsers look there for the next release. It serves the page, too.
+    const isWorker = name === 'sw.js'
+    const file = publicFile({
+      contentType,
+      content,
+      cacheControl: isWorker ? REVALIDATED : IMMUTABLE,
+      headers: isWorker ? { ...more, 'service-worker-allowed': `..${doorPath}` } : more,
+    })
+    files.push([`${doorPath}/${name}`, file])
+  }
+  return new Map(await Promise.all(files.map(async ([path, file]) => [path, await precompress(file)] as const)))
+}
+
+const types: Record<string, string> = {
+  js: 'text/javascript; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+  wasm: 'application/wasm',
+}
+
+function typeOf(name: string): string | undefined {
+  return types[name.split('.').at(-1)!]
+}
+
+/** Says nothing: the script speaks the operator's language. Addresses are as seen from the page, wherever a proxy put it. */
+function doorHtml({ script, style }: DoorManifest): string {
+  const below = (name: string) => `.${doorPath}/${name}`
+  return htmlDocument({
+    title: 'passes: door',
+    head: `<meta name="color-scheme" content="light dark">
+<meta name="theme-color" content="#101014">
+<meta name="apple-mobile-web-app-capable" content="yes">
+<link rel="manifest" href="${below('manifest.webmanifest')}">
+<link rel="icon" href=".${pageIcon.path}">
+<link rel="apple-touch-icon" href=".${touchIcon.path}">
+<link rel="stylesheet" href="${below(style)}">
+<script type="module" src="${below(script)}"></script>`,
+    body: `<div id="door"></div>
+<noscript>This page needs JavaScript.</noscript>`,
+  })
+}
+
+/** What a phone needs to put the page on its home screen. */
+function webManifest(): PublicFile {
+  const content = JSON.stringify({
+    id: '../door',
+    name: 'passes: door',
+    short_name: 'Door',
+    start_url: '../door',
+    scope: '../door',
+    display: 'standalone',
+    background_color: '#101014',
+    theme_color: '#101014',
+    icons: [
+      { src: `..${pageIcon.path}`, sizes: 'any', type: 'image/svg+xml' },
+      { src: `..${touchIcon.path}`, sizes: '180x180', type: 'image/png' },
+      { src: 'icon-512.png', sizes: '512x512', type: 'image/png', purpose: 'maskable' },
+    ],
+  })
+  return publicFile({ contentType: 'application/manifest+json', cacheControl: REVALIDATED, content })
+}
+
+/** Plain, in the colour of the others: what a phone that draws no SVG puts on its home screen. */
+function homeIcon(): PublicFile {
+  return publicFile({ contentType: 'image/png', cacheControl: REVALIDATED, content: plainPng(512, 512, '#3b4cc0') })
+}

@@ -1,0 +1,338 @@
+import { join } from 'node:path'
+import type { Browser, Page } from 'playwright-core'
+import { beforeAll, describe, expect, test } from 'vitest'
+import type { EngineState, Problem, Verdict } from '../../../src/door/engine/engine.ts'
+import { cleanUpAfterAll } from '../../support/databases.ts'
+import { isLong } from '../../support/long.ts'
+import { accessibilityIssues, launchBrowser, skipReason, visit } from '../support/browser.ts'
+import { serveFakeDoor } from './door-server.ts'
+
+const group = {
+  size: 5,
+  used: 3,
+  open: [
+    { passId: 'grace', externalPassId: 'T-2', label: 'Grace Hopper' },
+    { passId: 'edsger', externalPassId: 'T-3', label: 'Edsger Dijkstra' },
+  ],
+}
+const view = { fields: [{ label: 'Seat', value: 'A-17' }], notice: 'Hand out the Speaker badge' }
+const ada = { label: 'Ada Lovelace', templateName: 'Day ticket', passId: 'ada', externalPassId: 'T-1' }
+const candidates = [
+  { passId: 'ada', label: 'Ada Lovelace', externalPassId: 'T-1', templateName: 'Day ticket', standing: '' },
+  { passId: 'grace', label: 'Grace Hopper', externalPassId: 'T-2', templateName: 'Day ticket', standing: '' },
+]
+
+const verdicts: Record<string, Partial<Verdict>> = {
+  yes: { ...ada, result: 'accepted', reasonCode: 'valid', message: 'Valid.', door: view, group },
+  ada: { ...ada, result: 'accepted', reasonCode: 'valid', message: 'Valid.' },
+  grace: { label: 'Grace Hopper', passId: 'grace', result: 'accepted', reasonCode: 'valid', message: 'Valid.' },
+  edsger: { label: 'Edsger Dijkstra', passId: 'edsger', result: 'denied', reasonCode: 'expired', message: 'Expired.' },
+  used: { ...ada, result: 'duplicate', reasonCode: 'already_scanned', message: 'Already used.', door: view },
+  which: { result: 'ambiguous', reasonCode: 'multiple_matches', message: '2 passes have this code.', candidates },
+  same: { ...ada, result: 'same_scan', reasonCode: null, message: '' },
+  broken: { result: 'error', reasonCode: null, message: 'No answer', failure: 'no_list', verified: null },
+  hostile: { ...ada, label: `<img src=x onerror=alert(1)>${'W'.repeat(120)}`, result: 'accepted', reasonCode: 'valid' },
+}
+
+const problems: Problem[] = [
+  { code: 'storage_full' },
+  { code: 'storage_lost', pending: 7 },
+  { code: 'pending_elsewhere', pending: 3 },
+  { code: 'rejected', scans: 2, message: 'A scan is older than 30 days.' },
+  { code: 'refused', message: 'The workspace is suspended.' },
+  { code: 'server_too_old' },
+  { code: 'offline_disabled' },
+  { code: 'clock_wrong', byMs: -7 * 60_000 },
+] as Problem[]
+
+/** What is pressed, in three languages. */
+const spoken = {
+  en: { begin: 'Begin', start: 'Start', search: 'Search', overview: 'Overview', next: 'Next', close: 'Close' },
+  de: {
+    begin: 'Anfangen',
+    start: 'Start',
+    search: 'Suchen',
+    overview: 'Übersicht',
+    next: 'Weiter',
+    close: 'Schließen',
+  },
+  ar: { begin: 'ابدأ', start: 'بدء', search: 'بحث', overview: 'نظرة عامة', next: 'التالي', close: 'إغلاق' },
+}
+type Language = keyof typeof spoken
+
+const sizes = [
+  { width: 320, height: 568 },
+  { width: 844, height: 390 },
+  { width: 1280, height: 900 },
+]
+
+describe.skipIf(skipReason !== undefined)(
+  `the door in Chromium${skipReason ? ` (skipped: ${skipReason})` : ''}`,
+  () => {
+    const cleanUp = cleanUpAfterAll()
+    let browser: Browser
+    let url: string
+
+    beforeAll(async () => {
+      browser = await launchBrowser()
+      cleanUp(() => browser.close())
+      url = await serveFakeDoor(cleanUp)
+    })
+
+    /** A phone that scans already, without a camera. */
+    async function openDoor(language: Language = 'en', options: { colorScheme?: 'dark'; hasTouch?: boolean } = {}) {
+      const visited = await visit(browser, { locale: language, viewport: { width: 390, height: 844 }, ...options })
+      const { page } = visited
+      page.setDefaultTimeout(10_000)
+      await page.addInitScript({ content: "localStorage.setItem('door', 'yes')" })
+      await page.goto(url)
+      const words = spoken[language]
+      await page.getByRole('button', { name: words.search, exact: true }).waitFor()
+      await page.evaluate(`fake.verdicts = ${JSON.stringify(verdicts)}`)
+      return { ...visited, words }
+    }
+
+    test.each([
+      ['en', 'light'],
+      ['de', 'dark'],
+      ['ar', 'light'],
+      ...(isLong
+        ? ([
+            ['en', 'dark'],
+            ['de', 'light'],
+            ['ar', 'dark'],
+          ] as const)
+        : []),
+    ] as const)(
+      'every screen in %s, %s, from 320 to 1280 pixels, is whole, within reach and accessible',
+      async (language, scheme) => {
+        const { page, incidents, words } = await openDoor(language, scheme === 'dark' ? { colorScheme: 'dark' } : {})
+        expect(await page.evaluate('document.documentElement.dir')).toBe(language === 'ar' ? 'rtl' : 'ltr')
+        const look = async (name: string, { inReach = true } = {}) => {
+          for (const size of sizes) {
+            await page.setViewportSize(size)
+            await picture(page, `door-${name}-${language}-${scheme}-${size.width}`)
+            expect(await page.evaluate('document.documentElement.scrollWidth'), `${name} ${size.width}`).toBe(
+              size.width,
+            )
+            const targets = (await page.evaluate(TARGETS)) as Target[]
+            expect(targets.length).toBeGreaterThan(0)
+            expect(
+              targets.filter(({ height, width }) => height < 48 || width < 48),
+              `${name} ${size.width}`,
+            ).toEqual([])
+            const isTall = size.height > size.width
+            // In the half that the thumb is in.
+            if (inReach && isTall) {
+              expect(
+                targets.filter(({ bottom, isChoice }) => !isChoice && bottom < size.height / 2),
+                `${name} ${size.width}`,
+              ).toEqual([])
+            }
+          }
+          const found = await accessibilityIssues(page)
+          expect(found, `${name} ${language} ${scheme}`).toEqual([])
+        }
+        await look('scan')
+        for (const name of ['yes', 'used', 'which', 'same', 'broken', 'hostile']) {
+          await scan(page, name)
+          await page.locator('.verdict .word').waitFor()
+          await look(name, { inReach: name !== 'yes' })
+          await page.getByRole('button', { name: words.next }).click()
+        }
+        await page.getByRole('button', { name: words.search, exact: true }).click()
+        await page.getByRole('textbox').fill('ada')
+        await page.getByRole('button', { name: 'Ada Lovelace' }).waitFor()
+        await look('search')
+        await page.getByRole('button', { name: words.close }).click()
+        await page.getByRole('button', { name: words.overview }).click()
+        await look('overview')
+        await page.getByRole('button', { name: words.close }).click()
+        await set(page, { problems, connection: 'offline', pending: 12, loading: 40_000 })
+        await look('problems', { inReach: false })
+        await set(page, { door: null, problems: [{ code: 'revoked' }] })
+        await page.getByRole('button', { name: words.begin }).waitFor()
+        await look('revoked')
+        expect(incidents).toEqual([])
+      },
+    )
+
+    test('a verdict is told by colour, shape, word and voice; a tap anywhere, or the next code, goes on', async () => {
+      const { page } = await openDoor()
+      await scan(page, 'yes')
+      for (const text of ['WELCOME', 'Ada Lovelace', 'A-17', 'Hand out the Speaker badge', '3 of 5 let in']) {
+        expect(await page.locator('.verdict').getByText(text, { exact: true }).isVisible(), text).toBe(true)
+      }
+      const lookOf = () => page.evaluate(LOOK)
+      const yes = await lookOf()
+      await page.mouse.click(195, 60)
+      expect(await page.locator('.verdict').count()).toBe(0)
+      await scan(page, 'used')
+      // Who is turned away is to be given nothing.
+      expect(await page.getByText('Hand out').count()).toBe(0)
+      expect(await page.getByRole('status').innerText()).toBe('ALREADY USED. Ada Lovelace. Already used.')
+      const no = await lookOf()
+      await scan(page, 'which')
+      const ask = await lookOf()
+      expect(new Set([yes, no, ask].map((look) => JSON.stringify(look))).size).toBe(3)
+      expect(new Set([yes, no, ask].map((look) => (look as { shape: string }).shape)).size).toBe(3)
+      await page.getByRole('button', { name: 'Grace Hopper' }).click()
+      await page.locator('.verdict').getByText('Grace Hopper').waitFor()
+      expect(await lastScan(page)).toMatchObject({ payload: 'which', method: 'chosen' })
+    })
+
+    test('others of a group are let in one by one or all at once, and who may not is shown', async () => {
+      const { page } = await openDoor()
+      await scan(page, 'yes')
+      await page.getByRole('button', { name: 'Let in all others (2)' }).click()
+      await page.locator('.verdict.no').getByText('Edsger Dijkstra').waitFor()
+      const scans = (await page.evaluate('fake.scans.map(({ payload }) => payload)')) as string[]
+      expect(scans.slice(-2)).toEqual(['grace', 'edsger'])
+    })
+
+    test('the last scan is taken back after a question, and not twice', async () => {
+      const { page } = await openDoor()
+      await scan(page, 'yes')
+      await page.getByRole('button', { name: 'Next' }).click()
+      await page.getByRole('button', { name: 'Take back' }).click()
+      expect(await page.getByRole('heading', { name: 'Take back the entry of' }).innerText()).toContain('Ada Lovelace')
+      await page.getByRole('dialog').getByRole('button', { name: 'Take back' }).click()
+      await page.getByText('TAKEN BACK').first().waitFor()
+      await page.getByRole('button', { name: 'Next' }).click()
+      expect(await page.getByRole('button', { name: 'Take back' }).count()).toBe(0)
+    })
+
+    test('keyboard scanners work whatever has the focus, back to back, and press no button', async () => {
+      const { page } = await openDoor()
+      await page.getByRole('button', { name: 'Lock' }).focus()
+      const before = (await page.evaluate('fake.scans.length')) as number
+      for (const payload of ['yes', 'used code 1', 'ada']) {
+        await page.keyboard.type(payload)
+        await page.keyboard.press('Enter')
+      }
+      const scans = (await page.evaluate('fake.scans')) as { payload: string; method: string }[]
+      expect(scans.slice(before).map(({ payload, method }) => [payload, method])).toEqual(
+        ['yes', 'used code 1', 'ada'].map((payload) => [payload, 'scanner']),
+      )
+      expect(await page.getByRole('button', { name: 'Hold to unlock' }).count()).toBe(0)
+    })
+
+    test('a code is typed, and a person found by name', async () => {
+      const { page } = await openDoor()
+      await page.getByRole('button', { name: 'Search' }).click()
+      await page.getByRole('textbox').fill('nobody at all')
+      await page.getByText('Nobody found').waitFor()
+      await page.getByRole('textbox').fill('used')
+      await page.getByRole('button', { name: 'Check code' }).click()
+      await page.locator('.verdict.no').waitFor()
+      expect(await lastScan(page)).toMatchObject({ payload: 'used', method: 'typed' })
+      await page.getByRole('button', { name: 'Next' }).click()
+      await page.getByRole('button', { name: 'Search' }).click()
+      await page.getByRole('textbox').fill('hopper')
+      await page.getByRole('button', { name: 'Grace Hopper' }).click()
+      await page.locator('.verdict').waitFor()
+      expect(await lastScan(page)).toMatchObject({ payload: 'Grace Hopper', method: 'chosen' })
+    })
+
+    test('a locked door scans on, and gives nothing to press until it is held', async () => {
+      const { page } = await openDoor()
+      await page.getByRole('button', { name: 'Lock' }).click()
+      await page.keyboard.type('yes')
+      // The scanner's Enter is the end of a code, and no press of the button that has the focus.
+      await page.keyboard.press('Enter')
+      await page.locator('.verdict.yes').waitFor()
+      const unlock = page.getByRole('button', { name: 'Hold to unlock' })
+      await page.mouse.click(195, 60)
+      await unlock.click()
+      expect(await unlock.isVisible()).toBe(true)
+      expect((await page.evaluate(TARGETS)) as Target[]).toMatchObject([{ text: 'Hold to unlock' }])
+      await unlock.hover()
+      await page.mouse.down()
+      await unlock.waitFor({ state: 'detached' })
+      await page.mouse.up()
+      expect(await page.getByRole('button', { name: 'Next' }).isVisible()).toBe(true)
+    })
+
+    test('an invitation that is used up is told, and another one is pasted', async () => {
+      const { page } = await visit(browser, { locale: 'en', viewport: { width: 390, height: 844 } })
+      page.setDefaultTimeout(10_000)
+      await page.addInitScript({ content: "localStorage.removeItem('door')" })
+      await page.goto(url)
+      await page.getByText('Scan the QR code of an invitation').waitFor()
+      await page.getByLabel('Link or code').fill('https://passes.example/door#used-up')
+      await page.getByRole('button', { name: 'Begin' }).click()
+      await page.getByText('This invitation is used up or has ended').waitFor()
+      await page.getByLabel('Link or code').fill('https://passes.example/door#fresh')
+      await page.getByLabel('Name of this phone').fill('Back door')
+      await page.getByRole('button', { name: 'Begin' }).click()
+      await page.getByRole('button', { name: 'Start' }).waitFor()
+      expect(await page.evaluate('fake.claims')).toEqual([
+        ['used-up', expect.stringMatching(/^Phone \d\d$/)],
+        ['fresh', 'Back door'],
+      ])
+      // No camera here: it is said what to do, and the door can be used.
+      await page.getByText('There is no camera').waitFor()
+    })
+
+    test('problems are told, and those that need nothing more go when they were read', async () => {
+      const { page } = await openDoor()
+      await set(page, { problems })
+      await page
+        .getByText('entries that were only on this phone', { exact: false })
+        .or(page.getByText('are lost: 7'))
+        .first()
+        .waitFor()
+      await page.locator('.problem', { hasText: 'are lost: 7' }).getByRole('button', { name: 'OK' }).click()
+      expect(await page.evaluate('fake.dismissed')).toEqual(['storage_lost'])
+      expect(await page.getByText('are lost: 7').count()).toBe(0)
+    })
+
+    /** As a scanner that types like a keyboard would. */
+    async function scan(page: Page, payload: string): Promise<void> {
+      await page.keyboard.type(payload)
+      await page.keyboard.press('Enter')
+      await page.locator('.verdict').waitFor()
+    }
+
+    function set(page: Page, change: Partial<EngineState>): Promise<unknown> {
+      return page.evaluate(`fake.set(${JSON.stringify(change)})`)
+    }
+
+    function lastScan(page: Page): Promise<unknown> {
+      return page.evaluate('fake.scans.at(-1)')
+    }
+  },
+)
+
+/** Kept for somebody to look at, where a folder is named. */
+async function picture(page: Page, name: string): Promise<void> {
+  const folder = process.env.PASSES_SCREENSHOTS
+  if (folder) await page.screenshot({ path: join(folder, `${name}.png`) })
+}
+
+interface Target {
+  text: string
+  width: number
+  height: number
+  bottom: number
+  /** Of people to choose from, who stand above what is pressed. */
+  isChoice: boolean
+}
+
+const TARGETS = `[...document.querySelectorAll('button, input')]
+  .filter((part) => part.checkVisibility() && !part.closest('[inert]'))
+  .filter((part) => !document.querySelector('dialog') || part.closest('dialog'))
+  .map((part) => {
+    const { width, height, bottom } = part.getBoundingClientRect()
+    const isChoice = part.closest('.candidates') !== null
+    return { text: part.textContent, width: Math.round(width), height: Math.round(height), bottom, isChoice }
+  })`
+
+const LOOK = `(() => {
+  const verdict = document.querySelector('.verdict')
+  return {
+    colour: getComputedStyle(verdict).backgroundColor,
+    shape: verdict.querySelector('.outline').getAttribute('d'),
+    word: verdict.querySelector('.word').textContent,
+  }
+})()`

@@ -1,0 +1,136 @@
+import type { Outcome } from '../../../src/core/rules/door/outcome.ts'
+import { mountApp } from '../../../src/door/app/app.tsx'
+import { appLanguage } from '../../../src/door/app/language.ts'
+import type { DoorEngine, EngineState, ScanRequest, Verdict } from '../../../src/door/engine/engine.ts'
+
+/**
+ * The page of the door over an engine that decides what a test says, run in the browser. Tests reach it as `fake`: what was
+ * scanned is in `scans`, the newest last.
+ */
+
+const nothing: EngineState = {
+  door: null,
+  connection: 'online',
+  offlineSince: null,
+  list: { size: 100_000, generatedAt: new Date() },
+  loading: null,
+  pending: 0,
+  conflicts: [],
+  recent: [],
+  counts: { accepted: 0, turnedAway: 0, gates: null },
+  problems: [],
+  waiting: 0,
+  isPersistent: true,
+}
+const door = { id: 'd', name: 'Phone 47', gate: 'North', projectId: 'p', projectName: 'Polyglot 2027' }
+
+let made = 0
+
+function verdictOf(request: ScanRequest, more: Partial<Verdict>): Verdict {
+  made += 1
+  const readAt = new Date().toISOString()
+  const outcome: Outcome = {
+    payload: request.payload ?? null,
+    externalRef: `ref-${made}`,
+    result: 'unknown',
+    reasonCode: 'no_match',
+    message: 'Unknown code: no pass has it.',
+    verified: 'online',
+    scanId: null,
+    passId: 'passId' in request ? request.passId : null,
+    externalPassId: null,
+    label: null,
+    templateName: null,
+    door: null,
+    group: null,
+    readAt,
+    scannedAt: readAt,
+    priorScanCount: null,
+    lastAcceptedAt: null,
+    candidates: [],
+    conflict: null,
+  }
+  return { ...outcome, failure: null, isUndone: false, isPending: false, ...more }
+}
+
+class FakeEngine implements DoorEngine {
+  /** As a test would have them decided, by payload or pass id. */
+  verdicts: Record<string, Partial<Verdict>> = {}
+  scans: { payload: string; method: string; at: number }[] = []
+  claims: string[][] = []
+  dismissed: string[] = []
+  state: EngineState = nothing
+  #listeners = new Set<(state: EngineState) => void>()
+
+  /** Changes the state as if something had happened. */
+  set(change: Partial<EngineState>): void {
+    this.state = { ...this.state, ...change }
+    for (const listener of this.#listeners) listener(this.state)
+  }
+
+  subscribe(listener: (state: EngineState) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  async claim(code: string, name: string): ReturnType<DoorEngine['claim']> {
+    this.claims.push([code, name])
+    if (code === 'used-up') return { code: 'unknown_code', message: 'There is no such invitation.' }
+    localStorage.setItem('door', 'yes')
+    this.set({ door, problems: [] })
+    return null
+  }
+
+  async scan(request: ScanRequest): Promise<Verdict> {
+    const key = request.payload ?? ('passId' in request ? request.passId : '')
+    this.scans.push({ payload: key, method: request.method, at: performance.now() })
+    const chosen = 'passId' in request ? this.verdicts[request.passId] : undefined
+    const verdict = verdictOf(request, chosen ?? this.verdicts[key] ?? {})
+    const { accepted, turnedAway } = this.state.counts
+    const isIn = verdict.result === 'accepted'
+    const counts = { accepted: accepted + (isIn ? 1 : 0), turnedAway: turnedAway + (isIn ? 0 : 1), gates: null }
+    this.set({ recent: [verdict, ...this.state.recent].slice(0, 20), counts })
+    return verdict
+  }
+
+  scanAll(passIds: readonly string[]): Promise<Verdict[]> {
+    return Promise.all(passIds.map((passId) => this.scan({ passId, method: 'chosen' })))
+  }
+
+  async undo(verdict: Verdict): Promise<Verdict> {
+    const isIt = ({ externalRef }: Verdict) => externalRef === verdict.externalRef
+    this.set({ recent: this.state.recent.map((one) => (isIt(one) ? { ...one, isUndone: true } : one)) })
+    return { ...verdict, externalRef: `${verdict.externalRef}-undo`, result: 'reversal', reasonCode: null }
+  }
+
+  async search(text: string): ReturnType<DoorEngine['search']> {
+    const names = ['Ada Lovelace', 'Grace Hopper', 'Adaeze Okafor']
+    return names
+      .filter((name) => name.toLowerCase().includes(text.toLowerCase()))
+      .map((label) => ({ passId: label, label, externalPassId: 'T-1', templateName: 'Day ticket', standing: '' }))
+  }
+
+  async look() {
+    return undefined
+  }
+  retry(): void {
+    this.set({ connection: 'online' })
+  }
+  async dismiss(code: string): Promise<void> {
+    this.dismissed.push(code)
+    this.set({ problems: this.state.problems.filter((problem) => problem.code !== code) })
+  }
+  async forget(): Promise<number> {
+    localStorage.removeItem('door')
+    this.set({ door: null })
+    return 0
+  }
+  async stop(): Promise<void> {
+    this.#listeners.clear()
+  }
+}
+
+const fake = new FakeEngine()
+if (localStorage.getItem('door')) fake.state = { ...nothing, door }
+Object.assign(globalThis, { fake })
+mountApp(document.querySelector('#door')!, fake, appLanguage(navigator.languages))
