@@ -133,10 +133,7 @@ export class Doors {
    * statement, so that of any number of claims at once no more succeed than it has uses.
    */
   async claim(codeDigest: string, at: Date): Promise<ClaimedInvitation | undefined> {
-    const [row] = await this.db('door_invitations')
-      .where({ code_digest: codeDigest })
-      .where('uses_left', '>', 0)
-      .where('expires_at', '>', at.getTime())
+    const [row] = await this.open(codeDigest, at)
       .update({ uses_left: this.db.raw('uses_left - 1') })
       .returning(['workspace_id', 'project_id', 'gate'])
     if (!row) return undefined
@@ -147,6 +144,18 @@ export class Doors {
       gate: row.gate,
       workspace: { suspendedAt: toDate(workspace.suspended_at), expiresAt: toDate(workspace.expires_at) },
     }
+  }
+
+  /** Whether a claim with this code would succeed now. */
+  async isOpen(codeDigest: string, at: Date): Promise<boolean> {
+    return (await this.open(codeDigest, at).first('id')) !== undefined
+  }
+
+  private open(codeDigest: string, at: Date) {
+    return this.db('door_invitations')
+      .where({ code_digest: codeDigest })
+      .where('uses_left', '>', 0)
+      .where('expires_at', '>', at.getTime())
   }
 
   /** Makes a token a door. */

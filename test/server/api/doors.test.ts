@@ -4,6 +4,7 @@ import { contract } from '../../../src/core/contract/contract.ts'
 import type { Route } from '../../../src/core/route.ts'
 import { authorize } from '../../../src/server/http/middleware/authenticate.ts'
 import { sweep } from '../../../src/server/jobs/maintenance.ts'
+import { PUBLIC } from '../../../src/storage/store.ts'
 import type { TokenWithWorkspace } from '../../../src/storage/workspaces/tokens.ts'
 import { TestWorkspace, targetOf, useApi } from '../../support/api.ts'
 import { allRoutes } from '../../support/conformance.ts'
@@ -80,12 +81,16 @@ describe.each(dialects)('invitations and claims, on %s', (dialect) => {
     await owner.ok(doors.endInvitation, { params: { id: ended.id } })
     const expired = await invite({ expiresAt: inSeconds(1) })
     api.advance(1)
+    // Nor does any of them take a turn at the writer.
+    const transaction = vi.spyOn(api.services.store.forRequests(PUBLIC), 'transaction')
     const answers = []
     for (const code of [usedUp.code, ended.code, expired.code, 'A'.repeat(26), 'x']) {
       const { status, body } = await claim(code)
       const { correlationId: _, ...answer } = body as ErrorBody
       answers.push({ status, ...answer })
     }
+    expect(transaction).toHaveBeenCalledTimes(0)
+    transaction.mockRestore()
     expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1)
     expect(answers[0]).toMatchObject({ status: 404, errorCode: 'NOT_FOUND', details: {} })
     expect(await owner.refused(doors.endInvitation, { params: { id: ended.id } })).toMatchObject({ status: 404 })

@@ -1,4 +1,4 @@
-import { type doors as contract, type Door, MAX_DOOR_DAYS } from '../../../core/contract/doors.ts'
+import { type doors as contract, type Door, type DoorClaim, MAX_DOOR_DAYS } from '../../../core/contract/doors.ts'
 import { ApiError, validationError } from '../../../core/errors.ts'
 import { newScanCode } from '../../../core/rules/crypto/scan-code.ts'
 import { newToken, tokenDigest } from '../../../core/rules/crypto/token.ts'
@@ -75,11 +75,16 @@ export const doors: Handlers<typeof contract> = {
  * @throws Problem NOT_FOUND, the same for every code that cannot be claimed; TENANT_SUSPENDED and TENANT_EXPIRED, as for
  * any token of the workspace
  */
-function claimDoor({ code, name }: { code: string; name: string }, { store, now, correlationId }: PublicContext) {
+async function claimDoor(
+  { code, name }: { code: string; name: string },
+  { store, now, correlationId }: PublicContext,
+): Promise<DoorClaim> {
+  const codeDigest = tokenDigest(code)
+  // A read first: who guesses takes no turn at the writer.
+  if (!(await store.doors.isOpen(codeDigest, now))) throw notClaimable()
   return store.transaction(async (tx) => {
-    const claimed = await tx.doors.claim(tokenDigest(code), now)
-    if (!claimed)
-      throw new ApiError('NOT_FOUND', { message: 'This code is used up, ended or unknown: ask for another.' })
+    const claimed = await tx.doors.claim(codeDigest, now)
+    if (!claimed) throw notClaimable()
     const { workspaceId, projectId, gate, workspace } = claimed
     if (workspace.suspendedAt) throw new ApiError('TENANT_SUSPENDED')
     if (workspace.expiresAt && now >= workspace.expiresAt) throw new ApiError('TENANT_EXPIRED')
@@ -100,6 +105,10 @@ function claimDoor({ code, name }: { code: string; name: string }, { store, now,
     await audit(tx, { workspaceId, token, correlationId, now }, 'door.claim', token.id)
     return { door: showDoor((await tx.doors.find(workspaceId, token.id))!), token: text }
   })
+}
+
+function notClaimable(): ApiError {
+  return new ApiError('NOT_FOUND', { message: 'This code is used up, ended or unknown: ask for another.' })
 }
 
 /** @throws Problem VALIDATION_ERROR for a moment that is past, or too far ahead */
