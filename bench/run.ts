@@ -24,6 +24,7 @@ const benches = [
   'fairness',
   'scan',
   'scan-beside',
+  'door',
   'scans-export',
   'version',
   'pages',

@@ -1,4 +1,5 @@
 import 'fake-indexeddb/auto'
+import { contract } from '../../src/core/contract/contract.ts'
 import { newId } from '../../src/core/ids.ts'
 import { identifierDigest } from '../../src/core/rules/crypto/scan-code.ts'
 import { doorEnglish } from '../../src/core/rules/redemption/door-language.ts'
@@ -81,7 +82,7 @@ export class Phone {
 
   /** Ends the token of this door. */
   async revoke(): Promise<void> {
-    this.tokens.clear()
+    await this.workspace.ok(contract.doors.revoke, { params: { id: this.engine.state.door!.id } })
   }
 
   /** Removes the database, as a browser does that is short of room. */
@@ -144,28 +145,6 @@ export class Phone {
     }
   }
 
-  door: object | undefined
-  tokens = new Set<string>()
-
-  async #stub(request: Request): Promise<Response | undefined> {
-    const { api, id } = this.workspace
-    const path = new URL(request.url).pathname
-    const headers = { 'x-correlation-id': 'c', 'content-type': 'application/json' }
-    if (path === '/v1/doors/claim') {
-      const { code } = (await request.json()) as { code: string }
-      const [projectId, gate] = code.split(' ')
-      const token = await api.token(id, { role: 'member', scopes: ['scans:read', 'scans:write'] })
-      this.door = { id: newId(api.now), name: 'phone', projectId, projectName: 'P', gate }
-      this.tokens.add(token)
-      return new Response(JSON.stringify({ door: this.door, token }), { status: 201, headers })
-    }
-    if (!this.tokens.has(request.headers.get('authorization')?.slice(7) ?? '')) {
-      return new Response(JSON.stringify({ errorCode: 'TOKEN_INVALID', message: 'Revoked' }), { status: 401, headers })
-    }
-    if (path === '/v1/doors') return new Response(JSON.stringify({ items: [this.door] }), { status: 200, headers })
-    return undefined
-  }
-
   async #send(request: Request): Promise<Response> {
     if (this.network === 'down') throw new TypeError('fetch failed')
     const { api } = this.workspace
@@ -173,7 +152,7 @@ export class Phone {
       const headers = { 'x-correlation-id': 'of-before', 'content-type': 'application/json' }
       return new Response('{"errorCode":"NOT_FOUND","message":"No such path"}', { status: 404, headers })
     }
-    const response = (await this.#stub(request)) ?? (await api.app.fetch(request))
+    const response = await api.app.fetch(request)
     if (this.network === 'deaf') throw new TypeError('fetch failed')
     // What the listener of a real server adds.
     const headers = new Headers(response.headers)
@@ -211,7 +190,9 @@ export async function claimedPhone(workspace: TestWorkspace, projectId: string, 
 
 /** Makes a phone a door of a project. */
 export async function claim(phone: Phone, projectId: string, gate = 'North'): Promise<string> {
-  const code = `${projectId} ${gate}`
+  const { workspace } = phone
+  const expiresAt = new Date(workspace.api.now.getTime() + 3_600_000).toISOString()
+  const { code } = await workspace.ok(contract.doors.invite, { body: { projectId, gate, expiresAt } })
   const failure = await phone.engine.claim(code, 'phone')
   if (failure) throw new Error(failure.message)
   await phone.until(({ connection, list }) => connection === 'online' && list !== null)

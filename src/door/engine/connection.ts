@@ -33,7 +33,7 @@ export interface ConnectionOptions {
 /** How often a visible door asks whether the server, and its own token, are there. */
 const POLL_MS = 4_000
 const FIRST_RETRY_MS = 500
-const LAST_RETRY_MS = 15_000
+const LAST_RETRY_MS = 5_000
 
 /** Watches the server of a door from now on: see Connection. */
 export function createConnection(options: ConnectionOptions): Connection {

@@ -1,4 +1,4 @@
-import { reportOf } from '../../core/rules/door/own-scans.ts'
+import { type OfflineDecision, reportOf } from '../../core/rules/door/own-scans.ts'
 import type { DoorServer, Reply } from './server.ts'
 import type { EngineStore, JournalEntry, UploadResult } from './store.ts'
 
@@ -6,6 +6,11 @@ import type { EngineStore, JournalEntry, UploadResult } from './store.ts'
 export type UploadEnd = { kind: 'done' } | { kind: 'silence' } | { kind: 'refusal'; message: string }
 
 const BATCH = 100
+/**
+ * An online request that was given up may have been recorded, and refused, while whoever it was for was let in by the list.
+ * Then the ledger needs that admission as well: it stands under a reference of its own, as a conflict.
+ */
+const ACTED = '+acted'
 const UNDO_REASON = 'Undone at the door'
 
 /**
@@ -47,17 +52,27 @@ export async function uploadWaiting(options: {
 
   async function send(batch: JournalEntry[]): Promise<Reply<UploadResult[]>> {
     const decisions = batch.map(({ decision }) => decision!)
-    const body = { snapshotId: decisions[0]!.snapshotId, scans: decisions.map(reportOf) }
-    const reply = await server.report(body, signal)
+    const reply = await reportAs(decisions, ({ externalRef }) => externalRef)
     if (reply.kind !== 'answer') return reply
-    const acted = new Map(decisions.map(({ externalRef, result }) => [externalRef, result]))
-    const results = reply.value.results.map(({ externalRef, scan, conflict }): UploadResult => {
-      // An online request that was given up may have been recorded, with another decision than was shown.
-      const isOther = scan.result !== acted.get(externalRef)
-      const disagreed = conflict ?? (isOther ? scan.reason : null)
+    const overruled = decisions.filter(({ externalRef, result }) => {
+      return result === 'accepted' && reply.value.get(externalRef)!.scan.result !== result
+    })
+    const acted = overruled.length === 0 ? reply : await reportAs(overruled, ({ externalRef }) => externalRef + ACTED)
+    if (acted.kind !== 'answer') return acted
+    const results = decisions.map(({ externalRef, result }): UploadResult => {
+      const { scan, conflict } = acted.value.get(externalRef + ACTED) ?? reply.value.get(externalRef)!
+      const disagreed = conflict ?? (scan.result === result ? null : scan.reason)
       return { externalRef, recordedAt: scan.recordedAt, scanId: scan.id, conflict: disagreed }
     })
     return { kind: 'answer', value: results }
+  }
+
+  async function reportAs(decisions: OfflineDecision[], refOf: (decision: OfflineDecision) => string) {
+    const scans = decisions.map((decision) => ({ ...reportOf(decision), externalRef: refOf(decision) }))
+    const reply = await server.report({ snapshotId: decisions[0]!.snapshotId, scans }, signal)
+    if (reply.kind !== 'answer') return reply
+    const results = new Map(reply.value.results.map((result) => [result.externalRef, result]))
+    return { kind: 'answer' as const, value: results }
   }
 
   async function reverse(entry: JournalEntry): Promise<UploadEnd | undefined> {

@@ -1,0 +1,85 @@
+import { newId } from '../../src/core/ids.ts'
+import { identifierDigest } from '../../src/core/rules/crypto/scan-code.ts'
+import { doorEnglish } from '../../src/core/rules/redemption/door-language.ts'
+import type { DoorEngine, Verdict } from '../../src/door/engine/engine.ts'
+import { openEngine } from '../../src/door/engine/open-engine.ts'
+import type { Identity } from '../../src/door/engine/store.ts'
+import { memoryStore, type SharedList } from './memory-store.ts'
+
+/** A phone at a gate: the engine of the page, over a network that can be cut. */
+export interface BenchPhone {
+  engine: DoorEngine
+  /** Cuts its network, with the requests that are on their way, or mends it. */
+  cut: (isCut: boolean) => void
+  shared: () => SharedList
+}
+
+/** Opens the page of a door that was claimed before. */
+export async function openPhone(url: string, identity: Identity, list?: SharedList): Promise<BenchPhone> {
+  const store = memoryStore(identity, list)
+  let turn: Promise<unknown> = Promise.resolve()
+  let isCut = false
+  let network = new AbortController()
+  const engine = await openEngine({
+    openStore: async () => store,
+    fetch: async (input, init) => {
+      if (isCut) throw new TypeError('fetch failed')
+      const signal = AbortSignal.any([network.signal, init!.signal!])
+      return fetch(input, { ...init, signal }).catch((error) => {
+        throw network.signal.aborted ? new TypeError('fetch failed') : error
+      })
+    },
+    baseUrl: url,
+    version: 'bench',
+    language: () => doorEnglish,
+    wallMs: () => Date.now(),
+    monotonicMs: () => performance.now(),
+    random: Math.random,
+    newReference: newId,
+    digest: async (payload) => identifierDigest(payload).toString('hex'),
+    withLock: (_, work) => {
+      const result = turn.then(work)
+      turn = result.catch(() => undefined)
+      return result
+    },
+    marker: { get: () => null, set: () => undefined },
+    isVisible: () => true,
+    onWake: () => () => undefined,
+    persist: async () => null,
+  })
+  return {
+    engine,
+    cut(next) {
+      if (next && !isCut) network.abort()
+      if (!next && isCut) network = new AbortController()
+      isCut = next
+    },
+    shared: store.shared,
+  }
+}
+
+/** Resolves once a door is in a state. */
+export function until(engine: DoorEngine, isThere: (state: DoorEngine['state']) => boolean): Promise<void> {
+  return new Promise((resolve) => {
+    const end = engine.subscribe(look)
+    look(engine.state)
+    function look(state: DoorEngine['state']): void {
+      if (!isThere(state)) return
+      queueMicrotask(() => end())
+      resolve()
+    }
+  })
+}
+
+/** A verdict, and how long whoever scanned waited for it. */
+export interface TimedVerdict {
+  verdict: Verdict
+  ms: number
+}
+
+/** Scans what is held up, and takes the time. */
+export async function timedScan({ engine }: BenchPhone, payload: string): Promise<TimedVerdict> {
+  const startedAt = performance.now()
+  const verdict = await engine.scan({ payload, method: 'camera' })
+  return { verdict, ms: performance.now() - startedAt }
+}
