@@ -200,7 +200,7 @@ test('the six walks of the architecture are as long as they say, and no longer t
 
 /** Files that are no secret, lie in a private folder, or are written to through a descriptor. */
 const writers = [
-  'cli/console/offline/snapshot.ts',
+  'cli/console/offline/list-files.ts',
   'cli/demo/story.ts',
   'cli/template/strings-file.ts',
   'commands/template/init.ts',

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createControls } from '../../../src/cli/console/controls.ts'
 import { type Door, findPasses } from '../../../src/cli/console/door.ts'
-import { fetchSnapshot, type ListKeeper } from '../../../src/cli/console/offline/snapshot.ts'
+import { type DoorSnapshot, fetchSnapshot, type ListKeeper } from '../../../src/cli/console/offline/snapshot.ts'
 import { publishedTemplate } from '../../server/fixtures.ts'
 import { useApi } from '../../support/api.ts'
 import { temporaryFolder } from '../../support/databases.ts'
@@ -17,7 +17,7 @@ test('who is called exactly so is found first, online, with the scopes of a door
   const make = (n: number, label: string) => ({ externalPassId: `T-${n}`, label, templateId, variables: {} })
   const others = Array.from({ length: 30 }, (_, n) => make(n + 2, `Ada ${n}`))
   await client.passes.createBatch({ body: { passes: [make(0, 'Ada'), make(1, 'Eve'), ...others] } })
-  const list = await fetchSnapshot(client, {
+  const list: DoorSnapshot = await fetchSnapshot(client, {
     folder: temporaryFolder(),
     projectId: undefined,
     signal: new AbortController().signal,

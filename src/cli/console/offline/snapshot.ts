@@ -1,20 +1,18 @@
-import { closeSync, fsyncSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Client, eachPage } from '../../../client/client.ts'
 import { ApiError, ConnectionError } from '../../../client/errors.ts'
-import { SnapshotItem } from '../../../core/contract/scanner.ts'
-import { createDoorList } from '../../../core/rules/door/door-list.ts'
-import { openPrivateSync, syncFolder } from '../../../files/private-file.ts'
+import type { SnapshotItem } from '../../../core/contract/scanner.ts'
+import { createDoorList, type SnapshotDelta } from '../../../core/rules/door/door-list.ts'
 import { failureMessage } from '../outcome.ts'
+import { addChange, beginList, type ListChange, type ListHead, readList, removeList } from './list-files.ts'
 import type { DoorStore } from './store.ts'
 
-/** The passes of a door as the server knew them at one moment; what is evaluated by without it. */
+/** The passes of a door as the server knew them at one moment; what is evaluated by without it. A refresh changes it. */
 export interface DoorSnapshot {
-  id: string
+  readonly id: string
   /** When, by the server's clock. */
-  generatedAt: string
-  size: number
+  readonly generatedAt: string
+  readonly size: number
   get(passId: string): SnapshotItem | undefined
   /** Passes that the digest of a payload belongs to: those whose active identifier it is, else those where it was one before. */
   find(digest: string): { items: readonly SnapshotItem[]; isStale: boolean }
@@ -24,12 +22,23 @@ export interface DoorSnapshot {
   search(text: string, limit: number): SnapshotItem[]
 }
 
-const FILE = 'list.ndjson'
 const PAGE = 1000
 
-interface Head {
-  id: string
-  generatedAt: string
+/** A small list is not stored whole at each change. */
+const MIN_CHANGED = 1_000
+
+/** A list that goes on by what changes. */
+interface FollowedSnapshot extends DoorSnapshot {
+  items(): Iterable<SnapshotItem>
+  merge(change: ListChange): void
+  /** Items that came by changes since the list was stored whole, and ten for each file that they came in. */
+  changed: number
+}
+
+interface FetchOptions {
+  folder: string
+  projectId: string | undefined
+  signal: AbortSignal
 }
 
 /**
@@ -38,68 +47,115 @@ interface Head {
  */
 export async function fetchSnapshot(
   client: Client,
-  options: { folder: string; projectId: string | undefined; signal: AbortSignal },
-): Promise<DoorSnapshot> {
-  const { folder, projectId, signal } = options
-  const draft = join(folder, `${FILE}.${process.pid}`)
-  const file = openPrivateSync(draft, 'w')
+  { folder, projectId, signal }: FetchOptions,
+): Promise<FollowedSnapshot> {
+  const draft = beginList(folder)
   try {
     const items: SnapshotItem[] = []
-    let head: Head | undefined
-    const write = (lines: readonly object[]) =>
-      writeFileSync(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
+    let head: ListHead | undefined
     const query = { limit: PAGE, ...(projectId && { projectId }) }
     for await (const page of eachPage((call) => client.scanner.snapshot(call, { signal }), query)) {
       if (!head) {
         head = { id: page.id, generatedAt: page.generatedAt }
-        write([head])
+        draft.write([head])
       }
-      write(page.items)
+      draft.write(page.items)
       items.push(...page.items)
     }
-    fsyncSync(file)
-    renameSync(draft, join(folder, FILE))
-    syncFolder(folder)
+    draft.commit()
     return snapshotOf(head!, items)
   } finally {
-    closeSync(file)
-    rmSync(draft, { force: true })
+    draft.close()
+  }
+}
+
+/**
+ * Makes a list the newest by what changed since, and stores that. Where the server does not follow the list any more, or
+ * is older and never does, a new one is taken whole.
+ */
+async function refreshSnapshot(
+  client: Client,
+  list: FollowedSnapshot,
+  options: FetchOptions,
+): Promise<FollowedSnapshot> {
+  const { folder } = options
+  const since = list.id
+  try {
+    const change = await fetchChange(client, since, options)
+    addChange(folder, since, change)
+    list.merge(change)
+  } catch (error) {
+    // A server of the version before knows no such parameter.
+    const isUnfollowed = error instanceof ApiError && (error.code === 'SCANNER_SNAPSHOT_STALE' || error.status === 400)
+    if (!isUnfollowed) throw error
+    return fetchSnapshot(client, options)
+  }
+  // So that a start reads no more of changes than of the list: what they cost is spread over them.
+  if (list.changed > Math.max(list.size, MIN_CHANGED)) store(folder, list)
+  return list
+}
+
+async function fetchChange(client: Client, since: string, { projectId, signal }: FetchOptions): Promise<ListChange> {
+  const pages: SnapshotDelta[] = []
+  let head: ListHead | undefined
+  const query = { limit: PAGE, since, ...(projectId && { projectId }) }
+  for await (const page of eachPage((call) => client.scanner.snapshot(call, { signal }), query)) {
+    const { id, generatedAt, items, removed } = page
+    head ??= { id, generatedAt }
+    pages.push({ items, removed })
+  }
+  return { head: head!, pages }
+}
+
+function store(folder: string, list: FollowedSnapshot): void {
+  const draft = beginList(folder)
+  try {
+    draft.write([{ id: list.id, generatedAt: list.generatedAt }])
+    const items = [...list.items()]
+    for (let first = 0; first < items.length; first += PAGE) draft.write(items.slice(first, first + PAGE))
+    draft.commit()
+    list.changed = 0
+  } finally {
+    draft.close()
   }
 }
 
 /** The stored list; undefined where there is none, or one that no longer fits. */
-function loadSnapshot(folder: string): DoorSnapshot | undefined {
-  let text: string
-  try {
-    text = readFileSync(join(folder, FILE), 'utf8')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
-  }
-  const [head, ...items] = text
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line))
-  // Written by this program as a whole, but maybe by an older one.
-  const isKnown = typeof head?.id === 'string' && (items.length === 0 || SnapshotItem.safeParse(items[0]).success)
-  return isKnown ? snapshotOf(head, items) : undefined
+function loadSnapshot(folder: string): FollowedSnapshot | undefined {
+  const stored = readList(folder)
+  if (!stored) return undefined
+  const list = snapshotOf(stored.head, stored.items)
+  for (const change of stored.changes) list.merge(change)
+  return list
 }
 
-/** Where scanning offline is forbidden, no list of guests stays behind. */
-function removeSnapshot(folder: string): void {
-  rmSync(join(folder, FILE), { force: true })
-}
-
-function snapshotOf({ id, generatedAt }: Head, items: SnapshotItem[]): DoorSnapshot {
+function snapshotOf(first: ListHead, items: SnapshotItem[]): FollowedSnapshot {
   const list = createDoorList(items)
+  let head = first
   return {
-    id,
-    generatedAt,
-    size: list.size,
+    get id() {
+      return head.id
+    },
+    get generatedAt() {
+      return head.generatedAt
+    },
+    get size() {
+      return list.size
+    },
+    changed: 0,
+    items: list.items,
     get: list.get,
     find: list.find,
     membersOf: list.membersOf,
     search: list.search,
+    merge(change) {
+      for (const page of change.pages) {
+        list.merge(page)
+        this.changed += page.items.length
+      }
+      this.changed += 10
+      head = change.head
+    },
   }
 }
 
@@ -115,8 +171,8 @@ export interface ListKeeper {
   stop(): Promise<void>
 }
 
-const REFRESH_MS = 5 * 60_000
-/** A list that takes a minute to read is not read every five. */
+const REFRESH_MS = 60_000
+/** A list that takes a minute to read is not read every minute. */
 const REST_FACTOR = 20
 const RETRY_MS = 30_000
 
@@ -138,7 +194,8 @@ export function createListKeeper(options: {
   async function take(): Promise<void> {
     const startedAt = performance.now()
     try {
-      list = await fetchSnapshot(client, { folder, projectId, signal: stopped.signal })
+      const options = { folder, projectId, signal: stopped.signal }
+      list = list ? await refreshSnapshot(client, list, options) : await fetchSnapshot(client, options)
       rejection = null
       store.prune(list.generatedAt)
       const took = performance.now() - startedAt
@@ -148,7 +205,7 @@ export function createListKeeper(options: {
       if (error instanceof ApiError && [401, 403, 404].includes(error.status)) {
         rejection = error.code === 'SCANNER_OFFLINE_DISABLED' ? 'this workspace forbids it' : failureMessage(error)
         list = undefined
-        removeSnapshot(folder)
+        removeList(folder)
       } else if (!(error instanceof ApiError || error instanceof ConnectionError)) rejection = failureMessage(error)
       notBefore = performance.now() + RETRY_MS
     }

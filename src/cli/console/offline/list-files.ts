@@ -1,0 +1,102 @@
+import { closeSync, fsyncSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { SnapshotItem } from '../../../core/contract/scanner.ts'
+import type { SnapshotDelta } from '../../../core/rules/door/door-list.ts'
+import { openPrivateSync, replacePrivateSync, syncFolder } from '../../../files/private-file.ts'
+
+/**
+ * The list of a door on the disk: `list.ndjson` with all of it, and for each refresh since a file with what changed, which is
+ * named after the snapshot that it goes on from. Each is written as a whole, so that a crash leaves the list of before; of two
+ * consoles that write the same, either may be kept, as both lead on from there.
+ */
+
+/** Which snapshot a list is, and when it was made by the server's clock. */
+export interface ListHead {
+  id: string
+  generatedAt: string
+}
+
+/** What a list became since the one before. */
+export interface ListChange {
+  head: ListHead
+  pages: SnapshotDelta[]
+}
+
+const FILE = 'list.ndjson'
+const CHANGES = /^list\.[\da-f-]{36}\.ndjson$/
+
+const changesSince = (id: string) => `list.${id}.ndjson`
+
+/** A whole list on its way to the disk, a page at a time. */
+export interface ListDraft {
+  write(lines: readonly object[]): void
+  /** Puts it in place of the list of before and of all that changed since. */
+  commit(): void
+  /** Closes it; one that was not committed is gone. */
+  close(): void
+}
+
+/** Begins a list beside the one that stands there. */
+export function beginList(folder: string): ListDraft {
+  const draft = join(folder, `${FILE}.${process.pid}`)
+  const file = openPrivateSync(draft, 'w')
+  return {
+    write: (lines) => writeFileSync(file, lines.map((line) => `${JSON.stringify(line)}\n`).join('')),
+    commit() {
+      fsyncSync(file)
+      renameSync(draft, join(folder, FILE))
+      removeChanges(folder)
+      syncFolder(folder)
+    },
+    close() {
+      closeSync(file)
+      rmSync(draft, { force: true })
+    },
+  }
+}
+
+/** Stores what changed since a snapshot. */
+export function addChange(folder: string, since: string, { head, pages }: ListChange): void {
+  replacePrivateSync(
+    join(folder, changesSince(since)),
+    [head, ...pages].map((line) => `${JSON.stringify(line)}\n`).join(''),
+  )
+}
+
+/** The stored list, and what changed since in its order; undefined where there is none, or one that no longer fits. */
+export function readList(folder: string): { head: ListHead; items: SnapshotItem[]; changes: ListChange[] } | undefined {
+  const [head, ...items] = (readLines(join(folder, FILE)) ?? []) as [ListHead?, ...SnapshotItem[]]
+  // Written by this program as a whole, but maybe by an older one.
+  const isKnown = typeof head?.id === 'string' && (items.length === 0 || SnapshotItem.safeParse(items[0]).success)
+  if (!isKnown) return undefined
+  const changes: ListChange[] = []
+  const seen = new Set<string>()
+  for (let { id } = head; !seen.has(id); ) {
+    seen.add(id)
+    const [next, ...pages] = (readLines(join(folder, changesSince(id))) ?? []) as [ListHead?, ...SnapshotDelta[]]
+    if (!next) break
+    changes.push({ head: next, pages })
+    id = next.id
+  }
+  return { head, items, changes }
+}
+
+/** Where scanning offline is forbidden, no list of guests stays behind. */
+export function removeList(folder: string): void {
+  rmSync(join(folder, FILE), { force: true })
+  removeChanges(folder)
+}
+
+function removeChanges(folder: string): void {
+  for (const name of readdirSync(folder)) if (CHANGES.test(name)) rmSync(join(folder, name), { force: true })
+}
+
+function readLines(path: string): unknown[] | undefined {
+  try {
+    const text = readFileSync(path, 'utf8').trimEnd()
+    return text.split('\n').map((line) => JSON.parse(line))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}

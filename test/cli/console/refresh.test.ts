@@ -1,0 +1,125 @@
+import { readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { readList } from '../../../src/cli/console/offline/list-files.ts'
+import { createListKeeper, type DoorSnapshot } from '../../../src/cli/console/offline/snapshot.ts'
+import type { DoorStore } from '../../../src/cli/console/offline/store.ts'
+import type { Client } from '../../../src/client/client.ts'
+import { ApiError } from '../../../src/client/errors.ts'
+import { contract } from '../../../src/core/contract/contract.ts'
+import { makePass, publishedTemplate } from '../../server/fixtures.ts'
+import { type TestWorkspace, useApi } from '../../support/api.ts'
+import { temporaryFolder } from '../../support/databases.ts'
+
+// biome-ignore lint/correctness/useHookAtTopLevel: no hook of React
+const api = useApi('sqlite')
+
+type Query = { since?: string; cursor?: string; limit?: number }
+
+/** A console on a folder, as it starts and refreshes its list once. */
+async function consoleOn(
+  folder: string,
+  workspace: TestWorkspace,
+  change = async (_: Query): Promise<unknown> => undefined,
+) {
+  const asked: Query[] = []
+  const client = {
+    scanner: {
+      async snapshot(call: { query: Query }) {
+        asked.push(call.query)
+        await change(call.query)
+        const answer = await workspace.call(contract.scanner.snapshot, call)
+        if (answer.status === 200) return answer.body
+        throw errorOf(answer.status, (answer.body as { errorCode: string }).errorCode)
+      },
+    },
+  } as unknown as Client
+  const store = { prune: () => undefined } as unknown as DoorStore
+  const keeper = createListKeeper({ client, store, folder, projectId: undefined, onChange: () => undefined })
+  const start = keeper.list && labels(keeper.list)
+  keeper.refresh()
+  await keeper.whenTaken(60_000)
+  await keeper.stop()
+  return { start, found: keeper.list && labels(keeper.list), asked, rejection: keeper.rejection }
+}
+
+function errorOf(status: number, code: string): ApiError {
+  const request = { method: 'GET', path: '/v1/scanner/snapshot' }
+  return new ApiError({ status, code, message: code, correlationId: 'x', details: {}, request })
+}
+
+const labels = (list: DoorSnapshot) => list.search('ada', 99).map(({ label }) => label)
+
+async function makeDoor() {
+  const workspace = await api.workspace()
+  const template = await publishedTemplate(workspace)
+  const make = (label: string) => makePass(workspace, template.id, { label })
+  return { workspace, make, folder: temporaryFolder(), first: await make('Ada 1'), templateId: template.id }
+}
+
+test('a console refreshes its list by what changed, and starts with it', async () => {
+  const { workspace, make, folder, first } = await makeDoor()
+  expect(await consoleOn(folder, workspace)).toMatchObject({ found: ['Ada 1'], asked: [{ limit: 1000 }] })
+  await make('Ada 2')
+  await workspace.ok(contract.passes.update, { params: { id: first.id }, body: { label: 'Ada 3' } })
+  const second = await consoleOn(folder, workspace)
+  expect(second).toMatchObject({ start: ['Ada 1'], asked: [{ since: expect.any(String) }] })
+  expect(second.found!.toSorted()).toEqual(['Ada 2', 'Ada 3'])
+  const third = await consoleOn(folder, workspace)
+  expect(third.start!.toSorted()).toEqual(['Ada 2', 'Ada 3'])
+  expect(readList(folder)!.items).toHaveLength(1)
+  expect(readList(folder)!.changes.map(({ pages }) => pages.flatMap(({ items }) => items).length)).toEqual([2, 0])
+})
+
+test('where the server does not follow the list, or knows no changes at all, it is taken whole', async () => {
+  const { workspace, folder, templateId } = await makeDoor()
+  await consoleOn(folder, workspace)
+  await consoleOn(folder, workspace)
+  await workspace.ok(contract.templates.update, { params: { id: templateId }, body: { name: 'Renamed' } })
+  const stale = await consoleOn(folder, workspace)
+  expect(stale.asked.map(({ since }) => since !== undefined)).toEqual([true, false])
+  expect(readdirSync(folder)).toEqual(['list.ndjson'])
+  const ofBefore = await consoleOn(folder, workspace, async ({ since }) => {
+    if (since !== undefined) throw errorOf(400, 'VALIDATION_ERROR')
+  })
+  expect(ofBefore).toMatchObject({ found: ['Ada 1'], rejection: null })
+  expect(ofBefore.asked).toHaveLength(2)
+})
+
+test('a console that is killed in the middle of a refresh starts with the list of before', async () => {
+  const { workspace, make, folder } = await makeDoor()
+  await consoleOn(folder, workspace)
+  const before = readList(folder)
+  // What a crash leaves of a file that is written: a draft beside it.
+  writeFileSync(join(folder, `list.${before!.head.id}.ndjson.draft`), '{"id":')
+  writeFileSync(join(folder, 'list.ndjson.4711'), '{"id":')
+  expect(readList(folder)).toEqual(before)
+  await make('Ada 2')
+  expect((await consoleOn(folder, workspace)).found!.toSorted()).toEqual(['Ada 1', 'Ada 2'])
+})
+
+test('two consoles of one door refresh from one list, and a third starts with what either stored', async () => {
+  const { workspace, make, folder } = await makeDoor()
+  await consoleOn(folder, workspace)
+  await make('Ada 2')
+  let other: Awaited<ReturnType<typeof consoleOn>> | undefined
+  const one = await consoleOn(folder, workspace, async () => {
+    other ??= await consoleOn(folder, workspace)
+  })
+  for (const { found } of [one, other!]) expect(found!.toSorted()).toEqual(['Ada 1', 'Ada 2'])
+  const third = await consoleOn(folder, workspace)
+  expect(third.start!.toSorted()).toEqual(['Ada 1', 'Ada 2'])
+})
+
+test('after many changes the list is stored whole, and no change beside it', async () => {
+  const { workspace, make, folder } = await makeDoor()
+  await consoleOn(folder, workspace)
+  const passes = readList(folder)!
+  const many = Array.from({ length: 1_200 }, () => passes.items[0]!)
+  await make('Ada 2')
+  const { head } = passes
+  writeFileSync(join(folder, `list.${head.id}.ndjson`), `${JSON.stringify(head)}\n${JSON.stringify({ items: many })}\n`)
+  await consoleOn(folder, workspace)
+  expect(readdirSync(folder)).toEqual(['list.ndjson'])
+  expect(readList(folder)!.items).toHaveLength(2)
+})
