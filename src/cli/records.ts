@@ -2,7 +2,12 @@ import { styleText } from 'node:util'
 import type { Pass } from '../core/contract/passes.ts'
 import type { Project } from '../core/contract/projects.ts'
 import type { ScanItem } from '../core/contract/scan-shapes.ts'
-import type { RedemptionExplanation, ScanStats, ScanStatsByProject } from '../core/contract/scans.ts'
+import type {
+  PolicyReplayResult,
+  RedemptionExplanation,
+  ScanStats,
+  ScanStatsByProject,
+} from '../core/contract/scans.ts'
 import type { Template } from '../core/contract/templates.ts'
 import type { PassWallets } from '../core/contract/wallets.ts'
 import { type LimitName, limitNames } from '../core/rules/pass/limits.ts'
@@ -251,4 +256,23 @@ const figureColumns: Column<ProjectStats>[] = [
 /** The same by project, as a table. */
 export function showStatsByProject({ items }: ScanStatsByProject, width: number | undefined): string {
   return table(items, figureColumns, { width })
+}
+
+/** What another policy would have changed, by reason and then by gate. */
+export function showReplay(
+  { scans, changed, byReason, byGate }: PolicyReplayResult,
+  width: number | undefined,
+): string {
+  const verb = changed === 1 ? 'scan' : 'scans'
+  const summary = `${count(changed)} of ${count(scans)} ${verb} would have come out otherwise.`
+  if (changed === 0) return summary
+  type Change = PolicyReplayResult['byReason'][number]
+  const columns = [
+    { title: 'reason', value: ({ from }: Change) => from },
+    { title: 'would be', value: ({ to }: Change) => to },
+    { title: 'scans', value: (one: Change) => count(one.count) },
+  ]
+  const gates = byGate.flatMap(({ gate, byReason: changes }) => changes.map((change) => ({ gate, ...change })))
+  const gateColumn = { title: 'gate', value: ({ gate }: { gate: string | null }) => gate ?? 'none' }
+  return [summary, table(byReason, columns, { width }), table(gates, [gateColumn, ...columns], { width })].join('\n\n')
 }

@@ -93,6 +93,7 @@ export const endpoints: { readonly [R in keyof Contract]: { readonly [O in keyof
     stats: { method: 'GET', path: '/v1/scans/stats' },
     get: { method: 'GET', path: '/v1/scans/{id}' },
     reverse: { method: 'POST', path: '/v1/scans/{id}/reverse' },
+    replay: { method: 'POST', path: '/v1/scans/replay' },
     explain: { method: 'GET', path: '/v1/passes/{id}/redemption' },
   },
   scanner: {

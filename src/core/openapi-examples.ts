@@ -62,6 +62,7 @@ export const examples: Examples = {
       deviceId: 'gate-1',
       context: { gate: 'North' },
     },
+    replay: { projectId, policy: { maxUses: 2 }, from: '2027-05-20T00:00:00Z', to: '2027-05-20T20:00:00Z' },
     reverse: { reason: 'scanned by mistake' },
   },
   scanner: {
@@ -238,6 +239,7 @@ export const commandSamples: Record<Operation, string> = {
   'scans.stats': 'scans stats --project "Polyglot 2027"',
   'scans.get': 'scans get 01985f0c-7a10-7000-8000-00000000002d',
   'scans.reverse': 'scans reverse 01985f0c-7a10-7000-8000-00000000002d --reason "scanned by mistake"',
+  'scans.replay': 'policy replay --project "Polyglot 2027" --policy strict.json --from 2027-05-30T00:00Z',
   'scans.explain': 'pass explain order-1815-1 --external',
   'scanner.snapshot': 'scan --project "Polyglot 2027"',
   'scanner.report': 'scan --project "Polyglot 2027"',

@@ -143,6 +143,10 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'scans.listByExternalRefs': (tx, intruder) => tx.scans.listByExternalRefs(intruder, ['theirs']),
   'scans.list': (tx, intruder) => tx.scans.list(intruder, { limit: 20 }),
   'scans.counts': (tx, intruder) => tx.scans.counts(intruder, {}),
+  'scans.countAttempts': (tx, intruder, { project }) => tx.scans.countAttempts(intruder, replayOf(project), 9),
+  'scans.listReplayedPasses': (tx, intruder, { project }) =>
+    tx.scans.listReplayedPasses(intruder, replayOf(project), { after: undefined, limit: 9 }),
+  'scans.listReplayEntries': (tx, intruder, { pass }) => tx.scans.listReplayEntries(intruder, [pass], { limit: 9 }),
   'acceptedScans.isCounted': (tx, intruder, { scan }) => tx.acceptedScans.isCounted(intruder, scan),
   'acceptedScans.delete': (tx, intruder, { scan }) => tx.acceptedScans.delete(intruder, scan),
   'acceptedScans.findHistory': (tx, intruder, { pass }) => tx.acceptedScans.findHistory(intruder, pass, plan),
@@ -277,6 +281,8 @@ const theirBroadcast = ({ project, broadcast }: Ids) => ({
   createdAt: start,
   updatedAt: start,
 })
+
+const replayOf = (projectId: string) => ({ projectId, from: new Date(0), to: later(1e6) })
 
 const change = {
   label: 'x',

@@ -123,6 +123,33 @@ export const RedemptionExplanation = z.strictObject({
 })
 export type RedemptionExplanation = z.output<typeof RedemptionExplanation>
 
+/** What is judged again, and by which policy. */
+const PolicyReplay = z
+  .strictObject({
+    projectId: Uuid,
+    templateId: Uuid.optional(),
+    policy: RedemptionPolicy,
+    from: Timestamp,
+    to: Timestamp,
+  })
+  .refine(({ from, to }) => Date.parse(from) <= Date.parse(to), { path: ['to'], error: 'Must not be before from' })
+
+const ReasonChanges = z
+  .array(z.strictObject({ from: LedgerReason, to: LedgerReason, count: Count }))
+  .meta({ description: 'By the reason that the ledger has, and the one it would have; the most frequent first.' })
+
+/** What another policy would have changed. */
+export const PolicyReplayResult = z.strictObject({
+  scans: Count.meta({ description: 'Attempts in the window; reversals are none.' }),
+  changed: Count,
+  byReason: ReasonChanges,
+  byGate: z
+    .array(z.strictObject({ gate: z.string().nullable(), changed: Count, byReason: ReasonChanges }))
+    .max(100)
+    .meta({ description: 'Gates with changes, those with the most first.' }),
+})
+export type PolicyReplayResult = z.output<typeof PolicyReplayResult>
+
 const ById = z.strictObject({ id: Uuid })
 
 /** Routes of scans. */
@@ -188,6 +215,19 @@ export const scans = {
     params: ById,
     body: ScanReversal.default({}),
     responses: { 200: ScanResponse },
+    errors: ['NOT_FOUND', 'CONFLICT'],
+  }),
+  replay: route({
+    method: 'POST',
+    path: '/v1/scans/replay',
+    scope: 'scans:read',
+    summary: 'Judge the ledger again under another policy',
+    description:
+      'What would have come of the attempts of a window, at most 1,000,000, had all passes of the project (or of one ' +
+      'template) had this policy. Records nothing. What no policy changes (an unknown code, a void pass, a date of expiry) ' +
+      'stays as it was; what was let in before the window counts. One at a time for each workspace.',
+    body: PolicyReplay,
+    responses: { 200: PolicyReplayResult },
     errors: ['NOT_FOUND', 'CONFLICT'],
   }),
   explain: route({

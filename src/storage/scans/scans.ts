@@ -5,6 +5,14 @@ import { insertRows } from '../db/bulk-rows.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list.ts'
 import { narrowProjects, type ProjectScope, withinProjects } from '../db/project-scope.ts'
 import type { Emit } from '../operations/store-events.ts'
+import {
+  countAttempts,
+  listReplayEntries,
+  listReplayedPasses,
+  type ReplayEntry,
+  type ReplayedPass,
+  type ReplayFilter,
+} from './replay-rows.ts'
 import { type ScanRow, type StoredScan, toScan, toScanRow } from './scan-row.ts'
 import { countScans, type ScanFigures, type ScanStatsRequest, sumScans } from './scan-stats.ts'
 
@@ -57,6 +65,29 @@ export class Scans {
   /** Figures by project. */
   counts(workspaceId: string, request: ScanStatsRequest): Promise<Map<string | null, ScanFigures>> {
     return countScans(this.db, workspaceId, { ...request, projectId: narrowProjects(this.scope, request.projectId) })
+  }
+
+  /** How many attempts would be judged again, at most so many. */
+  countAttempts(workspaceId: string, filter: ReplayFilter, limit: number): Promise<number> {
+    return countAttempts(this.db, workspaceId, filter, limit, this.scope)
+  }
+
+  /** The next passes whose ledger is judged again. */
+  listReplayedPasses(
+    workspaceId: string,
+    filter: ReplayFilter,
+    page: { after: string | undefined; limit: number },
+  ): Promise<ReplayedPass[]> {
+    return listReplayedPasses(this.db, workspaceId, filter, page, this.scope)
+  }
+
+  /** Of the ledger of passes so many items: of several in no order, of one by their operational time, after one of them. */
+  listReplayEntries(
+    workspaceId: string,
+    passIds: string[],
+    page: { after?: ReplayEntry | undefined; limit: number },
+  ): Promise<ReplayEntry[]> {
+    return listReplayEntries(this.db, workspaceId, passIds, page, this.scope)
   }
 
   private ofWorkspace(workspaceId: string) {

@@ -191,7 +191,10 @@ const changes: Record<string, Change> = {
   },
 }
 
-const changing = allRoutes.filter(({ route }) => route.method !== 'GET')
+/** They take a body and change nothing. */
+const reading = ['scans.replay']
+
+const changing = allRoutes.filter(({ name, route }) => route.method !== 'GET' && !reading.includes(name))
 
 test('every route that changes something is tried below', () => {
   expect(changing.map(({ name }) => name).sort()).toEqual(Object.keys(changes).sort())

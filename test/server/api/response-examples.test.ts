@@ -169,6 +169,9 @@ async function record(workspace: TestWorkspace, receiver: Receiver): Promise<Rec
   await ask(scans.get, { params: { id: scan.scan.id } })
   await ask(scans.list, { query: { limit: 1 } })
   await ask(scans.stats, { query: { projectId: [project.id] } })
+  const policy = { windows: [{ end: '2027-05-01T00:00:00Z' }] }
+  const day = { from: '2027-05-20T00:00:00Z', to: '2027-05-20T23:00:00Z' }
+  await ask(scans.replay, { body: { projectId: project.id, policy, ...day } })
   await ask(scans.reverse, { params: { id: scan.scan.id }, body: { reason: 'scanned by mistake' } })
   await ask(projects.stats, inProject)
 

@@ -22,6 +22,7 @@ import { audit } from '../audit.ts'
 import { atDoor } from './at-door.ts'
 import { placesOfUse } from './evaluate-scans.ts'
 import { languageOf, recordScan, replayResponse } from './record-scan.ts'
+import { replayLedger } from './replay-ledger.ts'
 import { toScanItem } from './scan-shapes.ts'
 import { writeScanEvents } from './write-scan.ts'
 
@@ -52,6 +53,8 @@ export const scans: Handlers<typeof contract> = {
     status: 200,
     body: await reverseScan(params.id, atDoor(body, context), context),
   }),
+
+  replay: async ({ body }, context) => ({ status: 200, body: await replayLedger(body, context) }),
 
   explain: async ({ params, query }, context) => ({ status: 200, body: await explainPass(params.id, query, context) }),
 }

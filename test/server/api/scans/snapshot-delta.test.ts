@@ -16,7 +16,11 @@ const { snapshot } = contract.scanner
 /** Chosen by a variable: what a scanner reads, and what a door shows. */
 const content = (maxUses: number) =>
   definition({
-    variables: [{ name: 'code', label: 'Code' }],
+    variables: [
+      { name: 'code', label: 'Code' },
+      { name: 'until', label: 'Until', default: '2099-01-01T00:00:00Z' },
+    ],
+    expiresAt: '{{until}}',
     design: { ...definition().design, fields: {}, barcode: { format: 'qr', message: '{{code}}' } },
     redemption: { maxUses },
     door: { show: ['code'] },
@@ -130,7 +134,7 @@ describe.each(dialects)('on %s', (dialect) => {
         await update(id, { templateVersion: 'latest' })
       },
       group: (id) => update(id, { groupKey: made % 3 === 0 ? null : `order ${made % 3}` }),
-      'expire soon': (id) => update(id, { expiresAt: new Date(api.now.getTime() + 45_000).toISOString() }),
+      'expire soon': (id) => update(id, { variables: { until: new Date(api.now.getTime() + 45_000).toISOString() } }),
       void: (id) => workspace.call(contract.passes.void, { params: { id }, body: {} }),
       async scan(passId) {
         const { scan, result } = await workspace.ok(contract.scans.create, { body: { passId } })

@@ -1,0 +1,101 @@
+import type { RedemptionHistory, RedemptionPlan } from './redemption-plan.ts'
+
+/** A use of a pass, as later evaluations count it. */
+export interface RecordedUse {
+  at: Date
+  scanContextKey: string | null
+  /** Made as of a date: it has no time of day that others are measured from. */
+  isDated: boolean
+  /** The window that was charged, where several held the moment. */
+  chargedWindow: string | null
+}
+
+/** The uses of one pass, which tell histories without a look at each: by bisection. */
+export interface UseRecord {
+  add(use: RecordedUse): void
+  /** Takes back one that was added. */
+  remove(use: RecordedUse): void
+  /** What they say of an attempt. When a range was first used is told in messages alone, and left out. */
+  historyOf(plan: RedemptionPlan): RedemptionHistory
+}
+
+/** A pass that was never used. */
+export function createUseRecord(): UseRecord {
+  const all: number[] = []
+  const undated: number[] = []
+  const byContext = new Map<string | null, number[]>()
+  const byWindow = new Map<string, number[]>()
+  const keylessByWindow = new Map<string, number[]>()
+
+  function timesOf({ scanContextKey, isDated, chargedWindow }: RecordedUse): number[][] {
+    const times = [all, entry(byContext, scanContextKey)]
+    if (!isDated) times.push(undated)
+    if (chargedWindow !== null) {
+      times.push(entry(byWindow, chargedWindow))
+      if (scanContextKey === null) times.push(entry(keylessByWindow, chargedWindow))
+    }
+    return times
+  }
+
+  return {
+    add(use) {
+      const at = use.at.getTime()
+      for (const times of timesOf(use)) times.splice(placeAfter(times, at), 0, at)
+    },
+    remove(use) {
+      const at = use.at.getTime()
+      for (const times of timesOf(use)) times.splice(placeAfter(times, at) - 1, 1)
+    },
+    historyOf({ realTime, scanContextKey, counted }) {
+      const inContext = byContext.get(scanContextKey) ?? []
+      const next = placeAfter(undated, realTime.getTime())
+      return {
+        total: all.length,
+        firstAt: toDate(all[0]),
+        lastAt: toDate(all.at(-1)),
+        inContext: inContext.length,
+        contextFirstAt: toDate(inContext[0]),
+        contextLastAt: toDate(inContext.at(-1)),
+        previousAt: toDate(undated[next - 1]),
+        nextAt: toDate(undated[next]),
+        counts: new Map(
+          counted.map(({ key, from, to, isKeyless, notChargedTo }) => {
+            const times = isKeyless ? (byContext.get(null) ?? []) : all
+            const charged = isKeyless ? keylessByWindow : byWindow
+            // A use is charged to one window.
+            const elsewhere = notChargedTo.map((window) => countWithin(charged.get(window) ?? [], from, to))
+            const count = elsewhere.reduce((left, other) => left - other, countWithin(times, from, to))
+            return [key, { count, firstAt: null }]
+          }),
+        ),
+      }
+    },
+  }
+}
+
+function entry<Key>(map: Map<Key, number[]>, key: Key): number[] {
+  const found = map.get(key) ?? []
+  map.set(key, found)
+  return found
+}
+
+function countWithin(times: number[], from: number, to: number): number {
+  return times.length === 0 ? 0 : placeAfter(times, to - 1) - placeAfter(times, from - 1)
+}
+
+/** How many of the ascending times are not after a moment. */
+function placeAfter(times: number[], at: number): number {
+  let [low, high] = [0, times.length]
+  // Next to always it goes to the end.
+  if (high > 0 && times[high - 1]! <= at) return high
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (times[middle]! <= at) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+function toDate(time: number | undefined): Date | null {
+  return time === undefined ? null : new Date(time)
+}

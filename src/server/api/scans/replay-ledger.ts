@@ -1,0 +1,169 @@
+import type { LedgerReason } from '../../../core/contract/scan-shapes.ts'
+import type { scans as contract, PolicyReplayResult } from '../../../core/contract/scans.ts'
+import { ApiError, validationError } from '../../../core/errors.ts'
+import type { RouteInput } from '../../../core/route.ts'
+import { type ReplayedScan, replayPass } from '../../../core/rules/redemption/replay.ts'
+import type { ReplayEntry, ReplayedPass, ReplayFilter } from '../../../storage/scans/replay-rows.ts'
+import type { RequestContext } from '../../context.ts'
+import { createInFlight } from '../../http/middleware/in-flight.ts'
+import { mapInSlices } from '../../http/slices.ts'
+
+const MAX_SCANS = 1_000_000
+
+/** More of one pass are no tickets of a person: they would all be in memory at once. */
+const MAX_SCANS_OF_PASS = 100_000
+
+const PASSES = 1_000
+const ROWS = 2_000
+
+/** The longest that one may take. */
+const LIMIT_MS = 300_000
+
+/** So many gates are told apart, and so many told of. */
+const MAX_GATES = { counted: 10_000, shown: 100 }
+
+const inFlight = createInFlight({ limit: 'replays', noun: 'replays' })
+
+type ReplayBody = RouteInput<(typeof contract)['replay']>['body']
+
+/**
+ * What another policy would have made of the ledger of a project, pass by pass, each along an index, so that memory holds the
+ * ledger of few. Between pages and slices others have their turns.
+ * @throws Problem NOT_FOUND, VALIDATION_ERROR, CONFLICT, TOO_MANY_REQUESTS, SERVICE_UNAVAILABLE
+ */
+export async function replayLedger(body: ReplayBody, context: RequestContext): Promise<PolicyReplayResult> {
+  const leave = inFlight.enter(context.workspaceId, 1)
+  try {
+    return await replay(body, context)
+  } finally {
+    leave()
+  }
+}
+
+async function replay(body: ReplayBody, context: RequestContext): Promise<PolicyReplayResult> {
+  const { store, workspaceId, stopping } = context
+  const { projectId, templateId, policy } = body
+  await requireKnown(body, context)
+  const filter: ReplayFilter = { projectId, templateId, from: new Date(body.from), to: new Date(body.to) }
+  const scans = await store.scans.countAttempts(workspaceId, filter, MAX_SCANS + 1)
+  if (scans > MAX_SCANS) {
+    const message = `There are over ${MAX_SCANS.toLocaleString('en')} scans in the window: bring from and to nearer together`
+    throw validationError([{ path: ['to'], message }])
+  }
+  const tally = createTally()
+  const endsAt = performance.now() + LIMIT_MS
+  for await (const { pass, entries } of ledgers(filter, context)) {
+    if (stopping.aborted || performance.now() > endsAt) throw tooLong()
+    if (!entries.some(({ scannedAt }) => scannedAt >= filter.from && scannedAt <= filter.to)) continue
+    await mapInSlices(replayPass(entries, { policy, ...filter, expiresAt: pass.expiresAt }), (one) => tally.add(one))
+  }
+  return { scans, ...tally.result() }
+}
+
+async function requireKnown({ projectId, templateId }: ReplayBody, { store, workspaceId }: RequestContext) {
+  if (!(await store.projects.find(workspaceId, projectId))) {
+    throw new ApiError('NOT_FOUND', { message: 'There is no such project.', details: { projectId } })
+  }
+  if (templateId !== undefined && !(await store.templates.find(workspaceId, templateId))) {
+    throw new ApiError('NOT_FOUND', { message: 'There is no such template.', details: { templateId } })
+  }
+}
+
+function tooLong(): ApiError {
+  return new ApiError('SERVICE_UNAVAILABLE', {
+    message: 'The replay took too long, or the server stops. Bring from and to nearer together, or name a template.',
+    headers: { 'retry-after': '10' },
+  })
+}
+
+interface PassLedger {
+  pass: ReplayedPass
+  /** In the order in which they were recorded. */
+  entries: ReplayEntry[]
+}
+
+async function* ledgers(filter: ReplayFilter, context: RequestContext): AsyncGenerator<PassLedger> {
+  const { store, workspaceId } = context
+  for (let after: string | undefined; ; ) {
+    const passes = await store.scans.listReplayedPasses(workspaceId, filter, { after, limit: PASSES })
+    for (let first = 0, size = PASSES; first < passes.length; ) {
+      const some = passes.slice(first, first + size)
+      const found = await entriesOf(some, context)
+      if (!found) {
+        size = Math.ceil(some.length / 2)
+        continue
+      }
+      for (const pass of some) {
+        const entries = found.get(pass.id)
+        if (entries) yield { pass, entries: entries.sort(byRecording) }
+      }
+      first += some.length
+    }
+    if (passes.length < PASSES) return
+    after = passes.at(-1)!.id
+  }
+}
+
+function byRecording(a: ReplayEntry, b: ReplayEntry): number {
+  return a.recordedAt.getTime() - b.recordedAt.getTime() || (a.id < b.id ? -1 : 1)
+}
+
+/** By pass; undefined where several have more than is read at once. */
+async function entriesOf(
+  passes: ReplayedPass[],
+  { store, workspaceId }: RequestContext,
+): Promise<Map<string, ReplayEntry[]> | undefined> {
+  const ids = passes.map(({ id }) => id)
+  const found = await store.scans.listReplayEntries(workspaceId, ids, { limit: ROWS + 1 })
+  if (found.length > ROWS && ids.length > 1) return undefined
+  for (let isMore = found.length > ROWS; isMore; ) {
+    const more = await store.scans.listReplayEntries(workspaceId, ids, { after: found.at(-1), limit: ROWS })
+    found.push(...more)
+    isMore = more.length === ROWS
+    if (found.length > MAX_SCANS_OF_PASS) {
+      const message = `A pass has over ${MAX_SCANS_OF_PASS.toLocaleString('en')} scans, which is more than a replay judges.`
+      throw new ApiError('CONFLICT', { message, details: { passId: ids[0], allowed: MAX_SCANS_OF_PASS } })
+    }
+  }
+  const byPass = new Map<string, ReplayEntry[]>()
+  for (const entry of found) {
+    const entries = byPass.get(entry.passId)
+    if (entries) entries.push(entry)
+    else byPass.set(entry.passId, [entry])
+  }
+  return byPass
+}
+
+type Pair = `${LedgerReason} ${LedgerReason}`
+
+function createTally() {
+  const byReason = new Map<Pair, number>()
+  const byGate = new Map<string | null, Map<Pair, number>>()
+  return {
+    add({ entry: { gate }, from, to }: ReplayedScan<ReplayEntry>): void {
+      if (from === to) return
+      const pair: Pair = `${from} ${to}`
+      byReason.set(pair, (byReason.get(pair) ?? 0) + 1)
+      const ofGate = byGate.get(gate) ?? new Map<Pair, number>()
+      if (byGate.size < MAX_GATES.counted) byGate.set(gate, ofGate)
+      ofGate.set(pair, (ofGate.get(pair) ?? 0) + 1)
+    },
+    result() {
+      const gates = [...byGate].map(([gate, pairs]) => ({ gate, changed: sum(pairs), byReason: changesOf(pairs) }))
+      const shown = gates.sort((a, b) => b.changed - a.changed).slice(0, MAX_GATES.shown)
+      return { changed: sum(byReason), byReason: changesOf(byReason), byGate: shown }
+    },
+  }
+}
+
+function sum(pairs: Map<Pair, number>): number {
+  return [...pairs.values()].reduce((total, count) => total + count, 0)
+}
+
+function changesOf(pairs: Map<Pair, number>): PolicyReplayResult['byReason'] {
+  const changes = [...pairs].map(([pair, count]) => {
+    const [from, to] = pair.split(' ') as [LedgerReason, LedgerReason]
+    return { from, to, count }
+  })
+  return changes.sort((a, b) => b.count - a.count || (a.from + a.to < b.from + b.to ? -1 : 1))
+}
