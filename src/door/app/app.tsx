@@ -11,8 +11,14 @@ import type { AppLanguage } from './language.ts'
 import { Problems } from './problems.tsx'
 import { ScanScreen } from './scan/scan-screen.tsx'
 
-/** Draws the page of the door in an element and keeps it as the engine is. */
-export function mountApp(element: Element, engine: DoorEngine, language: AppLanguage): void {
+/**
+ * Draws the page of the door in an element and keeps it as the engine is.
+ * @param invitation the code that the page was opened with, taken out of the address already
+ */
+export function mountApp(
+  element: Element,
+  { engine, language, invitation }: { engine: DoorEngine; language: AppLanguage; invitation: string | null },
+): void {
   document.documentElement.lang = language.tag
   document.documentElement.dir = language.isRightToLeft ? 'rtl' : 'ltr'
   document.title = language.words.door
@@ -21,16 +27,16 @@ export function mountApp(element: Element, engine: DoorEngine, language: AppLang
   document.addEventListener('pointerdown', () => app.feedback.unlock())
   render(
     <DoorContext.Provider value={app}>
-      <App />
+      <App opened={invitation} />
     </DoorContext.Provider>,
     element,
   )
 }
 
 /** A phone that is no door is made one; one that has just become it is started; one that was goes on by itself. */
-function App() {
+function App({ opened }: { opened: string | null }) {
   const { door, problems } = useEngineState()
-  const [invitation, setInvitation] = useState(takeInvitation)
+  const [invitation, setInvitation] = useState(opened)
   const [isStarted, setStarted] = useState(door !== null)
   const camera = useCamera(door !== null)
   const drop = useCallback(() => setInvitation(null), [])

@@ -3,12 +3,15 @@ import { browserEnvironment } from '../engine/browser.ts'
 import { openEngine } from '../engine/open-engine.ts'
 import { keepUpToDate } from '../engine/releases.ts'
 import { mountApp } from './app.tsx'
+import { takeInvitation } from './invitation.ts'
 import { appLanguage } from './language.ts'
 
 /** Of the release: put in by scripts/build-door.js. */
 declare const DOOR_VERSION: string
 
 const language = appLanguage(navigator.languages)
+// Before anything else happens.
+const invitation = takeInvitation()
 const element = document.querySelector('#door')!
 
 /** Whoever looks at a verdict, or does something by hand, is not to lose it to a new release. */
@@ -19,7 +22,7 @@ function isBusy(): boolean {
 if (isSecureContext) {
   const spoken = doorLanguage(language.tag, language.locale)
   const engine = await openEngine(browserEnvironment(DOOR_VERSION, () => spoken))
-  mountApp(element, engine, language)
+  mountApp(element, { engine, language, invitation })
   await keepUpToDate({ url: './door/sw.js', scope: './door' }, isBusy)
 } else {
   // Browsers keep camera, service worker and locks from such pages.

@@ -1,5 +1,6 @@
 import type { Outcome } from '../../../src/core/rules/door/outcome.ts'
 import { mountApp } from '../../../src/door/app/app.tsx'
+import { takeInvitation } from '../../../src/door/app/invitation.ts'
 import { appLanguage } from '../../../src/door/app/language.ts'
 import type { DoorEngine, EngineState, ScanRequest, Verdict } from '../../../src/door/engine/engine.ts'
 
@@ -133,4 +134,8 @@ class FakeEngine implements DoorEngine {
 const fake = new FakeEngine()
 if (localStorage.getItem('door')) fake.state = { ...nothing, door }
 Object.assign(globalThis, { fake })
-mountApp(document.querySelector('#door')!, fake, appLanguage(navigator.languages))
+mountApp(document.querySelector('#door')!, {
+  engine: fake,
+  language: appLanguage(navigator.languages),
+  invitation: takeInvitation(),
+})

@@ -1,0 +1,120 @@
+import { writeFile } from 'node:fs/promises'
+import library from 'bwip-js/node'
+import sharp from 'sharp'
+
+/** What a camera sees at a door, as a film that Chromium plays in the place of a camera. */
+
+const WIDTH = 640
+const HEIGHT = 480
+/** Chromium plays such a film at so many pictures a second. */
+const RATE = 30
+
+const symbologies = ['qrcode', 'pdf417', 'azteccode', 'code128'] as const
+type Symbology = (typeof symbologies)[number]
+
+/** How a code is held up. */
+const conditions = ['plain', 'tilted', 'dim', 'small', 'moving', 'damaged', 'bright'] as const
+type Condition = (typeof conditions)[number]
+
+/** A code that is held up for a second. */
+export interface Shown {
+  payload: string
+  symbology: Symbology
+  condition: Condition
+}
+
+/** So many codes, each of the four kinds in each condition in turn. */
+export function codesToShow(count: number): Shown[] {
+  return Array.from({ length: count }, (_, n) => ({
+    payload: `P-${String(n).padStart(3, '0')}-${(n * 7919 + 104_729).toString(36).toUpperCase()}`,
+    symbology: symbologies[n % symbologies.length]!,
+    condition: conditions[Math.floor(n / symbologies.length + n) % conditions.length]!,
+  }))
+}
+
+/** What makes Chromium play a film for its camera, and allow it without a question. */
+export function cameraFlags(film: string): string[] {
+  return [
+    '--use-fake-device-for-media-stream',
+    '--use-fake-ui-for-media-stream',
+    `--use-file-for-fake-video-capture=${film}`,
+  ]
+}
+
+/** Counts in the page what is tapped, and how often the camera is asked for. */
+export const countTaps = `
+globalThis.taps = 0
+globalThis.asked = 0
+addEventListener('click', () => { taps += 1 }, true)
+const ask = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices)
+navigator.mediaDevices.getUserMedia = (wanted) => { asked += 1; return ask(wanted) }
+`
+
+/**
+ * Writes a film (MJPEG) in which each code is seen for a second, and nothing for a pause after it.
+ * @returns how long it plays, in seconds
+ */
+export async function writeFilm(path: string, shown: readonly Shown[], { pause = 0.2 } = {}): Promise<number> {
+  const empty = await background().jpeg({ quality: 80 }).toBuffer()
+  const frames: Buffer[] = Array.from({ length: RATE }, () => empty)
+  for (const one of shown) {
+    const symbol = await draw(one)
+    const isMoving = one.condition === 'moving'
+    const pictures = await Promise.all(
+      Array.from({ length: isMoving ? 10 : 1 }, (_, step) => frame(symbol, one.condition, step)),
+    )
+    for (let n = 0; n < RATE; n += 1) frames.push(pictures[Math.floor(n / 3) % pictures.length]!)
+    for (let n = 0; n < RATE * pause; n += 1) frames.push(empty)
+  }
+  await writeFile(path, Buffer.concat(frames))
+  return frames.length / RATE
+}
+
+function background(): sharp.Sharp {
+  return sharp({ create: { width: WIDTH, height: HEIGHT, channels: 3, background: '#7c7770' } })
+}
+
+/** The symbol in black on white with its quiet zone, as wide as a hand holds it up. */
+async function draw({ payload, symbology, condition }: Shown): Promise<Buffer> {
+  const isLinear = symbology === 'code128'
+  const png = await library.toBuffer({
+    bcid: symbology,
+    text: payload,
+    scale: 4,
+    padding: 6,
+    backgroundcolor: 'ffffff',
+    ...(isLinear && { height: 14 }),
+    // As much as real passes have, that a scratch must not make it unreadable.
+    ...(symbology === 'qrcode' && { eclevel: 'Q' }),
+    ...(symbology === 'pdf417' && { eclevel: 4, columns: 4 }),
+    ...(symbology === 'azteccode' && { eclevel: 40 }),
+  })
+  const isWide = isLinear || symbology === 'pdf417'
+  const width = condition === 'small' ? (isWide ? 330 : 130) : isWide ? 460 : 260
+  const image = sharp(png).resize({ width, kernel: 'cubic' })
+  return image.png().toBuffer()
+}
+
+async function frame(symbol: Buffer, condition: Condition, step: number): Promise<Buffer> {
+  const held = condition === 'tilted' ? await sharp(symbol).rotate(12, { background: '#7c7770' }).toBuffer() : symbol
+  const { width = 0, height = 0 } = await sharp(held).metadata()
+  const shift = condition === 'moving' ? (step - 5) * 8 : 0
+  const [left, top] = [
+    Math.round((WIDTH - width) / 2) + shift,
+    Math.round((HEIGHT - height) / 2) + Math.round(shift / 2),
+  ]
+  const layers: sharp.OverlayOptions[] = [{ input: held, left, top }]
+  // A scratch through it, where no part lies that a reader finds it by.
+  if (condition === 'damaged') {
+    const scratch = { width: Math.round(width * 0.08), height: Math.round(height * 0.2), channels: 3 as const }
+    const input = await sharp({ create: { ...scratch, background: '#c8c4bc' } })
+      .png()
+      .toBuffer()
+    layers.push({ input, left: left + Math.round(width * 0.78), top: top + Math.round(height * 0.7) })
+  }
+  let picture = sharp(await background().composite(layers).png().toBuffer())
+  if (condition === 'moving') picture = picture.blur(0.8)
+  if (condition === 'dim') picture = picture.linear(0.28, 6)
+  if (condition === 'bright') picture = picture.linear(0.7, 90)
+  return picture.jpeg({ quality: 80 }).toBuffer()
+}
