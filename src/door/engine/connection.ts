@@ -79,6 +79,13 @@ export function createConnection(options: ConnectionOptions): Connection {
   async function look(): Promise<void> {
     const { signal } = stopped
     if (!(await probe(signal))) return lost()
+    if (state === 'unknown' && !(await hasUploaded())) {
+      // Nobody waits at the door for what waits here: until it is handed in the list judges.
+      state = 'offline'
+      offlineSince = now()
+      becameKnown()
+      onChange()
+    }
     const end = await upload(signal)
     if (end.kind === 'silence') return lost()
     if (end.kind === 'refusal' || (await hasUploaded())) found()

@@ -14,8 +14,13 @@ import { createDoorServer } from './server.ts'
 import { type Identity, type NamedItem, StorageFullError } from './store.ts'
 import { uploadWaiting } from './uploads.ts'
 
-/** A list is asked for what changed as often. */
-const REFRESH_MS = 30_000
+/** A list is asked for what changed as often, and again that soon where there is none. */
+const REFRESH_MS = 60_000
+const FETCH_AGAIN_MS = 3_000
+/** What a phone had stored is renewed within so long, each phone at another moment. */
+const FIRST_REFRESH_MS = 10_000
+/** One that takes long takes its server long as well: it rests for so many times as long. */
+const REST_FACTOR = 20
 
 /** Opens the door of this phone, whether it is one yet or not: see DoorEngine. */
 export async function openEngine(environment: EngineEnvironment): Promise<DoorEngine> {
@@ -52,7 +57,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
   let connection: Connection | undefined
   let stopped = new AbortController()
   let fetching: Promise<void> | undefined
-  let fetchedAt = Number.NEGATIVE_INFINITY
+  let fetchFrom = 0
   let names: Promise<readonly NamedItem[]> | undefined
   let refreshing: Promise<void> | undefined
 
@@ -159,19 +164,21 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
 
   /** Brings the list up to date where it is time, one tab at a time. */
   function freshen(signal: AbortSignal): Promise<void> {
-    const isDue = environment.monotonicMs() - fetchedAt >= (stored.list ? REFRESH_MS : REFRESH_MS / 10)
-    if (fetching || !isDue || signal.aborted || !known.identity) return fetching ?? Promise.resolve()
+    if (fetching || environment.monotonicMs() < fetchFrom || signal.aborted || !known.identity)
+      return fetching ?? Promise.resolve()
     const { projectId } = known.identity.door
-    fetchedAt = environment.monotonicMs()
+    const startedAt = environment.monotonicMs()
     const onProgress = (loaded: number) => {
       known.loading = loaded
       publish()
     }
+    let isThere = false
     fetching = withLock('list', () => fetchList({ store, server, projectId, signal, onProgress }))
       .then(async (end) => {
         if (end === 'offline_disabled') await store.dropList()
         set('offline_disabled', end === 'offline_disabled' ? { code: 'offline_disabled' } : null)
         names = undefined
+        isThere = end === 'done' || end === 'offline_disabled'
       })
       .catch((error) => {
         if (error instanceof StorageFullError) set('storage_full', { code: 'storage_full' })
@@ -179,6 +186,9 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
       .finally(() => {
         fetching = undefined
         known.loading = null
+        const now = environment.monotonicMs()
+        const rest = Math.max(REFRESH_MS * (0.75 + random() * 0.5), (now - startedAt) * REST_FACTOR)
+        fetchFrom = now + (isThere ? rest : FETCH_AGAIN_MS)
         quietly(refresh())
       })
     return fetching
@@ -227,6 +237,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
   if (loss !== null) problems.set('storage_lost', { code: 'storage_lost', pending: loss })
   await refresh()
   const endWake = environment.onWake(() => connection?.retry())
+  if (stored.list) fetchFrom = environment.monotonicMs() + random() * FIRST_REFRESH_MS
   if (known.identity) connect()
 
   return {
@@ -254,7 +265,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
       }
       known.identity = identity
       for (const code of ['revoked', 'storage_lost', 'refused'] as const) problems.delete(code)
-      fetchedAt = Number.NEGATIVE_INFINITY
+      fetchFrom = 0
       known.isPersistent = await environment.persist()
       await refresh()
       connect()
