@@ -14,7 +14,7 @@ const MAX_SCANS = 1_000_000
 const MAX_SCANS_OF_PASS = 100_000
 
 const PASSES = 1_000
-const ROWS = 2_000
+const ROWS = 1_000
 
 /** The longest that one may take. */
 const LIMIT_MS = 300_000
@@ -52,12 +52,18 @@ async function replay(body: ReplayBody, context: RequestContext): Promise<Policy
   }
   const tally = createTally()
   const endsAt = performance.now() + LIMIT_MS
-  for await (const { pass, entries } of ledgers(filter, context)) {
+  for await (const some of ledgers(filter, context)) {
     if (stopping.aborted || performance.now() > endsAt) throw tooLong()
-    if (!entries.some(({ scannedAt }) => scannedAt >= filter.from && scannedAt <= filter.to)) continue
-    await mapInSlices(replayPass(entries, { policy, ...filter, expiresAt: pass.expiresAt }), (one) => tally.add(one))
+    await mapInSlices(judgedAgain(some, policy, filter), (one) => tally.add(one))
   }
   return { scans, ...tally.result() }
+}
+
+function* judgedAgain(some: PassLedger[], policy: ReplayBody['policy'], { from, to }: ReplayFilter) {
+  for (const { pass, entries } of some) {
+    if (!entries.some(({ scannedAt }) => scannedAt >= from && scannedAt <= to)) continue
+    yield* replayPass(entries.sort(byRecording), { policy, from, to, expiresAt: pass.expiresAt })
+  }
 }
 
 async function requireKnown({ projectId, templateId }: ReplayBody, { store, workspaceId }: RequestContext) {
@@ -78,11 +84,12 @@ function tooLong(): ApiError {
 
 interface PassLedger {
   pass: ReplayedPass
-  /** In the order in which they were recorded. */
+  /** In no order. */
   entries: ReplayEntry[]
 }
 
-async function* ledgers(filter: ReplayFilter, context: RequestContext): AsyncGenerator<PassLedger> {
+/** The ledgers of the passes that have one, some at a time. */
+async function* ledgers(filter: ReplayFilter, context: RequestContext): AsyncGenerator<PassLedger[]> {
   const { store, workspaceId } = context
   for (let after: string | undefined; ; ) {
     const passes = await store.scans.listReplayedPasses(workspaceId, filter, { after, limit: PASSES })
@@ -93,10 +100,7 @@ async function* ledgers(filter: ReplayFilter, context: RequestContext): AsyncGen
         size = Math.ceil(some.length / 2)
         continue
       }
-      for (const pass of some) {
-        const entries = found.get(pass.id)
-        if (entries) yield { pass, entries: entries.sort(byRecording) }
-      }
+      yield some.map((pass) => ({ pass, entries: found.get(pass.id) ?? [] }))
       first += some.length
     }
     if (passes.length < PASSES) return
