@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { cleanUpAfterAll, temporaryFolder } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
-import { times } from '../../support/long.ts'
+import { isLong, times } from '../../support/long.ts'
 import { launchBrowser, skipReason, visit } from '../support/browser.ts'
 import { cameraFlags, codesToShow, writeFilm } from './camera-film.ts'
 import { serveFakeDoor } from './door-server.ts'
@@ -27,6 +27,7 @@ describe.skipIf(skipReason !== undefined)(`with a camera${skipReason ? ` (skippe
     const browser = await launchBrowser(cameraFlags(film))
     cleanUp(() => browser.close())
     const { page, incidents } = await visit(browser, { viewport: { width: 390, height: 844 } })
+    if (isLong) await page.addInitScript({ content: MEASURE })
     await page.goto(`${url}#invitation-code`)
     await page.getByRole('button', { name: 'Begin' }).click()
     await page.getByRole('button', { name: 'Start' }).click()
@@ -47,7 +48,35 @@ describe.skipIf(skipReason !== undefined)(`with a camera${skipReason ? ` (skippe
     const next = (payload: string) => expected[(expected.indexOf(payload) + 1) % COUNT]
     expect(read.slice(1)).toEqual(read.slice(0, -1).map(next))
     expect(incidents).toEqual([])
+    if (isLong) console.log(await page.evaluate(FIGURES))
   })
 })
 
 const SEEN = 'new Set(fake.scans.map(({ payload }) => payload)).size'
+
+/** For the figures of decision 0051: from the frame that is taken to the verdict that is drawn, beside the decoder alone. */
+const MEASURE = `
+globalThis.verdicts = []
+globalThis.decodes = []
+let takenAt = 0
+const draw = CanvasRenderingContext2D.prototype.drawImage
+CanvasRenderingContext2D.prototype.drawImage = function (...args) { takenAt = performance.now(); return draw.apply(this, args) }
+const post = Worker.prototype.postMessage
+Worker.prototype.postMessage = function (...args) {
+  const from = takenAt
+  const before = globalThis.fake?.scans.length
+  this.addEventListener('message', ({ data: { reading, decodeMs } }) => {
+    if (!reading) return
+    decodes.push(decodeMs)
+    requestAnimationFrame(() => requestAnimationFrame(() => {
+      if (fake.scans.length > before) verdicts.push(performance.now() - from)
+    }))
+  }, { once: true })
+  return post.apply(this, args)
+}
+`
+
+const FIGURES = `(() => {
+  const median = (list) => list.toSorted((a, b) => a - b)[Math.floor(list.length / 2)]?.toFixed(1)
+  return 'frame to verdict ' + median(verdicts) + ' ms (' + verdicts.length + '), decoder alone ' + median(decodes) + ' ms'
+})()`

@@ -18,8 +18,6 @@ export interface Sightings {
    * @returns the payload to judge; undefined where nothing is new
    */
   see(reading: Reading | undefined, at: number): string | undefined
-  /** Judges what is in view once more when it is seen next. */
-  forget(): void
 }
 
 /**
@@ -43,10 +41,6 @@ export function createSightings(): Sightings {
       }
       seen.set(text, at)
       return isInView ? undefined : text
-    },
-    forget() {
-      seen.clear()
-      unsure = undefined
     },
   }
 }
