@@ -26,21 +26,29 @@ export function matchesOf(
   return active.length > 0 ? { items: active, isStale: false } : { items: found, isStale: true }
 }
 
-/** Entries whose name or external id holds a text, those called exactly so first; at most so many. */
+/**
+ * Entries whose name or external id holds a text, those called exactly so first; at most so many. Without regard to case and
+ * to marks over letters: who is called Wójcik is found by "wojcik", typed in a hurry or on a keyboard that has no ó.
+ */
 export function searchByName<T extends Pick<SnapshotItem, 'label' | 'externalPassId'>>(
   items: Iterable<T>,
   text: string,
   limit: number,
 ): T[] {
-  const wanted = text.toLowerCase()
+  const wanted = foldMarks(text)
   const exact: T[] = []
   const found: T[] = []
   for (const item of items) {
-    const names = [item.label.toLowerCase(), item.externalPassId.toLowerCase()]
+    const names = [foldMarks(item.label), foldMarks(item.externalPassId)]
     if (names.includes(wanted)) exact.push(item)
     else if (found.length < limit && names.some((name) => name.includes(wanted))) found.push(item)
   }
   return [...exact, ...found].slice(0, limit)
+}
+
+function foldMarks(text: string): string {
+  const plain = /^[\x20-\x7e]*$/.test(text) ? text : text.normalize('NFD').replaceAll(/\p{Mn}/gu, '')
+  return plain.toLowerCase()
 }
 
 /** A pass of a list, as one of several to choose from. */

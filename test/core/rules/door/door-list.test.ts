@@ -59,3 +59,12 @@ test('what is merged again changes nothing', () => {
   expect(ids(list.membersOf('g'))).toEqual(['a'])
   expect(list.find('code-a')).toMatchObject({ items: [{ status: 'VOID' }] })
 })
+
+test('a name is found without its marks, in any case, and what is called exactly so comes first', () => {
+  const names = { a: 'Väinö Wójcik', b: 'wojcik', c: 'ŁUCJA WÓJCIKOWSKA', d: 'Zoë' }
+  const list = createDoorList(Object.entries(names).map(([passId, label]) => item(passId, { label })))
+  expect(ids(list.search('wojcik', 5))).toEqual(['b', 'a', 'c'])
+  expect(ids(list.search('WÓJCIK', 5))).toEqual(['b', 'a', 'c'])
+  expect(ids(list.search('zoe', 5))).toEqual(['d'])
+  expect(ids(list.search('vaino w', 5))).toEqual(['a'])
+})
