@@ -39,6 +39,21 @@ export function boundColumn(db: Knex, column: string): string {
 }
 
 /**
+ * The rows of passes in a table whose primary key begins with the workspace and goes on with something else: SQLite, which knows
+ * no distribution of values, would read all that the workspace has there. It goes along the index of passes.
+ */
+export function rowsOfPasses(
+  db: Knex,
+  table: 'pass_identifiers' | 'pass_variables' | 'pass_windows',
+  workspaceId: string,
+  passIds: string[],
+): Knex.QueryBuilder {
+  return db(table)
+    .whereRaw(`${boundColumn(db, 'workspace_id')} = ?`, [workspaceId])
+    .whereIn('pass_id', passIds)
+}
+
+/**
  * Joins passes to a query that names their ids, read one by one in its order. Left to choose, a planner that misjudges how
  * many it names walks all passes instead.
  */

@@ -9,6 +9,7 @@ import {
   forUpdateSkipLocked,
   idIsChosen,
   isPostgres,
+  rowsOfPasses,
 } from '../db/dialect.ts'
 import { withWalletVersionBump } from '../passes/pass-change.ts'
 
@@ -47,7 +48,7 @@ export class Erasure {
     const events = await Promise.all(this.events(workspaceId, passId).map(countOf))
     const pending = await Promise.all(this.events(workspaceId, passId).map((some) => countOf(this.pendingOf(some))))
     return {
-      variables: await countOf(this.ofPass('pass_variables', workspaceId, passId)),
+      variables: await countOf(rowsOfPasses(this.db, 'pass_variables', workspaceId, [passId])),
       images: await countOf(this.ofPass('pass_images', workspaceId, passId)),
       notifications: await countOf(this.ofPass('notifications', workspaceId, passId)),
       scans: await countOf(this.ofPass('scans', workspaceId, passId)),
@@ -68,8 +69,9 @@ export class Erasure {
    */
   async erase(workspaceId: string, passId: string, scanCodeDigest: Uint8Array, at: Date): Promise<void> {
     await this.whileSearchForgets(() => this.erasePass(workspaceId, passId, at))
-    await this.ofPass('pass_variables', workspaceId, passId).delete()
-    await this.ofPass('pass_identifiers', workspaceId, passId).whereNot({ digest: scanCodeDigest }).delete()
+    await rowsOfPasses(this.db, 'pass_variables', workspaceId, [passId]).delete()
+    const identifiers = rowsOfPasses(this.db, 'pass_identifiers', workspaceId, [passId])
+    await identifiers.whereNot({ digest: scanCodeDigest }).delete()
     for (const events of this.events(workspaceId, passId)) {
       // First: who makes deliveries of them at this moment is waited for, so that these are seen below.
       await this.db('pending_events').whereIn('id', events.clone().select('id')).delete()

@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { indexedVariables } from '../../core/rules/lists/search.ts'
 import { windowDates } from '../../core/rules/redemption/redemption-windows.ts'
 import { insertRows, selectForEach } from '../db/bulk-rows.ts'
-import { bytesOfHex, listOf, parseList } from '../db/dialect.ts'
+import { bytesOfHex, listOf, parseList, rowsOfPasses } from '../db/dialect.ts'
 import { sendSilently } from '../db/prepared.ts'
 import type { ProjectScope } from '../db/project-scope.ts'
 import type { NewPass, PassContent } from './pass-row.ts'
@@ -121,8 +121,8 @@ export async function insertIndex(db: Knex, workspaceId: string, passes: NewPass
 
 /** Makes the rows of one pass agree with its new content. */
 export async function replaceIndex(db: Knex, workspaceId: string, pass: PassContent & { id: string }): Promise<void> {
-  for (const table of ['pass_variables', 'pass_windows']) {
-    await sendSilently(db, db(table).where({ workspace_id: workspaceId, pass_id: pass.id }).delete())
+  for (const table of ['pass_variables', 'pass_windows'] as const) {
+    await sendSilently(db, rowsOfPasses(db, table, workspaceId, [pass.id]).delete())
   }
   await insertVariables(db, workspaceId, [pass])
   await insertWindows(db, workspaceId, [pass])
@@ -146,12 +146,9 @@ export async function activateIdentifier(
   passId: string,
   digest: Uint8Array,
 ): Promise<void> {
-  const key = { workspace_id: workspaceId, pass_id: passId }
+  await rowsOfPasses(db, 'pass_identifiers', workspaceId, [passId]).where({ active: true }).update({ active: false })
   await db('pass_identifiers')
-    .where({ ...key, active: true })
-    .update({ active: false })
-  await db('pass_identifiers')
-    .insert({ ...key, digest, active: true })
+    .insert({ workspace_id: workspaceId, pass_id: passId, digest, active: true })
     .onConflict(['workspace_id', 'digest', 'pass_id'])
     .merge(['active'])
 }

@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import type { PassStatus } from '../../core/contract/common.ts'
 import type { RedemptionPolicy } from '../../core/contract/redemption.ts'
 import { idBound } from '../../core/ids.ts'
-import { toDate } from '../db/dialect.ts'
+import { rowsOfPasses, toDate } from '../db/dialect.ts'
 import { type ProjectScope, withinProjects } from '../db/project-scope.ts'
 import {
   type ChangePlace,
@@ -191,13 +191,10 @@ export class Snapshots {
   }
 
   private async identifiers(workspaceId: string, passes: PassColumns[]) {
-    const rows: { pass_id: string; digest: Buffer; active: boolean | number }[] = await this.db('pass_identifiers')
-      .where({ workspace_id: workspaceId })
-      .whereIn(
-        'pass_id',
-        passes.map((pass) => pass.id),
-      )
-      .select('pass_id', 'digest', 'active')
+    if (passes.length === 0) return new Map<string, never>()
+    const ids = passes.map((pass) => pass.id)
+    const found = rowsOfPasses(this.db, 'pass_identifiers', workspaceId, ids).select('pass_id', 'digest', 'active')
+    const rows: { pass_id: string; digest: Buffer; active: boolean | number }[] = await found
     return byPass(rows)
   }
 }

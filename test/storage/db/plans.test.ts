@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { familyName, templateId } from '../../../bench/support/many-passes.ts'
+import { familyName, passId, templateId } from '../../../bench/support/many-passes.ts'
+import { identifierDigest } from '../../../src/core/rules/crypto/scan-code.ts'
+import type { PublishedVersion } from '../../../src/storage/templates/template-versions.ts'
 import { dialects } from '../../support/databases.ts'
+import { newPass, start } from '../fixtures.ts'
 import { type Filters, type Plan, ROWS, useLists } from './query-plans.ts'
 
 interface List {
@@ -152,6 +155,24 @@ describe.each(dialects)('on %s', (dialect) => {
       }
     },
   )
+
+  test('what a pass is found by is replaced, and forgotten, along its own rows', async () => {
+    const version = { id: templateId(1), templateId: templateId(1), version: 3, projectId: null } as PublishedVersion
+    const { id: _, ...pass } = newPass(version)
+    const digest = identifierDigest('another code')
+    const plans = await lists.plansOfWork((store, workspaceId) =>
+      store.transaction(async ({ passes, erasure }) => {
+        await passes.update(workspaceId, passId(7), { ...pass, identifierDigest: digest, status: 'ISSUED' }, start)
+        await erasure.count(workspaceId, passId(8))
+        await erasure.erase(workspaceId, passId(8), digest, start)
+      }),
+    )
+    for (const table of ['pass_identifiers', 'pass_variables', 'pass_windows']) {
+      const touching = plans.filter(({ text }) => text.includes(table))
+      expect(touching.length).toBeGreaterThan(0)
+      for (const { fullScans, text } of touching) expect(fullScans, text).not.toContain(table)
+    }
+  })
 
   test('the sweep finds what expired without a look at what did not', async () => {
     for (const plan of await lists.plansOfSweep()) {
