@@ -25,6 +25,7 @@ const benches = [
   'scan',
   'scan-beside',
   'door',
+  'door',
   'scans-export',
   'version',
   'pages',
