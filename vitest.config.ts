@@ -42,8 +42,9 @@ export default defineConfig({
     isolate: false,
     // What was built is loaded as Node.js loads it.
     server: { deps: { external: [new RegExp(`^${import.meta.dirname}/dist/`)] } },
-    // Node's http2 takes a half-loaded tls where something else loads that first.
-    execArgv: ['--require', 'tls'],
+    // Node's http2 takes a half-loaded tls where something else loads that first; esbuild starts its process in the folder that
+    // it was loaded in, which must not be one that a test leaves and removes.
+    execArgv: ['--require', 'tls', '--require', 'esbuild'],
     // The output of commands that tests run in this process must reach them.
     disableConsoleIntercept: true,
   },

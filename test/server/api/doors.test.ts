@@ -201,7 +201,6 @@ describe.each(oneDialect)('a door, on %s', (dialect) => {
     'scans.explain',
     'scans.get',
     'scans.list',
-    'scans.replay',
     'scans.reverse',
     'scans.stats',
     'tokens.current',
