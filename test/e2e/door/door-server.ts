@@ -1,22 +1,19 @@
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, type RequestListener } from 'node:http'
 import { answerFile } from '../../../src/server/pages/assets.ts'
 import { bundleFromSource, doorFiles } from '../../../src/server/pages/door/door-page.ts'
 import type { CleanUp } from '../../support/databases.ts'
 
 /**
- * Serves the page of the door over the engine of fake-door.ts, with the headers that the server sends.
+ * Serves a page of the door that is built from `entry`, a file of this folder, with the headers that the server sends.
+ * @param answerOthers answers what is no file of the page
  * @returns the address of the page
  */
-export async function serveFakeDoor(cleanUp: CleanUp): Promise<string> {
-  const files = await doorFiles(await bundleFromSource(new URL('./fake-door.ts', import.meta.url).pathname))
+export async function serveDoor(entry: string, answerOthers: RequestListener, cleanUp: CleanUp): Promise<string> {
+  const files = await doorFiles(await bundleFromSource(new URL(entry, import.meta.url).pathname))
   const server = createServer((request, response) => {
-    const { pathname } = new URL(request.url!, 'http://127.0.0.1')
-    const file = files.get(pathname)
-    if (!file) {
-      response.writeHead(204).end()
-      return
-    }
+    const file = files.get(new URL(request.url!, 'http://127.0.0.1').pathname)
+    if (!file) return answerOthers(request, response)
     const answer = answerFile(file, new Headers(request.headers as Record<string, string>))
     response.writeHead(answer.status ?? 200, Object.fromEntries(answer.headers))
     response.end((answer.body as Uint8Array | null) ?? undefined)
@@ -28,4 +25,9 @@ export async function serveFakeDoor(cleanUp: CleanUp): Promise<string> {
     server.close()
   })
   return `http://127.0.0.1:${(server.address() as { port: number }).port}/door`
+}
+
+/** Serves the page over the engine of fake-door.ts, which asks no server for anything. */
+export function serveFakeDoor(cleanUp: CleanUp): Promise<string> {
+  return serveDoor('./fake-door.ts', (_, response) => void response.writeHead(204).end(), cleanUp)
 }

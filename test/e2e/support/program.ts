@@ -1,12 +1,15 @@
 import { Console } from 'node:console'
 import { PassThrough, type Readable, Writable } from 'node:stream'
-import { execute } from '@oclif/core'
+import { execute, settings } from '@oclif/core'
 import { execa } from 'execa'
 import { configHome } from '../../support/config-home.ts'
 import type { TestServer } from './server.ts'
 
 /** The built program, as a user runs it. */
 export const program = new URL('../../../bin/run.js', import.meta.url).pathname
+
+// As bin/run.js does.
+settings.enableAutoTranspile = false
 
 export interface RunOptions {
   cwd?: string
