@@ -1,5 +1,5 @@
 import type { Job } from '../../storage/jobs/jobs.ts'
-import type { Repositories } from '../../storage/store.ts'
+import type { Repositories, Store } from '../../storage/store.ts'
 import type { Services } from '../context.ts'
 
 /**
@@ -17,9 +17,9 @@ export async function workInChunks(
 ): Promise<boolean> {
   const pace = createPace(size)
   for (;;) {
-    const isDone = await store.transaction(async (tx) => {
+    const isDone = await pace.run(store, async (tx, rows) => {
       if (!(await tx.jobs.lockForChunk(job))) return undefined
-      if (!stopping.aborted) return pace.run((rows) => chunk(tx, rows))
+      if (!stopping.aborted) return chunk(tx, rows)
       await tx.jobs.snooze([job], clock())
       return undefined
     })
@@ -45,8 +45,8 @@ interface PaceOptions {
 export interface Pace {
   /** What the next transaction is to take, for whoever has to fetch it before. */
   readonly rows: number
-  /** Does as many rows as go well into a transaction, to be called within it: the wait for its turn does not count. */
-  run<T>(work: (rows: number) => Promise<T>): Promise<T>
+  /** Does as many rows as go well into a transaction. Its commit counts, the wait for its turn does not. */
+  run<T>(store: Pick<Store, 'transaction'>, work: (tx: Repositories, rows: number) => Promise<T>): Promise<T>
 }
 
 /** Finds how many rows a transaction may take to last no longer than its limit: see Pace. */
@@ -56,9 +56,12 @@ export function createPace({ first, least = LEAST, most }: PaceOptions): Pace {
     get rows() {
       return rows
     },
-    async run(work) {
-      const began = performance.now()
-      const result = await work(rows)
+    async run(store, work) {
+      let began = 0
+      const result = await store.transaction((tx) => {
+        began = performance.now()
+        return work(tx, rows)
+      })
       const took = performance.now() - began
       // Twice as many at most: one that was quick may have found little.
       const next = Math.round(rows * Math.min(2, TARGET_MS / took))

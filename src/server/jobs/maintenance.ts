@@ -38,13 +38,11 @@ export async function sweep({ store, clock, retention, stopping }: Services): Pr
     let after: string | undefined
     let isMore = true
     while (isMore && !stopping.aborted) {
-      isMore = await store.transaction((tx) =>
-        pace.run(async (rows) => {
-          const deleted = await work(tx, before, rows, after)
-          after = deleted.last
-          return deleted.rows === rows
-        }),
-      )
+      isMore = await pace.run(store, async (tx, rows) => {
+        const deleted = await work(tx, before, rows, after)
+        after = deleted.last
+        return deleted.rows === rows
+      })
       await setImmediate()
     }
   }
@@ -80,7 +78,7 @@ export async function expirePasses({ store, clock, stopping }: Services): Promis
   let expired = 0
   // A read first: a scheduler with nothing to do must not take turns with writers.
   while (expired < EXPIRED && !stopping.aborted && (await store.passes.hasExpired(clock()))) {
-    const count = await store.transaction((tx) => pace.run((rows) => expireSome(tx, clock(), rows)))
+    const count = await pace.run(store, (tx, rows) => expireSome(tx, clock(), rows))
     // Another server holds what there is.
     if (count === 0) return
     expired += count

@@ -46,7 +46,7 @@ async function issueSome(
 ): Promise<void> {
   const passIds = jobs.map((job) => job.subject)
   const outcomes = await issuing.prepare(workspaceId, passIds, clock())
-  await store.transaction((tx) => pace.run(() => record(tx)))
+  await pace.run(store, record)
 
   async function record(tx: Repositories): Promise<void> {
     const at = clock()

@@ -9,6 +9,7 @@ import type { Services } from '../context.ts'
 import { workInChunks } from '../jobs/chunks.ts'
 import type { Slot } from '../jobs/worker.ts'
 import { createAttemptBuffer, recordAttempts } from './attempt-buffer.ts'
+import { lookWhetherHeld } from './sender-looks.ts'
 import { END_CHUNK } from './webhook-health.ts'
 
 /**
@@ -20,9 +21,6 @@ export async function deliverWebhooks(jobs: Job[], services: Services, slot?: Sl
 }
 
 const MAX_GENERATION = 2 ** 31 - 1
-
-/** So often a sender looks whether the job still is its own; well within a lease. */
-const LOOK_MS = 3_000
 
 async function deliver(job: Job, services: Services, slot: Slot | undefined): Promise<void> {
   const { workspaceId, subject: webhookId } = job
@@ -36,27 +34,13 @@ async function deliver(job: Job, services: Services, slot: Slot | undefined): Pr
     return
   }
   const lost = new AbortController()
-  const looking = setInterval(() => {
-    goOn(job, services)
-      .then((isStillOurs) => isStillOurs || lost.abort())
-      .catch((error) => services.log.warn({ err: error, webhookId }, 'could not look whether a sender goes on'))
-  }, LOOK_MS)
+  const stopLooking = lookWhetherHeld(job, services, () => lost.abort())
   try {
     const unwritten = await sendDue(webhook, { job, lost: lost.signal, slot }, services)
     await finish(job, webhook, unwritten, services)
   } finally {
-    clearInterval(looking)
+    stopLooking()
   }
-}
-
-/** False where the job is no longer ours: another sender has the endpoint. */
-function goOn(job: Job, { store }: Services): Promise<boolean> {
-  return store.transaction(async (tx) => {
-    if ((await tx.jobs.lockHeld([job])).length === 0) return false
-    // A job that stays does what came meanwhile: else each event would leave one that every look at the queue passes over.
-    await tx.jobs.deleteWaiting(job.kind, job.subject)
-    return true
-  })
 }
 
 /** What waited when the endpoint was disabled or deleted. False where the job is no longer ours. */
@@ -281,7 +265,10 @@ async function sendDue(
     while (mayGoOn()) {
       const now = performance.now()
       if (now >= turnEnd) break
-      if (queue.length < PAGE && !reading && (mayBeMore || hasNews || now - readAt >= POLL_MS)) {
+      const limit = endpoint?.failingSince ? MAX_IN_FLIGHT_FAILING : MAX_IN_FLIGHT
+      const hasRoom = inFlight.size < limit
+      const isAsked = mayBeMore || (hasRoom && (hasNews || now - readAt >= POLL_MS))
+      if (queue.length < PAGE && !reading && isAsked) {
         hasNews = false
         reading = read()
           .catch(onFailure)
@@ -291,13 +278,12 @@ async function sendDue(
       }
       if (queue.length === 0) {
         if (reading) await Promise.race([reading, news(POLL_MS)])
-        else if (inFlight.size > 0) await Promise.race([Promise.all(inFlight), news(POLL_MS)])
+        else if (inFlight.size > 0) await Promise.race([change(), news(POLL_MS)])
         else if (!slot?.mayStay() || !(await news(STAY_MS))) break
         continue
       }
-      const limit = endpoint?.failingSince ? MAX_IN_FLIGHT_FAILING : MAX_IN_FLIGHT
       const [next] = queue
-      if (inFlight.size >= limit || buffer.size() >= MAX_UNWRITTEN) await change()
+      if (!hasRoom || buffer.size() >= MAX_UNWRITTEN) await change()
       else if (next!.endpoint.erasures < endpoint!.erasures) readAgain(next!)
       else if (isFresh(next!, now)) start(queue.shift()!)
       else see(await store.webhooks.find(webhook.workspaceId, webhook.id))

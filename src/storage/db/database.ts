@@ -175,7 +175,8 @@ function openSqlite(filename: string, options: DatabaseOptions): Database {
   const checkpoints = keepCheckpointing(connect(1, []))
   const sharedReaders = shareOut(reader, sqliteClient({ statementLimitMs, damage }), fairGate(SQLITE_READERS))
   // One writer for all, at which the requests of each workspace, its jobs, and upkeep take turns.
-  const turns = shareOut(writer, sqliteClient({ damage }), fairGate(1, workspacesAtGate))
+  const writerGate = fairGate(1, { ...workspacesAtGate, savingsMs: WRITER_SAVINGS_MS })
+  const turns = shareOut(writer, sqliteClient({ damage }), writerGate)
   return {
     dialect: 'sqlite',
     reader,
@@ -228,6 +229,12 @@ const workspacesAtGate = {
   weightOf: (party: string) => (party === UPKEEP || isBulk(party) ? 1 : 2),
   ownerOf: (party: string) => (isBulk(party) ? party.slice(bulkOf('').length) : party),
 } satisfies Partial<FairGateOptions>
+
+/**
+ * Some turns at SQLite's writer, as whoever does little takes them one after another: to create a pass, scan it, and tell of
+ * both. Without savings it waited for as much of whoever does much before each.
+ */
+const WRITER_SAVINGS_MS = 100
 
 /** What nobody waits for does not give up. */
 const FOREVER = undefined

@@ -19,6 +19,8 @@ export interface FairGateOptions {
   weightOf?(party: string): number
   /** Who is behind a party: those of one owner share its turns. Each party its own by default. */
   ownerOf?(party: string): string
+  /** So much time, as it counts, whoever used less than others may save up: it goes first until that is used. 0 by default. */
+  savingsMs?: number
 }
 
 /** So long somebody who came in counts as being there. */
@@ -36,7 +38,7 @@ interface Waiting {
  * that has the fewest, of those to the one whose owner's parties were inside for the shortest time, and of an owner's to
  * the one that itself was: whoever asks for much, for much at once, or in several ways, waits for itself. This is start-time
  * fair queueing (Goyal, Vin and Cheng, 1996), of owners and then of the parties of each. But that nobody waits ends nothing:
- * who had the last turn stays behind who had none.
+ * who had the last turn stays behind who had none. And who used less than others may save some of it up.
  */
 export class FairGate {
   private readonly options: Required<FairGateOptions>
@@ -46,7 +48,7 @@ export class FairGate {
   private readonly inside = new Map<string, number>()
   /** By party, when each that is inside came in. */
   private readonly insideOf = new Map<string, number[]>()
-  private readonly owners = new UsedTime()
+  private readonly owners: UsedTime
   /** By owner, that of its parties. */
   private readonly parties = new Map<string, UsedTime>()
   /** In the order in which parties had their last turn. */
@@ -59,8 +61,10 @@ export class FairGate {
       roomOf: () => '',
       shareBesideNeighbours: Number.POSITIVE_INFINITY,
       isNeighbour: () => true,
+      savingsMs: 0,
       ...options,
     }
+    this.owners = new UsedTime(this.options.savingsMs)
   }
 
   /**
@@ -126,7 +130,7 @@ export class FairGate {
     const owner = this.options.ownerOf(party)
     this.owners.begin(owner)
     if (this.options.isNeighbour(owner)) this.noteNeighbour(owner)
-    const parties = this.parties.get(owner) ?? new UsedTime()
+    const parties = this.parties.get(owner) ?? new UsedTime(this.options.savingsMs)
     this.parties.set(owner, parties)
     parties.begin(party)
     const inside = this.insideOf.get(party)
@@ -205,25 +209,34 @@ function isBefore(rank: number[], other: number[]): boolean {
 /** For how long each was inside, by its weight and in milliseconds, from a start that the others caught up with. */
 class UsedTime {
   private readonly used = new Map<string, number>()
-  /** What the one that came in last had used; who used less counts as having used as much, so that nobody saves up. */
-  private ofLast = 0
+  private readonly savings: number
+  /**
+   * The most that any had used that came in. Who used less by more than may be saved up counts as having used less by just
+   * that: else whoever was away for long would keep all others waiting.
+   */
+  private most = 0
+
+  constructor(savings: number) {
+    this.savings = savings
+  }
 
   get size(): number {
     return this.used.size
   }
 
   of(name: string): number {
-    return Math.max(this.used.get(name) ?? 0, this.ofLast)
+    return Math.max(this.used.get(name) ?? 0, this.most - this.savings)
   }
 
   /** As it stood when the one came in or left last. */
   counted(name: string): number {
-    return this.used.get(name) ?? this.ofLast
+    return this.used.get(name) ?? this.most - this.savings
   }
 
   begin(name: string): void {
-    this.ofLast = this.of(name)
-    this.used.set(name, this.ofLast)
+    const used = this.of(name)
+    this.used.set(name, used)
+    this.most = Math.max(this.most, used)
   }
 
   add(name: string, milliseconds: number): void {
@@ -232,7 +245,7 @@ class UsedTime {
 
   clear(): void {
     this.used.clear()
-    this.ofLast = 0
+    this.most = 0
   }
 }
 

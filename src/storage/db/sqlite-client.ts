@@ -3,16 +3,27 @@ import { createRequire } from 'node:module'
 import type { Knex } from 'knex'
 import { openPrivateSync } from '../../files/private-file.ts'
 import { type Sent, travel } from './pipeline.ts'
+import { scriptOf } from './sqlite-script.ts'
 
 /** A connection of the sqlite3 package, with what is kept beside it. */
 interface Connection {
   prepare(sql: string, done: (error: Error | null) => void): Statement
+  exec(script: string, done: (error: Error | null) => void): void
   interrupt(): void
   statements?: Map<string, Statement>
   /** The end of its last statement: what comes behind waits for it. */
   last?: Promise<void> | undefined
+  /** Of its transaction, while it is in one. */
+  outbox?: Outbox | undefined
   /** Set where it is to be thrown away; the pool then makes another. */
   __knex__disposed?: unknown
+}
+
+/** What nobody waits for in a transaction, and goes with what follows. */
+interface Outbox {
+  unsent: Sent[]
+  /** Why one of it failed: nothing more is done then, whoever goes on. */
+  failure?: unknown
 }
 
 interface Statement {
@@ -56,6 +67,7 @@ type Done = (error: Error | null, rows?: unknown[]) => void
  * - A statement that has a name is kept with its connection, as pg does; knex prepares each anew.
  * - Statements of a connection run in the order in which they are asked for, also where several are at once; the driver would
  *   give them to several threads.
+ * - Of a transaction what answers nothing goes with what follows it, at best with the commit (decisions/0029).
  * - Statements with a time limit are interrupted, and damage of the file is noted.
  */
 export function sqliteClient({ statementLimitMs, damage }: SqliteClientOptions = {}): typeof Knex.Client {
@@ -63,26 +75,29 @@ export function sqliteClient({ statementLimitMs, damage }: SqliteClientOptions =
   const Client = require('knex/lib/dialects/sqlite3/index.js')
   const Transaction = require('knex/lib/dialects/sqlite3/execution/sqlite-transaction.js')
   class ImmediateTransaction extends Transaction {
-    begin(connection: unknown) {
+    async begin(connection: Connection) {
       // What is written into a damaged file damages more, or is lost with it.
-      if (damage?.error) return Promise.reject(damage.error)
-      return this.query(connection, 'BEGIN IMMEDIATE;')
+      if (damage?.error) throw damage.error
+      await this.query(connection, 'BEGIN IMMEDIATE;')
+      connection.outbox = { unsent: [] }
     }
 
     async commit(connection: Connection, value: unknown) {
       const parts = this as unknown as TransactionParts
       try {
-        await parts.trxClient.query(connection, 'COMMIT;')
+        await parts.trxClient.query(connection, COMMIT)
       } catch (error) {
         await this.rollback(connection, error)
         return
       }
+      connection.outbox = undefined
       parts._completed = true
       parts._resolver(value)
     }
 
     async rollback(connection: Connection, reason: unknown) {
       const parts = this as unknown as TransactionParts
+      connection.outbox = undefined
       try {
         await parts.trxClient.query(connection, 'ROLLBACK;')
       } catch (error) {
@@ -105,10 +120,30 @@ export function sqliteClient({ statementLimitMs, damage }: SqliteClientOptions =
     }
 
     _query(connection: Connection, query: Sent): Promise<Sent> {
-      const name = query.options?.name
-      const on = name === undefined ? connection : preparing(connection, name)
-      const run = () => {
-        const running: Promise<Sent> = travel([query], () => super._query(on, query))
+      const { outbox } = connection
+      if (outbox && query.options?.isSilent) {
+        outbox.unsent.push(query)
+        return Promise.resolve({ ...query, response: [] })
+      }
+      const unsent = outbox?.unsent.splice(0) ?? []
+      const runOne = (one: Sent): Promise<Sent> => {
+        const name = one.options?.name
+        const on = name === undefined ? connection : preparing(connection, name)
+        return travel([one], () => super._query(on, one))
+      }
+      const runUnsent = async () => {
+        try {
+          await (unsent.length > 1 ? runScript(connection, unsent) : runOne(unsent[0]!))
+        } catch (error) {
+          outbox!.failure = error
+        }
+      }
+      const run = async () => {
+        const isLast = query.sql === COMMIT
+        if (unsent.length > 0 && !isLast) await runUnsent()
+        if (outbox?.failure !== undefined) throw outbox.failure
+        if (unsent.length > 0 && isLast) return runScript(connection, [...unsent, query])
+        const running = runOne(query)
         return statementLimitMs === undefined ? running : interruptAfter(statementLimitMs, connection, running)
       }
       const inTurn = connection.last ? connection.last.then(run) : run()
@@ -134,6 +169,19 @@ export function sqliteClient({ statementLimitMs, damage }: SqliteClientOptions =
       return super.destroyRawConnection(connection)
     }
   } as unknown as typeof Knex.Client
+}
+
+const COMMIT = 'COMMIT;'
+
+/** Runs statements that answer nothing in one go, until one fails. */
+function runScript(connection: Connection, statements: Sent[]): Promise<Sent> {
+  const run = () =>
+    new Promise<Sent>((resolve, reject) => {
+      connection.exec(scriptOf(statements), (error) =>
+        error ? reject(error) : resolve({ ...statements.at(-1)!, response: [] }),
+      )
+    })
+  return travel(statements, run)
 }
 
 /** A database that is not there yet; the files beside it get their mode from it. */

@@ -13,7 +13,7 @@ import {
   isAmong,
   isPostgres,
 } from '../db/dialect.ts'
-import { runPrepared } from '../db/prepared.ts'
+import { runPrepared, runSilently } from '../db/prepared.ts'
 import type { FanOutChunk } from '../messages/broadcasts.ts'
 import { isRegularQueue, type JobKind, kinds, type Queue, queues, type RegularQueue } from './job-kinds.ts'
 import { type Look, lookAround, mayRun, type TurnOptions, waitsIn } from './turns.ts'
@@ -199,10 +199,8 @@ export class Jobs {
    * locked is passed over, so that none waits for another in a circle. Returns what was not renewed: see `renewLocked`.
    */
   async renew(jobs: Job[], until: Date): Promise<Job[]> {
-    const tokens = [...new Set(jobs.map(({ claimToken }) => claimToken))]
-    const ours = this.db('jobs').whereIn('id', idsOf(jobs)).whereIn('claim_token', tokens).select('id')
     const rows: { id: string }[] = await this.db('jobs')
-      .whereRaw(idIsChosen(this.db, forUpdateSkipLocked(this.db, ours)))
+      .whereRaw(idIsChosen(this.db, forUpdateSkipLocked(this.db, this.held(jobs).select('id'))))
       .update({ run_at: until.getTime() })
       .returning('id')
     const renewed = new Set(rows.map(({ id }) => id))
@@ -218,7 +216,7 @@ export class Jobs {
   async lockHeld(jobs: Job[]): Promise<Job[]> {
     // Written as it is: that locks a row on either database.
     const rows: Row[] = await this.held(jobs)
-      .update({ claim_token: jobs[0]?.claimToken ?? null })
+      .update({ claim_token: this.db.ref('claim_token') })
       .returning('id')
     const held = new Set(rows.map(({ id }) => id))
     return jobs.filter(({ id }) => held.has(id))
@@ -229,7 +227,9 @@ export class Jobs {
    * job lapsed before is forgotten with it: one that goes on for long outlives any number of crashes that others cause.
    */
   async lockForChunk(job: Job): Promise<boolean> {
-    return (await this.held([job]).update({ lapses: 0 })) > 0
+    const { id, claimToken } = job
+    const sql = 'update jobs set lapses = 0 where id = :id and claim_token = :claimToken returning id'
+    return (await runPrepared(this.db, 'lock-for-chunk', { id, claimToken }, () => sql)).length > 0
   }
 
   /** Removes jobs that are done, and returns those that were still ours: only their effects may be written. */
@@ -267,9 +267,17 @@ export class Jobs {
     return count > 0
   }
 
-  /** Removes jobs of a kind and subjects that wait: what they are about is gone, or the caller looks at it himself. */
+  /**
+   * Removes jobs of a kind and subjects that wait: what they are about is gone, or the caller looks at it himself. One that
+   * somebody counts on (see insertUnlessDue) has to stay, and is passed over.
+   */
   async deleteWaiting(kind: JobKind, ...subjects: string[]): Promise<void> {
-    await this.db('jobs').whereIn('subject', subjects).where({ kind, claim_token: null, failed_at: null }).delete()
+    const values = { kind, subjects: bindIds(this.db, subjects) }
+    await runSilently(this.db, 'delete-waiting-jobs', values, () => {
+      const isWaiting = `${isAmong(this.db, 'subject', 'subjects')} and kind = :kind and claim_token is null and failed_at is null`
+      if (!isPostgres(this.db)) return `delete from jobs where ${isWaiting}`
+      return `delete from jobs where id = any(array(select id from jobs where ${isWaiting} for update skip locked))`
+    })
   }
 
   /** True where a job's lease has ended and nobody has taken it back. */
@@ -303,9 +311,8 @@ export class Jobs {
 
   /** Jobs of one claim share its token. */
   private held(jobs: Job[]) {
-    return this.db('jobs')
-      .whereIn('id', idsOf(jobs))
-      .where({ claim_token: jobs[0]?.claimToken ?? null })
+    const tokens = [...new Set(jobs.map(({ claimToken }) => claimToken))]
+    return this.db('jobs').whereIn('id', idsOf(jobs)).whereIn('claim_token', tokens)
   }
 }
 

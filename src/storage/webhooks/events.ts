@@ -3,8 +3,17 @@ import type { EventData, EventType } from '../../core/events.ts'
 import { idBound, newId } from '../../core/ids.ts'
 import { envelopeText } from '../../core/rules/sending/retries.ts'
 import { insertRows } from '../db/bulk-rows.ts'
-import { afterPlace, forUpdateSkipLocked, isSettled, PLACE_BEFORE_ALL, type Place } from '../db/dialect.ts'
-import { runPrepared } from '../db/prepared.ts'
+import {
+  afterPlace,
+  bindIds,
+  boundColumn,
+  isAmong,
+  isPostgres,
+  isSettled,
+  PLACE_BEFORE_ALL,
+  type Place,
+} from '../db/dialect.ts'
+import { runPrepared, runSilently } from '../db/prepared.ts'
 import type { Jobs } from '../jobs/jobs.ts'
 import type { Emit } from '../operations/store-events.ts'
 import type { Deliveries, EventRow, Target } from './deliveries.ts'
@@ -59,6 +68,12 @@ interface Endpoint {
   events: string
   /** The epoch that each type is subscribed to since, as JSON; types of a server of the version before are missing. */
   subscribed_at: string
+}
+
+/** An event that waits for its deliveries. */
+interface PendingEvent extends EventRow {
+  epoch: number
+  correlation_id: string | null
 }
 
 /** So many deliveries at most are made with their events. */
@@ -146,20 +161,32 @@ export class Events {
   async fanOut(workspaceId: string, at: Date, deliveries: number): Promise<boolean> {
     const { endpoints } = await this.readSubscriptions(workspaceId)
     const limit = Math.max(1, Math.floor(deliveries / Math.max(1, endpoints.length)))
-    const oldest = this.db('pending_events').where({ workspace_id: workspaceId }).orderBy('id').limit(limit)
-    const taken: { id: string; epoch: number }[] = await forUpdateSkipLocked(this.db, oldest.select('id', 'epoch'))
-    const ids = taken.map(({ id }) => id)
-    await this.db('pending_events').whereIn('id', ids).delete()
-    const epochs = new Map(taken.map(({ id, epoch }) => [id, epoch]))
-    const rows: (EventRow & { correlation_id: string | null })[] = await this.db('events')
-      .where({ workspace_id: workspaceId })
-      .whereIn('id', ids)
-      .orderBy('id')
-      .select('id', 'type', 'correlation_id')
-    const events = rows.map((row) => ({ ...row, epoch: epochs.get(row.id)! }))
+    const events = await this.listPending(workspaceId, limit)
+    const ids = bindIds(
+      this.db,
+      events.map(({ id }) => id),
+    )
+    await runSilently(this.db, 'delete-pending-events', { ids }, () => {
+      return `delete from pending_events where ${isAmong(this.db, 'id', 'ids')}`
+    })
     const made = await this.deliveries.insert(workspaceId, pairsOf(events, endpoints), at)
-    await this.queueSenders(workspaceId, made, { correlationId: rows[0]?.correlation_id ?? null, at })
-    return taken.length === limit
+    await this.queueSenders(workspaceId, made, { correlationId: events[0]?.correlation_id ?? null, at })
+    return events.length === limit
+  }
+
+  /** The oldest that nobody else takes at the same moment; the caller removes them. */
+  private listPending(workspaceId: string, limit: number): Promise<PendingEvent[]> {
+    const ofEvent = (column: string) =>
+      `(select ${column} from events where events.id = pending_events.id
+        and ${boundColumn(this.db, 'events.workspace_id')} = pending_events.workspace_id) as ${column}`
+    return runPrepared<PendingEvent>(
+      this.db,
+      'pending-events',
+      { workspaceId, limit },
+      () =>
+        `select id, epoch, ${ofEvent('type')}, ${ofEvent('correlation_id')} from pending_events
+        where workspace_id = :workspaceId order by id limit :limit ${isPostgres(this.db) ? 'for update skip locked' : ''}`,
+    )
   }
 
   private async write(workspaceId: string, events: NewEvent[], epoch: number, at: Date): Promise<WrittenEvent[]> {

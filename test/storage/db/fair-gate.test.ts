@@ -112,6 +112,23 @@ test('whoever had the last turn goes behind who had none, though nobody waited i
   }
 })
 
+test('who used less than another goes first until its savings are used, and nobody saves more than that', async () => {
+  vi.useFakeTimers()
+  try {
+    const { order, enter, stay } = watched(new FairGate({ places: 1, shareOf: () => 1, savingsMs: 30 }))
+    for (let n = 0; n < 20; n += 1) enter('much')
+    for (let n = 0; n < 5; n += 1) await stay('much', 100)
+    for (let n = 0; n < 20; n += 1) enter('little')
+    await stay('much', 10)
+    const before = order.length
+    for (let n = 0; n < 8; n += 1) await stay(order.at(-1)!, 10)
+    const turns = order.slice(before - 1, -1)
+    expect(turns.map((party) => party[0]).join('')).toBe('lllllmlm')
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
 test('who waits for too long is refused and told to come back, and its place goes to others', async () => {
   vi.useFakeTimers()
   try {

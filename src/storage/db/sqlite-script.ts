@@ -1,0 +1,34 @@
+import type { Sent } from './pipeline.ts'
+
+/** Quoted text and names, which may hold a question mark, and the places of values. */
+const QUOTED_OR_PLACE = /'[^']*'|"[^"]*"|`[^`]*`|\?/g
+
+/**
+ * Statements as one text, their values written into it: what SQLite runs in one go, where each by itself would wait for the
+ * thread before the next. Only for what answers nothing.
+ */
+export function scriptOf(statements: Sent[]): string {
+  return statements.map(withValues).join(';\n')
+}
+
+function withValues({ sql, bindings = [] }: Sent): string {
+  let place = 0
+  const text = sql.replaceAll(QUOTED_OR_PLACE, (found) => {
+    if (found !== '?') return found
+    place += 1
+    return literal(bindings[place - 1])
+  })
+  if (place !== bindings.length) throw new Error(`${bindings.length} values for ${place} places in ${sql}`)
+  return text
+}
+
+function literal(value: unknown): string {
+  if (value === null || value === undefined) return 'null'
+  if (typeof value === 'boolean') return value ? '1' : '0'
+  if (typeof value === 'number' && Number.isFinite(value)) return String(value)
+  if (value instanceof Uint8Array) return `x'${Buffer.from(value).toString('hex')}'`
+  if (typeof value !== 'string') throw new Error(`A value of SQLite cannot be a ${typeof value}`)
+  // SQLite takes a text of statements to end at a NUL, and knows no way to write one.
+  if (value.includes('\0')) return `cast(x'${Buffer.from(value).toString('hex')}' as text)`
+  return `'${value.replaceAll("'", "''")}'`
+}
