@@ -1,9 +1,10 @@
 import type { H3, H3Event, HTTPResponse } from 'h3'
 import { ApiError } from '../../core/errors.ts'
 import { Uuid } from '../../core/ids.ts'
-import { openApiDocument } from '../../core/openapi.ts'
+import { describeRoutes, openApiDocument } from '../../core/openapi.ts'
 import type { Readiness } from '../boot/readiness.ts'
 import type { Services } from '../context.ts'
+import { mapInSlices } from '../http/slices.ts'
 import {
   type Asset,
   answerFile,
@@ -113,8 +114,8 @@ async function findShared(id: string, { store, images }: Pick<Services, 'store' 
 }
 
 /** Each is made when somebody first looks. */
-const loadReference = once(() => precompress(fileOf(referencePage())))
-const loadErrors = once(() => precompress(fileOf(errorsPage())))
+const loadReference = onceDescribed(() => fileOf(referencePage()))
+const loadErrors = onceDescribed(() => fileOf(errorsPage()))
 const loadTry = once(async () => fileOf(tryPage(await loadReferenceFiles())))
 
 const loadDoorOnce = once(loadDoor)
@@ -122,6 +123,14 @@ const loadDoorOnce = once(loadDoor)
 function fileOf({ html, headers }: Page): PublicFile {
   const { 'content-type': contentType = '', 'cache-control': _, ...others } = headers
   return publicFile({ contentType, cacheControl: REVALIDATED, content: html, headers: others })
+}
+
+/** The description of the interface takes as long as half a start: for whoever asks first, in slices, and not for all. */
+function onceDescribed(make: () => PublicFile): () => Promise<PublicFile> {
+  return once(async () => {
+    await mapInSlices(describeRoutes(), () => undefined)
+    return precompress(make())
+  })
 }
 
 /** What failed is made anew. */
@@ -136,15 +145,12 @@ function once<T>(make: () => Promise<T>): () => Promise<T> {
   }
 }
 
-/** That takes as long as a tenth of a start. */
-const loadDescription = once(() =>
-  precompress(
-    publicFile({
-      contentType: 'application/json',
-      cacheControl: REVALIDATED,
-      content: JSON.stringify(openApiDocument()),
-    }),
-  ),
+const loadDescription = onceDescribed(() =>
+  publicFile({
+    contentType: 'application/json',
+    cacheControl: REVALIDATED,
+    content: JSON.stringify(openApiDocument()),
+  }),
 )
 
 const ownAssets = new Map(

@@ -79,8 +79,8 @@ async function finish(
   })
 }
 
-/** Deliveries that a transaction makes, but for a single event that has more endpoints. Few at first: each job is timed anew. */
-const DELIVERIES = { first: 50, most: 500 }
+/** Deliveries that a transaction makes. Few at first: each job is timed anew. */
+const DELIVERIES = { first: 25, most: 500 }
 
 /** Makes the deliveries of what happened in a workspace, a bounded number in each transaction. */
 export async function fanOutEvents(jobs: Job[], services: Services): Promise<void> {

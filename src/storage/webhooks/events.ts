@@ -74,6 +74,8 @@ interface Endpoint {
 interface PendingEvent extends EventRow {
   epoch: number
   correlation_id: string | null
+  /** The last endpoint that has its delivery; null where none has. */
+  last_webhook_id: string | null
 }
 
 /** So many deliveries at most are made with their events. */
@@ -155,23 +157,21 @@ export class Events {
 
   /**
    * Makes deliveries of the oldest pending events for the endpoints that were subscribed when they happened, each event
-   * once; others may do the same at once. True where more are left.
-   * @param deliveries so many are made at most, but for a single event that has more endpoints
+   * once; others may do the same at once. An event of many endpoints goes in parts, along their ids, of which nobody else may
+   * make one at once: the caller holds the one job of the workspace for it. True where more are left.
+   * @param deliveries so many are made at most
    */
   async fanOut(workspaceId: string, at: Date, deliveries: number): Promise<boolean> {
     const { endpoints } = await this.readSubscriptions(workspaceId)
     const limit = Math.max(1, Math.floor(deliveries / Math.max(1, endpoints.length)))
     const events = await this.listPending(workspaceId, limit)
-    const ids = bindIds(
-      this.db,
-      events.map(({ id }) => id),
-    )
-    await runSilently(this.db, 'delete-pending-events', { ids }, () => {
-      return `delete from pending_events where ${isAmong(this.db, 'id', 'ids')}`
-    })
-    const made = await this.deliveries.insert(workspaceId, pairsOf(events, endpoints), at)
+    const all = pairsOf(events, endpoints).filter(({ event, target }) => target.id > (event.last_webhook_id ?? ''))
+    const pairs = all.slice(0, deliveries)
+    const isPart = pairs.length < all.length
+    if (!isPart) await this.deletePending(events)
+    const made = await this.deliveries.insert(workspaceId, pairs, at)
     await this.queueSenders(workspaceId, made, { correlationId: events[0]?.correlation_id ?? null, at })
-    return events.length === limit
+    return isPart || events.length === limit
   }
 
   /** The oldest that nobody else takes at the same moment; the caller removes them. */
@@ -184,9 +184,19 @@ export class Events {
       'pending-events',
       { workspaceId, limit },
       () =>
-        `select id, epoch, ${ofEvent('type')}, ${ofEvent('correlation_id')} from pending_events
+        `select id, epoch, ${ofEvent('type')}, ${ofEvent('correlation_id')},
+          (select webhook_id from delivery_keys where event_id = pending_events.id
+            order by webhook_id desc limit 1) as last_webhook_id
+        from pending_events
         where workspace_id = :workspaceId order by id limit :limit ${isPostgres(this.db) ? 'for update skip locked' : ''}`,
     )
+  }
+
+  private async deletePending(events: PendingEvent[]): Promise<void> {
+    const ids = events.map(({ id }) => id)
+    await runSilently(this.db, 'delete-pending-events', { ids: bindIds(this.db, ids) }, () => {
+      return `delete from pending_events where ${isAmong(this.db, 'id', 'ids')}`
+    })
   }
 
   private async write(workspaceId: string, events: NewEvent[], epoch: number, at: Date): Promise<WrittenEvent[]> {
@@ -225,6 +235,7 @@ export class Events {
         where workspaces.id = :workspaceId`,
     )
     const endpoints = rows.flatMap((row) => (row.id === null ? [] : [toSubscriber(row.id, row, seenAt)]))
+    endpoints.sort((one, other) => (one.id < other.id ? -1 : 1))
     return { epoch: rows[0]?.epoch ?? 0, endpoints }
   }
 
@@ -264,7 +275,7 @@ function toDue(delivery: StoredDelivery, event: WrittenEvent, endpoint: SeenEndp
   return { id, payload: payloadOf(row), progress: delivery, endpoint }
 }
 
-/** Each event with the endpoints that were subscribed to its type when it happened. */
+/** Each event with the endpoints that were subscribed to its type when it happened, in the order of their ids. */
 function pairsOf<E extends EventRow & { epoch: number }>(events: E[], endpoints: Subscriber[]): Pair<E>[] {
   return events.flatMap((event) =>
     endpoints

@@ -137,6 +137,20 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect([await rowsOf('webhook_deliveries'), await rowsOf('pending_events')]).toEqual([600, 0])
   })
 
+  test('an event of many endpoints is made in parts, for each once', async () => {
+    for (let n = 0; n < 5; n += 1) await makeWebhook(workspace, receiver, 'pass.voided')
+    const { store } = api.services
+    const data = { id: crypto.randomUUID(), externalPassId: 'x', reason: null }
+    const event = { type: 'pass.voided' as const, subject: data.id, data, correlationId: null }
+    await store.transaction((tx) => tx.events.insert(workspace.id, [event, event], api.now))
+    const made: number[] = []
+    for (let isMore = true; isMore; made.push(await rowsOf('webhook_deliveries')))
+      isMore = await store.transaction((tx) => tx.events.fanOut(workspace.id, api.now, 2))
+    expect(made).toEqual([2, 4, 5, 7, 9, 10, 10])
+    const deliveries = api.database.writer('webhook_deliveries').where({ workspace_id: workspace.id })
+    expect(await deliveries.distinct('webhook_id', 'event_id')).toHaveLength(10)
+  })
+
   test('two endpoints get the same event under ids of their own', async () => {
     const other = await startReceiver()
     await makeWebhook(workspace, receiver, 'pass.issued')
