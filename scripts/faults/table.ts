@@ -202,7 +202,7 @@ export const faults: Fault[] = [
     name: 'lost-lease',
     breaks: 'A worker whose lease has ended still completes the jobs that another runs.',
     file: 'src/storage/jobs/jobs.ts',
-    text: '.where({ claim_token: jobs[0]?.claimToken ?? null })',
+    text: ".whereIn('claim_token', tokens)",
     replacement: ".whereNotNull('claim_token')",
     tests: ['test/storage/jobs/jobs.test.ts'],
   },

@@ -3,7 +3,7 @@ import { ApiError, validationError } from '../../../core/errors.ts'
 import { idBound } from '../../../core/ids.ts'
 import type { StreamedEvents } from '../../../core/route.ts'
 import { PLACE_BEFORE_ALL, type Place } from '../../../storage/db/dialect.ts'
-import type { LoggedEvent } from '../../../storage/webhooks/events.ts'
+import type { LoggedEvent } from '../../../storage/webhooks/event-log.ts'
 import type { RequestContext } from '../../context.ts'
 import type { Handlers } from '../../http/mount.ts'
 

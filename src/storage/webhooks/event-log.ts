@@ -1,0 +1,77 @@
+import type { Knex } from 'knex'
+import type { EventType } from '../../core/events.ts'
+import { idBound } from '../../core/ids.ts'
+import { envelopeText } from '../../core/rules/sending/retries.ts'
+import { afterPlace, isSettled, PLACE_BEFORE_ALL, type Place } from '../db/dialect.ts'
+
+/** An event as it is told to who follows them. */
+export interface LoggedEvent {
+  id: string
+  type: EventType
+  place: Place
+  /** The envelope, as JSON. */
+  envelope: string
+}
+
+interface LoggedRow extends Place {
+  type: EventType
+  data: string
+  correlation_id: string | null
+  created_at: number
+}
+
+/**
+ * The events of a workspace in an order that a reader can follow: whatever commits later stands after what was read
+ * before, on however many servers it is written (decisions/0032).
+ */
+export class EventLog {
+  private readonly db: Knex
+
+  constructor(db: Knex) {
+    this.db = db
+  }
+
+  /** The place of an event; undefined where there is no such event, or it is not followed. */
+  findPlace(workspaceId: string, id: string): Promise<Place | undefined> {
+    return this.of(workspaceId).where({ id }).first('position', 'id')
+  }
+
+  /** The place after which everything is new. */
+  async findEnd(workspaceId: string): Promise<Place> {
+    const last: Place | undefined = await this.of(workspaceId)
+      .whereRaw(isSettled(this.db, 'position'))
+      .orderBy('position', 'desc')
+      .orderBy('id', 'desc')
+      .first('position', 'id')
+    return last ?? PLACE_BEFORE_ALL
+  }
+
+  /** The first event that happened at or after a moment. */
+  async findFirstId(workspaceId: string, since: Date): Promise<string | undefined> {
+    const first: { id: string } | undefined = await this.of(workspaceId)
+      .where('id', '>=', idBound(since.getTime()))
+      .orderBy('position')
+      .orderBy('id')
+      .first('id')
+    return first?.id
+  }
+
+  /** Events after a place, in the order in which they are followed (decisions/0032). */
+  async listAfter(workspaceId: string, place: Place, limit: number): Promise<LoggedEvent[]> {
+    const rows: LoggedRow[] = await this.of(workspaceId)
+      .whereRaw(afterPlace(this.db), [place.position, place.id])
+      .whereRaw(isSettled(this.db, 'position'))
+      .orderBy('position')
+      .orderBy('id')
+      .limit(limit)
+      .select('position', 'id', 'type', 'data', 'correlation_id', 'created_at')
+    return rows.map(({ position, id, type, data, correlation_id: correlationId, created_at: createdAt }) => {
+      const timestamp = new Date(createdAt).toISOString()
+      return { id, type, place: { position, id }, envelope: envelopeText({ id, type, timestamp, correlationId }, data) }
+    })
+  }
+
+  private of(workspaceId: string): Knex.QueryBuilder {
+    return this.db('events').where({ workspace_id: workspaceId }).whereNotNull('position')
+  }
+}
