@@ -25,7 +25,6 @@ const benches = [
   'scan',
   'scan-beside',
   'door',
-  'door',
   'scans-export',
   'version',
   'pages',

@@ -17,7 +17,7 @@ export interface BenchPhone {
 /** Opens the page of a door that was claimed before. */
 export async function openPhone(url: string, identity: Identity, list?: SharedList): Promise<BenchPhone> {
   const store = memoryStore(identity, list)
-  let turn: Promise<unknown> = Promise.resolve()
+  const turns = new Map<string, Promise<unknown>>()
   let isCut = false
   let network = new AbortController()
   const engine = await openEngine({
@@ -37,9 +37,12 @@ export async function openPhone(url: string, identity: Identity, list?: SharedLi
     random: Math.random,
     newReference: newId,
     digest: async (payload) => identifierDigest(payload).toString('hex'),
-    withLock: (_, work) => {
-      const result = turn.then(work)
-      turn = result.catch(() => undefined)
+    withLock: (name, work) => {
+      const result = (turns.get(name) ?? Promise.resolve()).then(work)
+      turns.set(
+        name,
+        result.catch(() => undefined),
+      )
       return result
     },
     marker: { get: () => null, set: () => undefined },

@@ -3,6 +3,7 @@ import type { TokenWithWorkspace } from '../storage/workspaces/tokens.ts'
 import type { ApplePush } from '../wallets/apple/push.ts'
 import type { Sightings } from './api/doors/sightings.ts'
 import type { TakeQueue } from './api/limits.ts'
+import type { DoorLists } from './api/scans/door-lists.ts'
 import type { RetentionDays } from './boot/config.ts'
 import type { Logger } from './boot/log.ts'
 import type { Wallets } from './boot/wallets.ts'
@@ -41,6 +42,7 @@ export interface Services {
   webhookSecrets: WebhookSecrets
   wakeUps: WakeUps
   sightings: Sightings
+  doorLists: DoorLists
   /** Sends to addresses that customers name. */
   outbound: Outbound
   retention: RetentionDays
@@ -64,6 +66,8 @@ export interface RequestContext extends Services {
   /** What this process is at work on, for each workspace. */
   inFlight: InFlight
   takeQueue: TakeQueue
+  /** Of a body that is written here: those of others are sealed on their way out. */
+  sealCursor: (cursor: string) => string
 }
 
 /** The same of an endpoint that needs no token: nobody is asking, of no workspace. */

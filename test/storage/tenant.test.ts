@@ -158,6 +158,7 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'snapshots.list': (tx, intruder) => tx.snapshots.list(intruder, { projectId: null, madeUntil: later(1), limit: 10 }),
   'snapshots.find': (tx, intruder, { snapshot }) => tx.snapshots.find(intruder, snapshot.id),
   'snapshots.findRenamedTemplate': (tx, intruder, { snapshot }) => tx.snapshots.findRenamedTemplate(intruder, snapshot),
+  'snapshots.mayRepeat': async (tx, intruder, { snapshot }) => !(await tx.snapshots.mayRepeat(intruder, snapshot)),
   'snapshots.listChanges': async (tx, intruder, { snapshot }) => {
     const until = { ...snapshot, changed: { from: 0, to: 1e15 }, scanned: { from: 0, to: 1e15 }, madeAt: later(1) }
     return (await tx.snapshots.listChanges(intruder, { since: snapshot, until, limit: 10 })).rows

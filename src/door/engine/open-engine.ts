@@ -14,10 +14,13 @@ import { createDoorServer } from './server.ts'
 import { type Identity, type NamedItem, StorageFullError } from './store.ts'
 import { uploadWaiting } from './uploads.ts'
 
-/** A list is asked for what changed as often, and again that soon where there is none. */
-const REFRESH_MS = 60_000
+/**
+ * A list is asked for what changed as often, and again that soon where there is none. With the time between two looks at the
+ * server it is less than a list of all doors stands for, so that each goes from one of those to the next (decision 0052).
+ */
+const REFRESH_MS = 15_000
 const FETCH_AGAIN_MS = 3_000
-/** What a phone had stored is renewed within so long, each phone at another moment. */
+/** What a phone had stored, or was left with by the network, is renewed within so long, each phone at another moment. */
 const FIRST_REFRESH_MS = 10_000
 /** One that takes long takes its server long as well: it rests for so many times as long. */
 const REST_FACTOR = 20
@@ -135,11 +138,19 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
       upload: (stop) => withLock('upload', () => upload(stop)),
       hasUploaded: () => scanner.between(async () => (await waitingHere(1)).length === 0),
       onChange() {
+        const wasOffline = state.connection === 'offline'
         publish()
-        if (connection?.state === 'online') void freshen(signal)
+        if (connection?.state !== 'online') return
+        if (wasOffline) refreshSoon()
+        void freshen(signal)
       },
       onError: () => undefined,
     })
+  }
+
+  /** All doors of a place come back at once, and each has much to fetch. */
+  function refreshSoon(): void {
+    if (stored.list) fetchFrom = Math.max(fetchFrom, environment.monotonicMs() + random() * FIRST_REFRESH_MS)
   }
 
   async function waitingHere(limit: number) {
@@ -187,7 +198,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
         fetching = undefined
         known.loading = null
         const now = environment.monotonicMs()
-        const rest = Math.max(REFRESH_MS * (0.75 + random() * 0.5), (now - startedAt) * REST_FACTOR)
+        const rest = Math.max(REFRESH_MS, (now - startedAt) * REST_FACTOR)
         fetchFrom = now + (isThere ? rest : FETCH_AGAIN_MS)
         quietly(refresh())
       })
@@ -237,7 +248,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
   if (loss !== null) problems.set('storage_lost', { code: 'storage_lost', pending: loss })
   await refresh()
   const endWake = environment.onWake(() => connection?.retry())
-  if (stored.list) fetchFrom = environment.monotonicMs() + random() * FIRST_REFRESH_MS
+  refreshSoon()
   if (known.identity) connect()
 
   return {

@@ -2,6 +2,7 @@ import type { ApplePush } from '../../wallets/apple/push.ts'
 import { type GoogleApi, withAllowedLocations } from '../../wallets/google/api/api.ts'
 import type { LoadImageFiles } from '../../wallets/wallet.ts'
 import { createSightings } from '../api/doors/sightings.ts'
+import { createDoorLists } from '../api/scans/door-lists.ts'
 import type { Services } from '../context.ts'
 import { createThread } from '../http/thread.ts'
 import { createDecoder, createImages, type Decoder } from '../images/images.ts'
@@ -79,6 +80,7 @@ export function createServices(options: ServicesOptions): RunningServices {
     ...(google && { google }),
     wakeUps: createWakeUps(),
     sightings,
+    doorLists: createDoorLists(),
     webhookSecrets: createWebhookSecrets(keys),
     close() {
       sightings.close()

@@ -1,11 +1,32 @@
 import { promisify } from 'node:util'
-import { constants, gzip } from 'node:zlib'
+import { constants, gunzip, gzip } from 'node:zlib'
 
 const run = promisify(gzip)
+const undo = promisify(gunzip)
 
 /** Off the main thread, and fast rather than small: JSON shrinks to a fraction at any level. */
 export async function compress(text: string): Promise<Uint8Array<ArrayBuffer>> {
   return new Uint8Array(await run(text, { level: constants.Z_BEST_SPEED }))
+}
+
+/** A JSON body that was written and compressed before, for all who are to have the same. */
+export class EncodedBody<Body> {
+  /** Nothing at run time: of which shape the JSON is. */
+  declare readonly shape: Body
+  readonly gzip: Buffer
+
+  constructor(gzip: Buffer) {
+    this.gzip = gzip
+  }
+
+  async plain(): Promise<Uint8Array<ArrayBuffer>> {
+    return new Uint8Array(await undo(this.gzip))
+  }
+}
+
+/** Writes a body once, to be sent often. */
+export async function encodeBody<Body>(body: Body): Promise<EncodedBody<Body>> {
+  return new EncodedBody(Buffer.from(await compress(JSON.stringify(body))))
 }
 
 const encodings = ['br', 'gzip'] as const

@@ -9,7 +9,7 @@ import { isTooSlow } from '../../storage/db/dialect.ts'
 import { PUBLIC } from '../../storage/store.ts'
 import { createTakeQueue, type TakeQueue } from '../api/limits.ts'
 import type { PublicContext, RequestContext, Services } from '../context.ts'
-import { acceptsGzip, compress } from './compress.ts'
+import { acceptsGzip, compress, EncodedBody } from './compress.ts'
 import type { Cursors, RequestedList } from './cursors.ts'
 import { EVENT_STREAM_HEADERS, eventStream, MAX_STREAMS } from './event-stream.ts'
 import { type Authenticate, authorize } from './middleware/authenticate.ts'
@@ -21,7 +21,12 @@ import { isLarge, type Leave, LIST_BYTES } from './thread.ts'
 export type Handler<R extends Route> = (
   input: RouteInput<R>,
   context: R extends { isPublic: true } ? PublicContext : RequestContext,
-) => Promise<RouteReply<R>>
+) => Promise<RouteReply<R> | (R extends { compressed: true } ? Encoded<RouteReply<R>> : never)>
+
+/** The same with a body that was written before, its cursor sealed. */
+type Encoded<R> = R extends { status: infer Status; body: infer Body }
+  ? { status: Status; body: EncodedBody<Body> }
+  : never
 
 /** One handler for each operation of a resource: a missing one, or one of the wrong shape, does not compile. */
 export type Handlers<Operations extends Record<string, Route>> = {
@@ -94,14 +99,18 @@ async function serve(
   try {
     const bytes = await readBytes(event, route, place.reserve)
     // An image takes its turn in its handler, and then one of another kind at the process that decodes it.
-    const cost = isList(route) ? LIST_BYTES : bytes.length
+    // A door that lists doors, as each does every few seconds, gets itself alone.
+    const isSelf = token.door !== null && route === contract.doors.list
+    const cost = isList(route) && !isSelf ? LIST_BYTES : bytes.length
     if (!route.rawBody) leaveThread = await services.thread.enterRequest(workspaceId, cost)
     const input = parseInput(event, route, bytes)
     const correlationId = correlationIdOf(event)
     const scope = token.projectIds ?? undefined
     const store = services.store.forRequests(workspaceId, { isLarge: isLarge(bytes.length), scope })
-    const context = { ...services, store, workspaceId, token, correlationId, now, headers, inFlight, takeQueue }
     const list = { workspaceId, route, params: input.params }
+    const sealCursor = (cursor: string) => options.cursors.seal(cursor, list)
+    const given = { store, workspaceId, token, correlationId, now, headers, inFlight, takeQueue, sealCursor }
+    const context = { ...services, ...given }
     const reply = await handler(withPlainCursor(input, list, options.cursors) as RouteInput<Route>, context).catch(
       (error: unknown) => {
         throw isTooSlow(error) ? tooSlow(input.query, error) : error
@@ -209,14 +218,20 @@ async function toResponse(reply: Reply, route: Route, asked: Headers): Promise<H
     const headers = { 'cache-control': 'no-store', ...reply.headers }
     return new HTTPResponse(new Uint8Array(reply.body), { status: reply.status, headers })
   }
-  const json = JSON.stringify(reply.body)
   const headers = { 'content-type': 'application/json', 'cache-control': 'no-store', ...reply.headers }
-  if (!route.compressed) return new HTTPResponse(json, { status: reply.status, headers })
-  const isCompressed = acceptsGzip(asked)
-  return new HTTPResponse(isCompressed ? await compress(json) : json, {
+  const isCompressed = route.compressed && acceptsGzip(asked)
+  const body = await written(reply.body, isCompressed)
+  if (!route.compressed) return new HTTPResponse(body, { status: reply.status, headers })
+  return new HTTPResponse(body, {
     status: reply.status,
     headers: { ...headers, vary: 'Accept-Encoding', ...(isCompressed && { 'content-encoding': 'gzip' }) },
   })
+}
+
+async function written(body: unknown, isCompressed: boolean | undefined) {
+  if (body instanceof EncodedBody) return isCompressed ? new Uint8Array(body.gzip) : body.plain()
+  const json = JSON.stringify(body)
+  return isCompressed ? compress(json) : json
 }
 
 /** @throws Problem VALIDATION_ERROR with every problem of path, query and body at once */

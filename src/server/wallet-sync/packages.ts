@@ -4,6 +4,7 @@ import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import { type ZipEntry, zip, zipEntry } from '../../wallets/apple/package.ts'
 import type { AppleWallet, UnsignedPackage } from '../../wallets/apple/wallet.ts'
 import type { Logger } from '../boot/log.ts'
+import { createFairCache } from '../fair-cache.ts'
 import { createFairQueue, QueueFull } from '../images/images.ts'
 import { namesTag } from '../pages/assets.ts'
 import type { Issuing } from './issuing.ts'
@@ -192,51 +193,4 @@ function busy({ isOwners }: QueueFull): ApiError {
     ? 'Too many passes of this workspace are opened at once; try again in a moment.'
     : 'Too many passes are opened at once; try again in a moment.'
   return new ApiError('SERVICE_UNAVAILABLE', { message, headers: { 'retry-after': '1' } })
-}
-
-/** What an entry takes beside its bytes, more or less. */
-const ENTRY_BYTES = 200
-
-interface Kept {
-  bytes: number
-  /** The one that was asked for last stands last. */
-  entries: Map<string, Buffer>
-}
-
-/** Keeps what workspaces used last. When it is full, the workspace that has most in it loses what it used longest ago. */
-function createFairCache(maxBytes: number) {
-  const workspaces = new Map<string, Kept>()
-  let total = 0
-
-  function drop(): void {
-    const [workspaceId, largest] = [...workspaces].reduce((a, b) => (b[1].bytes > a[1].bytes ? b : a))
-    const [[key, value]] = largest.entries as unknown as [[string, Buffer]]
-    largest.entries.delete(key)
-    count(largest, -value.length - ENTRY_BYTES)
-    if (largest.entries.size === 0) workspaces.delete(workspaceId)
-  }
-
-  function count(kept: Kept, bytes: number): void {
-    kept.bytes += bytes
-    total += bytes
-  }
-
-  return {
-    get(workspaceId: string, key: string): Buffer | undefined {
-      const entries = workspaces.get(workspaceId)?.entries
-      const value = entries?.get(key)
-      if (!entries || !value) return undefined
-      entries.delete(key)
-      entries.set(key, value)
-      return value
-    },
-    /** Of a key that is not there. */
-    set(workspaceId: string, key: string, value: Buffer): void {
-      const kept = workspaces.get(workspaceId) ?? { bytes: 0, entries: new Map() }
-      workspaces.set(workspaceId, kept)
-      kept.entries.set(key, value)
-      count(kept, value.length + ENTRY_BYTES)
-      while (total > maxBytes) drop()
-    },
-  }
 }

@@ -37,6 +37,7 @@ import * as passImages from '../migrations/0047-pass-images.ts'
 import * as tokensOfProjects from '../migrations/0048-tokens-of-projects.ts'
 import * as doors from '../migrations/0049-doors.ts'
 import * as listChanges from '../migrations/0051-list-changes.ts'
+import * as erasedPasses from '../migrations/0052-erased-passes.ts'
 import type { Database } from './database.ts'
 import { isPostgres, settleRestored } from './dialect.ts'
 
@@ -84,6 +85,7 @@ const migrations: Record<string, Migration> = {
   '0048-tokens-of-projects': tokensOfProjects,
   '0049-doors': doors,
   '0051-list-changes': listChanges,
+  '0052-erased-passes': erasedPasses,
 }
 
 /** Any number that no other program uses for an advisory lock on the same database. */

@@ -107,12 +107,32 @@ function toSnapshot(row: SnapshotRow): StoredSnapshot {
 export async function findRenamedTemplate(
   db: Knex,
   workspaceId: string,
-  { changed, seen }: StoredSnapshot,
+  snapshot: StoredSnapshot,
 ): Promise<string | undefined> {
+  return (await renamedTemplates(db, workspaceId, snapshot).first('id'))?.id
+}
+
+function renamedTemplates(db: Knex, workspaceId: string, { changed, seen }: StoredSnapshot): Knex.QueryBuilder {
   const renamed = db('templates')
     .where({ workspace_id: workspaceId })
     .where('name_position', '>=', positionOf(db, changed.from))
-  return (await whereUnseen(renamed, 'name_position', seen).first('id'))?.id
+  return whereUnseen(renamed, 'name_position', seen)
+}
+
+/**
+ * Whether what was read of a list since it was begun may be given out once more: nothing in it belongs to a pass that was
+ * erased meanwhile, or shows the name that a template had.
+ */
+export async function mayRepeat(db: Knex, workspaceId: string, list: StoredSnapshot): Promise<boolean> {
+  const erased = db('passes')
+    .where({ workspace_id: workspaceId })
+    .whereNotNull('erased_at')
+    .where('change_position', '>=', positionOf(db, list.changed.from))
+  const queries = [whereUnseen(erased, 'change_position', list.seen), renamedTemplates(db, workspaceId, list)]
+  const [found] = await db.select(
+    queries.map((query, n) => db.raw('exists ? as ??', [query.select(db.raw('1')), `is_${n}`])),
+  )
+  return Object.values(found).every((isThere) => !isThere)
 }
 
 /** The next changes behind a place, from the first on where it is left out; fewer than `limit` are the last. */

@@ -11,6 +11,7 @@ import {
   insertSnapshot,
   listChangedPasses,
   listSnapshots,
+  mayRepeat,
   type StoredSnapshot,
 } from './snapshot-changes.ts'
 
@@ -103,6 +104,11 @@ export class Snapshots {
   /** A template that was renamed since a snapshot: the changes since do not say so of all of its passes. */
   findRenamedTemplate(workspaceId: string, snapshot: StoredSnapshot): Promise<string | undefined> {
     return findRenamedTemplate(this.db, workspaceId, snapshot)
+  }
+
+  /** False once a pass was erased, or a template renamed, since a list was begun: what was read of it may say too much. */
+  mayRepeat(workspaceId: string, list: StoredSnapshot): Promise<boolean> {
+    return mayRepeat(this.db, workspaceId, list)
   }
 
   /** Passes that changed between two snapshots, each as it is at the moment of the read, at a cost of what changed. */

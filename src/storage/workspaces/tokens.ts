@@ -37,6 +37,9 @@ export interface TokenWithWorkspace extends StoredToken {
   door: (DoorReport & { gate: string }) | null
 }
 
+/** What doors are told is stored: they come with each scan, and add nothing to it. */
+const NOTHING: StoredUsage = { passes: 0, storedBytes: 0 }
+
 /** A token that ends soon. */
 export interface EndingToken {
   id: string
@@ -121,7 +124,7 @@ export class Tokens {
         expiresAt: toDate(row.workspace_expires_at),
         offlineScanning: Boolean(row.offline_scanning),
         limits: toLimits(row),
-        usage: await new Usage(this.db).findStored(row.workspace_id),
+        usage: row.door_gate === null ? await new Usage(this.db).findStored(row.workspace_id) : NOTHING,
       },
       door: row.door_gate === null ? null : doorOf(row),
     }

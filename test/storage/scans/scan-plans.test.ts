@@ -63,6 +63,7 @@ describe.each(dialects)('on %s', (dialect) => {
           await reads.snapshots.listChanges(workspaceId, { since, until, after, limit: 20 })
         }
         await reads.snapshots.findRenamedTemplate(workspaceId, since)
+        await reads.snapshots.mayRepeat(workspaceId, since)
       })
       expect(plans.length).toBeGreaterThan(10)
       for (const plan of plans) expectFew(plan, 200)

@@ -47,6 +47,17 @@ export const doors: Handlers<typeof contract> = {
   claim: async ({ body }, context) => ({ status: 201, body: await claimDoor(body, context) }),
 
   list: async ({ query }, { store, workspaceId, token }) => {
+    const { projectId, revoked, cursor, offset, limit } = query
+    const isPlain = !projectId && revoked === undefined && cursor === undefined && !offset
+    if (token.door && isPlain) {
+      // What each door asks every few seconds: one row, and no count.
+      const door = await store.doors.find(workspaceId, token.id)
+      const rows = door ? [showDoor(door)] : []
+      return {
+        status: 200,
+        body: toPage({ rows, total: rows.length, limit, offset: 0, nextCursor: null, hasMore: false }),
+      }
+    }
     const page = await store.doors.list(workspaceId, { ...query, ...(token.door && { id: token.id }) })
     return { status: 200, body: toPage({ ...page, rows: page.rows.map(showDoor) }) }
   },

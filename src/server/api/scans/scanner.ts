@@ -58,29 +58,26 @@ function decodeCursor(text: string): Walk | undefined {
 export const scanner: Handlers<typeof contract> = {
   snapshot: async ({ query }, context) => {
     requireOfflineScanning(context)
-    const { store, workspaceId, now } = context
     const walk = query.cursor === undefined ? undefined : readCursor(query.cursor, query)
     const projectId = walk ? walk.projectId : (projectOfScan(query.projectId, context) ?? null)
     const since = await findSince(walk, { since: query.since, projectId }, context)
-    const snapshot = walk
-      ? await findSnapshot(walk.id, { projectId }, context)
-      : await store.statement((tx) => tx.snapshots.insert(workspaceId, { id: newId(now), projectId, madeAt: now }))
-    const page = since
-      ? await readChanges({ since, until: snapshot }, walk, query.limit, context)
-      : await readWhole(snapshot, walk, query.limit, context)
-    await requireProject(projectId, context)
-    const doors = await doorViews(page.rows, context)
+    const list = walk && (await findSnapshot(walk.id, { projectId }, context))
+    const begin = () => beginList(projectId, context)
+    const read = async (until: StoredSnapshot) => {
+      const page = await readPage({ since, until }, walk, query.limit, context)
+      await requireProject(projectId, context)
+      return page
+    }
+    if (!context.token.door || projectId === null) return { status: 200, body: await read(list ?? (await begin())) }
+    // What one door may see of its project, each may.
+    const key = [since?.id, walk?.position.after, query.limit]
+    const readSealed = async (until: StoredSnapshot) => {
+      const { nextCursor, ...page } = await read(until)
+      return { ...page, nextCursor: nextCursor && context.sealCursor(nextCursor) }
+    }
     return {
       status: 200,
-      body: {
-        id: snapshot.id,
-        projectId,
-        generatedAt: snapshot.madeAt.toISOString(),
-        items: page.rows.map((entry) => toItem(entry, doors.get(entry.passId), now)),
-        ...(page.removed && { removed: page.removed }),
-        nextCursor: page.next && encodeCursor({ id: snapshot.id, projectId, position: page.next }),
-        hasMore: page.next !== null,
-      },
+      body: await context.doorLists.page({ projectId, list, key, begin, read: readSealed }, context),
     }
   },
 
@@ -88,6 +85,32 @@ export const scanner: Handlers<typeof contract> = {
     requireOfflineScanning(context)
     return { status: 200, body: { results: await reportScans(body.scans, context) } }
   },
+}
+
+function beginList(projectId: string | null, { store, workspaceId, now }: RequestContext): Promise<StoredSnapshot> {
+  return store.statement((tx) => tx.snapshots.insert(workspaceId, { id: newId(now), projectId, madeAt: now }))
+}
+
+async function readPage(
+  { since, until }: { since: StoredSnapshot | undefined; until: StoredSnapshot },
+  walk: Walk | undefined,
+  limit: number,
+  context: RequestContext,
+) {
+  const { rows, removed, next } = since
+    ? await readChanges({ since, until }, walk, limit, context)
+    : await readWhole(until, walk, limit, context)
+  const { id, projectId } = until
+  const doors = await doorViews(rows, context)
+  return {
+    id,
+    projectId,
+    generatedAt: until.madeAt.toISOString(),
+    items: rows.map((entry) => toItem(entry, doors.get(entry.passId), context.now)),
+    ...(removed && { removed }),
+    nextCursor: next && encodeCursor({ id, projectId, position: next }),
+    hasMore: next !== null,
+  }
 }
 
 /** The snapshot that changes are asked since; undefined where the list is asked for whole. */
@@ -111,10 +134,10 @@ async function findSince(
 async function findSnapshot(
   id: string,
   { projectId }: { projectId: string | null },
-  { store, workspaceId, now }: RequestContext,
+  { store, workspaceId, now, doorLists }: RequestContext,
   ages = 1,
 ): Promise<StoredSnapshot> {
-  const snapshot = await store.snapshots.find(workspaceId, id)
+  const snapshot = doorLists.find(workspaceId, id) ?? (await store.snapshots.find(workspaceId, id))
   const isKnown = snapshot !== undefined && snapshot.projectId === projectId
   if (isKnown && now.getTime() - snapshot.madeAt.getTime() <= ages * MAX_AGE_MS) return snapshot
   throw stale(

@@ -1,17 +1,22 @@
+import { gunzipSync } from 'node:zlib'
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { contract } from '../../../../src/core/contract/contract.ts'
 import type { SnapshotItem } from '../../../../src/core/contract/scanner.ts'
 import { newId } from '../../../../src/core/ids.ts'
 import { createDoorList } from '../../../../src/core/rules/door/door-list.ts'
 import { sweep } from '../../../../src/server/jobs/maintenance.ts'
 import { erasePass } from '../../../../src/server/operator/erase-pass.ts'
-import { type TestWorkspace, useApi } from '../../../support/api.ts'
+import { Snapshots } from '../../../../src/storage/scans/snapshot.ts'
+import { TestWorkspace, targetOf, useApi } from '../../../support/api.ts'
 import { dialects } from '../../../support/databases.ts'
 import { times } from '../../../support/long.ts'
 import { definition, issuedPass, makePass, makeProject, publishedTemplate, publishVersion } from '../../fixtures.ts'
 
 const { snapshot } = contract.scanner
+
+/** Doors of a project are brought to one list for so long. */
+const SHARED_SECONDS = 20
 
 /** Chosen by a variable: what a scanner reads, and what a door shows. */
 const content = (maxUses: number) =>
@@ -50,7 +55,7 @@ const whats = [
 describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
 
-  type Query = { projectId?: string; since?: string; limit?: number }
+  type Query = { projectId?: string; since?: string; limit?: number; cursor?: string }
 
   async function pagesOf(workspace: TestWorkspace, query: Query, between = async (): Promise<unknown> => undefined) {
     const pages = [await workspace.ok(snapshot, { query })]
@@ -78,10 +83,20 @@ describe.each(dialects)('on %s', (dialect) => {
         return pages
       },
       async expectWhole() {
-        const whole = (await pagesOf(workspace, query)).flatMap(({ items }) => items)
-        expect(sorted(list.items())).toEqual(sorted(whole))
+        expect(sorted(list.items())).toEqual(await wholeOf(workspace, query))
       },
     }
+  }
+
+  async function wholeOf(workspace: TestWorkspace, query: Query) {
+    return sorted((await pagesOf(workspace, query)).flatMap(({ items }) => items))
+  }
+
+  async function doorOf(owner: TestWorkspace, projectId: string) {
+    const expiresAt = new Date(api.now.getTime() + 3_600_000).toISOString()
+    const { code } = await owner.ok(contract.doors.invite, { body: { projectId, gate: 'North', expiresAt } })
+    const { token } = await owner.ok(contract.doors.claim, { body: { code, name: 'phone' } })
+    return new TestWorkspace(api, owner.id, token)
   }
 
   const erase = (workspace: TestWorkspace, passId: string) =>
@@ -95,13 +110,22 @@ describe.each(dialects)('on %s', (dialect) => {
       fc.asyncProperty(steps, fc.boolean(), async (given, isOfProject) => {
         const world = await makeWorld()
         const kept = await device(world.workspace, isOfProject ? { projectId: world.projectId } : {})
-        const syncInside = async () => {
+        const door = await doorOf(world.workspace, world.projectId)
+        const doors = [await device(door, {}), await device(door, {})]
+        const syncInside = async ({ n }: Step) => {
           // The changes of a page may happen between any two of them.
-          await kept.sync(2, () => world.run({ what: whats[world.made() % whats.length]!, n: world.made() }))
+          const between = () => world.run({ what: whats[world.made() % whats.length]!, n: world.made() })
+          await [kept, ...doors][n % 3]!.sync(2, between)
         }
-        for (const step of given) await (step.what === 'sync' ? syncInside() : world.run(step))
+        for (const step of given) await (step.what === 'sync' ? syncInside(step) : world.run(step))
         await kept.sync()
         await kept.expectWhole()
+        // What doors share may be so old.
+        api.advance(SHARED_SECONDS)
+        for (const one of doors) {
+          await one.sync()
+          expect(sorted(one.list.items())).toEqual(await wholeOf(world.workspace, { projectId: world.projectId }))
+        }
       }),
       { numRuns: times(12, 200) },
     )
@@ -311,6 +335,87 @@ describe.each(dialects)('on %s', (dialect) => {
     await kept.sync()
     await kept.expectWhole()
     expect(kept.list.size).toBe(1)
+  })
+
+  test('doors of a project that ask within 20 seconds are brought to one list, each page of which is read once', async () => {
+    const workspace = await api.workspace()
+    const { id: projectId } = await makeProject(workspace)
+    const { id: otherId } = await makeProject(workspace, 'Other')
+    const passes: string[] = []
+    for (const label of ['Ada', 'Grace', 'Mary']) {
+      passes.push((await issuedPass(workspace, { definition: content(2), projectId, label })).id)
+    }
+    const scan = (passId: string) => workspace.ok(contract.scans.create, { body: { passId } })
+    const wholes = vi.spyOn(Snapshots.prototype, 'list')
+    const tokens = [await doorOf(workspace, projectId), await doorOf(workspace, projectId)]
+    const doors = await Promise.all([...tokens, ...tokens].map((token) => device(token, {})))
+    expect(wholes).toHaveBeenCalledTimes(1)
+    wholes.mockRestore()
+    expect(new Set(doors.map(({ id }) => id)).size).toBe(1)
+    const elsewhere = await device(await doorOf(workspace, otherId), {})
+    expect(elsewhere.list.size).toBe(0)
+    expect(elsewhere.id).not.toBe(doors[0]!.id)
+
+    for (const passId of passes) await scan(passId)
+    api.advance(SHARED_SECONDS)
+    const changes = vi.spyOn(Snapshots.prototype, 'listChanges')
+    const [first, ...others] = doors
+    expect(changed(await first!.sync(2))).toEqual(['Ada', 'Grace', 'Mary'])
+    // Of what came after the list they hear next time: so does one that is not in step with them.
+    await scan(passes[0]!)
+    for (const one of others) expect(changed(await one.sync(2))).toEqual(['Ada', 'Grace', 'Mary'])
+    expect(changes).toHaveBeenCalledTimes(2)
+    changes.mockRestore()
+    // Whoever is no door of the project reads for itself.
+    const { items } = await workspace.ok(snapshot, { query: { projectId, since: first!.id } })
+    expect(items).toMatchObject([{ label: 'Ada', acceptedScans: [{}, {}] }])
+    expect(changed(await first!.sync())).toEqual([])
+    api.advance(SHARED_SECONDS)
+    for (const one of doors) {
+      expect(changed(await one.sync())).toEqual(['Ada'])
+      expect(sorted(one.list.items())).toEqual(await wholeOf(workspace, { projectId }))
+    }
+    const target = targetOf(snapshot, { query: { since: elsewhere.id } })
+    const refused = await tokens[0]!.send('GET', target)
+    expect(refused).toMatchObject({ status: 409 })
+    const read = async (encoding: string) => {
+      const headers = { authorization: `Bearer ${tokens[0]!.token}`, 'accept-encoding': encoding }
+      const response = await api.app.fetch(new Request(`https://passes.example${snapshot.path}`, { headers }))
+      return Buffer.from(await response.arrayBuffer())
+    }
+    const [zipped, plain] = [await read('gzip'), await read('identity')]
+    expect(gunzipSync(zipped).equals(plain)).toBe(true)
+  })
+
+  test('what doors share says nothing of a pass once it is erased, nor the name that a template had', async () => {
+    const workspace = await api.workspace()
+    const template = await publishedTemplate(workspace, {
+      definition: content(2),
+      projectId: (await makeProject(workspace)).id,
+    })
+    const projectId = template.projectId!
+    const made = async (label: string) =>
+      (await makePass(workspace, template.id, { label, variables: { code: label } })).id
+    const door = await doorOf(workspace, projectId)
+    const { id: since } = await door.ok(snapshot, {})
+    const passes = [await made('Ada'), await made('Grace'), await made('Mary')]
+    api.advance(SHARED_SECONDS)
+    const asked: Query[] = [{}, { since }, { limit: 1 }, { since, limit: 1 }]
+    const cursors = new Map<Query, string | null>()
+    for (const query of asked) cursors.set(query, (await door.ok(snapshot, { query })).nextCursor)
+    await erase(workspace, passes[0]!)
+    for (const query of asked) expect(await textOf(query)).not.toContain('Ada')
+    await workspace.ok(contract.passes.update, { params: { id: passes[1]! }, body: { label: 'Joan' } })
+    await workspace.ok(contract.templates.update, { params: { id: template.id }, body: { name: 'Day ticket' } })
+    const [item] = (await door.ok(snapshot, {})).items
+    expect(item).toMatchObject({ label: 'Joan', templateName: 'Day ticket' })
+
+    /** All pages, from the first and from the cursor of before. */
+    async function textOf(query: Query) {
+      const cursor = cursors.get(query)
+      const later = cursor ? await pagesOf(door, { ...query, cursor }) : []
+      return JSON.stringify([await pagesOf(door, query), later])
+    }
   })
 
   test('lists are forgotten after two days', async () => {
