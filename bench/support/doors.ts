@@ -14,8 +14,20 @@ export interface BenchPhone {
   shared: () => SharedList
 }
 
+/** What is not as in a measurement. */
+interface PhoneOptions {
+  /** A list that the phone has already; else it fetches one. */
+  list?: SharedList
+  fetch?: typeof fetch
+  wallMs?: () => number
+}
+
 /** Opens the page of a door that was claimed before. */
-export async function openPhone(url: string, identity: Identity, list?: SharedList): Promise<BenchPhone> {
+export async function openPhone(
+  url: string,
+  identity: Identity,
+  { list, fetch: send = fetch, wallMs = Date.now }: PhoneOptions = {},
+): Promise<BenchPhone> {
   const store = memoryStore(identity, list)
   const turns = new Map<string, Promise<unknown>>()
   let isCut = false
@@ -25,14 +37,14 @@ export async function openPhone(url: string, identity: Identity, list?: SharedLi
     fetch: async (input, init) => {
       if (isCut) throw new TypeError('fetch failed')
       const signal = AbortSignal.any([network.signal, init!.signal!])
-      return fetch(input, { ...init, signal }).catch((error) => {
+      return send(input, { ...init, signal }).catch((error) => {
         throw network.signal.aborted ? new TypeError('fetch failed') : error
       })
     },
     baseUrl: url,
     version: 'bench',
     language: () => doorEnglish,
-    wallMs: () => Date.now(),
+    wallMs,
     monotonicMs: () => performance.now(),
     random: Math.random,
     newReference: newId,
