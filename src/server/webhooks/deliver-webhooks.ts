@@ -111,7 +111,7 @@ const MAX_UNWRITTEN = 800
 /** An endpoint may be disabled or moved at any time: before a send it is looked at again when it was last seen so long ago. */
 const FRESH_MS = 50
 
-/** After so long nothing more is begun, and others take their turn. */
+/** After so long nothing more is begun where others may want the place, and they take their turn. */
 const TURN_MS = 10_000
 
 /** Deliveries that other servers made meanwhile are looked for so often. */
@@ -264,7 +264,7 @@ async function sendDue(
   try {
     while (mayGoOn()) {
       const now = performance.now()
-      if (now >= turnEnd) break
+      if (now >= turnEnd && !slot?.mayStay()) break
       const limit = endpoint?.failingSince ? MAX_IN_FLIGHT_FAILING : MAX_IN_FLIGHT
       const hasRoom = inFlight.size < limit
       const isAsked = mayBeMore || (hasRoom && (hasNews || now - readAt >= POLL_MS))

@@ -18,23 +18,30 @@ const lookTogether = grouped((store: Store, take: () => Job[]) =>
   }),
 )
 
+/** Of every sender of this process that is at work. */
+const looks = new Set<() => void>()
+let timer: NodeJS.Timeout | undefined
+
 /**
- * Looks now and then whether a job still is ours, all senders of this process at the same moments: those of an endpoint that
- * hangs stay for long, and each would write by itself.
+ * Looks now and then whether a job still is ours, all senders of this process at the same moments: those of endpoints that
+ * hang stay for long, and each would write by itself.
  * @param onLost another sender has the endpoint
  * @returns ends the looking
  */
 export function lookWhetherHeld(job: Job, { store, log }: Pick<Services, 'store' | 'log'>, onLost: () => void) {
-  let timer: NodeJS.Timeout
-  const waitForNext = () => {
-    timer = setTimeout(look, LOOK_MS - (performance.now() % LOOK_MS))
-  }
-  function look(): void {
-    waitForNext()
+  const look = () => {
     lookTogether(store, job)
       .then((isHeld) => isHeld || onLost())
       .catch((error) => log.warn({ err: error, webhookId: job.subject }, 'could not look whether a sender goes on'))
   }
-  waitForNext()
-  return () => clearTimeout(timer)
+  looks.add(look)
+  timer ??= setInterval(() => {
+    for (const one of looks) one()
+  }, LOOK_MS)
+  return () => {
+    looks.delete(look)
+    if (looks.size > 0) return
+    clearInterval(timer)
+    timer = undefined
+  }
 }

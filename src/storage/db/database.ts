@@ -56,6 +56,9 @@ class DatabaseUrlError extends SetupError {
 
 const BUSY_TIMEOUT_MS = 5_000
 
+/** Of several that switch a new file of SQLite to its log at once all but one are told BUSY, without any timeout. */
+const BUSY_AGAIN_MS = 10
+
 /** A process that hangs in a transaction on PostgreSQL, or whose machine does, gives up what it holds after so long. */
 const HUNG_TIMEOUT_MS = 10_000
 
@@ -301,7 +304,15 @@ function pool(max: number, pragmas: string[]): Knex.PoolConfig {
     max,
     // A connection is cheap to keep and costs a file open and its page cache to make again.
     idleTimeoutMillis: 3_600_000,
-    afterCreate: (connection: SqliteConnection, done: (error: Error | null, connection: SqliteConnection) => void) =>
-      connection.exec(sql, (error) => done(error, connection)),
+    afterCreate(connection: SqliteConnection, done: (error: Error | null, connection: SqliteConnection) => void) {
+      const end = performance.now() + BUSY_TIMEOUT_MS
+      const set = () =>
+        connection.exec(sql, (error) => {
+          const isBusy = (error as { code?: unknown } | null)?.code === 'SQLITE_BUSY'
+          if (isBusy && performance.now() < end) setTimeout(set, BUSY_AGAIN_MS)
+          else done(error, connection)
+        })
+      set()
+    },
   }
 }

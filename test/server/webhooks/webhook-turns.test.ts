@@ -53,13 +53,15 @@ describe.each(dialects)('on %s', (dialect) => {
     expect([await countOf('SUCCESS'), await countOf('PENDING')]).toEqual([13, 8])
   })
 
-  test('who stays sends what comes meanwhile at once, without another claim, and leaves no job behind', async () => {
+  test('who may stay sends what comes meanwhile at once, however long its turn, without another claim, and leaves no job', async () => {
+    useFakeTime()
     const { id } = await makeWebhook(workspace, receiver)
     await sendTest(workspace, id)
     const mayStay = vi.fn(() => true)
     const jobs = await claim()
     const turn = deliverWebhooks(jobs, api.services, { mayStay })
     await eventually(() => expect(mayStay).toHaveBeenCalled())
+    vi.advanceTimersByTime(10_000)
     await sendTest(workspace, id)
     await eventually(() => expect(receiver.received).toHaveLength(2))
     await turn
