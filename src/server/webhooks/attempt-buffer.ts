@@ -9,10 +9,7 @@ import { noteHealth } from './webhook-health.ts'
 /** So many are written at once, without waiting for more. */
 const MAX_BATCH = 400
 
-/**
- * So long attempts that succeeded wait for more of them: a transaction costs hardly more for many than for one. Longer than
- * the sender stays, whose last transaction takes what is left.
- */
+/** So long attempts that succeeded wait for more of them: a transaction costs hardly more for many than for one. */
 const LINGER_MS = 250
 
 /** Attempts on their way into the database. */

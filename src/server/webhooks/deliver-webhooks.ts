@@ -118,10 +118,13 @@ const TURN_MS = 10_000
 const POLL_MS = 500
 
 /**
- * So long whoever is done stays for more, where there is room: an event that follows the one before it needs no turn at the
- * writer then, neither to end this job nor to claim the next. Deliveries that other servers make meanwhile wait for its end.
+ * So long after its last request whoever is done stays for more, where there is room: an event that follows the one before
+ * it needs no turn at the writer then, neither to end this job nor to claim the next.
  */
-const STAY_MS = 200
+const STAY_MS = 500
+
+/** Meanwhile it looks so often for deliveries that other servers made. */
+const STAYING_LOOK_MS = 200
 
 /** The job that sends to an endpoint. */
 export interface Sender {
@@ -152,6 +155,7 @@ async function sendDue(
   let seenAt = 0
   let reading: Promise<void> | undefined
   let readAt = 0
+  let sentAt = performance.now()
   let mayBeMore = true
   let hasNews = false
   let onNews: (() => void) | undefined
@@ -237,6 +241,7 @@ async function sendDue(
   function start(delivery: DueDelivery): void {
     const sending = send(delivery).then(() => {
       inFlight.delete(sending)
+      sentAt = performance.now()
       onChange?.()
     })
     inFlight.add(sending)
@@ -279,7 +284,8 @@ async function sendDue(
       if (queue.length === 0) {
         if (reading) await Promise.race([reading, news(POLL_MS)])
         else if (inFlight.size > 0) await Promise.race([change(), news(POLL_MS)])
-        else if (!slot?.mayStay() || !(await news(STAY_MS))) break
+        else if (!slot?.mayStay() || now - sentAt >= STAY_MS) break
+        else mayBeMore = !(await news(STAYING_LOOK_MS))
         continue
       }
       const [next] = queue

@@ -54,7 +54,8 @@ class DatabaseUrlError extends SetupError {
   override readonly name = 'DatabaseUrlError'
 }
 
-const BUSY_TIMEOUT_MS = 5_000
+/** So long a statement waits for locks of others. */
+export const BUSY_TIMEOUT_MS = 5_000
 
 /** Of several that switch a new file of SQLite to its log at once all but one are told BUSY, without any timeout. */
 const BUSY_AGAIN_MS = 10

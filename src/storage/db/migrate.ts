@@ -38,7 +38,7 @@ import * as tokensOfProjects from '../migrations/0048-tokens-of-projects.ts'
 import * as doors from '../migrations/0049-doors.ts'
 import * as listChanges from '../migrations/0051-list-changes.ts'
 import * as erasedPasses from '../migrations/0052-erased-passes.ts'
-import type { Database } from './database.ts'
+import { BUSY_TIMEOUT_MS, type Database } from './database.ts'
 import { isPostgres, settleRestored } from './dialect.ts'
 
 interface Migration {
@@ -88,6 +88,9 @@ const migrations: Record<string, Migration> = {
   '0052-erased-passes': erasedPasses,
 }
 
+/** So long another may migrate the same SQLite file; on PostgreSQL as long as it takes. */
+const PATIENCE_MS = 60_000
+
 /** Any number that no other program uses for an advisory lock on the same database. */
 const MIGRATION_LOCK = 7_277_437
 
@@ -96,22 +99,29 @@ const MIGRATION_LOCK = 7_277_437
  * transaction, so that servers that start together wait for each other and a killed one leaves nothing half done (the
  * lock table of knex's own migrator would stay locked).
  */
-export function migrate({ writer }: Database): Promise<string[]> {
-  return writer.transaction(async (tx) => {
-    if (isPostgres(tx)) {
-      // However long the migration of another takes.
-      await tx.raw('set local lock_timeout = 0')
-      await tx.raw('select pg_advisory_xact_lock(?)', [MIGRATION_LOCK])
-    }
-    await tx.raw('create table if not exists migrations (name text primary key)')
-    const pending = await missing(tx)
-    for (const name of pending) {
-      await migrations[name]!.up(tx)
-      await tx('migrations').insert({ name })
-    }
-    await settleRestored(tx)
-    return pending
-  })
+export async function migrate({ writer }: Database): Promise<string[]> {
+  if (!isPostgres(writer)) await writer.raw(`PRAGMA busy_timeout = ${PATIENCE_MS}`)
+  try {
+    return await writer.transaction(migrateIn)
+  } finally {
+    if (!isPostgres(writer)) await writer.raw(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
+  }
+}
+
+async function migrateIn(tx: Knex): Promise<string[]> {
+  if (isPostgres(tx)) {
+    // However long the migration of another takes.
+    await tx.raw('set local lock_timeout = 0')
+    await tx.raw('select pg_advisory_xact_lock(?)', [MIGRATION_LOCK])
+  }
+  await tx.raw('create table if not exists migrations (name text primary key)')
+  const pending = await missing(tx)
+  for (const name of pending) {
+    await migrations[name]!.up(tx)
+    await tx('migrations').insert({ name })
+  }
+  await settleRestored(tx)
+  return pending
 }
 
 /** Names of the migrations that the database still lacks. */

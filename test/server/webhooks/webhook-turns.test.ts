@@ -55,15 +55,19 @@ describe.each(dialects)('on %s', (dialect) => {
 
   test('who may stay sends what comes meanwhile at once, however long its turn, without another claim, and leaves no job', async () => {
     useFakeTime()
+    const held = gate()
+    receiver.reply((response) => held.pass().then(() => void response.end()))
     const { id } = await makeWebhook(workspace, receiver)
     await sendTest(workspace, id)
-    const mayStay = vi.fn(() => true)
     const jobs = await claim()
-    const turn = deliverWebhooks(jobs, api.services, { mayStay })
-    await eventually(() => expect(mayStay).toHaveBeenCalled())
+    const turn = deliverWebhooks(jobs, api.services, { mayStay: () => true })
+    await eventually(() => expect(held.waiting()).toBe(1))
     vi.advanceTimersByTime(10_000)
     await sendTest(workspace, id)
-    await eventually(() => expect(receiver.received).toHaveLength(2))
+    await eventually(() => expect(held.waiting()).toBe(2))
+    held.open()
+    await eventually(async () => expect(await countOf('SUCCESS')).toBe(2))
+    vi.advanceTimersByTime(1_000)
     await turn
     expect([jobs.length, await countOf('SUCCESS'), await waiting()]).toEqual([1, 2, []])
   })

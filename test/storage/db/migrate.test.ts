@@ -57,6 +57,22 @@ describe.each(dialects)('on %s', (dialect) => {
     for (const server of servers) expect(await pendingMigrations(server)).toEqual([])
   })
 
+  test('a server waits for as long as another migrates', async () => {
+    if (dialect === 'postgres') return
+    const url = await emptyDatabase(dialect)
+    const [first, second] = [openTestDatabase(url), openTestDatabase(url)]
+    await second.writer.raw('PRAGMA busy_timeout = 20')
+    const waiting = await first.writer.transaction(async (tx) => {
+      const migrating = migrate(second)
+      // Longer than the other would wait for a statement.
+      await tx.raw(
+        'with recursive n(i) as (select 1 union all select i + 1 from n where i < 2000000) select count(*) from n',
+      )
+      return { migrating }
+    })
+    expect(await waiting.migrating).toEqual(all)
+  })
+
   test('a migration that fails leaves nothing behind and works once its cause is gone', async () => {
     const database = openTestDatabase(await emptyDatabase(dialect))
     await database.writer.schema.createTable('events', (table) => table.text('in_the_way'))
