@@ -25,6 +25,7 @@ const benches = [
   'scan',
   'scan-beside',
   'door',
+  'copy',
   'scans-export',
   'version',
   'pages',

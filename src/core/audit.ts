@@ -53,6 +53,7 @@ export const auditActions = [
   'job.retry',
   'job.delete',
   'database.restore',
+  'database.copy',
 ] as const
 export type AuditAction = (typeof auditActions)[number]
 

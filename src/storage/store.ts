@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { ApiError } from '../core/errors.ts'
 import type { Connections, Database } from './db/database.ts'
 import type { ProjectScope } from './db/project-scope.ts'
 import { Backlog } from './jobs/backlog.ts'
@@ -126,6 +127,26 @@ export function createStore(database: Database, listener: StoreListener = {}): S
     forJobs: (party: string) => on(database.forJobs(party)),
   }
   return { ...storeOn(database, database, listener), tokens: new Tokens(database.entry), ...parties }
+}
+
+/**
+ * The same store for a server that must write nothing, while its database is copied: reads go on, and each write is refused.
+ * @throws from what writes: Problem SERVICE_UNAVAILABLE
+ */
+export function frozen(store: Store): Store {
+  const refuse = async () => {
+    throw new ApiError('SERVICE_UNAVAILABLE', {
+      message: 'The server only reads for now, while its data is moved; send this again later.',
+      headers: { 'retry-after': '30' },
+    })
+  }
+  return {
+    ...store,
+    transaction: refuse,
+    statement: refuse,
+    forRequests: (party, options) => frozen(store.forRequests(party, options)),
+    forJobs: (party) => frozen(store.forJobs(party)),
+  }
 }
 
 function storeOn(

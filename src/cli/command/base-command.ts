@@ -33,9 +33,12 @@ export abstract class BaseCommand extends Command {
     await super.init()
     // Before oclif's own listener, which throws out of the blue.
     process.stdout.prependListener('error', endWithoutStdout)
-    if (this.flagNames.includes('database') && databasePasswordIn(this.argv)) {
+    if (databasePasswordIn(this.argv)) {
+      const variables = this.flagNames.includes('database')
+        ? 'PASSES_DATABASE_URL'
+        : 'PASSES_COPY_FROM and PASSES_COPY_TO'
       this.note(
-        'Warning: others on this machine can read the password of --database. Give the address as PASSES_DATABASE_URL.',
+        `Warning: others on this machine can read the password of the database. Give its address as ${variables}.`,
       )
     }
   }

@@ -15,8 +15,8 @@ export const databaseFlags = {
 /** Whether arguments hold the address of a database with a password, which the list of processes then shows. */
 export function databasePasswordIn(argv: readonly string[]): boolean {
   const given = argv.flatMap((argument, n) => {
-    if (argument === '--database') return argv[n + 1] ?? []
-    return argument.startsWith('--database=') ? argument.slice('--database='.length) : []
+    const named = /^--(?:database|from|to)(?:=(.*))?$/s.exec(argument)
+    return named ? (named[1] ?? argv[n + 1] ?? []) : []
   })
   return given.some((address) => /^postgres(ql)?:\/\/([^/?#@]*:[^/?#@]+@|.*[?&]password=[^&])/.test(address))
 }
@@ -59,6 +59,10 @@ export const serveFlags = {
   production: Flags.boolean({
     summary: 'Refuse to start with a sandboxed platform, or without an https --public-url.',
     env: 'PASSES_PRODUCTION',
+  }),
+  freeze: Flags.boolean({
+    summary: 'Answer reads and refuse every write with 503, and do no background work: while the database is copied.',
+    env: 'PASSES_FREEZE',
   }),
   platforms: Flags.string({
     summary: 'Wallet platforms to issue for: apple, google or both. One without credentials runs in the sandbox.',
@@ -234,6 +238,7 @@ export function serverConfig(flags: Interfaces.InferredFlags<typeof serveFlags>)
     badgesFolder: flags.badges,
     role: flags.role,
     isProduction: flags.production,
+    isFrozen: flags.freeze,
     platforms: parsePlatforms(flags.platforms),
     serverKey: flags['server-key'],
     previousServerKeys: flags['previous-server-keys'].split(',').filter((key) => key.trim() !== ''),

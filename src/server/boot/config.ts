@@ -29,6 +29,8 @@ export interface Config {
   role: ServerRole
   /** Refuses to start with a sandboxed platform, or without an https address. */
   isProduction: boolean
+  /** Reads and writes nothing: every write is refused, and no background work is done. */
+  isFrozen?: boolean
   platforms: Platform[]
   serverKey?: string | undefined
   previousServerKeys: string[]

@@ -5,7 +5,7 @@ import { openDatabase } from '../../storage/db/database.ts'
 import { migrate, unknownMigrations } from '../../storage/db/migrate.ts'
 import type { Queue } from '../../storage/jobs/job-kinds.ts'
 import type { StoreEvent } from '../../storage/operations/store-events.ts'
-import { createStore, type Store } from '../../storage/store.ts'
+import { createStore, frozen, type Store } from '../../storage/store.ts'
 import { CredentialError, type Platform } from '../../wallets/wallet.ts'
 import { createApp } from '../http/app.ts'
 import { createCursors } from '../http/cursors.ts'
@@ -100,6 +100,9 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
   }
   try {
     requirePublicUrl(config)
+    if (config.isFrozen && config.role === 'worker') {
+      throw new SettingsError('--freeze is for servers that answer requests: a worker has nothing to do then. Stop it.')
+    }
     const badges = config.badgesFolder === undefined ? undefined : loadBadges(config.badgesFolder)
     const migrations = await onDatabase(config.databaseUrl, async () => {
       await migrate(database)
@@ -125,7 +128,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     const outbound = createOutbound({ allowInsecure: config.allowInsecureWebhooks })
     closers.push(() => outbound.close())
     const services = createServices({
-      store,
+      store: config.isFrozen ? frozen(store) : store,
       keys,
       publicUrl,
       linkTtlDays: config.linkTtlDays,
@@ -155,7 +158,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     if (metricsListener) closers.push(metricsListener.close)
 
     let isWorking: (() => boolean) | undefined
-    if (config.role !== 'api') {
+    if (config.role !== 'api' && !config.isFrozen) {
       const worker = startWorker(services, { handlers: jobHandlers, giveUp, queues: queueOptions })
       const scheduler = startScheduler(services)
       wake = worker.wake
@@ -166,7 +169,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     if (config.role !== 'worker') {
       const readiness = createReadiness({ database, isWorking, isStopping: () => stopping.signal.aborted })
       const limits = createLimits({ perSecond: config.rateLimit, burst: config.rateBurst })
-      if (limits.buckets) closers.push(startInstances(services, limits.buckets).stop)
+      if (limits.buckets && !config.isFrozen) closers.push(startInstances(services, limits.buckets).stop)
       const security = createSecurityLog(log)
       const { trustedProxies, maxConnections } = config
       const cursors = createCursors(keys)

@@ -170,7 +170,7 @@ async function replace(target: string, draft: string, at: Date): Promise<string>
 }
 
 /** Gives a file its name in one step where nothing has it, whoever else tries. Its maker removes the draft. */
-async function appear(draft: string, target: string, rejection: string): Promise<null> {
+export async function appear(draft: string, target: string, rejection: string): Promise<null> {
   try {
     await link(draft, target)
   } catch (error) {

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import type { AuditAction } from '../../core/audit.ts'
 import { SetupError } from '../../core/errors.ts'
 import type { LimitName, WorkspaceLimits } from '../../core/rules/pass/limits.ts'
+import { requireWhole } from '../../storage/copy/target.ts'
 import { type Database, openDatabase, sqliteFile } from '../../storage/db/database.ts'
 import { migrate, pendingMigrations } from '../../storage/db/migrate.ts'
 import { createStore, type Repositories, type Store } from '../../storage/store.ts'
@@ -35,17 +36,21 @@ export function withNewStore<T>(databaseUrl: string, work: Work<T>): Promise<T> 
 /** An empty database is migrated first. */
 async function workOn<T>(database: Database, work: Work<T>): Promise<T> {
   try {
+    await requireWhole(database.entry)
     const pending = await pendingMigrations(database)
     if (pending.length > 0) {
-      if (!(await isEmpty(database))) {
-        throw new OperatorError(`The database lacks the migrations ${pending.join(', ')}: run passes migrate first.`)
-      }
+      if (!(await isEmpty(database))) throw lacksMigrations(pending)
       await migrate(database)
     }
     return await work(createStore(database), database)
   } finally {
     await database.close()
   }
+}
+
+/** A database that an older program made. */
+export function lacksMigrations(pending: string[]): OperatorError {
+  return new OperatorError(`The database lacks the migrations ${pending.join(', ')}: run passes migrate first.`)
 }
 
 /** @throws OperatorError */
@@ -92,6 +97,7 @@ const commands: Partial<Record<AuditAction, string>> = {
   'job.retry': 'jobs retry',
   'job.delete': 'jobs delete',
   'database.restore': 'restore',
+  'database.copy': 'copy',
 }
 
 /** Suspends a workspace, with its hosted links or without, or resumes both, and returns it as it then stands. */

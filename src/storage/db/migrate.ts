@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { requireWhole } from '../copy/target.ts'
 import * as start from '../migrations/0001-start.ts'
 import * as phones from '../migrations/0002-phones.ts'
 import * as lanes from '../migrations/0003-lanes.ts'
@@ -98,6 +99,7 @@ const MIGRATION_LOCK = 7_277_437
  * Brings the database up to date and returns the names of the migrations that ran. Everything happens in one
  * transaction, so that servers that start together wait for each other and a killed one leaves nothing half done (the
  * lock table of knex's own migrator would stay locked).
+ * @throws SetupError where a copy into the database is not ended
  */
 export async function migrate({ writer }: Database): Promise<string[]> {
   if (!isPostgres(writer)) await writer.raw(`PRAGMA busy_timeout = ${PATIENCE_MS}`)
@@ -114,6 +116,7 @@ async function migrateIn(tx: Knex): Promise<string[]> {
     await tx.raw('set local lock_timeout = 0')
     await tx.raw('select pg_advisory_xact_lock(?)', [MIGRATION_LOCK])
   }
+  await requireWhole(tx)
   await tx.raw('create table if not exists migrations (name text primary key)')
   const pending = await missing(tx)
   for (const name of pending) {

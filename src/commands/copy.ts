@@ -1,0 +1,67 @@
+import { Flags } from '@oclif/core'
+import { BaseCommand } from '../cli/command/base-command.ts'
+import { count, table } from '../cli/command/output.ts'
+import { startProgress } from '../cli/command/progress.ts'
+
+export default class Copy extends BaseCommand {
+  static override summary = 'Copy a database to another one: from SQLite to PostgreSQL, or back.'
+  static override description =
+    'Stop the servers first, or start them with --freeze: they go on to answer reads. All rows are copied, read again and compared ' +
+    'before anybody may use the copy. Interrupted, it goes on where it was when it is run again. Passes, links, phones and ' +
+    'tokens stay as they are; give the new server the same server key. docs/guides/growing.md tells the whole way.'
+  static override examples = [
+    'PASSES_COPY_TO=postgres://passes:secret@db/passes <%= config.bin %> copy --from sqlite:./passes.db',
+    'PASSES_COPY_FROM=postgres://passes:secret@db/passes <%= config.bin %> copy --to sqlite:./passes.db',
+  ]
+  static override flags = {
+    from: Flags.string({
+      summary: 'The database that is copied: sqlite:FILE or postgres://user:password@host/name.',
+      env: 'PASSES_COPY_FROM',
+      required: true,
+    }),
+    to: Flags.string({
+      summary: 'An empty PostgreSQL database, or a SQLite file that is not there yet.',
+      env: 'PASSES_COPY_TO',
+      required: true,
+    }),
+  }
+
+  async run() {
+    const { flags } = await this.parse(Copy)
+    const { copy } = await import('../server/operator/copy.ts')
+    const { withoutPassword } = await import('../server/boot/database-error.ts')
+    const { serverKeyFile } = await import('../server/boot/config.ts')
+    const progress = await startProgress({ total: 100, start: { done: 0, rows: 0, failed: 0 } })
+    let step: keyof typeof steps | undefined
+    const tables = await copy(flags, {
+      at: new Date(),
+      onProgress: ({ rows, total, ...state }) => {
+        if (state.step !== step) progress.note(steps[state.step])
+        step = state.step
+        progress.update({ done: (rows / total) * 100, rows, failed: 0 })
+      },
+    }).finally(() => progress[Symbol.dispose]())
+    const rows = tables.reduce((sum, one) => sum + one.rows, 0)
+    const to = withoutPassword(flags.to)
+    this.log(`Copied ${count(rows)} rows to ${to}; what stands there is the same.\n`)
+    const filled = tables.filter((one) => one.rows > 0)
+    this.log(
+      table(filled, [
+        { title: 'table', value: (one) => one.name },
+        { title: 'rows', value: (one) => count(one.rows) },
+      ]),
+    )
+    const key = serverKeyFile({ databaseUrl: flags.from })
+    this.note(
+      `\nThe new server needs the server key of the one before (PASSES_SERVER_KEY${key ? `: what ${key} holds, if it was not given` : ''}). ` +
+        'Never start a server on the database of before again, but with --freeze: what it wrote would be in one of the two only.',
+    )
+    return { from: withoutPassword(flags.from), to, rows, tables }
+  }
+}
+
+const steps = {
+  copy: 'Copying rows.',
+  check: 'Reading the copy, and comparing it.',
+  finish: 'Making the indexes.',
+}

@@ -1,0 +1,87 @@
+import { existsSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { type CopiedTable, type CopyOptions, copyDatabase } from '../../storage/copy/copy.ts'
+import { isHalfCopied } from '../../storage/copy/target.ts'
+import { type Database, openDatabase, sqliteFile } from '../../storage/db/database.ts'
+import { migrate, pendingMigrations, unknownMigrations } from '../../storage/db/migrate.ts'
+import { settle } from '../../storage/db/sqlite-file.ts'
+import { createStore } from '../../storage/store.ts'
+import { operator } from '../api/audit.ts'
+import { missingDatabase, onDatabase } from '../boot/database-error.ts'
+import { appear } from './backup.ts'
+import { lacksMigrations, OperatorError } from './operator.ts'
+
+/** Both databases of a copy: sqlite:FILE or postgres://… */
+export interface CopyAddresses {
+  from: string
+  to: string
+}
+
+/**
+ * Copies a database of either kind into another one of either kind, checked row by row; an interrupted copy goes on where it
+ * was (decisions/0055). A SQLite file has its name only once it is whole; a server refuses a database that is not.
+ * @throws OperatorError, CopyError, DatabaseError, DatabaseUrlError
+ */
+export async function copy(
+  { from, to }: CopyAddresses,
+  { at, ...options }: CopyOptions & { at: Date },
+): Promise<CopiedTable[]> {
+  const source = sqliteFile(from)
+  const target = sqliteFile(to)
+  if (source && !existsSync(source)) throw missingDatabase(from)
+  if (from === to || (source && target && resolve(source) === resolve(target))) {
+    throw new OperatorError('Both are the same database: name another one with --to.')
+  }
+  if (!target) return copyInto(from, to, { at, ...options })
+  if (existsSync(target)) throw new OperatorError(`${target} is there already: name a file that is not.`)
+  const draft = `${target}.copy`
+  const copied = await copyInto(from, `sqlite:${draft}`, { at, ...options })
+  await settle(draft)
+  await appear(draft, target, `${target} was made meanwhile.`)
+  await rm(draft)
+  return copied
+}
+
+function copyInto(from: string, to: string, { at, ...options }: CopyOptions & { at: Date }): Promise<CopiedTable[]> {
+  return onDatabase(from, () =>
+    withDatabase(from, async (source) => {
+      await requireCopyable(source, at)
+      return onDatabase(to, () =>
+        withDatabase(to, async (target) => {
+          if (!(await isHalfCopied(target.writer))) await migrate(target)
+          const copied = await copyDatabase(source, target, options)
+          const entry = { action: 'database.copy' as const, actor: operator('copy'), targetId: null }
+          await createStore(target).transaction((tx) => tx.auditLog.insert(null, { ...entry, correlationId: null }, at))
+          return copied
+        }),
+      )
+    }),
+  )
+}
+
+/** Up to date, and no server works on it: what such a one wrote afterwards would be lost. */
+async function requireCopyable(source: Database, at: Date): Promise<void> {
+  const pending = await pendingMigrations(source)
+  if (pending.length > 0) throw lacksMigrations(pending)
+  const unknown = await unknownMigrations(source.reader)
+  if (unknown.length > 0) {
+    throw new OperatorError(`A newer program made the database: copy it with that one (${unknown.join(', ')}).`)
+  }
+  const held = await source.reader('leases').max({ until: 'held_until' }).first()
+  const seconds = Math.ceil((Number(held?.until ?? 0) - at.getTime()) / 1000)
+  if (seconds <= 0) return
+  throw new OperatorError(
+    'A server works on the database, and what it writes behind the copy would be lost: stop all of them, or start them with ' +
+      `--freeze. After a crash it counts as at work for ${seconds} s more.`,
+  )
+}
+
+async function withDatabase<T>(url: string, work: (database: Database) => Promise<T>): Promise<T> {
+  const database = openDatabase(url)
+  try {
+    return await work(database)
+  } finally {
+    await database.close()
+  }
+}

@@ -1,0 +1,121 @@
+import { hash } from 'node:crypto'
+import { finished } from 'node:stream/promises'
+import type { Knex } from 'knex'
+import { from as copyFrom } from 'pg-copy-streams'
+import { isPostgres, rowsOf } from '../db/dialect.ts'
+import type { Column, Table } from './tables.ts'
+
+/** How rows are written down: as the database that takes them reads them fastest, and the same by either database. */
+export type Notation = 'csv' | 'json'
+
+/** Where the reading of a table goes on: the key of a row. */
+export type RowKey = Knex.RawBinding[]
+
+/** Some rows of a table, each as one text. */
+export interface RowTexts {
+  texts: string[]
+  /** Of the last one. */
+  last: RowKey | undefined
+}
+
+/** The notation of what a database is to take. */
+export function notationFor(db: Knex): Notation {
+  return isPostgres(db) ? 'csv' : 'json'
+}
+
+/** The next rows of a table, by its key, behind one of them. */
+export async function readRows(
+  db: Knex,
+  table: Table,
+  { notation, after, limit }: { notation: Notation; after: RowKey | undefined; limit: number },
+): Promise<RowTexts> {
+  const { name, columns, key } = table
+  const keys = key.map(quoted).join(', ')
+  const behind = after ? `where (${keys}) > (${key.map(() => '?').join(', ')})` : ''
+  const values = columns.map((column) => notations[notation].value(db, column)).join(` || ',' || `)
+  const sql = `select ${notations[notation].row(values)} as row_text, ${keys} from ${quoted(name)} ${behind} order by ${keys} limit ?`
+  type Found = { row_text: string } & Record<string, Knex.RawBinding>
+  const rows = rowsOf<Found>(db, await db.raw(sql, [...(after ?? []), limit]))
+  const last = rows.at(-1)
+  return { texts: rows.map((row) => row.row_text), last: last && key.map((column) => last[column]!) }
+}
+
+/** Adds rows, in the notation for their database, to a table that was taken ready for it. */
+export async function writeRows(tx: Knex.Transaction, { name, columns }: Table, texts: string[]): Promise<void> {
+  const names = columns.map((column) => quoted(column.name)).join(', ')
+  if (isPostgres(tx)) {
+    const connection = await tx.client.acquireConnection()
+    const stream = connection.query(copyFrom(`copy ${quoted(name)} (${names}) from stdin (format csv)`))
+    stream.end(`${texts.join('\n')}\n`)
+    await finished(stream)
+    return
+  }
+  const values = columns.map(({ kind }, nth) => (kind === 'bytes' ? `unhex(value ->> ${nth})` : `value ->> ${nth}`))
+  await tx.raw(`insert into ${quoted(name)} (${names}) select ${values.join(', ')} from json_each(?)`, [
+    `[${texts.join()}]`,
+  ])
+}
+
+/** Where a value stands in a text, as SQL. */
+const notations: Record<Notation, { row(values: string): string; value(db: Knex, column: Column): string }> = {
+  csv: {
+    row: (values) => values,
+    value(db, { name, kind }) {
+      const column = quoted(name)
+      const text = (of: string) => `coalesce('"' || replace(${of}, '"', '""') || '"', '')`
+      if (kind === 'bytes') return `coalesce('\\x' || ${hexOf(db, column)}, '')`
+      if (kind === 'boolean') return `coalesce(case when ${column} then 't' else 'f' end, '')`
+      if (kind === 'position') return `case when ${column} is null then '' else '0' end`
+      return kind === 'number' ? `coalesce(cast(${column} as text), '')` : text(`cast(${column} as text)`)
+    },
+  },
+  json: {
+    row: (values) => `'[' || ${values} || ']'`,
+    value(db, { name, kind }) {
+      const column = quoted(name)
+      const text = (of: string) => `coalesce(${isPostgres(db) ? `to_json(${of})::text` : `json_quote(${of})`}, 'null')`
+      if (kind === 'bytes') return text(hexOf(db, column))
+      if (kind === 'boolean') return `case when ${column} then 'true' when not ${column} then 'false' else 'null' end`
+      if (kind === 'position') return `case when ${column} is null then 'null' else '0' end`
+      return kind === 'number' ? `coalesce(cast(${column} as text), 'null')` : text(`cast(${column} as text)`)
+    },
+  },
+}
+
+/** Null of what is null. */
+function hexOf(db: Knex, column: string): string {
+  return isPostgres(db) ? `encode(${column}, 'hex')` : `iif(${column} is null, null, lower(hex(${column})))`
+}
+
+function quoted(name: string): string {
+  return `"${name}"`
+}
+
+const MODULUS = 1n << 256n
+
+/** A number for a set of rows, whatever their order: the sum of their SHA-256. */
+export class RowsDigest {
+  private sum: bigint
+  count: number
+
+  /** @param known what toJSON gave of the rows so far */
+  constructor(known = { count: 0, sum: '0' }) {
+    this.count = known.count
+    this.sum = BigInt(`0x${known.sum}`)
+  }
+
+  add(texts: string[]): void {
+    let sum = this.sum
+    for (const text of texts) sum += BigInt(`0x${hash('sha256', text)}`)
+    this.sum = sum % MODULUS
+    this.count += texts.length
+  }
+
+  toJSON(): { count: number; sum: string } {
+    return { count: this.count, sum: this.sum.toString(16) }
+  }
+
+  equals(other: RowsDigest): boolean {
+    return this.count === other.count && this.sum === other.sum
+  }
+}

@@ -1,0 +1,74 @@
+import type { Knex } from 'knex'
+import { isPostgres, rowsOf } from '../db/dialect.ts'
+
+/**
+ * How a value of a column is written down for both databases (decisions/0055); a position is the place of something in the order of
+ * its database, which means nothing in another one.
+ */
+type ColumnKind = 'text' | 'number' | 'bytes' | 'boolean' | 'position'
+
+/** A column that both databases have. */
+export interface Column {
+  name: string
+  kind: ColumnKind
+}
+
+/** A table with what both databases have of it; its columns in the order of their names. */
+export interface Table {
+  name: string
+  columns: Column[]
+  /** What tells its rows apart, among the columns. */
+  key: string[]
+}
+
+/** What servers tell each other, or what stands for a moment of the order of one database. Lists of doors are fetched whole. */
+const LEFT_OUT = new Set(['migrations', 'leases', 'replicas', 'scanner_snapshots', 'copy_progress'])
+
+/** SQLite's own number of a row, by which its text index finds it. */
+const ROW_NUMBER = 'row_number'
+
+const POSITIONS = new Set(['events.position', 'passes.change_position', 'templates.name_position'])
+
+/** What is copied of a database, in the order of names. */
+export async function tablesOf(db: Knex): Promise<Table[]> {
+  const tables = new Map<string, Table>()
+  for (const { tbl, name, type, key } of await columnsOf(db)) {
+    if (LEFT_OUT.has(tbl) || name === ROW_NUMBER) continue
+    const table = tables.get(tbl) ?? { name: tbl, columns: [], key: [] }
+    tables.set(tbl, table)
+    table.columns.push({ name, kind: kindOf(`${tbl}.${name}`, type) })
+    if (key > 0) table.key.push(name)
+  }
+  // The primary key of passes is the row number on SQLite.
+  for (const table of tables.values()) if (table.key.length === 0) table.key.push('id')
+  return [...tables.values()]
+}
+
+function kindOf(column: string, type: string): ColumnKind {
+  if (POSITIONS.has(column)) return 'position'
+  if (/^(bytea|blob)$/i.test(type)) return 'bytes'
+  if (/^bool/i.test(type)) return 'boolean'
+  return /int/i.test(type) ? 'number' : 'text'
+}
+
+interface ColumnRow {
+  tbl: string
+  name: string
+  type: string
+  /** Its place in the primary key, from 1; 0 where it is not in it. */
+  key: number
+}
+
+/** Columns that are stored, not made from others. */
+async function columnsOf(db: Knex): Promise<ColumnRow[]> {
+  const sql = isPostgres(db)
+    ? `select c.relname as tbl, a.attname as name, t.typname as type, coalesce(array_position(i.indkey, a.attnum), -1) + 1 as key
+        from pg_class c join pg_attribute a on a.attrelid = c.oid join pg_type t on t.oid = a.atttypid
+        left join pg_index i on i.indrelid = c.oid and i.indisprimary
+        where c.relnamespace = current_schema()::regnamespace and c.relkind = 'r' and a.attnum > 0
+          and not a.attisdropped and a.attgenerated = '' order by 1, 2`
+    : `select m.name as tbl, c.name, c.type, c.pk as key from sqlite_schema m, pragma_table_xinfo(m.name) c
+        where m.type = 'table' and m.name not like 'sqlite~_%' escape '~' and m.name not like 'pass~_search%' escape '~'
+          and c.hidden = 0 order by 1, 2`
+  return rowsOf(db, await db.raw(sql))
+}

@@ -1,0 +1,64 @@
+import { copyFileSync, existsSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { emptyDatabase, temporaryFolder } from '../../support/databases.ts'
+import { eventually } from '../../support/eventually.ts'
+import { issuedPass } from '../support/passes.ts'
+import { run } from '../support/program.ts'
+import { hostServer } from '../support/server.ts'
+
+test('a server that only reads is copied to PostgreSQL and back, and links and secrets go on', async () => {
+  const key = { PASSES_SERVER_KEY: 'ab'.repeat(32) }
+  const first = await hostServer({ env: key })
+  const { database, token } = first
+  const pass = await issuedPass(first.client)
+  const page = new URL(pass.hostedLinks.smart!).pathname
+  const postgres = await emptyDatabase('postgres')
+
+  const early = await run(['copy', '--from', database, '--to', postgres])
+  expect([early.exitCode, early.stderr]).toEqual([1, expect.stringContaining('A server works on the database')])
+  await first.stop()
+
+  const still = await hostServer({ database, token, args: ['--freeze'], env: key })
+  const change = { params: { id: pass.id }, body: { label: 'changed' } }
+  await expect(still.client.passes.update(change)).rejects.toMatchObject({ status: 503, code: 'SERVICE_UNAVAILABLE' })
+  const copied = await eventually(async () => {
+    const there = await run(['copy', '--from', database, '--to', postgres, '--json'])
+    expect(there.exitCode, there.stderr).toBe(0)
+    return JSON.parse(there.stdout) as { rows: number; to: string }
+  })
+  expect(copied.rows).toBeGreaterThan(10)
+  expect(await still.client.passes.get({ params: { id: pass.id } })).toMatchObject({ label: pass.label })
+  expect((await fetch(`${still.url}${page}`, { headers: { accept: 'text/html' } })).status).toBe(200)
+  await still.stop()
+
+  const second = await hostServer({ database: postgres, token, env: key })
+  expect((await fetch(`${second.url}${page}`, { headers: { accept: 'text/html' } })).status).toBe(200)
+  await second.client.passes.update(change)
+  await second.stop()
+
+  const file = join(temporaryFolder(), 'back.db')
+  await eventually(async () => {
+    const back = await run(['copy', '--from', postgres, '--to', `sqlite:${file}`])
+    expect(back.exitCode, back.stderr).toBe(0)
+    expect(back.stdout).toContain('what stands there is the same')
+  })
+  expect(statSync(file).mode & 0o777).toBe(0o600)
+  expect(existsSync(`${file}.copy`)).toBe(false)
+  const third = await hostServer({ database: `sqlite:${file}`, token, env: key })
+  expect(await third.client.passes.get({ params: { id: pass.id } })).toMatchObject({ label: 'changed' })
+  await third.stop()
+})
+
+test('what cannot be copied, or not there, is refused, and nothing is touched', async () => {
+  const folder = temporaryFolder()
+  const file = join(folder, 'passes.db')
+  const missing = await run(['copy', '--from', `sqlite:${file}`, '--to', `sqlite:${join(folder, 'other.db')}`])
+  expect([missing.exitCode, missing.stderr]).toEqual([1, expect.stringContaining('there is no such file')])
+  expect((await run(['migrate', '--database', `sqlite:${file}`])).exitCode).toBe(0)
+  const itself = await run(['copy', '--from', `sqlite:${file}`, '--to', `sqlite:${folder}/./passes.db`])
+  expect([itself.exitCode, itself.stderr]).toEqual([1, expect.stringContaining('Both are the same database')])
+  copyFileSync(file, join(folder, 'taken.db'))
+  const taken = await run(['copy', '--from', `sqlite:${file}`, '--to', `sqlite:${join(folder, 'taken.db')}`])
+  expect([taken.exitCode, taken.stderr]).toEqual([1, expect.stringContaining('is there already')])
+})
