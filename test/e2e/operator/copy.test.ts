@@ -1,6 +1,7 @@
 import { copyFileSync, existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { openDatabase } from '../../../src/storage/db/database.ts'
 import { emptyDatabase, temporaryFolder } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 import { issuedPass } from '../support/passes.ts'
@@ -15,6 +16,10 @@ test('a server that only reads is copied to PostgreSQL and back, and links and s
   const page = new URL(pass.hostedLinks.smart!).pathname
   const postgres = await emptyDatabase('postgres')
 
+  // The scheduler of a server is at work from its first second on.
+  const opened = openDatabase(database)
+  await eventually(async () => expect(await opened.reader('leases').first()).toBeDefined())
+  await opened.close()
   const early = await run(['copy', '--from', database, '--to', postgres])
   expect([early.exitCode, early.stderr]).toEqual([1, expect.stringContaining('A server works on the database')])
   await first.stop()
