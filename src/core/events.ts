@@ -1,3 +1,4 @@
+import type { Platform } from './contract/notifications.ts'
 import type { Pass } from './contract/passes.ts'
 import type { ScanItem } from './contract/scan-shapes.ts'
 import type { ErrorCode } from './errors.ts'
@@ -23,11 +24,20 @@ export interface EventData {
   'pass.failed': Identifiers & { error: { code: ErrorCode; message: string } }
   'pass.updated': Identifiers & { changedFields: ChangedField[] }
   'pass.voided': Pick<Pass, 'id' | 'externalPassId'> & { reason: string | null }
+  'pass.installed': Holding
+  'pass.removed': Holding
   'webhook.test': { webhookId: string }
   'pass.scanned': ScanItem
 }
 
 type Identifiers = Pick<Pass, 'id' | 'externalPassId' | 'templateId' | 'templateVersionId' | 'projectId'>
+
+/** On a platform a pass came into its first wallet, or went from its last. */
+type Holding = Pick<Pass, 'id' | 'externalPassId' | 'projectId'> & {
+  platform: Platform
+  /** That hold it there now: devices of Apple, people at Google; 0 where it was removed. */
+  devices: number
+}
 
 /** Top-level fields that an update touched; receivers ignore entries that they do not know. */
 export type ChangedField =
@@ -43,7 +53,15 @@ export type ChangedField =
 export type EventType = keyof EventData
 
 /** Events that endpoints subscribe to. */
-export const subscribableEvents = ['pass.issued', 'pass.updated', 'pass.voided', 'pass.failed', 'pass.scanned'] as const
+export const subscribableEvents = [
+  'pass.issued',
+  'pass.updated',
+  'pass.voided',
+  'pass.failed',
+  'pass.scanned',
+  'pass.installed',
+  'pass.removed',
+] as const
 
 /** Every event that is sent; webhook.test goes to the endpoint that is tested and to no other. */
 export const eventTypes = [...subscribableEvents, 'webhook.test'] as const
@@ -76,6 +94,8 @@ const examples: { [T in (typeof subscribableEvents)[number]]: (at: Date) => Even
     deviceId: 'gate-1',
     metadata: { gate: 'North' },
   }),
+  'pass.installed': (at) => holding(at, 1),
+  'pass.removed': (at) => holding(at, 0),
 }
 
 const externalPassId = 'order-1815-1'
@@ -83,6 +103,10 @@ const externalPassId = 'order-1815-1'
 function identifiers(at: Date) {
   const [id, templateId, templateVersionId, projectId] = [newId(at), newId(at), newId(at), newId(at)]
   return { id, externalPassId, templateId, templateVersionId, projectId }
+}
+
+function holding(at: Date, devices: number): Holding {
+  return { id: newId(at), externalPassId, projectId: newId(at), platform: 'apple', devices }
 }
 
 /** What the data of an event could be, with ids that name nothing. */

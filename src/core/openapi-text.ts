@@ -87,7 +87,7 @@ repeated one are alternatives, at most 20 of them unless the parameter says less
 
 ## Events
 
-Webhooks get \`pass.issued\`, \`pass.updated\`, \`pass.voided\`, \`pass.failed\` and \`pass.scanned\`, as
+Webhooks get \`pass.issued\`, \`pass.updated\`, \`pass.voided\`, \`pass.failed\`, \`pass.scanned\`, \`pass.installed\` and \`pass.removed\`, as
 \`{id, type, timestamp, correlationId, data}\`, signed in \`X-Service-Signature: t=<unix seconds>,v1=<hex>\`: the HMAC-SHA256 of
 \`<t>.<raw body>\` under the endpoint's secret. Failed deliveries are sent again for three days; deduplicate by \`id\`.
 \`GET /v1/events\` streams the same envelopes to a client behind a firewall, or on a laptop.

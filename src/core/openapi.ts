@@ -50,6 +50,7 @@ export function openApiDocument() {
       schemas: {
         Error: toSchema(ErrorBody, 'output'),
         ErrorWithoutCode: toSchema(ErrorBodyWithoutCode, 'output'),
+        Pass: toSchema(Pass, 'output'),
         PassCreate: toSchema(PassCreate, 'input'),
         Definition: toSchema(Definition, 'input'),
         StoredDefinition: toSchema(Definition, 'output'),
@@ -170,6 +171,7 @@ function contentTypeOf({ eventStream }: Route): string {
 
 const CORRELATION = { 'X-Correlation-Id': { $ref: '#/components/headers/CorrelationId' } }
 const RETRY_AFTER = { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } }
+const PASS = { $ref: '#/components/schemas/Pass' }
 const SUCCESSES: Record<string, string> = { 201: 'Made', 202: 'Queued' }
 
 function successes(route: Route, examples: Partial<Record<string, unknown>>) {
@@ -181,7 +183,10 @@ function successes(route: Route, examples: Partial<Record<string, unknown>>) {
             description: SUCCESSES[status] ?? 'Success',
             headers: { ...CORRELATION, ...(schema === Pass && { ETag: { $ref: '#/components/headers/Revision' } }) },
             content: {
-              [contentTypeOf(route)]: { schema: toSchema(schema, 'output'), ...withExample(examples[status]) },
+              [contentTypeOf(route)]: {
+                schema: schema === Pass ? PASS : toSchema(schema, 'output'),
+                ...withExample(examples[status]),
+              },
               ...Object.fromEntries((route.files ?? []).map((type) => [type, {}])),
             },
           }
@@ -250,10 +255,14 @@ function toSchema(schema: z.ZodType, io: 'input' | 'output'): Record<string, unk
     io,
     unrepresentable: 'any',
     override: ({ zodSchema, jsonSchema, path }) => {
-      // The largest of all stands once.
+      // The largest of all, and the one that most routes answer, stand once.
       if (zodSchema === Definition && path.length > 0) {
         for (const key of Object.keys(jsonSchema)) delete jsonSchema[key]
         jsonSchema.$ref = `#/components/schemas/${io === 'input' ? 'Definition' : 'StoredDefinition'}`
+      }
+      if (zodSchema === Pass && path.length > 0) {
+        for (const key of Object.keys(jsonSchema)) delete jsonSchema[key]
+        Object.assign(jsonSchema, PASS)
       }
       // A batch item is parsed by itself; what it must look like is a single create.
       if (jsonSchema.itemSchema) {

@@ -19,6 +19,7 @@ import { FormerPasses } from './passes/former-passes.ts'
 import { GoogleClasses } from './passes/google-classes.ts'
 import { GoogleObjects } from './passes/google-objects.ts'
 import { Groups } from './passes/groups.ts'
+import { HeldPasses } from './passes/held-passes.ts'
 import { Identifiers } from './passes/identifiers.ts'
 import { Passes } from './passes/passes.ts'
 import { Registrations } from './passes/registrations.ts'
@@ -61,6 +62,7 @@ export interface Repositories {
   scans: Scans
   acceptedScans: AcceptedScans
   formerPasses: FormerPasses
+  heldPasses: HeldPasses
   groups: Groups
   snapshots: Snapshots
   jobs: Jobs
@@ -213,6 +215,7 @@ function repositories(db: Knex, { onDue, onEvent }: Required<StoreListener>, sco
     scans: new Scans(db, onEvent, scope),
     acceptedScans: new AcceptedScans(db),
     formerPasses: new FormerPasses(db),
+    heldPasses: new HeldPasses(db),
     groups: new Groups(db),
     snapshots: new Snapshots(db, scope),
     auditLog: new AuditLog(db),

@@ -131,6 +131,7 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
     Object.values(await tx.registrations.findHolders(intruder, [pass])).flat(),
   'registrations.listOutdated': (tx, intruder, { pass }) => tx.registrations.listOutdated(intruder, [pass]),
   'registrations.bumpUpdateTag': (tx, intruder, { pass }) => tx.registrations.bumpUpdateTag(intruder, [pass]),
+  'heldPasses.settle': (tx, intruder, { pass }) => tx.heldPasses.settle(intruder, [pass]),
   'formerPasses.isFull': (tx, intruder, { former }) => tx.formerPasses.isFull(intruder, former, 'other', 1),
   'formerPasses.register': (tx, intruder, { former }) => tx.formerPasses.register(intruder, former, 'device', 'stolen'),
   'formerPasses.unregister': (tx, intruder, { former }) => tx.formerPasses.unregister(intruder, former, 'device'),
@@ -375,6 +376,7 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
     await tx.registrations.insert(workspaceId, { passId: pass, deviceId: 'device', pushToken: 'token' }, start)
     await tx.googleObjects.setSent(workspaceId, pass, 1, sentObject(pass, 'offer'), start)
     await tx.googleObjects.setSent(workspaceId, pass, 1, sentObject(pass), start)
+    await tx.heldPasses.settle(workspaceId, [pass])
     await tx.registrations.insert(workspaceId, { passId: failed, deviceId: 'device', pushToken: 'token' }, start)
     await tx.formerPasses.insert((await tx.passes.find(workspaceId, failed))!, start)
     await tx.googleObjects.insertTransferred(workspaceId, failed, sentObject(failed, 'offer'))
@@ -481,6 +483,7 @@ async function dump({ reader }: Database): Promise<string[][]> {
     'webhook_deliveries',
     'webhook_attempts',
     'apple_registrations',
+    'held_passes',
     'former_passes',
     'former_registrations',
     'group_links',

@@ -9,6 +9,7 @@ import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Services } from '../context.ts'
 import { correlationIdOf } from '../http/middleware/observe.ts'
 import { readJson } from '../http/request-body.ts'
+import { tellHolders } from '../wallet-sync/holders.ts'
 import { renderOr } from '../wallet-sync/issuing.ts'
 import { queueWalletUpdates } from '../wallet-sync/wallet-updates.ts'
 
@@ -59,6 +60,7 @@ export function mountAppleService(app: H3, services: Services, limitRefused: Lim
       // The pass may have changed between its download and this moment: the phone learns it by a push.
       if (isInserted && shown.walletVersion > 1)
         await queueWalletUpdates(tx, workspaceId, [passId], { at, correlationId })
+      if (isInserted) await tellHolders(tx, workspaceId, [passId], { at, correlationId })
       return isInserted
     })
     return new Response(null, { status: isNew ? 201 : 200 })
@@ -67,11 +69,13 @@ export function mountAppleService(app: H3, services: Services, limitRefused: Lim
   app.delete('/apple/v1/devices/:device/registrations/:type/:serial', async (event) => {
     const { pass, isFormer } = await authenticatePass(event, services, limitRefused)
     const deviceId = deviceIdOf(event)
-    await store.statement((tx) =>
-      isFormer
-        ? tx.formerPasses.unregister(pass.workspaceId, pass.serialNumber, deviceId)
-        : tx.registrations.delete(pass.workspaceId, pass.id, deviceId),
-    )
+    const { workspaceId, id, serialNumber } = pass
+    await store.transaction(async (tx) => {
+      if (isFormer) return tx.formerPasses.unregister(workspaceId, serialNumber, deviceId)
+      const isDeleted = await tx.registrations.delete(workspaceId, id, deviceId)
+      const cause = { at: clock(), correlationId: correlationIdOf(event) }
+      if (isDeleted) await tellHolders(tx, workspaceId, [id], cause)
+    })
     return new Response(null, { status: 200 })
   })
 

@@ -2,7 +2,9 @@ import type { H3 } from 'h3'
 import { ApiError } from '../../core/errors.ts'
 import type { CallbackVerifier } from '../../wallets/google/callbacks.ts'
 import type { Services } from '../context.ts'
+import { correlationIdOf } from '../http/middleware/observe.ts'
 import { readJson } from '../http/request-body.ts'
+import { tellHolders } from '../wallet-sync/holders.ts'
 import type { LimitRefused } from './apple-service.ts'
 
 const MAX_BODY_BYTES = 64 * 1024
@@ -33,8 +35,10 @@ export function mountGoogleCallbacks(
     await store.transaction(async (tx) => {
       const isNew = await tx.googleObjects.takeCallback(nonce, at)
       if (!isNew) return
-      if (eventType === 'activate') await tx.googleObjects.setActivated(objectSuffix, at)
-      else await tx.googleObjects.addHolders(objectSuffix, eventType === 'save' ? 1 : -1, at)
+      if (eventType === 'activate') return tx.googleObjects.setActivated(objectSuffix, at)
+      const held = await tx.googleObjects.addHolders(objectSuffix, eventType === 'save' ? 1 : -1, at)
+      const cause = { at, correlationId: correlationIdOf(event) }
+      if (held) await tellHolders(tx, held.workspaceId, [held.passId], cause)
     })
     return new Response(null, { status: 200 })
   })

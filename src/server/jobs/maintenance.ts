@@ -3,6 +3,7 @@ import type { Job } from '../../storage/jobs/jobs.ts'
 import type { Deleted } from '../../storage/operations/erasure.ts'
 import { FORMER_PASS_DAYS } from '../../storage/passes/former-passes.ts'
 import type { Repositories, Services } from '../context.ts'
+import { tellDropped } from '../wallet-sync/holders.ts'
 import { queueWalletUpdates } from '../wallet-sync/wallet-updates.ts'
 import { createPace, workInChunks } from './chunks.ts'
 
@@ -50,7 +51,11 @@ export async function sweep({ store, clock, retention, stopping }: Services): Pr
   await deleteOld(deliveriesDays, (tx, ...given) => tx.retention.deleteDeliveries(...given))
   await deleteOld(deliveriesDays, (tx, ...given) => tx.retention.deleteEvents(...given))
   await deleteOld(auditDays, (tx, ...given) => tx.retention.deleteAuditEntries(...given))
-  await deleteOld(ERASED_REGISTRATION_DAYS, (tx, before, rows) => tx.retention.deleteErasedRegistrations(before, rows))
+  await deleteOld(ERASED_REGISTRATION_DAYS, async (tx, before, rows) => {
+    const { dropped, ...deleted } = await tx.retention.deleteErasedRegistrations(before, rows)
+    await tellDropped(tx, dropped, clock())
+    return deleted
+  })
   await deleteOld(FORMER_PASS_DAYS, (tx, before, rows) => tx.retention.deleteFormerPasses(before, rows))
   await deleteOld(DOOR_INVITATION_DAYS, (tx, before, rows) => tx.retention.deleteDoorInvitations(before, rows))
   await deleteOld(GOOGLE_CALLBACK_DAYS, (tx, before, rows) => tx.retention.deleteGoogleCallbacks(before, rows))

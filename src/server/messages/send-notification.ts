@@ -9,6 +9,7 @@ import type { Repositories } from '../../storage/store.ts'
 import type { PushResult } from '../../wallets/apple/push.ts'
 import type { Services } from '../context.ts'
 import type { SetAsideJob } from '../jobs/worker.ts'
+import { tellDropped } from '../wallet-sync/holders.ts'
 import { logDropped, logPlatformCall } from '../wallet-sync/platform-calls.ts'
 
 /**
@@ -68,6 +69,7 @@ async function push(workspaceId: string, sendings: Sending[], services: Services
     }
     const dropped = await recordPushes(tx, workspaceId, [...byPass.values()].flat(), at)
     await settle(tx, workspaceId, ours, byPass, at)
+    await tellDropped(tx, dropped, at)
     return dropped
   })
   logDropped(log, dropped, results.values())

@@ -5,6 +5,7 @@ import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import { asKind, kindOf } from '../../wallets/google/resource.ts'
 import type { Repositories, Services } from '../context.ts'
 import { nackFailed } from '../jobs/worker.ts'
+import { tellDropped, tellHolders } from './holders.ts'
 import { logDropped, toJobError } from './platform-calls.ts'
 import { groupByOutcome } from './update-wallets.ts'
 
@@ -22,6 +23,7 @@ export async function endFormer(
   const isAtGoogle = await tx.googleObjects.transfer(workspaceId, subject, { kind: kindOf(card), templateVersionId })
   if (isAtApple) await tx.jobs.insertOnce([{ workspaceId, kind: 'update-former-wallet', subject, correlationId }], now)
   if (isAtGoogle) await tx.jobs.insertOnce([{ workspaceId, kind: 'expire-google', subject, correlationId }], now)
+  if (isAtApple || isAtGoogle) await tellHolders(tx, workspaceId, [subject], { at: now, correlationId })
 }
 
 /** Tells the phones of Apple of former holders that their passes are over; they fetch them by themselves. */
@@ -54,6 +56,7 @@ async function updateInWorkspace(workspaceId: string, jobs: Job[], { store, push
       const error = errors.get(job.subject)
       if (error !== undefined) await nackFailed(tx, job, new Error(error), clock())
     }
+    await tellDropped(tx, dropped, clock())
     return dropped
   })
   logDropped(log, dropped, results)

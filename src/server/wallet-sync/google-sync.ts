@@ -13,6 +13,7 @@ import { asKind, cardAsKind, type GooglePlace, kindOf, placeOf } from '../../wal
 import type { GoogleWallet } from '../../wallets/google/wallet.ts'
 import type { WalletPass } from '../../wallets/wallet.ts'
 import { sendMessage } from './google-messages.ts'
+import { tellHolders } from './holders.ts'
 import { type Issuing, recordFailure, renderTemplateCards } from './issuing.ts'
 import { queueWalletUpdates } from './wallet-updates.ts'
 
@@ -150,11 +151,13 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
       const current = await tx.passes.findForUpdate(workspaceId, id)
       if (!current) return
       if (current.serialNumber !== pass.serialNumber) return recordTransferred(tx, pass, place)
-      await tx.googleObjects.setSent(workspaceId, id, walletVersion, { ...place, templateVersionId }, at)
+      const sent = { ...place, templateVersionId }
+      const isReplaced = await tx.googleObjects.setSent(workspaceId, id, walletVersion, sent, at)
       await tx.rejections.clear(workspaceId, 'google', id, templateVersionId)
       if (ofClass) await recordClassSent(tx, workspaceId, ofClass)
-      if (current.walletVersion === walletVersion) return
-      await queueWalletUpdates(tx, workspaceId, [id], { at, correlationId: null })
+      if (current.walletVersion !== walletVersion)
+        await queueWalletUpdates(tx, workspaceId, [id], { at, correlationId: null })
+      if (isReplaced) await tellHolders(tx, workspaceId, [id], { at, correlationId: null })
     })
   }
 

@@ -5,6 +5,7 @@ import { isRefused } from '../../wallets/google/api/api-error.ts'
 import type { Services } from '../context.ts'
 import { isHeldBack, nackFailed } from '../jobs/worker.ts'
 import { type GoogleSync, rejectionOf } from './google-sync.ts'
+import { tellDropped } from './holders.ts'
 import { logDropped, logPlatformCall, toJobError } from './platform-calls.ts'
 
 /**
@@ -59,6 +60,7 @@ async function updateInWorkspace(workspaceId: string, jobs: Job[], services: Ser
       const error = errors.get(job.subject)
       if (error !== undefined) await nackFailed(tx, job, new Error(error), at)
     }
+    await tellDropped(tx, dropped, at)
     return dropped
   })
   logDropped(log, dropped, results)

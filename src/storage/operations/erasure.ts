@@ -222,17 +222,21 @@ export class Retention {
     return deletedOf(await this.delete('audit_entries', this.older('audit_entries', before, after), limit))
   }
 
-  /** Phones of passes that were erased so long ago: by then they have fetched the empty card. */
-  async deleteErasedRegistrations(before: Date, limit: number): Promise<Deleted> {
+  /** Phones of passes that were erased so long ago: by then they have fetched the empty card. Returns them, too. */
+  async deleteErasedRegistrations(
+    before: Date,
+    limit: number,
+  ): Promise<Deleted & { dropped: { workspaceId: string; passId: string }[] }> {
     const erased = this.db('apple_registrations')
       .join('passes', 'passes.id', 'apple_registrations.pass_id')
       .where('passes.erased_at', '<', before.getTime())
-    const keys: { device_id: string; pass_id: string }[] = await erased
+    const keys: { device_id: string; pass_id: string; workspace_id: string }[] = await erased
       .limit(limit)
-      .select('apple_registrations.device_id', 'apple_registrations.pass_id')
+      .select(['device_id', 'pass_id', 'workspace_id'].map((column) => `apple_registrations.${column}`))
     const pairs = keys.map(({ device_id: device, pass_id: pass }) => [device, pass])
-    if (pairs.length === 0) return { rows: 0 }
-    return { rows: await this.db('apple_registrations').whereIn(['device_id', 'pass_id'], pairs).delete() }
+    const dropped = keys.map(({ workspace_id: workspaceId, pass_id: passId }) => ({ workspaceId, passId }))
+    if (pairs.length === 0) return { rows: 0, dropped }
+    return { rows: await this.db('apple_registrations').whereIn(['device_id', 'pass_id'], pairs).delete(), dropped }
   }
 
   /** What phones of former holders have of passes that went to others so long ago. */

@@ -33,6 +33,7 @@ export interface StoredGoogleObject extends Pick<SentObject, 'objectSuffix'> {
 
 interface Row {
   pass_id: string
+  workspace_id: string
   object_suffix: string | null
   kind: GoogleKind | null
   class_suffix: string | null
@@ -119,12 +120,12 @@ export class GoogleObjects {
 
   /**
    * Google was sent this version of the pass, which the caller holds. Where it had been sent a newer one, only the older
-   * one is sure to be there. An object that another takes the place of is a former one from now on.
+   * one is sure to be there. An object that another takes the place of is a former one from now on: then true.
    */
-  async setSent(workspaceId: string, passId: string, version: number, sent: SentObject, at: Date): Promise<void> {
+  async setSent(workspaceId: string, passId: string, version: number, sent: SentObject, at: Date): Promise<boolean> {
     const key = { workspace_id: workspaceId, pass_id: passId }
     const isOurs = await this.db('passes').where({ workspace_id: workspaceId, id: passId }).first('id')
-    if (!isOurs) return
+    if (!isOurs) return false
     const change = {
       object_suffix: sent.objectSuffix,
       kind: sent.kind,
@@ -140,6 +141,7 @@ export class GoogleObjects {
       .insert({ ...key, ...change })
       .onConflict('pass_id')
       .merge({ ...change, ...replacing, last_error: null })
+    return before !== undefined
   }
 
   /** Keeps what is known of an object that another takes the place of, and says who holds the other. */
@@ -190,17 +192,25 @@ export class GoogleObjects {
 
   /**
    * One person more has the object in Google Wallet, or one less. Callbacks do not say who, and come in any order, so they
-   * are counted: below zero a removal came before its save. Google's signature stands for the workspace.
+   * are counted: below zero a removal came before its save. Google's signature stands for the workspace. Returns the pass
+   * whose object it is, unless that is a former one.
    */
-  async addHolders(objectSuffix: string, change: 1 | -1, at: Date): Promise<void> {
+  async addHolders(
+    objectSuffix: string,
+    change: 1 | -1,
+    at: Date,
+  ): Promise<{ workspaceId: string; passId: string } | undefined> {
     const holders = this.db.raw('holders + ?', [change])
     const installed = this.db.raw('case when holders + :change > 0 then coalesce(installed_at, :at) end', {
       change,
       at: at.getTime(),
     })
-    const counted = await this.called(objectSuffix).update({ holders, installed_at: installed })
-    if (counted > 0) return
+    const [counted]: Pick<Row, 'workspace_id' | 'pass_id'>[] = await this.called(objectSuffix)
+      .update({ holders, installed_at: installed })
+      .returning(['workspace_id', 'pass_id'])
+    if (counted) return { workspaceId: counted.workspace_id, passId: counted.pass_id }
     await this.db('google_former_objects').where({ object_suffix: objectSuffix }).update({ holders })
+    return undefined
   }
 
   /** The holder of a transit ticket activated it. What comes again changes nothing. */

@@ -91,9 +91,9 @@ export class Registrations {
     return (await ofPass.offset(maxDevices - 1).first('pass_id')) !== undefined
   }
 
-  /** A device no longer has the pass. */
-  async delete(workspaceId: string, passId: string, deviceId: string): Promise<void> {
-    await this.one(workspaceId, passId, deviceId).delete()
+  /** A device no longer has the pass; true where it had. */
+  async delete(workspaceId: string, passId: string, deviceId: string): Promise<boolean> {
+    return (await this.one(workspaceId, passId, deviceId).delete()) > 0
   }
 
   /** The devices that have any of the passes. */

@@ -1,5 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
+import { tellDropped } from '../../../src/server/wallet-sync/holders.ts'
 import { useApi } from '../../support/api.ts'
 import { dialects } from '../../support/databases.ts'
 import { issuedPass } from '../fixtures.ts'
@@ -68,6 +69,78 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(changed).toMatchObject({ status: 200, serialNumbers: [passes[1]!.id] })
     expect(await list(`?passesUpdatedSince=${changed.lastUpdated}`)).toMatchObject({ status: 204 })
     expect((await list()).serialNumbers).toHaveLength(3)
+  })
+
+  async function issued() {
+    const workspace = await api.workspace()
+    const { id, externalPassId, projectId } = await issuedPass(workspace)
+    const call = async (method: 'POST' | 'DELETE', device: string) => {
+      const { appleToken } = (await api.services.store.passes.find(workspace.id, id))!
+      const path = `/apple/v1/devices/${device}/registrations/${type}/${id}`
+      const headers = { authorization: `ApplePass ${appleToken}` }
+      const body = { pushToken: `push${device.replace('-', '')}` }
+      return (await api.send(method, path, { ...(method === 'POST' && { body }), headers })).status
+    }
+    const told = async () =>
+      (await workspace.events(id)).filter(({ type }) => type === 'pass.installed' || type === 'pass.removed')
+    const devices = async () => (await workspace.ok(contract.passes.wallets, { params: { id } })).apple.length
+    return { workspace, id, externalPassId, projectId, call, told, devices }
+  }
+
+  test('a pass is installed with its first device and removed with its last; a second one and a repetition tell nothing', async () => {
+    const { id, externalPassId, projectId, call, told } = await issued()
+    const steps = [
+      ['POST', 'one', 201],
+      ['POST', 'one', 200],
+      ['POST', 'two', 201],
+      ['DELETE', 'one', 200],
+      ['DELETE', 'one', 200],
+      ['DELETE', 'two', 200],
+      ['POST', 'one', 201],
+    ] as const
+    for (const [method, device, status] of steps) expect(await call(method, device)).toBe(status)
+    const data = { id, externalPassId, projectId, platform: 'apple' }
+    expect((await told()).map(({ type, data }) => [type, data])).toEqual([
+      ['pass.installed', { ...data, devices: 1 }],
+      ['pass.removed', { ...data, devices: 0 }],
+      ['pass.installed', { ...data, devices: 1 }],
+    ])
+  })
+
+  test('devices that come and go at once are told in turns, and the last word is what is so', async () => {
+    const { call, told, devices } = await issued()
+    const names = ['one', 'two', 'three']
+    await Promise.all(names.map((name) => call('POST', name)))
+    expect((await told()).map(({ type }) => type)).toEqual(['pass.installed'])
+    for (let round = 0; round < 8; round += 1) {
+      const calls = names.map((name, n) => call((round + n) % 3 === 0 ? 'POST' : 'DELETE', name))
+      await Promise.all([...calls, ...(round % 4 === 3 ? names.map((name) => call('DELETE', name)) : [])])
+      const types = (await told()).map(({ type }) => type)
+      expect(types).toEqual(types.map((_, index) => (index % 2 === 0 ? 'pass.installed' : 'pass.removed')))
+      expect(types.at(-1)).toBe((await devices()) > 0 ? 'pass.installed' : 'pass.removed')
+    }
+  })
+
+  test('a device that Apple says is gone has removed its passes, and a transfer takes them from the former holder', async () => {
+    const { workspace, id, call, told } = await issued()
+    await call('POST', 'one')
+    await call('POST', 'two')
+    const drop = (...tokens: string[]) =>
+      api.services.store.transaction(async (tx) =>
+        tellDropped(tx, await tx.registrations.deleteByTokens(tokens), api.now),
+      )
+    await drop('pushone')
+    expect(await told()).toHaveLength(1)
+    await drop('pushtwo', 'pushone')
+    expect((await told()).map(({ type }) => type)).toEqual(['pass.installed', 'pass.removed'])
+    await call('POST', 'three')
+    const { revision } = await workspace.ok(contract.passes.get, { params: { id } })
+    const headers = { 'if-match': `${revision}` }
+    await workspace.ok(contract.passes.transfer, { params: { id }, headers, body: { label: 'Grace' } })
+    expect((await told()).slice(2).map(({ type, data }) => [type, data.devices])).toEqual([
+      ['pass.installed', 1],
+      ['pass.removed', 0],
+    ])
   })
 
   test('changes within one second have a Last-Modified each, so that a phone misses none', async () => {

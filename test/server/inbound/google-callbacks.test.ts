@@ -45,4 +45,33 @@ describe.each(dialects)('on %s', (dialect) => {
       expect(await stateAfter('del')).toMatchObject({ activatedAt: at.toISOString(), installedAt: null })
     },
   )
+
+  test('what Google says of saves and removals is told once, in whatever order it comes', async () => {
+    api.now = at
+    const workspace = await api.workspace()
+    const { id } = await issuedPass(workspace)
+    const pass = (await api.services.store.passes.find(workspace.id, id))!
+    await api.services.google!.ensure(pass, api.now)
+    const app = new H3()
+    const verify = async (body: unknown) => verifyCallback({ body, issuerId, rootKeys: [rootKey()], at })
+    mountGoogleCallbacks(app, api.services, { verify }, () => undefined)
+    const call = async (eventType: string, nonce: string) => {
+      const message = { objectId: `${issuerId}.${id}-generic`, eventType, expTimeMillis: at.getTime() + HOUR, nonce }
+      const headers = { 'content-type': 'application/json' }
+      const body = JSON.stringify(callback({ message }))
+      expect((await app.request('/google/callbacks', { method: 'POST', headers, body })).status).toBe(200)
+    }
+    // A removal before its save is neither.
+    for (const type of ['del', 'save']) await call(type, randomUUID())
+    const one = randomUUID()
+    for (const nonce of [one, one, randomUUID()]) await call('save', nonce)
+    for (let n = 0; n < 2; n += 1) await call('del', randomUUID())
+    await Promise.all([call('save', randomUUID()), call('save', randomUUID())])
+    const told = (await workspace.events(id)).filter(({ type }) => /installed|removed/.test(String(type)))
+    expect(told.map(({ type, data }) => [type, data.platform, data.devices])).toEqual([
+      ['pass.installed', 'google', 1],
+      ['pass.removed', 'google', 0],
+      ['pass.installed', 'google', 1],
+    ])
+  })
 })

@@ -70,6 +70,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(answer).toMatchObject({ status: 200, body: { id, label: 'Grace Hopper', variables: {}, revision: 2 } })
     expect(answer.headers.get('etag')).toBe('"2"')
     expect((await traces(workspace, id)).events.slice(events)).toMatchObject([
+      { type: 'pass.removed', data: { id, platform: 'apple', devices: 0 } },
       {
         type: 'pass.updated',
         data: { changedFields: ['label', 'variables', 'redemption', 'expiresAt', 'scanCode'] },

@@ -1,0 +1,42 @@
+import type { Repositories } from '../../storage/store.ts'
+
+/** When and why wallets hold other passes than before. */
+export interface HoldingCause {
+  at: Date
+  correlationId: string | null
+}
+
+/**
+ * Tells which of the passes are in wallets of a platform now and were in none, or the other way round: `pass.installed`,
+ * `pass.removed`, each once. Called last in the transaction that changed registrations or objects (decisions/0053).
+ */
+export async function tellHolders(
+  tx: Repositories,
+  workspaceId: string,
+  passIds: string[],
+  { at, correlationId }: HoldingCause,
+): Promise<void> {
+  const changes = await tx.heldPasses.settle(workspaceId, passIds)
+  if (changes.length === 0) return
+  const changed = [...new Set(changes.map(({ passId }) => passId))]
+  const passes = new Map((await tx.passes.listByIds(workspaceId, changed)).map((pass) => [pass.id, pass]))
+  const events = changes.map(({ passId: id, platform, devices }) => {
+    const { externalPassId, projectId } = passes.get(id)!
+    const type = devices > 0 ? ('pass.installed' as const) : ('pass.removed' as const)
+    return { type, subject: id, data: { id, externalPassId, projectId, platform, devices }, correlationId }
+  })
+  await tx.events.insert(workspaceId, events, at)
+}
+
+/** The same for devices that went without a word: Apple says that they no longer have the app or the pass. */
+export async function tellDropped(
+  tx: Repositories,
+  dropped: { workspaceId: string; passId: string }[],
+  at: Date,
+): Promise<void> {
+  // One order for everyone, so that two never wait for each other.
+  for (const workspaceId of [...new Set(dropped.map((one) => one.workspaceId))].sort()) {
+    const passIds = dropped.filter((one) => one.workspaceId === workspaceId).map(({ passId }) => passId)
+    await tellHolders(tx, workspaceId, passIds, { at, correlationId: null })
+  }
+}

@@ -1,0 +1,91 @@
+import type { Knex } from 'knex'
+import { insertRows } from '../db/bulk-rows.ts'
+
+/** Devices that hold a pass now, by platform; of Google, people who have it. */
+interface Devices {
+  apple: number
+  google: number
+}
+
+/** On a platform a pass came from none to one, or from one to none. */
+export interface HolderChange {
+  passId: string
+  platform: keyof Devices
+  /** That hold it now; 0 where it was removed. */
+  devices: number
+}
+
+interface Row extends Devices {
+  pass_id: string
+}
+
+/** Which passes wallets hold, as was told last: a row while any holds one (decisions/0053). */
+export class HeldPasses {
+  private readonly db: Knex
+
+  constructor(db: Knex) {
+    this.db = db
+  }
+
+  /**
+   * Compares what was told of passes with the wallets that hold them now, and returns what is to be told, which then counts as
+   * told. Called last in the transaction of the change: whoever changes the wallets of the same pass waits for its end.
+   */
+  async settle(workspaceId: string, passIds: string[]): Promise<HolderChange[]> {
+    if (passIds.length === 0) return []
+    const rows = [...new Set(passIds)].sort().map((id) => ({
+      workspace_id: workspaceId,
+      pass_id: id,
+      apple: 0,
+      google: 0,
+    }))
+    const told = await insertRows<Row>(
+      this.db,
+      'held_passes',
+      rows,
+      'on conflict (workspace_id, pass_id) do update set apple = held_passes.apple returning pass_id, apple, google',
+    )
+    // Statements of their own, after the one that waits: they see what others committed meanwhile.
+    const counted = await this.count(
+      workspaceId,
+      told.map((row) => row.pass_id),
+    )
+    await this.write(workspaceId, told, counted)
+    return told.flatMap(({ pass_id: passId, ...before }) =>
+      (['apple', 'google'] as const).flatMap((platform) => {
+        const devices = counted.get(passId)![platform]
+        return before[platform] > 0 === devices > 0 ? [] : [{ passId, platform, devices }]
+      }),
+    )
+  }
+
+  private async count(workspaceId: string, passIds: string[]): Promise<Map<string, Devices>> {
+    const ofPasses = (table: string) =>
+      this.db(table).where({ workspace_id: workspaceId }).whereIn('pass_id', passIds).select('pass_id')
+    const registered: { pass_id: string; n: number | string }[] = await ofPasses('apple_registrations')
+      .groupBy('pass_id')
+      .count({ n: '*' })
+    const saved: { pass_id: string; holders: number }[] = await ofPasses('google_objects').select('holders')
+    const apple = new Map(registered.map((row) => [row.pass_id, Number(row.n)]))
+    // Below zero a removal came before its save.
+    const google = new Map(saved.map((row) => [row.pass_id, Math.max(0, row.holders)]))
+    return new Map(passIds.map((id) => [id, { apple: apple.get(id) ?? 0, google: google.get(id) ?? 0 }]))
+  }
+
+  /** Passes that stand alike take one statement. */
+  private async write(workspaceId: string, told: Row[], counted: Map<string, Devices>): Promise<void> {
+    const alike = new Map<string, string[]>()
+    for (const { pass_id: id, apple, google } of told) {
+      const now = counted.get(id)!
+      const isSame = now.apple === apple && now.google === google
+      if (isSame && now.apple + now.google > 0) continue
+      const key = JSON.stringify(now)
+      alike.set(key, [...(alike.get(key) ?? []), id])
+    }
+    for (const [key, ids] of alike) {
+      const now: Devices = JSON.parse(key)
+      const rows = this.db('held_passes').where({ workspace_id: workspaceId }).whereIn('pass_id', ids)
+      await (now.apple + now.google > 0 ? rows.update(now) : rows.delete())
+    }
+  }
+}
