@@ -28,6 +28,17 @@ export const passFilterFlags = {
   'valid-on': filterFlag('Valid for scanning on this day, such as 2027-05-31.'),
   redeemed: Flags.boolean({ summary: 'Scanned and accepted, or with --no-redeemed not.', allowNo: true }),
   'redeemed-context': filterFlag('Scanned in this context; needs --redeemed or --no-redeemed.'),
+  installed: Flags.boolean({ summary: 'In a wallet, or with --no-installed in none.', allowNo: true }),
+  platform: Flags.option({
+    summary: 'In a wallet of this platform; with --no-installed in none of it. Repeatable.',
+    options: ['apple', 'google'] as const,
+    multiple: true,
+    multipleNonGreedy: true,
+  })(),
+  stale: Flags.boolean({
+    summary: 'A wallet that holds it lacks the newest version, or with --no-stale none does.',
+    allowNo: true,
+  }),
   label: filterFlag('This label.'),
   'label-match': Flags.option({
     summary: 'How --label is meant (exact).',
@@ -62,6 +73,9 @@ export function passQuery(flags: Interfaces.InferredFlags<typeof passFilterFlags
     validOn: flags['valid-on'],
     redeemed: flags.redeemed,
     redeemedContext: flags['redeemed-context'],
+    installed: flags.installed,
+    platform: flags.platform,
+    stale: flags.stale,
     label: flags.label,
     labelMatch: flags['label-match'],
     revision: flags.revision,

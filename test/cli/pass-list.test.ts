@@ -21,6 +21,8 @@ const given: [flags: string[], query: Record<string, unknown>][] = [
   [['--valid-on', '2027-05-31'], { validOn: ['2027-05-31'] }],
   [['--redeemed'], { redeemed: true }],
   [['--no-redeemed', '--redeemed-context', 'day-1'], { redeemed: false, redeemedContext: ['day-1'] }],
+  [['--installed', '--platform', 'apple'], { installed: true, platform: ['apple'] }],
+  [['--no-installed', '--no-stale'], { installed: false, stale: false }],
   [['--label', 'Ada', '--label-match', 'prefix'], { label: ['Ada'], labelMatch: 'prefix' }],
   [['--revision', 'gte:2'], { revision: ['gte:2'] }],
   [['--template-version', '3'], { templateVersion: ['3'] }],

@@ -13,6 +13,7 @@ import {
   numericFilter,
   windowParams,
 } from './list.ts'
+import { Platform } from './notifications.ts'
 import { PassPreview, PassPreviewQuery } from './pass-preview.ts'
 import { RedemptionPolicy } from './redemption.ts'
 import { PassWallets } from './wallets.ts'
@@ -41,6 +42,9 @@ export const PassListQuery = listQuery(passSorts, {
   validOn: anyOf(CalendarDate).optional(),
   redeemed: anyOf(booleanParam).optional(),
   redeemedContext: anyOf(text(1, 128)).optional(),
+  installed: anyOf(booleanParam).optional(),
+  platform: anyOf(Platform).optional(),
+  stale: anyOf(booleanParam).optional(),
   label: anyOf(text(1, 255)).optional(),
   labelMatch: anyOf(z.enum(['exact', 'prefix', 'contains'])).optional(),
   revision: anyOf(numericFilter).optional(),
@@ -231,7 +235,8 @@ export const passes = {
     description:
       'Repeating a parameter ORs its values; different parameters must all hold. A parameter takes at most 20 values; ' +
       'search, variable, and label with labelMatch=contains at most 5. projectId takes the word null. revision and ' +
-      'templateVersion take a number, alone or after gte: or lte:.',
+      'templateVersion take a number, alone or after gte: or lte:. installed asks whether a wallet holds the pass, platform in ' +
+      'which wallets that is looked for; stale whether one of these lacks its newest version.',
     query: PassListQuery,
     responses: { 200: pageOf(Pass) },
   }),

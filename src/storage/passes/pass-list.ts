@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import type { PassStatus } from '../../core/contract/common.ts'
+import type { Platform } from '../../core/contract/notifications.ts'
 import { idBound } from '../../core/ids.ts'
 import { beginningOf, MAX_KEY_CHARACTERS } from '../../core/rules/lists/cursor.ts'
 import { foldCase, indexedText } from '../../core/rules/lists/search.ts'
@@ -7,6 +8,7 @@ import { beginningColumn, boundColumn, containsTerm, isPostgres, joinPasses } fr
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list.ts'
 import { COUNTED_AS_NONE, countsOf } from '../operations/counts.ts'
 import { groupSortKey } from './groups.ts'
+import { heldPasses, holding, whereStale } from './held-list.ts'
 import { issuingPasses, lapsedPasses, type PassRow, type StoredPass, selectPass, toPass, UNISSUED } from './pass-row.ts'
 
 export type LabelMatch = 'exact' | 'prefix' | 'contains'
@@ -31,6 +33,12 @@ export interface PassListRequest extends ListRequest {
   validOn?: string[] | undefined
   redeemed?: boolean[] | undefined
   redeemedContext?: string[] | undefined
+  /** Whether a wallet holds the pass; with platform, one of these. */
+  installed?: boolean[] | undefined
+  /** Where nothing is said of installed, wallets of one of these hold the pass. */
+  platform?: Platform[] | undefined
+  /** Whether a wallet that holds the pass, of these platforms, lacks its newest version. */
+  stale?: boolean[] | undefined
   label?: string[] | undefined
   labelMatch?: LabelMatch[] | undefined
   revision?: NumericFilter[] | undefined
@@ -51,9 +59,7 @@ export async function listPasses(
     issuing: await listIssuing(db, workspaceId, request),
     leaving: await listLeaving(db, workspaceId, request),
   }
-  const { query, id } = request.variable?.length
-    ? passesWithVariables(db, workspaceId, request.variable)
-    : { query: passesOfStatuses(db, workspaceId, request, facts), id: 'passes.id' }
+  const { query, id } = leadingRows(db, workspaceId, request, facts)
   for (const [name, condition] of Object.entries(conditions(db, facts)) as [keyof PassListRequest, Condition][]) {
     const values = request[name] as unknown[] | undefined
     if (!values) continue
@@ -66,6 +72,27 @@ export async function listPasses(
   const count = isCounted(request) ? () => countPasses(db, workspaceId, request, facts) : undefined
   const page = await listPage<PassRow>(db, query, specFor(db, id), request, (rows) => selectPass(db, rows), count)
   return { ...page, rows: page.rows.map(toPass) }
+}
+
+/** The rows that a list goes along, and the name that the id of the pass has in them. */
+function leadingRows(db: Knex, workspaceId: string, request: PassListRequest, facts: Facts) {
+  if (request.variable?.length) return passesWithVariables(db, workspaceId, request.variable)
+  if (isLedByHeld(db, request)) return { query: heldPasses(db, workspaceId, request.platform), id: 'held.pass_id' }
+  return { query: passesOfStatuses(db, workspaceId, request, facts), id: 'passes.id' }
+}
+
+/** What leaves few passes by itself. */
+const NARROW = ['externalPassId', 'search', 'projectId', 'templateId', 'groupKey', 'label'] as const
+
+/**
+ * Whether a list is best read along the passes that wallets hold: few of many may be, and SQLite, which knows no distribution,
+ * would walk all passes to find them. PostgreSQL decides for itself.
+ */
+function isLedByHeld(db: Knex, request: PassListRequest): boolean {
+  const { installed, platform, stale, status = ['ISSUED'], sortBy } = request
+  if (isPostgres(db) || sortBy !== 'createdAt' || NARROW.some((name) => request[name])) return false
+  const isAsked = installed ? !installed.includes(false) : platform !== undefined || (stale && !stale.includes(false))
+  return isAsked === true && status.includes('ISSUED')
 }
 
 /** Whether no other filter is given than those by which passes are counted as they are written. */
@@ -236,6 +263,12 @@ function conditions(db: Knex, facts: Facts) {
       // SQLite 3.51 makes an inner join of a plain EXISTS, and then an OFFSET counts its rows: a limit keeps it a test.
       return isRedeemed ? where.whereExists(scans.limit(1)) : where.whereNotExists(scans)
     },
+    installed: (where, isInstalled: boolean, { platform }) =>
+      isInstalled ? where.whereExists(holding(db, platform)) : where.whereNotExists(holding(db, platform)),
+    platform: (where, platform: Platform, { installed }) => {
+      if (!installed) where.whereExists(holding(db, [platform]))
+    },
+    stale: (where, isStale: boolean, { platform }) => whereStale(db, where, isStale, platform),
     label: (where, text: string, { labelMatch = ['exact'] }) => {
       for (const match of new Set(labelMatch)) where.orWhere((or) => whereLabel(db, or, text, match))
     },

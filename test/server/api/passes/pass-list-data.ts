@@ -23,6 +23,10 @@ export interface PassFacts {
   updatedAt: Date
   /** The context of each accepted scan. */
   scans: string[]
+  /** What wallets show now, the version that each device of Apple fetched last, and how many people have which at Google. */
+  walletVersion: number
+  apple: number[]
+  google: { holders: number; sent: number } | null
 }
 
 export interface Template {
@@ -144,6 +148,9 @@ export function passFacts(templates: Template[]): fc.Arbitrary<Omit<PassFacts, '
     createdAt: moments.map((text) => new Date(text)),
     updatedAt: moments.map((text) => new Date(text)),
     scans: fc.array(fc.constantFrom(...contexts), { maxLength: 2 }),
+    walletVersion: fc.integer({ min: 1, max: 3 }),
+    apple: fc.array(fc.integer({ min: 0, max: 3 }), { maxLength: 2 }),
+    google: fc.option(fc.record({ holders: fc.integer({ min: -1, max: 2 }), sent: fc.integer({ min: 1, max: 3 }) })),
   })
 }
 
@@ -189,8 +196,15 @@ export async function insertListed(workspace: TestWorkspace, passes: PassFacts[]
   })
   const db = workspace.api.database.writer
   await db.transaction(async (tx) => {
-    for (const { id, status, revision, updatedAt, scans } of listed) {
-      await tx('passes').where({ id }).update({ status, revision, updated_at: updatedAt.getTime() })
+    for (const { id, status, revision, updatedAt, scans, walletVersion, apple, google } of listed) {
+      const change = { status, revision, updated_at: updatedAt.getTime(), wallet_version: walletVersion }
+      await tx('passes').where({ id }).update(change)
+      const held = { workspace_id: workspace.id, pass_id: id }
+      const device = { ...held, push_token: 'x', registered_at: 0, pushed_version: 0 }
+      for (const [n, fetched_version] of apple.entries())
+        await tx('apple_registrations').insert({ ...device, device_id: `${n}`, fetched_version })
+      const { holders = 0, sent = 0 } = google ?? {}
+      if (google) await tx('google_objects').insert({ ...held, holders, sent_version: sent, sent_at: 0 })
       if (status === 'ISSUING') await tx('jobs').insert(claimedJob(workspace.id, id))
       for (const scan_context_key of scans) {
         const scan = { scan_id: newId(now), workspace_id: workspace.id, pass_id: id, scan_context_key }
@@ -198,6 +212,8 @@ export async function insertListed(workspace: TestWorkspace, passes: PassFacts[]
       }
     }
   })
+  const ids = listed.map(({ id }) => id)
+  await store.transaction((tx) => tx.heldPasses.settle(workspace.id, ids))
   return listed
 }
 
@@ -218,7 +234,9 @@ const claimedJob = (workspaceId: string, subject: string) => ({
 /** Leaves a workspace without passes, ready for others. */
 export async function deletePasses(workspace: TestWorkspace): Promise<void> {
   await workspace.api.database.writer.transaction(async (tx) => {
-    for (const table of ['jobs', 'accepted_scans', 'pass_windows', 'pass_variables', 'pass_identifiers', 'passes']) {
+    const wallets = ['held_passes', 'apple_registrations', 'google_objects']
+    const indexes = ['accepted_scans', 'pass_windows', 'pass_variables', 'pass_identifiers']
+    for (const table of ['jobs', ...wallets, ...indexes, 'passes']) {
       await tx(table).where({ workspace_id: workspace.id }).delete()
     }
   })

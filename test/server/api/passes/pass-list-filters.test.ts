@@ -88,6 +88,14 @@ function filterParts(templates: Template[]): fc.Arbitrary<Query>[] {
       redeemed: some(fc.constantFrom('true', 'false')),
       redeemedContext: some(fc.constantFrom(...contexts), 2),
     }),
+    fc.record(
+      {
+        installed: some(fc.constantFrom('true', 'false'), 2),
+        platform: some(fc.constantFrom('apple', 'google'), 2),
+        stale: some(fc.constantFrom('true', 'false'), 2),
+      },
+      { requiredKeys: [] },
+    ),
     fc.record({ label: some(fc.constantFrom(...labels)) }),
     fc.record({ label: some(terms), labelMatch: some(fc.constantFrom('exact', 'prefix', 'contains')) }),
     fc.record({ revision: some(numbers) }),

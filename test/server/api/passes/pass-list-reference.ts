@@ -55,6 +55,11 @@ const filters: Record<string, Filter> = {
   },
   redeemed: ({ scans }, value, { redeemedContext }) =>
     String(scans.some((scan) => redeemedContext?.includes(scan) ?? true)) === value,
+  installed: (pass, value, { platform = platforms }) =>
+    String(platform.some((one) => walletsOf(pass, one).length > 0)) === value,
+  platform: (pass, value, { installed }) => installed !== undefined || walletsOf(pass, value).length > 0,
+  stale: (pass, value, { platform = platforms }) =>
+    String(platform.some((one) => walletsOf(pass, one).some((version) => version < pass.walletVersion))) === value,
   label: ({ label }, value, { labelMatch = ['exact'] }) =>
     (labelMatch.includes('exact') && label === value) ||
     (labelMatch.includes('prefix') && label.startsWith(value)) ||
@@ -65,6 +70,14 @@ const filters: Record<string, Filter> = {
   createdSince: ({ createdAt }, value) => createdAt >= new Date(value),
   createdTo: ({ createdAt }, value) => createdAt <= new Date(value),
   createdUntil: ({ createdAt }, value) => createdAt <= new Date(value),
+}
+
+const platforms = ['apple', 'google']
+
+/** The version that each wallet of a platform has. */
+function walletsOf({ apple, google }: ListedPass, platform: string): number[] {
+  if (platform === 'apple') return apple.map((fetched) => Math.max(1, fetched))
+  return google && google.holders > 0 ? [google.sent] : []
 }
 
 function shownStatus({ status, expiresAt }: ListedPass): string {
