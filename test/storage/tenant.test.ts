@@ -131,6 +131,7 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
     Object.values(await tx.registrations.findHolders(intruder, [pass])).flat(),
   'registrations.listOutdated': (tx, intruder, { pass }) => tx.registrations.listOutdated(intruder, [pass]),
   'registrations.bumpUpdateTag': (tx, intruder, { pass }) => tx.registrations.bumpUpdateTag(intruder, [pass]),
+  'heldPasses.countDevices': (tx, intruder, { pass }) => tx.heldPasses.countDevices(intruder, [pass]),
   'heldPasses.settle': (tx, intruder, { pass }) => tx.heldPasses.settle(intruder, [pass]),
   'formerPasses.isFull': (tx, intruder, { former }) => tx.formerPasses.isFull(intruder, former, 'other', 1),
   'formerPasses.register': (tx, intruder, { former }) => tx.formerPasses.register(intruder, former, 'device', 'stolen'),

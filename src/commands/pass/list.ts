@@ -1,3 +1,4 @@
+import { Flags } from '@oclif/core'
 import { listFlags, listPages } from '../../cli/arguments/list.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { passesShape, passFilterFlags, passQuery, sortQuery } from '../../cli/pass-list.ts'
@@ -23,11 +24,13 @@ export default class PassList extends ClientCommand {
   static override flags = {
     ...passFilterFlags,
     ...listFlags,
+    wallets: Flags.boolean({ summary: 'With what each wallet holds, in the output of --json.' }),
   }
 
   async run() {
     const { flags } = await this.parse(PassList)
-    const query = { ...passQuery(flags), ...sortQuery(flags.sort) }
+    const include = flags.wallets ? ['wallets' as const] : undefined
+    const query = { ...passQuery(flags), ...sortQuery(flags.sort), include }
     return this.showList({
       pages: listPages(this.connect(flags).passes.list, query, flags),
       shape: passesShape,
@@ -35,7 +38,7 @@ export default class PassList extends ClientCommand {
       streamsJson: true,
       noun: ['pass', 'passes'],
       empty: 'Next: passes issue FILE.csv, or passes pass create',
-      query: { ...query, sortBy: undefined, sortDir: undefined },
+      query: { ...query, sortBy: undefined, sortDir: undefined, include: undefined },
     })
   }
 }

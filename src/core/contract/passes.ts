@@ -30,6 +30,11 @@ const VariableFilter = z
   .regex(/^[^:]+:/, 'Must be key:value')
   .transform((text) => ({ name: text.slice(0, text.indexOf(':')), value: text.slice(text.indexOf(':') + 1) }))
 
+const INCLUDED = 'wallets adds what GET /v1/passes/{id}/wallets says.'
+const Include = anyOf(z.enum(['wallets']))
+  .optional()
+  .meta({ description: INCLUDED })
+
 /** The filters and sorts of GET /v1/passes. */
 export const PassListQuery = listQuery(passSorts, {
   status: anyOf(PassStatus).optional(),
@@ -50,6 +55,7 @@ export const PassListQuery = listQuery(passSorts, {
   revision: anyOf(numericFilter).optional(),
   templateVersion: anyOf(numericFilter).optional(),
   ...windowParams(createdWindow),
+  include: Include,
 }).superRefine((query, context) => {
   checkQualifier('labelMatch', 'label', query, context)
   checkQualifier('redeemedContext', 'redeemed', query, context)
@@ -99,6 +105,7 @@ export const Pass = z.strictObject({
       description: 'A page with all passes of the group, revoked with the links of any of them.',
     }),
   }),
+  wallets: PassWallets.optional().meta({ description: 'Where the request says include=wallets.' }),
 })
 export type Pass = z.output<typeof Pass>
 
@@ -224,6 +231,7 @@ export const passes = {
     scope: 'passes:read',
     summary: 'Read a pass',
     params: ById,
+    query: z.strictObject({ include: Include }),
     responses: { 200: Pass },
     errors: ['PASS_NOT_FOUND'],
   }),

@@ -59,6 +59,16 @@ export class HeldPasses {
     )
   }
 
+  /** How many devices hold passes in Apple Wallet, all together. */
+  async countDevices(workspaceId: string, passIds: string[]): Promise<number> {
+    const row = await this.db('held_passes')
+      .where({ workspace_id: workspaceId })
+      .whereIn('pass_id', passIds)
+      .sum({ n: 'apple' })
+      .first()
+    return Number(row?.n ?? 0)
+  }
+
   private async count(workspaceId: string, passIds: string[]): Promise<Map<string, Devices>> {
     const ofPasses = (table: string) =>
       this.db(table).where({ workspace_id: workspaceId }).whereIn('pass_id', passIds).select('pass_id')

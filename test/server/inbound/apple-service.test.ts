@@ -143,6 +143,30 @@ describe.each(dialects)('on %s', (dialect) => {
     ])
   })
 
+  test('wallets stand beside a pass where they are asked for, in lists too, and a cursor does not mind', async () => {
+    const { workspace, id, call } = await issued()
+    const other = await issuedPass(workspace)
+    await call('POST', 'one')
+    const wallets = await workspace.ok(contract.passes.wallets, { params: { id } })
+    expect(wallets.apple).toMatchObject([{ deviceId: 'one', state: 'current' }])
+    const plain = await workspace.ok(contract.passes.get, { params: { id } })
+    expect(plain).not.toHaveProperty('wallets')
+    const query = { include: 'wallets' as const }
+    expect(await workspace.ok(contract.passes.get, { params: { id }, query })).toEqual({ ...plain, wallets })
+    const first = await workspace.ok(contract.passes.list, { query: { limit: 1, ...query } })
+    expect(first.items).toMatchObject([{ id: other.id, wallets: { passId: other.id, apple: [] } }])
+    const second = { limit: 1, cursor: first.nextCursor! }
+    const { items } = await workspace.ok(contract.passes.list, { query: { ...second, ...query } })
+    expect(items).toEqual([{ ...plain, wallets }])
+    expect((await workspace.ok(contract.passes.list, { query: second })).items).toEqual([plain])
+    const unknown = { params: { id }, query: { include: 'scans' } as never }
+    expect(await workspace.refused(contract.passes.get, unknown)).toMatchObject({ status: 400 })
+    // As if a crowd held them.
+    await api.database.writer('held_passes').where({ pass_id: id }).update({ apple: 10_001 })
+    const crowd = await workspace.refused(contract.passes.list, { query })
+    expect(JSON.stringify(crowd.details)).toContain('ask for fewer of them')
+  })
+
   test('changes within one second have a Last-Modified each, so that a phone misses none', async () => {
     const workspace = await api.workspace()
     const { id } = await issuedPass(workspace)

@@ -1,12 +1,8 @@
 import { foldWindow } from '../../../core/contract/list.ts'
 import { type passes as contract, createdWindow, type Pass } from '../../../core/contract/passes.ts'
-import type { PassWallets, PlatformRejection } from '../../../core/contract/wallets.ts'
 import { ApiError, MAX_ISSUES } from '../../../core/errors.ts'
 import { effectiveStatus, isInstallable } from '../../../core/rules/pass/pass-status.ts'
-import type { StoredRejection } from '../../../storage/operations/rejections.ts'
-import type { StoredGoogleObject } from '../../../storage/passes/google-objects.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
-import type { StoredRegistration } from '../../../storage/passes/registrations.ts'
 import type { RequestContext } from '../../context.ts'
 import { toPage } from '../../http/cursors.ts'
 import type { Handlers } from '../../http/mount.ts'
@@ -16,6 +12,7 @@ import { passIn, previewOf, previewPageOf } from '../../pages/card/preview.ts'
 import { renderOr } from '../../wallet-sync/issuing.ts'
 import { audit } from '../audit.ts'
 import { type CreateResult, createPasses } from './create-passes.ts'
+import { walletsOf } from './pass-wallets.ts'
 import { updatePass } from './update-pass.ts'
 import { voidTogether } from './void-pass.ts'
 
@@ -53,15 +50,16 @@ export const passes: Handlers<typeof contract> = {
     }
   },
 
-  get: async ({ params }, context) => {
+  get: async ({ params, query }, context) => {
     const pass = (await context.store.passes.find(context.workspaceId, params.id)) ?? missing(params.id)
-    return { status: 200, body: toPass(pass, context), headers: etag(pass) }
+    const [body] = await showPasses([pass], query.include, context)
+    return { status: 200, body: body!, headers: etag(pass) }
   },
 
-  list: async ({ query }, context) => {
+  list: async ({ query: { include, ...query } }, context) => {
     const request = foldWindow(query, createdWindow, 'created')
     const page = toPage(await context.store.passes.list(context.workspaceId, request, context.now))
-    return { status: 200, body: { ...page, items: page.items.map((pass) => toPass(pass, context)) } }
+    return { status: 200, body: { ...page, items: await showPasses(page.items, include, context) } }
   },
 
   update: async ({ params, query, headers, body }, context) => {
@@ -108,12 +106,8 @@ export const passes: Handlers<typeof contract> = {
 
   wallets: async ({ params }, { store, workspaceId }) => {
     const pass = (await store.passes.find(workspaceId, params.id)) ?? missing(params.id)
-    const registrations = await store.registrations.list(workspaceId, [pass.id])
-    const [object] = await store.googleObjects.list(workspaceId, [pass.id])
-    const subjects = [pass.id, pass.googleClassId, pass.templateVersionId].filter((id) => id !== null)
-    const rejections = await store.rejections.list(workspaceId, subjects)
-    const rejection = subjects.map((id) => rejections.get(id)).find((found) => found !== undefined)
-    return { status: 200, body: toPassWallets(pass, registrations, object, rejection) }
+    const wallets = await walletsOf([pass], { store, workspaceId })
+    return { status: 200, body: wallets.get(pass.id)! }
   },
 
   preview: async ({ params, query }, { store, workspaceId, wallets, packages, issuing, google, now }) => {
@@ -146,6 +140,16 @@ function missing(passId: string): never {
 }
 
 const NO_LINKS = { apple: null, google: null, smart: null, group: null }
+
+/** Passes with what was asked for beside them. */
+async function showPasses(
+  passes: StoredPass[],
+  include: 'wallets'[] | undefined,
+  context: RequestContext,
+): Promise<Pass[]> {
+  const wallets = include ? await walletsOf(passes, context) : undefined
+  return passes.map((pass) => ({ ...toPass(pass, context), ...(wallets && { wallets: wallets.get(pass.id)! }) }))
+}
 
 /** A pass as the API shows it, as it is at the moment of the request. */
 function toPass(pass: StoredPass, { links, now }: Pick<RequestContext, 'links' | 'now'>): Pass {
@@ -191,45 +195,4 @@ function toItemErrors(problems: ApiError[]) {
       return [problem, { code, message, details: { ...details, issues, ...(omittedIssues > 0 && { omittedIssues }) } }]
     }),
   )
-}
-
-/** The delivery truth of one pass: what was told to each wallet, and what it fetched. */
-function toPassWallets(
-  pass: StoredPass,
-  registrations: StoredRegistration[],
-  object: StoredGoogleObject | undefined,
-  rejection: StoredRejection | undefined,
-): PassWallets {
-  const { walletVersion } = pass
-  return {
-    passId: pass.id,
-    walletVersion,
-    apple: registrations.map((registration) => ({
-      deviceId: registration.deviceId,
-      registeredAt: registration.registeredAt.toISOString(),
-      pushedAt: registration.pushedAt?.toISOString() ?? null,
-      pushedVersion: registration.pushedVersion || null,
-      fetchedAt: registration.fetchedAt?.toISOString() ?? null,
-      fetchedVersion: registration.fetchedVersion || null,
-      // A device that was never pushed holds what it downloaded.
-      state: Math.max(registration.fetchedVersion, 1) >= walletVersion ? 'current' : 'stale',
-      lastError: registration.lastError,
-    })),
-    google: object
-      ? {
-          sentAt: object.sentAt.toISOString(),
-          sentVersion: object.sentVersion,
-          installedAt: object.installedAt?.toISOString() ?? null,
-          activatedAt: object.activatedAt?.toISOString() ?? null,
-          state: object.sentVersion >= walletVersion ? 'current' : 'stale',
-          lastError: object.lastError,
-        }
-      : null,
-    lastError: showRejection(rejection),
-  }
-}
-
-/** A rejection as it is answered; null where there is none. */
-export function showRejection(rejection: StoredRejection | undefined): PlatformRejection | null {
-  return rejection ? { ...rejection, at: rejection.at.toISOString() } : null
 }

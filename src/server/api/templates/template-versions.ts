@@ -19,7 +19,7 @@ import { findTemplateWarnings } from '../../pages/card/template-warnings.ts'
 import { renderOr } from '../../wallet-sync/issuing.ts'
 import { audit } from '../audit.ts'
 import { bytesOf, requireBytes } from '../limits.ts'
-import { showRejection } from '../passes/passes.ts'
+import { showRejection } from '../passes/pass-wallets.ts'
 
 /** Handlers of /v1/template-versions. */
 export const templateVersions: Handlers<typeof contract> = {

@@ -1,0 +1,84 @@
+import type { PassWallets, PlatformRejection } from '../../../core/contract/wallets.ts'
+import { validationError } from '../../../core/errors.ts'
+import type { StoredRejection } from '../../../storage/operations/rejections.ts'
+import type { StoredGoogleObject } from '../../../storage/passes/google-objects.ts'
+import type { StoredPass } from '../../../storage/passes/pass-row.ts'
+import type { StoredRegistration } from '../../../storage/passes/registrations.ts'
+import type { RequestContext } from '../../context.ts'
+
+/** An answer tells of so many devices at most, which is as many as one pass may have. */
+const MAX_DEVICES = 10_000
+
+/**
+ * How far each wallet that holds one of the passes has come, by pass.
+ * @throws Problem VALIDATION_ERROR where several passes are held by more devices than an answer tells of
+ */
+export async function walletsOf(
+  passes: StoredPass[],
+  { store, workspaceId }: Pick<RequestContext, 'store' | 'workspaceId'>,
+): Promise<Map<string, PassWallets>> {
+  const ids = passes.map(({ id }) => id)
+  if (ids.length > 1 && (await store.heldPasses.countDevices(workspaceId, ids)) > MAX_DEVICES) {
+    const message = `The passes of this page are held by more than ${MAX_DEVICES} devices; ask for fewer of them`
+    throw validationError([{ path: ['limit'], message }])
+  }
+  const subjectsOf = ({ id, googleClassId, templateVersionId }: StoredPass) =>
+    [id, googleClassId, templateVersionId].filter((one) => one !== null)
+  const [registrations, objects, rejections] = await Promise.all([
+    store.registrations.list(workspaceId, ids),
+    store.googleObjects.list(workspaceId, ids),
+    store.rejections.list(workspaceId, [...new Set(passes.flatMap(subjectsOf))]),
+  ])
+  const devices = new Map<string, StoredRegistration[]>(ids.map((id) => [id, []]))
+  for (const registration of registrations) devices.get(registration.passId)?.push(registration)
+  const byPass = new Map(objects.map((object) => [object.passId, object]))
+  return new Map(
+    passes.map((pass) => {
+      const rejection = subjectsOf(pass)
+        .map((id) => rejections.get(id))
+        .find((found) => found !== undefined)
+      return [pass.id, toPassWallets(pass, devices.get(pass.id) ?? [], byPass.get(pass.id), rejection)]
+    }),
+  )
+}
+
+/** A rejection as it is answered; null where there is none. */
+export function showRejection(rejection: StoredRejection | undefined): PlatformRejection | null {
+  return rejection ? { ...rejection, at: rejection.at.toISOString() } : null
+}
+
+/** The delivery truth of one pass: what was told to each wallet, and what it fetched. */
+function toPassWallets(
+  pass: StoredPass,
+  registrations: StoredRegistration[],
+  object: StoredGoogleObject | undefined,
+  rejection: StoredRejection | undefined,
+): PassWallets {
+  const { walletVersion } = pass
+  return {
+    passId: pass.id,
+    walletVersion,
+    apple: registrations.map((registration) => ({
+      deviceId: registration.deviceId,
+      registeredAt: registration.registeredAt.toISOString(),
+      pushedAt: registration.pushedAt?.toISOString() ?? null,
+      pushedVersion: registration.pushedVersion || null,
+      fetchedAt: registration.fetchedAt?.toISOString() ?? null,
+      fetchedVersion: registration.fetchedVersion || null,
+      // A device that was never pushed holds what it downloaded.
+      state: Math.max(registration.fetchedVersion, 1) >= walletVersion ? 'current' : 'stale',
+      lastError: registration.lastError,
+    })),
+    google: object
+      ? {
+          sentAt: object.sentAt.toISOString(),
+          sentVersion: object.sentVersion,
+          installedAt: object.installedAt?.toISOString() ?? null,
+          activatedAt: object.activatedAt?.toISOString() ?? null,
+          state: object.sentVersion >= walletVersion ? 'current' : 'stale',
+          lastError: object.lastError,
+        }
+      : null,
+    lastError: showRejection(rejection),
+  }
+}
