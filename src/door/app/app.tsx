@@ -20,7 +20,7 @@ export function mountApp(
   { engine, language, invitation }: { engine: DoorEngine; language: AppLanguage; invitation: string | null },
 ): void {
   document.documentElement.lang = language.tag
-  document.documentElement.dir = language.isRightToLeft ? 'rtl' : 'ltr'
+  document.documentElement.dir = language.direction
   document.title = language.words.door
   const app = { engine, language, feedback: createFeedback() }
   // Wherever it is touched first: browsers give sound to pages that were.

@@ -1,4 +1,4 @@
-import { nearestLanguage, type SpokenLanguage } from '../../core/rules/display/language-match.ts'
+import { directionOfLanguage, nearestLanguage, type SpokenLanguage } from '../../core/rules/display/language-match.ts'
 import type { AppWords } from './app-words.ts'
 import { arabic } from './words/arabic.ts'
 import { chinese } from './words/chinese.ts'
@@ -21,7 +21,7 @@ export interface AppLanguage {
   tag: SpokenLanguage
   /** As the phone names it, with a region where it has one: how times and numbers are written. */
   locale: string
-  isRightToLeft: boolean
+  direction: 'ltr' | 'rtl'
   words: AppWords
 }
 
@@ -48,8 +48,7 @@ const dictionaries: Record<SpokenLanguage, AppWords> = {
 export function appLanguage(locales: readonly string[]): AppLanguage {
   const found = nearestLanguage(locales, Object.keys(dictionaries))
   const tag = (found?.language ?? 'en') as SpokenLanguage
-  const isRightToLeft = tag === 'ar' || tag === 'he'
-  return { tag, locale: found?.locale ?? 'en', isRightToLeft, words: dictionaries[tag] }
+  return { tag, locale: found?.locale ?? 'en', direction: directionOfLanguage(tag), words: dictionaries[tag] }
 }
 
 /** A text with what stands in braces filled in; facts that are there as names are set apart from the text's direction. */

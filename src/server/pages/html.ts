@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { directionOfLanguage } from '../../core/rules/display/format-value.ts'
+import { directionOfLanguage } from '../../core/rules/display/language-match.ts'
 
 /** A whole page with the headers that it must be sent with. */
 export interface Page {

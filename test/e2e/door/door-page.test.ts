@@ -31,6 +31,7 @@ const verdicts: Record<string, Partial<Verdict>> = {
   which: { result: 'ambiguous', reasonCode: 'multiple_matches', message: '2 passes have this code.', candidates },
   same: { ...ada, result: 'same_scan', reasonCode: null, message: '' },
   broken: { result: 'error', reasonCode: null, message: 'No answer', failure: 'no_list', verified: null },
+  conflict: { ...ada, result: 'accepted', reasonCode: 'valid', verified: 'offline', conflict: 'already_used' },
   hostile: { ...ada, label: `<img src=x onerror=alert(1)>${'W'.repeat(120)}`, result: 'accepted', reasonCode: 'valid' },
 }
 
@@ -200,6 +201,15 @@ describe.skipIf(skipReason !== undefined)(
       await page.getByText('TAKEN BACK').first().waitFor()
       await page.getByRole('button', { name: 'Next' }).click()
       expect(await page.getByRole('button', { name: 'Take back' }).count()).toBe(0)
+    })
+
+    test('what the server disagrees about is told in words', async () => {
+      const { page, words } = await openDoor('de')
+      await scan(page, 'conflict')
+      await page.getByRole('button', { name: words.next }).click()
+      await page.getByRole('button', { name: words.overview }).click()
+      const told = await page.locator('.recent em').innerText()
+      expect(told.replaceAll(/[\u2068\u2069]/g, '')).toContain('Der Server widerspricht: SCHON BENUTZT')
     })
 
     test('keyboard scanners work whatever has the focus, back to back, and press no button', async () => {

@@ -1,14 +1,8 @@
 import { DateTime } from 'luxon'
 import type { FieldDefinition } from '../../contract/definition.ts'
 import type { CardField } from './card.ts'
-import {
-  directionOfLanguage,
-  formatMoment,
-  formatValue,
-  isOfKind,
-  type ValueLocale,
-  type ValueType,
-} from './format-value.ts'
+import { formatMoment, formatValue, isOfKind, type ValueLocale, type ValueType } from './format-value.ts'
+import { directionOfLanguage } from './language-match.ts'
 
 /** A value as pass.json holds it, with the styles that an iPhone writes it in. */
 export interface AppleValue {

@@ -150,13 +150,6 @@ const dateFormat = remembered(
   (language, options: Intl.DateTimeFormatOptions) => new Intl.DateTimeFormat(language, options),
 )
 
-const RIGHT_TO_LEFT = /^(?:ar|he|iw|fa|ur|ps|sd|ug|yi|dv|ckb)\b/i
-
-/** Which side a language is read from. */
-export function directionOfLanguage(language: string): 'ltr' | 'rtl' {
-  return RIGHT_TO_LEFT.test(language) ? 'rtl' : 'ltr'
-}
-
 /** The digits behind a decimal point that say something. */
 export function withoutTrailingZeros(fraction: string): string {
   return fraction.slice(0, [...fraction].findLastIndex((digit) => digit !== '0') + 1)

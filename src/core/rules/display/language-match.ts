@@ -51,3 +51,10 @@ function scriptOf(locale: string): string | undefined {
     return undefined
   }
 }
+
+const RIGHT_TO_LEFT = /^(?:ar|he|iw|fa|ur|ps|sd|ug|yi|dv|ckb)\b/i
+
+/** Which side a language is read from. */
+export function directionOfLanguage(language: string): 'ltr' | 'rtl' {
+  return RIGHT_TO_LEFT.test(language) ? 'rtl' : 'ltr'
+}

@@ -1,4 +1,4 @@
-import type { ScanReasonCode } from '../../contract/scan-shapes.ts'
+import type { LedgerReason, ScanReasonCode } from '../../contract/scan-shapes.ts'
 import type { Outcome } from './outcome.ts'
 
 /** yes lets in, no does not, ask wants a choice, note is no decision. */
@@ -6,6 +6,20 @@ export type Tone = 'yes' | 'no' | 'ask' | 'note'
 
 /** What a door calls an outcome in a word: the reason where there is one. */
 export type BadgeWord = ScanReasonCode | 'denied' | 'same_scan' | 'undone' | 'not_judged'
+
+/** What a door calls a reason of the ledger, such as that of a conflict. */
+export function wordOfReason(reason: LedgerReason): BadgeWord {
+  switch (reason) {
+    case 'already_used':
+      return 'already_scanned'
+    case 'wrong_project':
+      return 'wrong_scope'
+    case 'unverifiable':
+      return 'stale_identifier'
+    default:
+      return reason
+  }
+}
 
 /** How an outcome looks at a glance: colour, sign and word together, never colour alone. */
 export interface Badge {

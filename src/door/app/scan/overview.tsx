@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import { useState } from 'preact/hooks'
-import { badgeOf } from '../../../core/rules/door/badge.ts'
+import { badgeOf, wordOfReason } from '../../../core/rules/door/badge.ts'
 import type { Verdict } from '../../engine/engine.ts'
 import { useDoor, useEngineState } from '../context.ts'
 import { ago, clock, say } from '../language.ts'
@@ -95,11 +95,9 @@ function Recent({ verdict }: { verdict: Verdict }) {
         <bdi>{verdict.label ?? verdict.payload}</bdi>
       </b>{' '}
       {words.verdicts[verdict.isUndone ? 'undone' : word]}
-      {verdict.conflict !== null && <em> {conflictText(verdict, words.conflict)}</em>}
+      {verdict.conflict !== null && (
+        <em> {say(words.conflict, { reason: words.verdicts[wordOfReason(verdict.conflict)] })}</em>
+      )}
     </li>
   )
-}
-
-function conflictText({ conflict }: Verdict, text: string): string {
-  return say(text, { reason: conflict })
 }

@@ -18,7 +18,7 @@ import {
 } from '../../../core/rules/display/apple-front.ts'
 import type { Card, CardField } from '../../../core/rules/display/card.ts'
 import { cardColors } from '../../../core/rules/display/colors.ts'
-import { directionOfLanguage } from '../../../core/rules/display/format-value.ts'
+import { directionOfLanguage } from '../../../core/rules/display/language-match.ts'
 import { escapeHtml } from '../html.ts'
 
 export interface CardOptions {
