@@ -67,6 +67,7 @@ describe.each(dialects)('on %s', (dialect) => {
     for (const passId of [erased!, other!]) {
       const device = { passId, deviceId: 'phone', pushToken: 'push' }
       await store.transaction((tx) => tx.registrations.insert(workspaceId, device, clock()))
+      await store.transaction((tx) => tx.heldPasses.settle(workspaceId, [passId]))
     }
     await store.transaction((tx) => tx.erasure.erase(workspaceId, erased!, Buffer.from('x'), clock()))
     const registered = () => database.reader('apple_registrations').orderBy('pass_id').pluck('pass_id')
@@ -76,6 +77,8 @@ describe.each(dialects)('on %s', (dialect) => {
     services.advance(2 * DAY)
     await sweep(services)
     expect(await registered()).toEqual([other])
+    const told = await database.reader('events').select('type', 'subject')
+    expect(told).toEqual([{ type: 'pass.removed', subject: erased }])
   })
 
   test('callbacks of Google are known for 30 days, in which it repeats them', async () => {

@@ -194,7 +194,8 @@ describe.each(dialects)('on %s', (dialect) => {
       [
         'an update',
         async (id: string) => {
-          await workspace.ok(contract.passes.update, { params: { id }, body: { label: 'Grace' } })
+          const { revision } = await workspace.ok(contract.passes.get, { params: { id } })
+          await workspace.ok(contract.passes.update, { params: { id }, body: { label: `Grace ${revision}` } })
           await api.runJobs()
         },
       ],
@@ -207,7 +208,17 @@ describe.each(dialects)('on %s', (dialect) => {
       await push(id)
       const facts = { workspaceId: workspace.id, passId: id, reason: 'Unregistered' }
       expect(warn.mock.calls).toEqual([[facts, 'a device registration was dropped']])
-      expect(await api.services.store.registrations.list(workspace.id, [id])).toHaveLength(1)
+      const { store } = api.services
+      const [alive, ...others] = await store.registrations.list(workspace.id, [id])
+      expect(others).toEqual([])
+      await store.transaction((tx) => tx.heldPasses.settle(workspace.id, [id]))
+      phones.apns.retireDeviceToken(alive!.pushToken)
+      await push(id)
+      expect((await workspace.events(id)).at(-1)).toMatchObject({
+        type: 'pass.removed',
+        data: { id, platform: 'apple', devices: 0 },
+        correlationId: null,
+      })
     })
 
     test('a pass that is void by then is SKIPPED on both', async () => {
