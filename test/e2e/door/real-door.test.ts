@@ -32,7 +32,7 @@ describe.skipIf(skipReason !== undefined)(
       payload = (preview as unknown as { apple: { barcodes: { message: string }[] } }).apple.barcodes[0]!.message
     })
 
-    test('from the printed code to the first verdict in three taps; on without any, and without the server', async () => {
+    test('from the printed code to the first verdict in three taps; on without any, and what goes wrong is told', async () => {
       const { client } = server
       const film = join(temporaryFolder(cleanUp), 'ticket.mjpeg')
       await writeFilm(film, [{ payload, symbology: 'qrcode', condition: 'plain' }], { pause: 3 })
@@ -68,6 +68,23 @@ describe.skipIf(skipReason !== undefined)(
       await page.getByText(/^Offline since/).waitFor()
       await context.setOffline(false)
       await page.getByText('Online', { exact: true }).waitFor()
+
+      // The ticket comes by again and again, and its verdict hides what is told.
+      const told = (words: string | RegExp) =>
+        eventually(async () => {
+          const next = page.getByRole('button', { name: 'Next' })
+          if (await next.isVisible()) await next.click()
+          expect(await page.getByText(words).count()).toBe(1)
+        })
+      // What a server of before doors answers.
+      const older = { status: 404, headers: { 'x-correlation-id': 'of-before' }, json: { errorCode: 'NOT_FOUND' } }
+      await context.route('**/v1/**', (route) => route.fulfill(older))
+      await told('The server has become too old for this page')
+      await context.unroute('**/v1/**')
+
+      await page.addInitScript({ content: 'const { now } = Date; Date.now = () => now() + 30 * 60_000' })
+      await page.reload()
+      await told(/^The clock of this phone is wrong by .30 minutes/)
 
       const [door] = (await client.doors.list({ query: { projectId } })).items
       await client.doors.revoke({ params: { id: door!.id } })
