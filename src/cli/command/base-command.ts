@@ -1,7 +1,7 @@
 import { Command, Errors, Flags } from '@oclif/core'
 import type { Page } from '../../core/contract/common.ts'
 import type { ShownList } from '../list/show-list.ts'
-import { databasePasswordIn } from '../settings/server-flags.ts'
+import { databasePasswordsIn } from '../settings/server-flags.ts'
 import { canColor } from '../settings/settings.ts'
 import { describeFailure, type Failure, failureJson, formatFailure } from './failure.ts'
 
@@ -33,13 +33,10 @@ export abstract class BaseCommand extends Command {
     await super.init()
     // Before oclif's own listener, which throws out of the blue.
     process.stdout.prependListener('error', endWithoutStdout)
-    if (databasePasswordIn(this.argv)) {
-      const variables = this.flagNames.includes('database')
-        ? 'PASSES_DATABASE_URL'
-        : 'PASSES_COPY_FROM and PASSES_COPY_TO'
-      this.note(
-        `Warning: others on this machine can read the password of the database. Give its address as ${variables}.`,
-      )
+    for (const name of databasePasswordsIn(this.argv)) {
+      const variable = this.ctor.flags[name]?.env
+      if (variable === undefined) continue
+      this.note(`Warning: others on this machine can read the password of --${name}. Give the address as ${variable}.`)
     }
   }
 

@@ -12,13 +12,18 @@ export const databaseFlags = {
   }),
 }
 
-/** Whether arguments hold the address of a database with a password, which the list of processes then shows. */
-export function databasePasswordIn(argv: readonly string[]): boolean {
-  const given = argv.flatMap((argument, n) => {
-    const named = /^--(?:database|from|to)(?:=(.*))?$/s.exec(argument)
-    return named ? (named[1] ?? argv[n + 1] ?? []) : []
+/** Flags that take the address of a database, of whatever command. */
+const addresses = ['database', 'from', 'to']
+
+/** Those among arguments whose database has a password, which the list of processes then shows. */
+export function databasePasswordsIn(argv: readonly string[]): string[] {
+  return addresses.filter((name) => {
+    const given = argv.flatMap((argument, n) => {
+      if (argument === `--${name}`) return argv[n + 1] ?? []
+      return argument.startsWith(`--${name}=`) ? argument.slice(name.length + 3) : []
+    })
+    return given.some((address) => /^postgres(ql)?:\/\/([^/?#@]*:[^/?#@]+@|.*[?&]password=[^&])/.test(address))
   })
-  return given.some((address) => /^postgres(ql)?:\/\/([^/?#@]*:[^/?#@]+@|.*[?&]password=[^&])/.test(address))
 }
 
 const platforms = ['apple', 'google'] as const

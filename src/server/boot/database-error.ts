@@ -78,6 +78,7 @@ const troubles: Record<string, Trouble> = {
   ECONNREFUSED: { why: 'nothing answers there', fix: 'start PostgreSQL' },
   ENOTFOUND: noHost,
   EAI_AGAIN: noHost,
+  '55P03': { why: 'another process keeps a table of it locked', fix: 'try again' },
   '28000': noEntry,
   '28P01': noEntry,
   '3D000': { why: 'the server has no database of that name', fix: 'make it with createdb' },

@@ -23,41 +23,52 @@ export interface CopyAddresses {
  * was (decisions/0055). A SQLite file has its name only once it is whole; a server refuses a database that is not.
  * @throws OperatorError, CopyError, DatabaseError, DatabaseUrlError
  */
-export async function copy(
-  { from, to }: CopyAddresses,
-  { at, ...options }: CopyOptions & { at: Date },
-): Promise<CopiedTable[]> {
+export async function copy(addresses: CopyAddresses, options: CopyOptions & { at: Date }): Promise<CopiedTable[]> {
+  const { from, to } = addresses
   const source = sqliteFile(from)
   const target = sqliteFile(to)
   if (source && !existsSync(source)) throw missingDatabase(from)
   if (from === to || (source && target && resolve(source) === resolve(target))) {
     throw new OperatorError('Both are the same database: name another one with --to.')
   }
-  if (!target) return copyInto(from, to, { at, ...options })
+  if (!target) return copyInto(addresses, options)
   if (existsSync(target)) throw new OperatorError(`${target} is there already: name a file that is not.`)
   const draft = `${target}.copy`
-  const copied = await copyInto(from, `sqlite:${draft}`, { at, ...options })
+  const copied = await copyInto({ from, to: `sqlite:${draft}` }, options)
   await settle(draft)
-  await appear(draft, target, `${target} was made meanwhile.`)
+  await appear(draft, target, `${target} was made meanwhile; the copy is ${draft}.`)
   await rm(draft)
   return copied
 }
 
-function copyInto(from: string, to: string, { at, ...options }: CopyOptions & { at: Date }): Promise<CopiedTable[]> {
-  return onDatabase(from, () =>
-    withDatabase(from, async (source) => {
-      await requireCopyable(source, at)
-      return onDatabase(to, () =>
-        withDatabase(to, async (target) => {
-          if (!(await isHalfCopied(target.writer))) await migrate(target)
-          const copied = await copyDatabase(source, target, options)
-          const entry = { action: 'database.copy' as const, actor: operator('copy'), targetId: null }
-          await createStore(target).transaction((tx) => tx.auditLog.insert(null, { ...entry, correlationId: null }, at))
-          return copied
-        }),
-      )
-    }),
-  )
+async function copyInto({ from, to }: CopyAddresses, { at, ...options }: CopyOptions & { at: Date }) {
+  const databases: Database[] = []
+  const open = (url: string) => {
+    const database = openDatabase(url)
+    databases.push(database)
+    return database
+  }
+  try {
+    const source = open(from)
+    await onDatabase(from, () => requireCopyable(source, at))
+    const target = open(to)
+    await onDatabase(to, async () => {
+      if (!(await isHalfCopied(target.writer))) await migrate(target)
+    })
+    const copied = await copyDatabase(source, target, options).catch((error: unknown) =>
+      onDatabase(isSqliteError(error) === (source.dialect === 'sqlite') ? from : to, () => Promise.reject(error)),
+    )
+    const entry = { action: 'database.copy' as const, actor: operator('copy'), targetId: null }
+    await createStore(target).transaction((tx) => tx.auditLog.insert(null, { ...entry, correlationId: null }, at))
+    return copied
+  } finally {
+    await Promise.all(databases.map((database) => database.close()))
+  }
+}
+
+/** Which of two databases of different kinds an error is of. */
+function isSqliteError(error: unknown): boolean {
+  return String((error as { code?: unknown }).code).startsWith('SQLITE_')
 }
 
 /** Up to date, and no server works on it: what such a one wrote afterwards would be lost. */
@@ -75,13 +86,4 @@ async function requireCopyable(source: Database, at: Date): Promise<void> {
     'A server works on the database, and what it writes behind the copy would be lost: stop all of them, or start them with ' +
       `--freeze. After a crash it counts as at work for ${seconds} s more.`,
   )
-}
-
-async function withDatabase<T>(url: string, work: (database: Database) => Promise<T>): Promise<T> {
-  const database = openDatabase(url)
-  try {
-    return await work(database)
-  } finally {
-    await database.close()
-  }
 }

@@ -4,7 +4,7 @@ import type { Database } from '../db/database.ts'
 import { isPostgres } from '../db/dialect.ts'
 import { type Notation, notationFor, type RowKey, RowsDigest, readRows, writeRows } from './rows.ts'
 import { type Table, tablesOf } from './tables.ts'
-import { findState, finishTarget, isHalfCopied, prepareTarget, setState } from './target.ts'
+import { ANEW, findFilled, findState, finishTarget, isHalfCopied, prepareTarget, setState } from './target.ts'
 
 /** What of the work is at hand, and how many rows were worked through: each is read, written, and read there. */
 export interface CopyProgress {
@@ -39,28 +39,52 @@ class CopyError extends SetupError {
  * @throws CopyError
  */
 export async function copyDatabase(from: Database, to: Database, options: CopyOptions = {}): Promise<CopiedTable[]> {
-  const tables = await tablesOf(from.reader)
+  const pairs = await pairsOf(from.reader, to.reader)
+  const names = pairs.map(({ target }) => target.name)
   if (to.dialect === 'sqlite') await to.writer.raw('pragma foreign_keys = off')
   if (!(await isHalfCopied(to.writer))) {
-    if (await to.reader('workspaces').first('id')) {
-      throw new CopyError('The database to copy into holds data.', { fix: 'give one that is empty' })
+    const filled = await findFilled(to.reader, names)
+    if (filled !== undefined) {
+      throw new CopyError(`The database to copy into holds data (${filled}).`, {
+        fix: 'give one that is empty; a whole FILE.copy of an earlier run is to be renamed, or removed',
+      })
     }
-    await prepareTarget(
-      to.writer,
-      tables.map(({ name }) => name),
-    )
+    await prepareTarget(to.writer, names)
   }
   return from.writer.transaction(async (held) => {
-    await holdWrites(held, tables)
-    return copyTables(held, to, tables, options)
+    await holdWrites(held, names)
+    return copyTables(held, to, pairs, options)
   })
 }
 
+/** A table of the source, and the same of the target. */
+interface Pair {
+  table: Table
+  target: Table
+}
+
+/** Tables that both have: others beside them are another program's. */
+async function pairsOf(source: Knex, target: Knex): Promise<Pair[]> {
+  const tables = new Map((await tablesOf(source)).map((table) => [table.name, table]))
+  const pairs = (await tablesOf(target)).flatMap((one) => {
+    const table = tables.get(one.name)
+    return table ? [{ table, target: one }] : []
+  })
+  for (const pair of pairs) {
+    const [columns, others] = [pair.table, pair.target].map((table) => JSON.stringify(table.columns))
+    if (columns === others) continue
+    throw new CopyError(`The table ${pair.table.name} has other columns in the two databases.`, {
+      fix: 'give an empty one, which gets its tables from this program',
+    })
+  }
+  return pairs
+}
+
 /** Until the end of the transaction; on SQLite it does so by itself. */
-async function holdWrites(tx: Knex.Transaction, tables: Table[]): Promise<void> {
+async function holdWrites(tx: Knex.Transaction, tables: string[]): Promise<void> {
   if (!isPostgres(tx)) return
   await tx.raw('set local idle_in_transaction_session_timeout = 0')
-  await tx.raw(`lock table ${tables.map(({ name }) => `"${name}"`).join(', ')} in share mode`)
+  await tx.raw(`lock table ${tables.map((name) => `"${name}"`).join(', ')} in share mode`)
   await readByKeys(tx)
 }
 
@@ -72,35 +96,34 @@ async function readByKeys(tx: Knex.Transaction): Promise<void> {
 async function copyTables(
   source: Knex,
   to: Database,
-  tables: Table[],
+  pairs: Pair[],
   { onProgress }: CopyOptions,
 ): Promise<CopiedTable[]> {
-  const targets = new Map((await tablesOf(to.reader)).map((table) => [table.name, table]))
   const notation = notationFor(to.writer)
   let total = 0
-  for (const { name } of tables) total += 2 * Number((await source(name).count({ n: '*' }).first())!.n)
+  for (const { table } of pairs) total += 2 * Number((await source(table.name).count({ n: '*' }).first())!.n)
   let rows = 0
   const passed = (step: 'copy' | 'check') => (count: number) => {
     rows += count
     onProgress?.({ step, rows, total })
   }
-  const digests = new Map<string, RowsDigest>()
-  for (const table of tables) {
-    const pair = { table, target: targets.get(table.name)!, notation }
-    digests.set(table.name, await copyTable(source, to.writer, pair, passed('copy')))
+  const copied: { target: Table; digest: RowsDigest }[] = []
+  for (const pair of pairs) {
+    const digest = await copyTable(source, to.writer, { ...pair, notation }, passed('copy'))
+    copied.push({ target: pair.target, digest })
   }
   await to.writer.transaction(async (tx) => {
     await readByKeys(tx)
-    for (const [name, digest] of digests) {
-      const found = await digestOf(tx, { table: targets.get(name)!, notation }, passed('check'))
+    for (const { target, digest } of copied) {
+      const found = await digestOf(tx, { table: target, notation }, passed('check'))
       if (found.equals(digest)) continue
-      const message = `${name} has other rows in the copy than in the database: ${found.count} and ${digest.count}.`
-      throw new CopyError(message, { fix: 'drop the copy and begin anew; if it comes again, please report it' })
+      const message = `${target.name} has other rows in the copy than in the database: ${found.count} and ${digest.count}.`
+      throw new CopyError(message, { fix: `${ANEW}; if it comes again, please report it` })
     }
   })
   onProgress?.({ step: 'finish', rows, total })
   await finishTarget(to.writer)
-  return [...digests].map(([name, digest]) => ({ name, rows: digest.count, digest: digest.toJSON().sum }))
+  return copied.map(({ target, digest }) => ({ name: target.name, rows: digest.count, digest: digest.toJSON().sum }))
 }
 
 interface Reading {
@@ -108,18 +131,13 @@ interface Reading {
   notation: Notation
 }
 
-/** A table of the source, and the same of the target. */
-interface Pair extends Reading {
-  target: Table
-}
-
 async function copyTable(
   source: Knex,
   writer: Knex,
-  { table, target, notation }: Pair,
+  { table, target, notation }: Pair & Reading,
   onRows: (count: number) => void,
 ): Promise<RowsDigest> {
-  const state = await findState(writer, table.name)
+  let state = await findState(writer, table.name)
   const done = new RowsDigest(state && JSON.parse(state))
   const digest = new RowsDigest()
   const isDone = () => digest.count >= done.count
@@ -127,10 +145,14 @@ async function copyTable(
     const isNew = isDone()
     digest.add(texts)
     if (isNew) {
+      const next = JSON.stringify(digest)
       await writer.transaction(async (tx) => {
+        if (!(await setState(tx, table.name, { known: state, next }))) {
+          throw new CopyError('Another run copies into the same database.', { fix: 'wait for its end' })
+        }
         await writeRows(tx, target, texts)
-        await setState(tx, table.name, JSON.stringify(digest))
       })
+      state = next
     } else if (isDone()) requireSame(digest, done, table)
     onRows(texts.length)
   }
@@ -142,7 +164,7 @@ async function copyTable(
 function requireSame(digest: RowsDigest, done: RowsDigest, { name }: Table): void {
   if (digest.equals(done)) return
   throw new CopyError(`${name} changed since the earlier run copied it.`, {
-    fix: 'drop the copy and begin anew, with the servers stopped or frozen (passes serve --freeze) until it is whole',
+    fix: `${ANEW}, with the servers stopped or frozen (passes serve --freeze) until it is whole`,
   })
 }
 

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { SetupError } from '../../core/errors.ts'
-import { isPostgres, rowsOf } from '../db/dialect.ts'
+import { isPostgres, isTaken, rowsOf } from '../db/dialect.ts'
 
 /**
  * A database that a copy is made into. Until the copy is whole it has a table `copy_progress`, no index but those that keep
@@ -8,6 +8,9 @@ import { isPostgres, rowsOf } from '../db/dialect.ts'
  */
 
 const PROGRESS = 'copy_progress'
+
+/** What to do where a copy cannot go on. */
+export const ANEW = 'remove what was copied (the database, or FILE.copy) and begin anew'
 
 /** The name of what is to be done at the end, among the tables. */
 const ENDING = ''
@@ -21,17 +24,26 @@ export function isHalfCopied(db: Knex): Promise<boolean> {
 export async function requireWhole(db: Knex): Promise<void> {
   if (!(await isHalfCopied(db))) return
   throw new SetupError('A copy into this database was begun and is not whole.', {
-    fix: 'run passes copy with the same --from and --to again, which goes on where it was, or drop the database',
+    fix: `run passes copy with the same --from and --to again, which goes on where it was, or ${ANEW}`,
   })
 }
 
-/** Takes off what slows down the writing of rows, and notes how it is put on again; the few rows of migrations give way, too. */
+/** Of these migrations make rows, which give way. */
+const FILLED = ['counters']
+
+/** What holds rows already, of some tables. */
+export async function findFilled(db: Knex, tables: string[]): Promise<string | undefined> {
+  for (const name of tables) if (!FILLED.includes(name) && (await db(name).first(db.raw('1')))) return name
+  return undefined
+}
+
+/** Takes off what slows down the writing of rows into the tables, and notes how it is put on again. */
 export async function prepareTarget(db: Knex, tables: string[]): Promise<void> {
   await db.transaction(async (tx) => {
-    const parts = isPostgres(tx) ? await partsOfPostgres(tx) : await partsOfSqlite(tx)
+    const parts = isPostgres(tx) ? await partsOfPostgres(tx, tables) : await partsOfSqlite(tx)
     await tx.raw(`create table ${PROGRESS} (name text primary key, state text not null)`)
     for (const { off } of parts) if (off) await tx.raw(off)
-    for (const name of tables) await tx(name).delete()
+    for (const name of FILLED) await tx(name).delete()
     const on = parts.map((part) => part.on)
     await tx(PROGRESS).insert({ name: ENDING, state: JSON.stringify(on) })
   })
@@ -42,9 +54,23 @@ export async function findState(db: Knex, table: string): Promise<string | undef
   return (await db(PROGRESS).where({ name: table }).first('state'))?.state
 }
 
-/** Notes how far a table is copied, in the transaction of its rows. */
-export async function setState(tx: Knex, table: string, state: string): Promise<void> {
-  await tx(PROGRESS).insert({ name: table, state }).onConflict('name').merge()
+/**
+ * Notes how far a table is copied, before its rows and in their transaction; false where another run has copied more of it than
+ * was known here.
+ */
+export async function setState(
+  tx: Knex,
+  table: string,
+  { known, next }: { known: string | undefined; next: string },
+): Promise<boolean> {
+  if (known !== undefined) return (await tx(PROGRESS).where({ name: table, state: known }).update({ state: next })) > 0
+  try {
+    await tx(PROGRESS).insert({ name: table, state: next })
+    return true
+  } catch (error) {
+    if (isTaken(error)) return false
+    throw error
+  }
 }
 
 /** Makes the database whole: in one transaction, at whose end everybody may use it. */
@@ -67,20 +93,21 @@ interface Part {
   on: string
 }
 
-async function partsOfPostgres(db: Knex): Promise<Part[]> {
-  const ask = async (sql: string) => rowsOf<Required<Part>>(db, await db.raw(sql))
-  const ofSchema = 'current_schema()::regnamespace'
+/** Of the given tables alone: others may stand in the same schema. */
+async function partsOfPostgres(db: Knex, tables: string[]): Promise<Part[]> {
+  const ask = async (sql: string) => rowsOf<Required<Part>>(db, await db.raw(sql, [tables]))
+  const isOurs = (table: string) => `${table} in (select oid from pg_class
+    where relnamespace = current_schema()::regnamespace and relname = any(?::text[]))`
   return [
     ...(await ask(`select format('alter table %s disable trigger user', tgrelid::regclass) as off,
         format('alter table %s enable trigger user', tgrelid::regclass) as on
-        from pg_trigger join pg_class on pg_class.oid = tgrelid
-        where relnamespace = ${ofSchema} and not tgisinternal group by tgrelid`)),
-    ...(await ask(`select format('drop index %I', indexname) as off, indexdef as on from pg_indexes
-        where schemaname = current_schema()
-          and indexname not in (select conname from pg_constraint where connamespace = ${ofSchema})`)),
+        from pg_trigger where ${isOurs('tgrelid')} and not tgisinternal group by tgrelid`)),
+    ...(await ask(`select format('drop index %s', indexrelid::regclass) as off, pg_get_indexdef(indexrelid) as on
+        from pg_index where ${isOurs('indrelid')}
+          and not exists (select from pg_constraint where conindid = indexrelid and contype <> 'f')`)),
     ...(await ask(`select format('alter table %s drop constraint %I', conrelid::regclass, conname) as off,
         format('alter table %s add constraint %I %s', conrelid::regclass, conname, pg_get_constraintdef(oid)) as on
-        from pg_constraint where connamespace = ${ofSchema} and contype = 'f'`)),
+        from pg_constraint where ${isOurs('conrelid')} and contype = 'f'`)),
   ]
 }
 

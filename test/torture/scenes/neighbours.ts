@@ -138,10 +138,19 @@ function watchMemory({ pid }: ServerProcess) {
 }
 
 function bytesOf(pid: number): number {
-  const read = (path: string) => readFileSync(`/proc/${pid}/${path}`, 'utf8')
-  const kilobytes = Number(/^VmRSS:\s+(\d+)/m.exec(read('status'))?.[1] ?? 0)
-  const children = read(`task/${pid}/children`).trim().split(' ').filter(Boolean)
+  const kilobytes = Number(/^VmRSS:\s+(\d+)/m.exec(readOfProcess(pid, 'status'))?.[1] ?? 0)
+  const children = readOfProcess(pid, `task/${pid}/children`).trim().split(' ').filter(Boolean)
   return children.reduce((sum, child) => sum + bytesOf(Number(child)), kilobytes * 1024)
+}
+
+/** Nothing of a process that has ended meanwhile. */
+function readOfProcess(pid: number, path: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/${path}`, 'utf8')
+  } catch (error) {
+    if (['ENOENT', 'ESRCH'].includes((error as { code: string }).code)) return ''
+    throw error
+  }
 }
 
 interface Outcome {
