@@ -78,7 +78,7 @@ export function sqliteClient({ statementLimitMs, damage }: SqliteClientOptions =
     async begin(connection: Connection) {
       // What is written into a damaged file damages more, or is lost with it.
       if (damage?.error) throw damage.error
-      await this.query(connection, 'BEGIN IMMEDIATE;')
+      await this.query(connection, BEGIN)
       connection.outbox = { unsent: [] }
     }
 
@@ -99,7 +99,7 @@ export function sqliteClient({ statementLimitMs, damage }: SqliteClientOptions =
       const parts = this as unknown as TransactionParts
       connection.outbox = undefined
       try {
-        await parts.trxClient.query(connection, 'ROLLBACK;')
+        await parts.trxClient.query(connection, ROLLBACK)
       } catch (error) {
         // Whether anything is still open there, nobody can tell.
         connection.__knex__disposed = error
@@ -127,7 +127,7 @@ export function sqliteClient({ statementLimitMs, damage }: SqliteClientOptions =
       }
       const unsent = outbox?.unsent.splice(0) ?? []
       const runOne = (one: Sent): Promise<Sent> => {
-        const name = one.options?.name
+        const name = one.options?.name ?? (OF_TRANSACTIONS.includes(one.sql) ? one.sql : undefined)
         const on = name === undefined ? connection : preparing(connection, name)
         return travel([one], () => super._query(on, one))
       }
@@ -171,7 +171,12 @@ export function sqliteClient({ statementLimitMs, damage }: SqliteClientOptions =
   } as unknown as typeof Knex.Client
 }
 
+const BEGIN = 'BEGIN IMMEDIATE;'
 const COMMIT = 'COMMIT;'
+const ROLLBACK = 'ROLLBACK;'
+
+/** Each is kept as if it had a name: to prepare one is a trip of its own to a thread. */
+const OF_TRANSACTIONS = [BEGIN, COMMIT, ROLLBACK]
 
 /** Runs statements that answer nothing in one go, until one fails. */
 function runScript(connection: Connection, statements: Sent[]): Promise<Sent> {
