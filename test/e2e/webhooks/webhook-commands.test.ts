@@ -76,7 +76,8 @@ test('a webhook is disabled, enabled and deleted, and says why a test cannot be 
 
 test('without --event a webhook gets every event that can be subscribed to', async () => {
   const { value } = await json('webhook', 'create', '--to', 'http://127.0.0.1:1/')
-  expect(value.events).toEqual(['pass.issued', 'pass.updated', 'pass.voided', 'pass.failed', 'pass.scanned'])
+  const ofPasses = ['issued', 'updated', 'voided', 'failed', 'scanned', 'installed', 'removed']
+  expect(value.events).toEqual(ofPasses.map((what) => `pass.${what}`))
 })
 
 test('the secret is shown when it is made and when it is rotated, and by no other command', async () => {
