@@ -200,6 +200,12 @@ export function whereUnseen(query: Knex.QueryBuilder, column: string, seen: stri
   return query.whereRaw(`not pg_visible_in_snapshot(${column}, cast(? as pg_snapshot))`, [seen])
 }
 
+/** The rest: what was seen at that moment. Nothing where each position says so by itself. */
+export function whereSeen(query: Knex.QueryBuilder, column: string, seen: string | null): Knex.QueryBuilder {
+  if (seen === null) return query.whereRaw('1 = 0')
+  return query.whereRaw(`pg_visible_in_snapshot(${column}, cast(? as pg_snapshot))`, [seen])
+}
+
 /** A position of before as a value of a statement. */
 export function positionOf(db: Knex, position: string | number): Knex.Raw {
   return db.raw(isPostgres(db) ? 'cast(cast(? as text) as xid8)' : 'cast(? as integer)', [position])

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { idBound } from '../../core/ids.ts'
-import { isPostgres, positionOf, positionsNow, whereUnseen } from '../db/dialect.ts'
+import { isPostgres, positionOf, positionsNow, whereSeen, whereUnseen } from '../db/dialect.ts'
 import { type ProjectScope, withinProjects } from '../db/project-scope.ts'
 
 /** A list that was given out, and where the order of changes stood when it was begun (decisions/0049). */
@@ -193,6 +193,7 @@ const sources: Record<ChangeSource, (db: Knex, workspaceId: string, request: Sou
         before
           .whereNull('passes.change_position')
           .orWhere('passes.change_position', '<', positionOf(db, since.changed.from))
+          .orWhere((seen) => whereSeen(seen, 'passes.change_position', since.seen))
       })
     if (place) query.where('passes.id', '>', place.id)
     return query.orderBy('passes.id').select({ pass_id: 'passes.id', key: 'passes.id', id: 'passes.id' })
