@@ -28,6 +28,7 @@ interface Outbox {
 
 interface Statement {
   all(bindings: unknown[], done: Done): void
+  run(bindings: unknown[], done: Done): void
   finalize(): void
 }
 
@@ -64,7 +65,8 @@ type Done = (error: Error | null, rows?: unknown[]) => void
  *   another process wrote in between, whatever the timeout; an immediate one waits its turn.
  * - A rollback that failed tells of its reason. A file that is full may have rolled back by itself: knex then told of a
  *   rollback too many, and a commit that failed would have left its transaction open.
- * - A statement that has a name is kept with its connection, as pg does; knex prepares each anew.
+ * - Statements are kept with their connection, as pg keeps those that have a name; knex prepares each anew, which is a trip
+ *   of its own to a thread.
  * - Statements of a connection run in the order in which they are asked for, also where several are at once; the driver would
  *   give them to several threads.
  * - Of a transaction what answers nothing goes with what follows it, at best with the commit (decisions/0029).
@@ -127,9 +129,7 @@ export function sqliteClient({ statementLimitMs, damage }: SqliteClientOptions =
       }
       const unsent = outbox?.unsent.splice(0) ?? []
       const runOne = (one: Sent): Promise<Sent> => {
-        const name = one.options?.name ?? (OF_TRANSACTIONS.includes(one.sql) ? one.sql : undefined)
-        const on = name === undefined ? connection : preparing(connection, name)
-        return travel([one], () => super._query(on, one))
+        return travel([one], () => super._query(preparing(connection), one))
       }
       const runUnsent = async () => {
         try {
@@ -174,9 +174,6 @@ export function sqliteClient({ statementLimitMs, damage }: SqliteClientOptions =
 const BEGIN = 'BEGIN IMMEDIATE;'
 const COMMIT = 'COMMIT;'
 const ROLLBACK = 'ROLLBACK;'
-
-/** Each is kept as if it had a name: to prepare one is a trip of its own to a thread. */
-const OF_TRANSACTIONS = [BEGIN, COMMIT, ROLLBACK]
 
 /** Runs statements that answer nothing in one go, until one fails. */
 function runScript(connection: Connection, statements: Sent[]): Promise<Sent> {
@@ -232,28 +229,42 @@ async function interruptAfter<T>(limitMs: number, connection: Connection, run: P
   }
 }
 
-/** What stands in for a connection while it runs a statement that has a name. */
-function preparing(connection: Connection, name: string) {
+/** So many statements a connection keeps: all that are asked for often, and some whose text is another each time. */
+const MAX_KEPT = 200
+
+/** What stands in for a connection while it runs a statement: it keeps the ones that were used last. */
+function preparing(connection: Connection) {
   connection.statements ??= new Map()
   const { statements } = connection
-  return {
-    all(sql: string, bindings: unknown[], done: Done): void {
-      const run = (statement: Statement) => statement.all(bindings, done)
-      const kept = statements.get(name)
-      if (kept) {
-        run(kept)
+  const runWith = (method: 'all' | 'run') => (sql: string, bindings: unknown[], done: Done) => {
+    const run = (statement: Statement) => {
+      statements.delete(sql)
+      statements.set(sql, statement)
+      statement[method](bindings, done)
+    }
+    const kept = statements.get(sql)
+    if (kept) {
+      run(kept)
+      return
+    }
+    const statement = connection.prepare(sql, (error) => {
+      if (error) {
+        done(error)
         return
       }
-      const statement = connection.prepare(sql, (error) => {
-        if (error) {
-          done(error)
-          return
-        }
-        statements.set(name, statement)
-        run(statement)
-      })
-    },
+      forgetOldest(statements)
+      run(statement)
+    })
   }
+  return { all: runWith('all'), run: runWith('run') }
+}
+
+function forgetOldest(statements: Map<string, Statement>): void {
+  const [oldest] = statements
+  if (statements.size < MAX_KEPT || !oldest) return
+  const [sql, statement] = oldest
+  statements.delete(sql)
+  statement.finalize()
 }
 
 /**
