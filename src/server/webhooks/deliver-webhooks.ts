@@ -102,8 +102,11 @@ const MAX_IN_FLIGHT = 8
 /** An endpoint that fails gets one at a time until it answers: many dead ones must not use up what the living need. */
 const MAX_IN_FLIGHT_FAILING = 1
 
-/** Deliveries read at once. With fewer left than this, the next are read while these are sent. */
-const PAGE = 400
+/**
+ * Deliveries read at once: twice as many as the endpoint took in a row, and few of one that hangs or fails, since it may not
+ * take more for long. With fewer left than this, the next are read while these are sent.
+ */
+const PAGE = { least: 2 * MAX_IN_FLIGHT, most: 400 }
 
 /** Attempts that were made and are not written yet: what is sent again after a crash. */
 const MAX_UNWRITTEN = 800
@@ -156,6 +159,7 @@ async function sendDue(
   let reading: Promise<void> | undefined
   let readAt = 0
   let sentAt = performance.now()
+  let tookInRow = 0
   let mayBeMore = true
   let hasNews = false
   let onNews: (() => void) | undefined
@@ -187,8 +191,10 @@ async function sendDue(
     seenAt = performance.now()
   }
 
+  const page = () => Math.min(PAGE.most, Math.max(PAGE.least, 2 * tookInRow))
+
   async function read(): Promise<void> {
-    const options = { at: clock(), limit: PAGE, underWay: [...underWay] }
+    const options = { at: clock(), limit: page(), underWay: [...underWay] }
     madeMeanwhile.clear()
     readAt = performance.now()
     const due = await store.deliveries.listDue(webhook.workspaceId, webhook, options)
@@ -204,7 +210,7 @@ async function sendDue(
   /** What a transaction of this process just made need not be read. */
   function onEvent(event: StoreEvent): void {
     const made = event.what === 'deliveries' ? event.made : undefined
-    if (!made || queue.length + made.length > PAGE) hasNews = true
+    if (!made || queue.length + made.length > PAGE.most) hasNews = true
     else {
       for (const delivery of made) {
         if (reading) madeMeanwhile.add(delivery.id)
@@ -232,6 +238,7 @@ async function sendDue(
   async function send(delivery: DueDelivery): Promise<void> {
     try {
       const made = await attempt(endpoint!, delivery, keys, services)
+      tookInRow = made.outcome.error === null ? tookInRow + 1 : 0
       if (!lost.aborted) buffer.add(made)
     } catch (error) {
       onFailure(error)
@@ -273,7 +280,7 @@ async function sendDue(
       const limit = endpoint?.failingSince ? MAX_IN_FLIGHT_FAILING : MAX_IN_FLIGHT
       const hasRoom = inFlight.size < limit
       const isAsked = mayBeMore || (hasRoom && (hasNews || now - readAt >= POLL_MS))
-      if (queue.length < PAGE && !reading && isAsked) {
+      if (queue.length < page() && !reading && isAsked) {
         hasNews = false
         reading = read()
           .catch(onFailure)

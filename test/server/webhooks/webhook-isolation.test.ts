@@ -1,8 +1,9 @@
-import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
 import type { Services } from '../../../src/server/context.ts'
 import { giveUp, jobHandlers, queueOptions } from '../../../src/server/jobs/handlers.ts'
 import { startWorker } from '../../../src/server/jobs/worker.ts'
+import { Deliveries } from '../../../src/storage/webhooks/deliveries.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'
 import { dialects } from '../../support/databases.ts'
 import { type Receiver, startReceiver } from '../../support/receiver.ts'
@@ -89,6 +90,28 @@ describe.each(dialects)('on %s', (dialect) => {
     // What is read after a change brings it along: nothing more goes where the endpoint was.
     await eventually(() => expect(later.received).toHaveLength(10))
     expect(later.mostInFlight()).toBe(1)
+  })
+
+  test('of what is due for an endpoint that hangs no more is read than it may take soon', async () => {
+    const held = gate()
+    receiver.reply((response) => held.pass().then(() => void response.end()))
+    const webhook = await makeWebhook(workspace, receiver)
+    await queueTests(workspace, webhook.id, 100)
+    const listDue = vi.spyOn(Deliveries.prototype, 'listDue')
+    onTestFinished(() => listDue.mockRestore())
+    const pages = async () => {
+      const due = await Promise.all(listDue.mock.results.map(({ value }) => value))
+      return due.map(({ length }) => length).filter((length) => length > 0)
+    }
+    const sum = (lengths: number[]) => lengths.reduce((one, other) => one + other, 0)
+    work()
+    await eventually(() => expect(held.waiting()).toBe(8))
+    expect(sum(await pages())).toBeLessThanOrEqual(32)
+    held.open()
+    await eventually(() => expect(receiver.received).toHaveLength(100))
+    expect(sum(await pages())).toBe(100)
+    // Seven full ones, or fewer that are longer.
+    expect((await pages()).length).toBeLessThanOrEqual(7)
   })
 
   test('an endpoint that is disabled gets no more than what is in flight', async () => {
