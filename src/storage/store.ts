@@ -81,7 +81,7 @@ export interface Repositories {
 }
 
 /** Reads go to the store itself; whatever writes happens in a transaction. */
-export interface Store extends Repositories {
+export interface Store extends Repositories, Pick<Database, 'passesATurn'> {
   /** Runs the work in one transaction: all of it is written, or nothing. Only SQL may be awaited inside. */
   transaction<T>(work: (tx: Repositories) => Promise<T>): Promise<T>
   /** The same for work that is one statement, which commits by itself: a third of the way to the database and back. */
@@ -153,7 +153,7 @@ export function frozen(store: Store): Store {
 
 function storeOn(
   { reader, writer }: Connections,
-  { findDamage }: Pick<Database, 'findDamage'>,
+  { findDamage, passesATurn }: Pick<Database, 'findDamage' | 'passesATurn'>,
   listener: StoreListener,
   scope?: ProjectScope,
 ): Omit<Store, 'forRequests' | 'forJobs'> {
@@ -171,6 +171,7 @@ function storeOn(
 
   return {
     ...reads,
+    passesATurn,
     transaction: (work) => write((collect) => writer.transaction((tx) => work(repositories(tx, collect, scope)))),
     statement: (work) =>
       write((collect) => {

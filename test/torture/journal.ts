@@ -12,7 +12,7 @@ export interface Keyed<Answer> {
 /** A pass as its only writer knows it. */
 export interface PassRecord {
   externalPassId: string
-  /** Passes that were asked for together: all are there, or none. */
+  /** Passes that were asked for together, in order. */
   batch: string
   /** Undefined until its creation was acknowledged. */
   id?: string

@@ -109,8 +109,9 @@ async function step(step: Step): Promise<Outcome> {
   const pass = step.own.length > 0 ? random.pick(step.own.slice(-30)) : undefined
   const chance = random.next()
   if (!pass || chance < 0.2) return create(step, 1)
-  if (chance < 0.3) return create(step, 10)
-  if (chance < 0.301) return broadcast(step)
+  // More than go into one transaction.
+  if (chance < 0.23) return create(step, 40)
+  if (chance < 0.231) return broadcast(step)
   if (pass.voided !== 'no') return create(step, 1)
   if (chance < 0.6) return update(step, pass)
   if (chance < 0.65) return voidPass(step, pass)

@@ -61,12 +61,17 @@ function checkPass(arena: Arena, record: PassRecord, pass: Pass | undefined): vo
   arena.check(isVoid || pass.status === 'ISSUED', `${what} is ${pass.status} although every job was run`)
 }
 
+/** A batch is written from its beginning: what is there of one that was cut off has no gap. */
 function checkBatches(arena: Arena, journal: Journal, passes: Map<string, Pass>): void {
-  const there = new Map<string, Set<boolean>>()
+  const cutOff = new Set<string>()
   for (const { batch, externalPassId } of journal.passes.values()) {
-    there.set(batch, (there.get(batch) ?? new Set()).add(passes.has(externalPassId)))
+    const isThere = passes.has(externalPassId)
+    arena.check(
+      !(isThere && cutOff.has(batch)),
+      `of batch ${batch} ${externalPassId} is there, and one before it is not`,
+    )
+    if (!isThere) cutOff.add(batch)
   }
-  for (const [batch, found] of there) arena.check(found.size === 1, `a part of batch ${batch} is there`)
 }
 
 /** Every answer that got lost has been asked for again by now, so that the ledger is known exactly. */

@@ -28,7 +28,7 @@ export async function workInChunks(
 }
 
 /** What a transaction of background work is to take: who stands at a door waits behind one at most. */
-const TARGET_MS = 20
+const TARGET_MS = 10
 
 /** Fewer would make a transaction of its overhead. */
 const LEAST = 10

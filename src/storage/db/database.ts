@@ -29,6 +29,11 @@ export interface Database extends Connections {
   forRequests(party: string, isLarge?: boolean): Connections
   /** Those of jobs, of one party: within its share, with no time limit, and however long they wait for their turn. */
   forJobs(party: string): Connections
+  /**
+   * So many passes of one request go into a transaction, and then whoever waits has a turn: few where all share one writer
+   * (decisions/0059).
+   */
+  passesATurn: number
   /** One connection that only authentication and health use, so that both answer however busy the others are. */
   entry: Knex
   /**
@@ -65,6 +70,9 @@ const HUNG_TIMEOUT_MS = 10_000
 
 /** One less than the threads of libuv, on which SQLite runs: however slow its reads are, writes and logins go on. */
 const SQLITE_READERS = 3
+
+/** A batch of 100 in one transaction holds SQLite's writer for 40 ms on a busy machine. */
+const SQLITE_PASSES_A_TURN = 25
 
 /** How often SQLite's write-ahead log is copied, and the pages (64 MB) past which its writer does it after all. */
 const CHECKPOINT_MS = 1_000
@@ -136,6 +144,8 @@ function openPostgres(connectionString: string, options: DatabaseOptions): Datab
   const both = (db: Knex) => ({ reader: db, writer: db })
   return {
     dialect: 'postgres',
+    // A whole batch.
+    passesATurn: 100,
     ...both(background),
     entry,
     findDamage: () => undefined,
@@ -183,6 +193,7 @@ function openSqlite(filename: string, options: DatabaseOptions): Database {
   const turns = shareOut(writer, sqliteClient({ damage }), writerGate)
   return {
     dialect: 'sqlite',
+    passesATurn: SQLITE_PASSES_A_TURN,
     reader,
     writer: turns(UPKEEP, FOREVER),
     entry,

@@ -4,8 +4,8 @@ import type { Repositories } from '../../../src/storage/store.ts'
 
 test.each([
   ['what is quick takes as many rows as it may', { microseconds: 1 }, [250, 500, 1_000, 1_000, 1_000]],
-  ['what takes its time takes as many as go into 20 ms', { microseconds: 50 }, [250, 400, 400, 400, 400]],
-  ['what is slow takes fewer at once', { microseconds: 1_000 }, [250, 20, 20, 20, 20]],
+  ['what takes its time takes as many as go into 10 ms', { microseconds: 50 }, [250, 200, 200, 200, 200]],
+  ['what is slow takes fewer at once', { microseconds: 500 }, [250, 20, 20, 20, 20]],
   ['what is very slow still takes some', { microseconds: 100_000 }, [250, 10, 10, 10, 10]],
 ])('%s', async (_, { microseconds }, expected) => {
   let now = 0

@@ -25,8 +25,9 @@ import { openImages, usesOf } from './pass-images.ts'
 export type CreateResult = { pass: StoredPass; isNew: boolean } | { externalPassId: string; problem: ApiError }
 
 /**
- * Creates passes in one transaction with their jobs, each item for itself: one result an item, in order. An
- * externalPassId that is there already answers the existing pass, whatever else the item holds.
+ * Creates passes with their jobs, each item for itself: one result an item, in order. An externalPassId that is there already
+ * answers the existing pass, whatever else the item holds. What is cut off leaves whole passes, and is finished by the same
+ * request once more.
  */
 export async function createPasses(items: unknown[], context: RequestContext): Promise<CreateResult[]> {
   const parsed = await mapInSlices(items, parseItem)
@@ -84,12 +85,19 @@ async function insertPasses(passes: ClaimingPass[], context: RequestContext): Pr
   if (passes.length === 0) return { inserted: new Map(), refused: new Map() }
   const full = await context.takeQueue(context, passes.length)
   if (full) return { inserted: new Map(), refused: new Map(passes.map((pass) => [pass.externalPassId, full])) }
-  const planned = { passes, context }
-  if (passes.length === 1) return insertTogether(context.store, planned)
-  return context.store.transaction(async (tx) => (await insertIn(tx, [planned]))[0]!)
+  if (passes.length === 1) return insertTogether(context.store, { passes, context })
+  const all: Inserted = { inserted: new Map(), refused: new Map() }
+  const size = Math.ceil(passes.length / Math.ceil(passes.length / context.store.passesATurn))
+  for (let from = 0; from < passes.length; from += size) {
+    const part = { passes: passes.slice(from, from + size), context }
+    const [written] = await context.store.transaction((tx) => insertIn(tx, [part]))
+    for (const [externalPassId, pass] of written!.inserted) all.inserted.set(externalPassId, pass)
+    for (const [externalPassId, problem] of written!.refused) all.refused.set(externalPassId, problem)
+  }
+  return all
 }
 
-/** Passes that are created one by one at the same moment share their transaction. A batch has one of its own. */
+/** Passes that are created one by one at the same moment share their transaction. A batch has some of its own. */
 const insertTogether = grouped((store: Store, take: () => Planned[]) => store.transaction((tx) => insertIn(tx, take())))
 
 /** Of one workspace. */

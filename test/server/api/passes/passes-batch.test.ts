@@ -1,11 +1,13 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { ErrorBody } from '../../../../src/core/contract/common.ts'
 import { contract } from '../../../../src/core/contract/contract.ts'
+import { ApiError } from '../../../../src/core/errors.ts'
+import { Passes } from '../../../../src/storage/passes/passes.ts'
 import { useApi } from '../../../support/api.ts'
 import { dialects } from '../../../support/databases.ts'
 import { definition, issuedPass, makeTemplate, passBody, publishedTemplate } from '../../fixtures.ts'
 
-const { createBatch, get } = contract.passes
+const { createBatch, get, list } = contract.passes
 
 describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
@@ -145,6 +147,31 @@ describe.each(dialects)('on %s', (dialect) => {
     ])
     await api.runJobs()
     expect(await workspace.events(results[1]!.pass!.id)).toHaveLength(1)
+  })
+
+  test('of a batch that was cut off the beginning is there, each pass with its job, and the same request finishes it', async () => {
+    const workspace = await api.workspace()
+    const template = await publishedTemplate(workspace)
+    const items = Array.from({ length: 60 }, () => passBody(template.id))
+    const { insert } = Passes.prototype
+    const written = vi.spyOn(Passes.prototype, 'insert')
+    onTestFinished(() => written.mockRestore())
+    // On SQLite others have their turn at the writer in between.
+    const turns = dialect === 'sqlite' ? [20, 20, 20] : [60]
+    for (const _ of turns.slice(1)) written.mockImplementationOnce(insert)
+    written.mockRejectedValueOnce(new ApiError('SERVICE_UNAVAILABLE', { headers: { 'retry-after': '1' } }))
+    const send = () => workspace.send('POST', '/v1/passes/batch', { body: { passes: items } })
+    const jobs = api.database.writer('jobs').where({ workspace_id: workspace.id, kind: 'issue-pass' })
+    expect((await send()).status).toBe(503)
+    const { items: there } = await workspace.ok(list, { query: { limit: 100 } })
+    const before = 60 - turns.at(-1)!
+    const idsOf = (some: { externalPassId: string }[]) => some.map(({ externalPassId }) => externalPassId)
+    expect(idsOf(there).toSorted()).toEqual(idsOf(items.slice(0, before)).toSorted())
+    expect(await jobs.clone()).toHaveLength(before)
+    const { results } = (await send()).body as { results: { created: boolean }[] }
+    expect(results.map(({ created }) => created)).toEqual(items.map((_, n) => n >= before))
+    expect(await jobs.clone()).toHaveLength(60)
+    expect(written.mock.calls.map(([, rows]) => rows.length)).toEqual([...turns, ...turns.slice(-1)])
   })
 
   test('batches at the same instant with the same items make each pass once', async () => {
