@@ -151,6 +151,8 @@ describe.skipIf(skipReason !== undefined)(
         await page.getByRole('button', { name: words.close }).click()
         await set(page, { problems, connection: 'offline', pending: 12, loading: 40_000 })
         await look('problems', { inReach: false })
+        await scan(page, 'which')
+        await look('problems-verdict', { inReach: false })
         await set(page, { door: null, problems: [{ code: 'revoked' }] })
         await page.getByRole('button', { name: words.begin }).waitFor()
         await look('revoked')
@@ -287,11 +289,12 @@ describe.skipIf(skipReason !== undefined)(
     test('problems are told, and those that need nothing more go when they were read', async () => {
       const { page } = await openDoor()
       await set(page, { problems })
-      await page
-        .getByText('entries that were only on this phone', { exact: false })
-        .or(page.getByText('are lost: 7'))
-        .first()
-        .waitFor()
+      await page.getByText('are lost: 7').waitFor()
+      // Whoever scans without a pause sees nothing but verdicts.
+      await scan(page, 'yes')
+      await page.locator('.verdict').getByText('WELCOME').waitFor()
+      await page.getByText('The phone has no space left').waitFor()
+      expect(await page.evaluate(IS_WHOLE)).toEqual([true, true])
       await page.locator('.problem', { hasText: 'are lost: 7' }).getByRole('button', { name: 'OK' }).click()
       expect(await page.evaluate('fake.dismissed')).toEqual(['storage_lost'])
       expect(await page.getByText('are lost: 7').count()).toBe(0)
@@ -337,6 +340,14 @@ const TARGETS = `[...document.querySelectorAll('button, input')]
     const isChoice = part.closest('.candidates') !== null
     return { text: part.textContent, width: Math.round(width), height: Math.round(height), bottom, isChoice }
   })`
+
+/** Whether the gravest problem, and the word of the verdict, stand below nothing but the button that is the whole verdict. */
+const IS_WHOLE = `['.problem', '.word'].map((selector) => {
+  const part = document.querySelector(selector)
+  const { left, top, width, height } = part.getBoundingClientRect()
+  const on = document.elementFromPoint(left + width / 2, top + height / 2)
+  return part.contains(on) || on.matches('.verdict .next')
+})`
 
 const LOOK = `(() => {
   const verdict = document.querySelector('.verdict')

@@ -39,11 +39,12 @@ export function ScanScreen({ camera }: { camera: UsedCamera }) {
           <CameraView camera={camera.camera} onCode={(payload) => void scanning.judge({ payload, method: 'camera' })} />
         )}
         <VerdictAnnouncement verdict={shown} />
+        {/* Above a verdict, too: who scans without a pause sees nothing else. That there is no camera bothers no keyboard scanner then. */}
+        <Problems {...(!shown && { camera })} />
         {shown ? (
           <VerdictView verdict={shown} scanning={scanning} onUndo={() => setPanel({ undo: shown })} />
         ) : (
           <div class="foot">
-            <Problems camera={camera} />
             {camera.camera && <p class="hint">{words.ready}</p>}
             <Actions camera={camera} onOpen={setPanel} />
           </div>
