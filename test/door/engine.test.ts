@@ -177,6 +177,52 @@ test('what cannot be stored is no verdict without the server, and stands where t
   await phone.engine.stop()
 })
 
+test('a phone without room that is made a door is made it with the same use of the invitation once there is some', async () => {
+  const { workspace, projectId } = await place()
+  const phone = new Phone(workspace)
+  await phone.open()
+  phone.isFull = true
+  const expiresAt = new Date(api.now.getTime() + 3_600_000).toISOString()
+  const { code } = await workspace.ok(contract.doors.invite, { body: { projectId, gate: 'North', expiresAt } })
+  expect(await phone.engine.claim(code, 'phone')).toMatchObject({ code: 'storage_full' })
+  expect(phone.engine.state).toMatchObject({ door: null, problems: [{ code: 'storage_full' }] })
+  phone.isFull = false
+  expect(await phone.engine.claim(code, 'phone')).toBe(null)
+  await phone.until(({ connection, list }) => connection === 'online' && list !== null)
+  expect(phone.engine.state.problems).toEqual([])
+  await phone.engine.stop()
+})
+
+test('an undo that the server refuses is told, and the entry stands', async () => {
+  const { workspace, projectId } = await place()
+  const pass = await scannablePass(workspace, { projectId })
+  const phone = await claimedPhone(workspace, projectId)
+  const { engine } = phone
+  // The server has it, as a scan of this door; the phone hands it in as one of the next door that it becomes.
+  phone.network = 'deaf'
+  await engine.scan(camera(pass.code))
+  await phone.revoke()
+  api.advance(5)
+  phone.network = 'up'
+  engine.retry()
+  await phone.until(({ problems }) => problems.some(({ code }) => code === 'revoked'))
+  await claim(phone, projectId)
+  await phone.settle()
+  const [first] = engine.state.recent
+  expect(first).toMatchObject({ result: 'accepted', isPending: false })
+  const { accepted } = engine.state.counts
+  const undone = await engine.undo(first!)
+  expect(undone).toMatchObject({ result: 'error', failure: 'refused', label: pass.label, isPending: false })
+  expect(undone.message).toBe('A door takes back its own scans alone.')
+  await phone.until(({ recent }) => recent.every(({ isUndone }) => !isUndone))
+  expect(engine.state).toMatchObject({ counts: { accepted }, problems: [{ code: 'rejected', scans: 1 }] })
+  expect(await ledger(workspace, pass.id)).toMatchObject([{ result: 'accepted' }])
+  phone.network = 'down'
+  api.advance(10)
+  expect(await engine.scan(camera(pass.code))).toMatchObject({ result: 'duplicate', verified: 'offline' })
+  await engine.stop()
+})
+
 test('a clock that is wrong is told, and scans are dated by the server all the same', async () => {
   const { workspace, projectId } = await place()
   const pass = await scannablePass(workspace, { projectId })

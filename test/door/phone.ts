@@ -172,7 +172,7 @@ function steps(
       if (typeof target[name] !== 'function') return undefined
       return (...call: unknown[]) =>
         step(async () => {
-          if (isFull() && ['beginAttempt', 'settle', 'evaluate', 'undo'].includes(name))
+          if (isFull() && ['setIdentity', 'beginAttempt', 'settle', 'evaluate', 'undo'].includes(name))
             throw new StorageFullError('full')
           return (target[name] as (...given: unknown[]) => Promise<unknown>)(...call)
         })

@@ -135,6 +135,14 @@ export async function putVerdict(tx: Write, verdict: Verdict): Promise<void> {
   if (key !== undefined) await verdicts.put(stored, key)
 }
 
+/** The server does not take a scan back: it stands, and the undo says why. */
+export async function refuseUndo(tx: Write, { externalRef, undoes }: JournalEntry, message: string): Promise<void> {
+  const [scan, undo] = [await verdictOf(tx, undoes!.externalRef), await verdictOf(tx, externalRef)]
+  if (scan) await putVerdict(tx, { ...scan.verdict, isUndone: false })
+  if (undo) await putVerdict(tx, { ...undo.verdict, result: 'error', failure: 'refused', message })
+  await count(tx, { accepted: 1, turnedAway: 0 })
+}
+
 /** The last verdicts, newest first. */
 export async function newest(tx: Read, limit: number): Promise<Verdict[]> {
   const verdicts: Verdict[] = []

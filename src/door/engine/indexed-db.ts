@@ -15,6 +15,7 @@ import {
   prune,
   putVerdict,
   record,
+  refuseUndo,
   type Schema,
   trim,
   VERSION,
@@ -161,7 +162,7 @@ class IndexedDbStore implements EngineStore {
   }
 
   settleUploads(results: Parameters<EngineStore['settleUploads']>[0]) {
-    return this.#write(['journal', 'verdicts'], async (tx) => {
+    return this.#write(['journal', 'verdicts', 'meta'], async (tx) => {
       const journal = tx.objectStore('journal')
       for (const { externalRef, recordedAt, scanId, conflict, rejection } of results) {
         const key = await journal.index('ref').getKey(externalRef)
@@ -169,6 +170,7 @@ class IndexedDbStore implements EngineStore {
         if (!entry) continue
         const { waits, ...rest } = entry
         await journal.put({ ...rest, recordedAt, ...(rejection !== undefined && { rejection }) }, key)
+        if (rejection !== undefined && entry.undoes) await refuseUndo(tx, entry, rejection)
         const stored = await verdictOf(tx, externalRef)
         if (!stored) continue
         const known = { scanId: scanId ?? stored.verdict.scanId, conflict: conflict ?? null, isPending: false }

@@ -1,4 +1,4 @@
-import type { Door } from '../../core/contract/doors.ts'
+import type { Door, DoorClaim } from '../../core/contract/doors.ts'
 import type { DoorGroup } from '../../core/contract/scan-shapes.ts'
 import { groupOf } from '../../core/rules/door/evaluate-offline.ts'
 import { candidateOfItem, searchByName } from '../../core/rules/door/matches.ts'
@@ -63,6 +63,8 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
   let fetchFrom = 0
   let names: Promise<readonly NamedItem[]> | undefined
   let refreshing: Promise<void> | undefined
+  /** The server made this phone a door, and there was no room to store it: the same code need not be used again. */
+  let unstored: { code: string; identity: Identity } | undefined
 
   const scanner = createScanner({
     store: () => store,
@@ -260,11 +262,13 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
       return () => listeners.delete(listener)
     },
     async claim(code, name) {
-      const reply = await server.claim({ code, name })
-      if (reply.kind !== 'answer') return claimFailure(reply, problems.has('server_too_old'))
-      const { door, token } = reply.value
-      const { id, gate, projectId, projectName } = door
-      const identity: Identity = { token, door: { id, name: door.name, gate, projectId, projectName } }
+      let identity = unstored?.code === code ? unstored.identity : undefined
+      if (!identity) {
+        const reply = await server.claim({ code, name })
+        if (reply.kind !== 'answer') return claimFailure(reply, problems.has('server_too_old'))
+        identity = identityOf(reply.value)
+        unstored = { code, identity }
+      }
       try {
         if (known.identity) await endDoor()
         await store.dropList()
@@ -274,8 +278,9 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
         set('storage_full', { code: 'storage_full' })
         return { code: 'storage_full', message: error.message }
       }
+      unstored = undefined
       known.identity = identity
-      for (const code of ['revoked', 'storage_lost', 'refused'] as const) problems.delete(code)
+      for (const code of ['revoked', 'storage_lost', 'storage_full', 'refused'] as const) problems.delete(code)
       fetchFrom = 0
       known.isPersistent = await environment.persist()
       await refresh()
@@ -319,6 +324,10 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
       await store.close()
     },
   }
+}
+
+function identityOf({ door: { id, name, gate, projectId, projectName }, token }: DoorClaim): Identity {
+  return { token, door: { id, name, gate, projectId, projectName } }
 }
 
 function claimFailure(

@@ -169,8 +169,10 @@ export function createScanner(options: ScannerOptions): Scanner {
     options.onWaiting(++waiting)
     try {
       const undone = await between(() => takeBack(verdict, attempt))
-      if (undone.failure === null) await Promise.race([connection()?.flush(), pause(UNDO_PATIENCE_MS)])
-      return undone
+      if (undone.failure !== null) return undone
+      await Promise.race([connection()?.flush(), pause(UNDO_PATIENCE_MS)])
+      // The server may have refused it.
+      return (await options.store().verdict(undone.externalRef)) ?? undone
     } finally {
       options.onWaiting(--waiting)
     }

@@ -83,6 +83,8 @@ export async function uploadWaiting(options: {
     if (reply.kind === 'silence') return reply
     if (reply.kind === 'answer') return settle([{ externalRef, recordedAt: reply.value.scan.recordedAt }])
     if (reply.status === 401) return { kind: 'refusal', message: reply.message }
+    // Somebody else has taken it back: so it stands as was wanted.
+    if (reply.status === 409) return settle([{ externalRef, recordedAt: null }])
     return setAside(entry, reply.message)
   }
 
