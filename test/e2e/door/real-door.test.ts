@@ -1,10 +1,14 @@
 import { join } from 'node:path'
+import type { CDPSession } from 'playwright-core'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { symbolModules } from '../../../src/cli/card-picture.ts'
+import { invitationSheet } from '../../../src/cli/door/sheet.ts'
 import { cleanUpAfterAll, temporaryFolder } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 import { launchBrowser, skipReason, visit } from '../support/browser.ts'
 import { hostServer, type TestServer } from '../support/server.ts'
 import { cameraFlags, countTaps, writeFilm } from './camera-film.ts'
+import { readPicture } from './read-picture.ts'
 
 describe.skipIf(skipReason !== undefined)(
   `a phone and a server${skipReason ? ` (skipped: ${skipReason})` : ''}`,
@@ -12,7 +16,8 @@ describe.skipIf(skipReason !== undefined)(
     const cleanUp = cleanUpAfterAll()
     let server: TestServer
     let projectId: string
-    let payload: string
+    /** What the codes of three tickets say. */
+    let payloads: string[]
 
     beforeAll(async () => {
       server = await hostServer({ cleanUp })
@@ -25,28 +30,34 @@ describe.skipIf(skipReason !== undefined)(
       }
       const draft = await client.templates.createVersion({ params: { id }, body: { definition } })
       await client.templateVersions.publish({ params: { id: draft.id } })
-      const body = { templateId: id, externalPassId: 'T-1', label: 'Ada Lovelace' }
-      const pass = await client.passes.create({ body })
-      await eventually(async () => expect((await client.passes.get({ params: { id: pass.id } })).status).toBe('ISSUED'))
-      const preview = await client.passes.preview({ params: { id: pass.id }, query: { platform: 'apple' } })
-      payload = (preview as unknown as { apple: { barcodes: { message: string }[] } }).apple.barcodes[0]!.message
+      const issue = async (label: string): Promise<string> => {
+        const pass = await client.passes.create({ body: { templateId: id, externalPassId: label, label } })
+        const params = { id: pass.id }
+        await eventually(async () => expect((await client.passes.get({ params })).status).toBe('ISSUED'))
+        const preview = await client.passes.preview({ params, query: { platform: 'apple' } })
+        return (preview as unknown as { apple: { barcodes: { message: string }[] } }).apple.barcodes[0]!.message
+      }
+      payloads = await Promise.all(['Ada Lovelace', 'Grace Hopper', 'Joan Clarke'].map(issue))
     })
 
     test('from the printed code to the first verdict in three taps; on without any, and what goes wrong is told', async () => {
       const { client } = server
       const film = join(temporaryFolder(cleanUp), 'ticket.mjpeg')
-      await writeFilm(film, [{ payload, symbology: 'qrcode', condition: 'plain' }], { pause: 3 })
+      await writeFilm(film, [{ payload: payloads[0]!, symbology: 'qrcode', condition: 'plain' }], { pause: 3 })
       const browser = await launchBrowser(cameraFlags(film))
       cleanUp(() => browser.close())
       const expiresAt = new Date(Date.now() + 3_600_000).toISOString()
       const invitation = await client.doors.invite({ body: { projectId, gate: 'North', expiresAt } })
-      const link = new URL(invitation.url)
-      expect([link.pathname, link.hash]).toEqual(['/door', `#${invitation.code}`])
+      const modules = (await symbolModules('qr', invitation.url))!
+      const sheet = invitationSheet({ modules, gate: 'North', projectName: 'Polyglot 2027', until: '' })
+      const printed = await readPicture(Buffer.from(sheet))
+      expect(printed).toBe(`${server.url}/door#${invitation.code}`)
 
       const { page, context, incidents } = await visit(browser, { locale: 'en', viewport: { width: 390, height: 844 } })
       page.setDefaultTimeout(60_000)
       await page.addInitScript({ content: countTaps })
-      await page.goto(`${server.url}/door${link.hash}`)
+      const setRoom = await quotaOf(await context.newCDPSession(page), new URL(server.url).origin)
+      await page.goto(printed)
       expect(page.url()).toBe(`${server.url}/door`)
       await page.getByRole('button', { name: 'Begin' }).click()
       await page.getByRole('button', { name: 'Start' }).click()
@@ -66,25 +77,52 @@ describe.skipIf(skipReason !== undefined)(
       expect(await page.evaluate('taps')).toBe(0)
       await page.getByRole('button', { name: 'Next' }).click()
       await page.getByText(/^Offline since/).waitFor()
+
+      // Without room nobody goes in by what cannot be kept, what was decided before stays, and with room it goes on.
+      const scan = async (code: string) => {
+        await page.keyboard.type(code)
+        await page.keyboard.press('Enter')
+      }
+      await scan(payloads[1]!)
+      await page.locator('.verdict.yes').getByText('Grace Hopper').waitFor()
+      await setRoom(false)
+      await scan(payloads[2]!)
+      await page.locator('.verdict').getByText('The phone has no space left, so this could not be stored.').waitFor()
+      await page.locator('.problem').getByText('The phone has no space left: without the network nothing').waitFor()
+      await setRoom(true)
+      await scan(payloads[2]!)
+      await page.locator('.verdict.yes').getByText('Joan Clarke').waitFor()
+      await page.locator('.problem').waitFor({ state: 'detached' })
       await context.setOffline(false)
-      await page.getByText('Online', { exact: true }).waitFor()
+      await eventually(async () => {
+        const { items } = await client.scans.list({ query: { projectId, result: 'accepted' } })
+        const told = items.map(({ verified, metadata }) => [verified, metadata.conflict])
+        expect(told).toEqual([
+          ['offline', undefined],
+          ['offline', undefined],
+          ['online', undefined],
+        ])
+      })
 
       // The ticket comes by again and again, and its verdict hides what is told.
-      const told = (words: string | RegExp) =>
+      const told = (words: string) =>
         eventually(async () => {
           const next = page.getByRole('button', { name: 'Next' })
           if (await next.isVisible()) await next.click()
-          expect(await page.getByText(words).count()).toBe(1)
+          expect(await page.getByText(words, { exact: true }).count()).toBe(1)
         })
       // What a server of before doors answers.
       const older = { status: 404, headers: { 'x-correlation-id': 'of-before' }, json: { errorCode: 'NOT_FOUND' } }
       await context.route('**/v1/**', (route) => route.fulfill(older))
-      await told('The server has become too old for this page')
+      await page.locator('.problem').getByText('The server has become too old for this page').waitFor()
+      // Brought up to date again, it is asked again.
       await context.unroute('**/v1/**')
+      await page.locator('.problem').waitFor({ state: 'detached' })
+      await told('Online')
 
       await page.addInitScript({ content: 'const { now } = Date; Date.now = () => now() + 30 * 60_000' })
       await page.reload()
-      await told(/^The clock of this phone is wrong by .30 minutes/)
+      await page.getByText(/^The clock of this phone is wrong by .30 minutes/).waitFor()
 
       const [door] = (await client.doors.list({ query: { projectId } })).items
       await client.doors.revoke({ params: { id: door!.id } })
@@ -98,3 +136,30 @@ const IS_KEPT = 'navigator.serviceWorker.getRegistration("/door").then((one) => 
 
 /** Chromium tells of each request that fails, or is refused. */
 const isOfTheNetwork = /Failed to load resource/
+
+/**
+ * Chromium looks up once in 30 seconds what room there is for a page, unless what is to be stored is more than there was: that
+ * is tried beside the door, when its room changes.
+ * @returns sets whether there is room
+ */
+async function quotaOf(session: CDPSession, origin: string): Promise<(hasRoom: boolean) => Promise<void>> {
+  const setQuota = (quotaSize: number) => session.send('Storage.overrideQuotaForOrigin', { origin, quotaSize })
+  await setQuota(ROOM)
+  return async (hasRoom) => {
+    await setQuota(hasRoom ? ROOM : 1)
+    if (!hasRoom) await session.send('Runtime.evaluate', { expression: STORE_MUCH, awaitPromise: true })
+  }
+}
+
+const ROOM = 20_000_000
+
+const STORE_MUCH = `new Promise((resolve) => {
+  const opening = indexedDB.open('much')
+  opening.onupgradeneeded = () => opening.result.createObjectStore('much')
+  opening.onerror = resolve
+  opening.onsuccess = () => {
+    const writing = opening.result.transaction('much', 'readwrite')
+    writing.objectStore('much').put('x'.repeat(${ROOM}), 1)
+    writing.oncomplete = writing.onabort = resolve
+  }
+})`
