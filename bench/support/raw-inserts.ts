@@ -60,6 +60,8 @@ async function insertPrepared(tx: Knex, table: string, rows: Record<string, unkn
 /** The row without what the database makes by itself. */
 function withoutGenerated(row: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(
-    Object.entries(row).filter(([column]) => !/^(row_number|expiry_key|position|group_sort|.*_beginning)$/.test(column)),
+    Object.entries(row).filter(
+      ([column]) => !/^(row_number|expiry_key|position|group_sort|.*_beginning)$/.test(column),
+    ),
   )
 }
