@@ -57,7 +57,7 @@ describe.skipIf(skipReason !== undefined)(
       page.setDefaultTimeout(60_000)
       await page.addInitScript({ content: countTaps })
       const setRoom = await quotaOf(await context.newCDPSession(page), new URL(server.url).origin)
-      await page.goto(printed)
+      await page.goto(printed!)
       expect(page.url()).toBe(`${server.url}/door`)
       await page.getByRole('button', { name: 'Begin' }).click()
       await page.getByRole('button', { name: 'Start' }).click()
