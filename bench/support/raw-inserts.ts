@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { tablesOf } from '../../src/storage/copy/tables.ts'
 import { type Database, openDatabase } from '../../src/storage/db/database.ts'
 import { migrate } from '../../src/storage/db/migrate.ts'
 
@@ -13,29 +14,31 @@ export type Rows = Record<string, Record<string, unknown>[]>
 const given = ['workspaces', 'templates', 'template_versions']
 
 /** A database of its own with what passes of another refer to. */
-export async function openRaw(url: string, { reader }: Database): Promise<Database> {
+export async function openRaw(url: string, issued: Database): Promise<Database> {
   const raw = openDatabase(url)
   await migrate(raw)
+  const toGive = await givenTo(issued)
   for (const table of given) {
-    for (const row of await reader(table)) await raw.writer(table).insert(withoutGenerated(row))
+    for (const row of await issued.reader(table)) await raw.writer(table).insert(toGive(table, row))
   }
   return raw
 }
 
 /** The rows of some passes, in sets of so many of them. @param tables those beside `passes`, with the column that names the pass */
 export async function readRows(
-  { reader }: Database,
+  issued: Database,
   ids: string[],
   tables: Record<string, string>,
   size: number,
 ): Promise<Rows[]> {
+  const toGive = await givenTo(issued)
+  const read = async (table: string, column: string, values: string[]) =>
+    (await issued.reader(table).whereIn(column, values)).map((row) => toGive(table, row))
   const sets: Rows[] = []
   for (let start = 0; start < ids.length; start += size) {
     const some = ids.slice(start, start + size)
-    const rows: Rows = { passes: (await reader('passes').whereIn('id', some)).map(withoutGenerated) }
-    for (const [table, column] of Object.entries(tables)) {
-      rows[table] = (await reader(table).whereIn(column, some)).map(withoutGenerated)
-    }
+    const rows: Rows = { passes: await read('passes', 'id', some) }
+    for (const [table, column] of Object.entries(tables)) rows[table] = await read(table, column, some)
     if (rows.passes!.length !== some.length) throw new Error('Rows are missing')
     sets.push(rows)
   }
@@ -57,11 +60,16 @@ async function insertPrepared(tx: Knex, table: string, rows: Record<string, unkn
   await tx.raw(text, values).options({ name: `raw-${table}-${rows.length}` })
 }
 
-/** The row without what the database makes by itself. */
-function withoutGenerated(row: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(
-    Object.entries(row).filter(
-      ([column]) => !/^(row_number|expiry_key|position|group_sort|.*_beginning)$/.test(column),
-    ),
-  )
+/** Takes of a row what is given to an insert: neither what the database makes of the rest, nor its place in an order. */
+async function givenTo({ reader }: Database) {
+  const columns = new Map<string, string[]>()
+  for (const table of await tablesOf(reader)) {
+    const given = table.columns.filter(({ kind }) => kind !== 'position')
+    columns.set(
+      table.name,
+      given.map(({ name }) => name),
+    )
+  }
+  return (table: string, row: Record<string, unknown>) =>
+    Object.fromEntries(columns.get(table)!.map((column) => [column, row[column]]))
 }

@@ -223,6 +223,23 @@ test('an undo that the server refuses is told, and the entry stands', async () =
   await engine.stop()
 })
 
+test('an undo of what somebody else has taken back is done, and no problem', async () => {
+  const { workspace, projectId } = await place()
+  const pass = await scannablePass(workspace, { projectId })
+  const phone = await claimedPhone(workspace, projectId)
+  const { engine } = phone
+  const scanned = await engine.scan(camera(pass.code))
+  await workspace.ok(contract.scans.reverse, { params: { id: scanned.scanId! }, body: {} })
+  expect(await engine.undo(scanned)).toMatchObject({ failure: null, isPending: false })
+  await phone.until(({ recent }) => recent.some(({ isUndone }) => isUndone))
+  expect(engine.state).toMatchObject({ pending: 0, problems: [] })
+  expect(await ledger(workspace, pass.id)).toMatchObject([{ result: 'accepted' }, { result: 'reversal' }])
+  phone.network = 'down'
+  api.advance(10)
+  expect(await engine.scan(camera(pass.code))).toMatchObject({ result: 'accepted', verified: 'offline' })
+  await engine.stop()
+})
+
 test('a clock that is wrong is told, and scans are dated by the server all the same', async () => {
   const { workspace, projectId } = await place()
   const pass = await scannablePass(workspace, { projectId })

@@ -162,7 +162,8 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
   async function upload(signal: AbortSignal) {
     if (!known.identity) return { kind: 'done' as const }
     const { projectId } = known.identity.door
-    const end = await uploadWaiting({ store, server, projectId, signal, onProgress: () => quietly(refresh()) })
+    const onProgress = () => quietly(refresh())
+    const end = await uploadWaiting({ store, server, projectId, signal, now: () => clock.now(), onProgress })
     await refresh()
     return end
   }

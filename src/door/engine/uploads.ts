@@ -22,9 +22,11 @@ export async function uploadWaiting(options: {
   server: DoorServer
   projectId: string
   signal: AbortSignal
+  /** The server's time, as this phone knows it. */
+  now: () => Date
   onProgress: () => void
 }): Promise<UploadEnd> {
-  const { store, server, projectId, signal, onProgress } = options
+  const { store, server, projectId, signal, now, onProgress } = options
   for (;;) {
     const waiting = await store.waiting(projectId, BATCH)
     const [first] = waiting
@@ -83,8 +85,8 @@ export async function uploadWaiting(options: {
     if (reply.kind === 'silence') return reply
     if (reply.kind === 'answer') return settle([{ externalRef, recordedAt: reply.value.scan.recordedAt }])
     if (reply.status === 401) return { kind: 'refusal', message: reply.message }
-    // Somebody else has taken it back: so it stands as was wanted.
-    if (reply.status === 409) return settle([{ externalRef, recordedAt: null }])
+    // It counts no more, since somebody else took it back by now, or never did: as was wanted.
+    if (reply.status === 409) return settle([{ externalRef, recordedAt: now().toISOString() }])
     return setAside(entry, reply.message)
   }
 

@@ -25,7 +25,7 @@ export async function failPass(tx: Repositories, job: SetAsideJob, message: stri
 }
 
 /** Passes that go into a transaction. Where the machine is slow for all fewer would only make it slower. */
-const SOME = { first: 25, least: 25, most: 100 }
+const SOME = { first: 50, least: 25, most: 100 }
 
 /** A few at a time, so that others have their turn at the thread and at the writer in between. */
 async function issueInWorkspace(workspaceId: string, jobs: Job[], services: Services): Promise<void> {

@@ -137,8 +137,8 @@ describe.each(dialects)('on %s', (dialect) => {
     expect((await tripsOf(create)).length).toBeLessThanOrEqual(reads + turns * (TRIPS[dialect].create - 1))
     const { claimed, commits: made } = await issue()
     expect(claimed).toBe(100)
-    // Each takes as many as go into 10 ms, but at least 25.
-    expect(made).toBeLessThanOrEqual(4)
+    // The first takes 50, and each as many more as go into 10 ms, but at least 25.
+    expect(made).toBeLessThanOrEqual(3)
     const { items } = await workspace.ok(passes.list, { query: { limit: 100, status: ['ISSUED'] } })
     expect(items).toHaveLength(100)
   })

@@ -87,6 +87,7 @@ async function insertPasses(passes: ClaimingPass[], context: RequestContext): Pr
   if (full) return { inserted: new Map(), refused: new Map(passes.map((pass) => [pass.externalPassId, full])) }
   if (passes.length === 1) return insertTogether(context.store, { passes, context })
   const all: Inserted = { inserted: new Map(), refused: new Map() }
+  // Equal parts: a last pass by itself would count as one that was created alone.
   const size = Math.ceil(passes.length / Math.ceil(passes.length / context.store.passesATurn))
   for (let from = 0; from < passes.length; from += size) {
     const part = { passes: passes.slice(from, from + size), context }
