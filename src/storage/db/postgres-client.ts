@@ -146,7 +146,7 @@ const COMMIT = { sql: 'COMMIT', bindings: [], options: { name: 'commit' } }
  * each row of a table that grew since, until the database looks at it again: a minute at a door that just opened.
  */
 function limitsOf(transactionLimitMs: number) {
-  const settings = { statement_timeout: transactionLimitMs, enable_seqscan: 'off', jit: 'off' }
+  const settings = { statement_timeout: transactionLimitMs, enable_seqscan: 'off' }
   const set = Object.entries(settings).map(([name, value]) => `set_config('${name}', '${value}', true)`)
   return silently(`limits-${transactionLimitMs}`, `select ${set.join(', ')}`)
 }

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { LAPSES_TO_RUN_ALONE } from '../../core/rules/sending/retries.ts'
-import { rowsOf } from '../db/dialect.ts'
+import { bindIds, isAmong } from '../db/dialect.ts'
 import { runPrepared } from '../db/prepared.ts'
 import { isRegularQueue, type Queue } from './job-kinds.ts'
 
@@ -107,37 +107,23 @@ async function findTurn(
 ): Promise<string | undefined> {
   const next = (condition: string) =>
     `select workspace_id from jobs where ${waitsIn(queue)} ${condition} order by workspace_id limit 1`
-  const look = (first: string) => {
-    const following = `select (${next('and workspace_id > turns.workspace_id')}) from turns where turns.workspace_id is not null`
-    const turns = `select (${first}) union all ${following}`
-    return firstOf(db, turns, { queue, at, except, bindings: { after: after ?? null } })
+  const look = async (name: string, first: string) => {
+    const [row] = await runPrepared<{ workspace_id: string }>(
+      db,
+      `turn-${name}-${isRegularQueue(queue) ? 'lane' : queue}`,
+      { queue, at: at.getTime(), after: after ?? null, except: bindIds(db, except) },
+      () => `with recursive turns(workspace_id) as (
+          select (${first}) union all
+          select (${next('and workspace_id > turns.workspace_id')}) from turns where turns.workspace_id is not null
+        ) select workspace_id from turns where workspace_id is not null
+          and not ${isAmong(db, 'workspace_id', 'except')}
+          and ${isActive('turns')}
+          and (select 1 from jobs where ${waitsIn(queue)} and workspace_id = turns.workspace_id and ${mayRun}
+            order by run_at limit 1) = 1
+        limit 1`,
+    )
+    return row?.workspace_id
   }
-  if (after === undefined) return look(next(''))
-  return (await look(next('and workspace_id > :after'))) ?? look(next(''))
-}
-
-/** Of the workspaces that a select yields one by one, the first that may have its turn; null is none. */
-async function firstOf(
-  db: Knex,
-  turns: string,
-  { queue, at, except, bindings }: { queue: Queue; at: Date; except: string[]; bindings: Record<string, Knex.Value> },
-): Promise<string | undefined> {
-  const excepted = named('except', except)
-  const isExcepted = `workspace_id in (${Object.keys(excepted).map((name) => `:${name}`)})`
-  const text = `with recursive turns(workspace_id) as (${turns})
-    select workspace_id from turns where workspace_id is not null
-      ${except.length > 0 ? `and not ${isExcepted}` : ''}
-      and ${isActive('turns')}
-      and (select 1 from jobs where ${waitsIn(queue)} and workspace_id = turns.workspace_id and ${mayRun}
-        order by run_at limit 1) = 1
-    limit 1`
-  const [row] = rowsOf<{ workspace_id: string }>(
-    db,
-    await db.raw(text, { queue, at: at.getTime(), ...excepted, ...bindings }),
-  )
-  return row?.workspace_id
-}
-
-function named(name: string, values: string[]): Record<string, string> {
-  return Object.fromEntries(values.map((value, n) => [`${name}${n}`, value]))
+  const following = after === undefined ? undefined : await look('after', next('and workspace_id > :after'))
+  return following ?? look('first', next(''))
 }

@@ -120,7 +120,10 @@ export class Usage {
 
   /** @param atMost where to stop counting; all of them are counted where it is left out */
   async countWaitingJobs(workspaceId: string, atMost?: number): Promise<number> {
-    const waiting = this.db('jobs').where({ workspace_id: workspaceId, claim_token: null, failed_at: null })
+    const waiting = this.db('jobs')
+      .where({ workspace_id: workspaceId, claim_token: null, failed_at: null })
+      // As the index says.
+      .whereRaw('created_at > 0')
     if (atMost === undefined) return countOf(waiting)
     return countOf(this.db(waiting.select(this.db.raw('1')).limit(atMost).as('some')))
   }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { describe, expect, test } from 'vitest'
+import pg from 'pg'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import type { JobKind, Queue } from '../../../src/storage/jobs/job-kinds.ts'
 import type { Job, NewJob } from '../../../src/storage/jobs/jobs.ts'
 import type { Store } from '../../../src/storage/store.ts'
@@ -142,6 +143,35 @@ test('on sqlite each look for a turn goes along the index of turns, and the firs
   const due = 'INDEX jobs_turns (lane=? AND workspace_id=? AND run_at<?)'
   expect(indexes[0]).toEqual(moments)
   expect(indexes[1]?.toSorted()).toEqual([due, ...ring].toSorted())
+})
+
+test('on postgres jobs are found by what is asked for, though statistics are from when few waited', async () => {
+  const { store, database, url } = await openTestStore('postgres')
+  const db = database.writer
+  const workspaceId = await insertWorkspace(store)
+  await insert(store, workspaceId, 1)
+  await db.raw('vacuum analyze jobs')
+  const [subject] = await insert(store, workspaceId, 3_000)
+  const statements: Statement[] = []
+  db.on('query', ({ sql, bindings }: Statement) => statements.push({ sql, bindings }))
+  await store.jobs.look('issuing', start, { after: workspaceId, except: [randomUUID()] })
+  const job = { workspaceId, kind: 'issue-pass' as const, subject: subject!, correlationId: null }
+  await store.transaction(async (tx) => {
+    await tx.jobs.insertUnlessDue([job], start)
+    await tx.jobs.insertOnce([job], start)
+    await tx.jobs.deleteWaiting('issue-pass', subject!)
+  })
+  const ours = statements.splice(0).filter(({ sql }) => /\bjobs\b/.test(sql))
+  expect(ours).toHaveLength(7)
+  const session = new pg.Client(url)
+  await session.connect()
+  onTestFinished(() => session.end())
+  await session.query('set enable_seqscan = off')
+  for (const { sql, bindings } of ours) {
+    const { rows } = await session.query(`explain ${sql}`, bindings)
+    const plan = rows.map((row) => row['QUERY PLAN']).join('\n')
+    expect(plan).not.toMatch(/Filter: .*(subject|workspace_id) = /)
+  }
 })
 
 async function insert(
