@@ -118,12 +118,14 @@ export class Usage {
     return (await scheduled('notifications')) + (await scheduled('broadcasts'))
   }
 
+  private waitingJobs() {
+    // As the index says.
+    return this.db('jobs').where({ claim_token: null, failed_at: null }).whereRaw('created_at > 0')
+  }
+
   /** @param atMost where to stop counting; all of them are counted where it is left out */
   async countWaitingJobs(workspaceId: string, atMost?: number): Promise<number> {
-    const waiting = this.db('jobs')
-      .where({ workspace_id: workspaceId, claim_token: null, failed_at: null })
-      // As the index says.
-      .whereRaw('created_at > 0')
+    const waiting = this.waitingJobs().where({ workspace_id: workspaceId })
     if (atMost === undefined) return countOf(waiting)
     return countOf(this.db(waiting.select(this.db.raw('1')).limit(atMost).as('some')))
   }
@@ -151,12 +153,11 @@ export class Usage {
     const scheduled = ['notifications', 'broadcasts'].map((table) =>
       this.db(table).where({ started_at: null }).where('send_at', '>', at.getTime()).select('workspace_id'),
     )
-    const isWaiting = { claim_token: null, failed_at: null }
     const used: Record<keyof WorkspaceUsage, Knex.QueryBuilder> = {
       webhooks: perWorkspace(this.db('webhooks')),
       passes: stored('passes'),
       storedBytes: stored('stored_bytes'),
-      waitingJobs: perWorkspace(this.db('jobs').where(isWaiting)),
+      waitingJobs: perWorkspace(this.waitingJobs()),
       // A limit of each template: a workspace is as near to it as the template that has most.
       draftsPerTemplate: perWorkspace(draftsPerTemplate, 'max(n)', 'sum(n)'),
       scheduledSends: perWorkspace(this.db(this.db.unionAll(scheduled).as('scheduled'))),
