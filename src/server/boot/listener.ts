@@ -48,6 +48,7 @@ export async function startListener(
     lingerOnUnreadBody(request, response)
     return handler(request, response)
   })
+  const taken = () => new ListenError({ host: hostname, port }, { code: 'EADDRINUSE' }, '--port or --host')
   const listener = await listen(respond as Parameters<typeof listen>[0], {
     hostname,
     port,
@@ -57,10 +58,13 @@ export async function startListener(
     autoClose: false,
     qr: false,
     publicURL: '',
+  }).catch((error: NodeJS.ErrnoException) => {
+    // Somebody else took it since it was tried: listhen finds so before it listens, or the system as it does.
+    throw error.name === 'GetPortError' || error.code === 'EADDRINUSE' ? taken() : error
   })
   if ((listener.server.address() as AddressInfo).port !== port) {
     await listener.close()
-    throw new ListenError({ host: hostname, port }, { code: 'EADDRINUSE' }, '--port or --host')
+    throw taken()
   }
   connections.watch(listener.server as Server)
   return {

@@ -107,7 +107,7 @@ async function setUp({ env }: GuideOptions) {
     // Wide enough that no value is cut.
     COLUMNS: '200',
     XDG_CONFIG_HOME: join(folder, 'config'),
-    PASSES_PORT: '0',
+    PASSES_PORT: String(await freePort()),
     PASSES_RATE_LIMIT: '0',
     PASSES_LOG_LEVEL: 'warn',
     // The receiver of a guide listens where its webhook sends to.

@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { connect, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { type ConnectionsOptions, choosePort, startListener } from '../../../src/server/boot/listener.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -43,6 +43,17 @@ async function received(socket: Socket): Promise<string> {
   if (!socket.closed) await new Promise((resolve) => socket.once('close', resolve))
   return text
 }
+
+test('a port that somebody takes after it was tried is said to be in use', async () => {
+  const port = await choosePort({ host, port: 0 })
+  const other = createServer().listen(port, host)
+  onTestFinished(() => void other.close())
+  await once(other, 'listening')
+  const options = { maxConnections: 100, isDirect: true, onRefused: () => undefined }
+  await expect(startListener(host, port, () => undefined, options)).rejects.toThrow(
+    `Cannot listen on ${host}:${port}: it is in use. Give another with --port or --host.`,
+  )
+})
 
 test('an address whose connections are closed for pipelining again and again is held without an answer for a while', async () => {
   let answered = 0
