@@ -39,6 +39,8 @@ interface PaceOptions {
   /** 10 by default. */
   least?: number
   most: number
+  /** How many times as many it takes at most as the one before: twice by default, since one that was quick may have found little. */
+  growth?: number
 }
 
 /** Finds out how many rows background work may take in each transaction. */
@@ -50,7 +52,7 @@ export interface Pace {
 }
 
 /** Finds how many rows a transaction may take to last no longer than its limit: see Pace. */
-export function createPace({ first, least = LEAST, most }: PaceOptions): Pace {
+export function createPace({ first, least = LEAST, most, growth = 2 }: PaceOptions): Pace {
   let rows = first
   return {
     get rows() {
@@ -63,8 +65,7 @@ export function createPace({ first, least = LEAST, most }: PaceOptions): Pace {
         return work(tx, rows)
       })
       const took = performance.now() - began
-      // Twice as many at most: one that was quick may have found little.
-      const next = Math.round(rows * Math.min(2, TARGET_MS / took))
+      const next = Math.round(rows * Math.min(growth, TARGET_MS / took))
       rows = Math.min(most, Math.max(least, next))
       return result
     },
