@@ -79,9 +79,8 @@ async function finish(
   })
 }
 
-// Twice as many each time took 18 ms in the middle beside an attack, and up to 62.
-/** Deliveries that a transaction makes. Few at first, since each job is timed anew, and slowly more: their cost is uneven. */
-const DELIVERIES = { first: 25, most: 500, growth: 1.2 }
+/** Deliveries that a transaction makes. Few at first: each job is timed anew. */
+const DELIVERIES = { first: 25, most: 500 }
 
 /** Makes the deliveries of what happened in a workspace, a bounded number in each transaction. */
 export async function fanOutEvents(jobs: Job[], services: Services): Promise<void> {
