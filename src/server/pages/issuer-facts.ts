@@ -10,6 +10,8 @@ export interface IssuerFacts {
   organization: string
   /** The name of the template. */
   template: string
+  /** What kind of pass it is, as the definition says it. Empty where that holds a value of a holder. */
+  description: string
   /** The id of a wide picture. */
   pictureId: string | undefined
   iconId: string | undefined
@@ -47,6 +49,7 @@ export function issuerFacts(
   return {
     organization: shared(design.organizationName),
     template: templateName,
+    description: shared(design.description),
     pictureId: hero ?? strip,
     iconId: icon,
     background: sharedColor(design.colors.background),

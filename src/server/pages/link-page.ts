@@ -11,7 +11,15 @@ import { googleCardHtml, googleCardStyle } from './card/google-card.ts'
 import { expiryHtml, timeHtml } from './card/times.ts'
 import { buildPage, escapeHtml, type Page } from './html.ts'
 import type { IssuerFacts } from './issuer-facts.ts'
-import { buttonHtml, inAppHint, PARTS_STYLE, phoneHtml, ribbonHtml, STARTS_WITH_PAGE } from './link-parts.ts'
+import {
+  buttonHtml,
+  inAppHint,
+  kindOfPass,
+  PARTS_STYLE,
+  phoneHtml,
+  ribbonHtml,
+  STARTS_WITH_PAGE,
+} from './link-parts.ts'
 import { type SharedLink, shareDescription, sharedLanguage, shareTags, shareTitle } from './share-tags.ts'
 import type { DevicePlatform } from './visitors.ts'
 import type { PageLanguage } from './words.ts'
@@ -66,7 +74,7 @@ export function linkPage(facts: LinkPageFacts): Page {
   const picture = draw(card, apple, google)
   const lang = ofTexts === tag ? '' : ` lang="${escapeHtml(ofTexts)}"`
   const main = `<div class="intro">${ribbonHtml(platforms, sandboxed, words)}<h1 dir="auto">${escapeHtml(pass.label)}</h1>
-<p class="muted" dir="auto">${escapeHtml(pass.templateName)}</p>
+<p class="muted" dir="auto">${escapeHtml(kindOfPass(card.description, issuer))}</p>
 ${calendarHtml(card, own, language)}${expiryHtml(card, { language: tag, words, timeZone: card.timeZone ?? card.fallbackZone })}${isInApp ? inAppHint(own, words) : ''}</div>
 <div class="picture"${lang}>${picture.html}</div>
 <div class="actions">${buttons.join('\n')}</div>

@@ -3,6 +3,7 @@ import { fromLink } from './assets.ts'
 import type { Badges } from './badges.ts'
 import { barcodeSvg } from './card/card.ts'
 import { escapeHtml } from './html.ts'
+import type { IssuerFacts } from './issuer-facts.ts'
 import type { PageWords } from './page-words.ts'
 import type { PageLanguage } from './words.ts'
 
@@ -20,6 +21,17 @@ export function buttonHtml(
   const badge = badges.find(platform, locale)
   const content = badge ? `<img src="${escapeHtml(fromLink(badge.path))}" alt="${text}">` : text
   return `<a class="${badge ? 'badge' : 'button'}" data-platform="${platform}" href="${escapeHtml(address)}">${content}${behind}</a>`
+}
+
+/**
+ * What kind of pass it is, for its reader: the name of a template is in one language, so where a definition names languages its
+ * description says it.
+ */
+export function kindOfPass(
+  description: string,
+  { template, languages }: Pick<IssuerFacts, 'template' | 'languages'>,
+): string {
+  return (languages && description.trim()) || template
 }
 
 /** Says of which platforms no real phone takes a pass. */

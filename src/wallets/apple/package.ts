@@ -24,27 +24,44 @@ const contentType = sequence(id.contentType, setOf(id.data))
 /**
  * Makes detached CMS signatures (RFC 5652) as a phone wants them: SHA-256, the signing time among the signed
  * attributes, leaf and intermediate certificates included. Signing is the costly part of a package, so all that stays the
- * same is encoded once here, and the private key works on a thread of the pool.
+ * same for a second is encoded once, and the private key works on a thread of the pool.
  */
 export function createSigner(identity: AppleIdentity): Signer {
   const issuer = issuerAndSerial(identity.certificate.der)
   const certificates = element(0xa0, ...sorted([identity.certificate.der, identity.wwdr.der]))
   const beforeSigners = Buffer.concat([version1, setOf(sha256), sequence(id.data), certificates])
+  const emptySignature = octetString(Buffer.alloc(identity.key.asymmetricKeyDetails!.modulusLength! / 8))
 
-  return async (digest, at) => {
-    const attributes = signedAttributes(digest, at)
+  function formOf(second: number): SignatureForm {
+    const attributes = signedAttributes(Buffer.alloc(SHA256_BYTES), new Date(second * 1000))
+    const signer = sequence(version1, issuer, sha256, element(0xa0, ...attributes), rsaEncryption, emptySignature)
     // The bytes signed carry the tag of a SET, those sent an implicit [0] (RFC 5652, 5.4).
-    const signature = await signRsa(element(0x31, ...attributes), identity.key)
-    const signer = sequence(
-      version1,
-      issuer,
-      sha256,
-      element(0xa0, ...attributes),
-      rsaEncryption,
-      octetString(signature),
-    )
-    return sequence(id.signedData, element(0xa0, sequence(beforeSigners, setOf(signer))))
+    const toSign = element(0x31, ...attributes)
+    return { second, toSign, signed: sequence(id.signedData, element(0xa0, sequence(beforeSigners, setOf(signer)))) }
   }
+
+  let form = formOf(0)
+  return async (digest, at) => {
+    const second = Math.floor(at.getTime() / 1000)
+    if (form.second !== second) form = formOf(second)
+    const toSign = Buffer.from(form.toSign)
+    toSign.set(digest, toSign.length - SHA256_BYTES)
+    const signed = Buffer.from(form.signed)
+    signed.set(digest, signed.length - emptySignature.length - rsaEncryption.length - SHA256_BYTES)
+    const signature = await signRsa(toSign, identity.key)
+    signed.set(signature, signed.length - signature.length)
+    return signed
+  }
+}
+
+const SHA256_BYTES = 32
+
+/** A signature without what each package has of its own: the digest at the end of the signed attributes, and the signature at its own end. */
+interface SignatureForm {
+  /** Of its signing time, since 1970. */
+  second: number
+  toSign: Buffer
+  signed: Buffer
 }
 
 /** What names the signer's certificate: version, serial number, algorithm and issuer begin every certificate. */

@@ -125,9 +125,9 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
 
   /** Beside those above: with the texts of a definition that has them in the language, else with our own alone. */
   const spoken: [name: keyof typeof examples, language: string, texts: string[]][] = [
-    ['conference', 'en', ['HALL', 'Add to calendar']],
-    ['conference', 'ar', ['القاعة', 'أضف إلى التقويم']],
-    ['conference', 'ja', ['会場', 'カレンダーに追加']],
+    ['conference', 'en', ['Ticket to Polyglot 2027', 'HALL', 'Add to calendar']],
+    ['conference', 'ar', ['تذكرة مؤتمر بوليغلوت 2027', 'القاعة', 'أضف إلى التقويم']],
+    ['conference', 'ja', ['Polyglot 2027 入場券', '会場', 'カレンダーに追加']],
     ['loyalty', 'he', ['עוד על הכרטיס הזה']],
     ['loyalty', 'en', ['More about this pass']],
     ['boarding-pass', 'en', ['Add to calendar']],

@@ -23,7 +23,7 @@ const toArrayBuffer = (bytes: Uint8Array) => new Uint8Array(bytes).buffer
 
 test('openssl accepts the signature with nothing but the root, and names the signer', async () => {
   const folder = writeSigned(signature, content)
-  const { stderr } = await verifySignature(folder, chain.rootPem, ['-signer', 'signer.pem'])
+  const { stderr } = await verifySignature(folder, chain.rootPem, { options: ['-signer', 'signer.pem'] })
   expect(stderr).toContain('CMS Verification successful')
   expect(readFileSync(join(folder, 'signer.pem'), 'utf8').trim()).toBe(chain.certificatePem.trim())
 })

@@ -99,14 +99,15 @@ export async function unpack(archive: Buffer): Promise<string> {
 }
 
 /** The signature in a folder over the manifest.json beside it, by openssl; throws where it is refused. */
-export function verifySignature(folder: string, rootPem: string, options: string[] = []) {
+/** Has openssl verify the signature of an unpacked package, as of a time; rejects where it refuses. */
+export function verifySignature(folder: string, rootPem: string, { options = [] as string[], time = at } = {}) {
   const root = join(temporaryFolder(), 'root.pem')
   writeFileSync(root, rootPem)
   const files = ['-in', 'signature', '-content', 'manifest.json', '-CAfile', root]
-  const time = ['-attime', String(Math.floor(at.getTime() / 1000))]
+  const seconds = String(Math.floor(time.getTime() / 1000))
   return execa(
     'openssl',
-    ['cms', '-verify', '-inform', 'DER', '-binary', '-purpose', 'any', ...files, ...time, ...options],
+    ['cms', '-verify', '-inform', 'DER', '-binary', '-purpose', 'any', ...files, '-attime', seconds, ...options],
     {
       cwd: folder,
     },

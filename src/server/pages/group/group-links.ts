@@ -12,6 +12,7 @@ import { renderOr } from '../../wallet-sync/issuing.ts'
 import { pageResponse } from '../html.ts'
 import { issuerFacts } from '../issuer-facts.ts'
 import { sharedPage } from '../link-page.ts'
+import { kindOfPass } from '../link-parts.ts'
 import { ensureAtGoogle, issueQueued, notConfigured, toFailedLink } from '../linked-passes.ts'
 import { shareTitle } from '../share-tags.ts'
 import { devicePlatform, isCrawler, isInAppBrowser, LINK_VARY } from '../visitors.ts'
@@ -83,10 +84,13 @@ async function showGroup(passes: StoredPass[], services: Services, event: H3Even
     // Without its message, which would be a read of each: the page shows the front.
     const { ofTexts } = language
     const { card } = await renderOr(() => issuing.renderForApple({ ...pass, message: null }, ofTexts), toFailedLink)
-    shown.push({ pass, card, address: `${links.urlFor('smart', pass, at)}?choose` })
+    const { languages } = (await definitions.find(pass.workspaceId, pass.templateVersionId))!
+    const kind = kindOfPass(card.description, { template: pass.templateName, languages })
+    shown.push({ pass, card, kind, address: `${links.urlFor('smart', pass, at)}?choose` })
   }
+  const facts = issuerFacts(inLanguage(definition!, language.ofTexts), first)
   const page = groupPage({
-    title: shareTitle(issuerFacts(inLanguage(definition!, language.ofTexts), first)),
+    title: shareTitle({ ...facts, template: kindOfPass(facts.description, facts) }),
     shown,
     next: passes[PASSES_A_PAGE]?.id,
     isFirst: !event.url.searchParams.has('from'),

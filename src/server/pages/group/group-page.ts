@@ -15,6 +15,8 @@ import type { PageLanguage } from '../words.ts'
 export interface ShownPass {
   pass: StoredPass
   card: Card
+  /** What kind of pass it is, in the language of the page. */
+  kind: string
   /** Of its own page. */
   address: string
 }
@@ -70,7 +72,7 @@ ${device === 'undetermined' ? phoneHtml(own, words) : ''}`
   })
 }
 
-function passHtml({ pass, card, address }: ShownPass, { state }: PageWords): string {
+function passHtml({ pass, card, kind, address }: ShownPass, { state }: PageWords): string {
   const fields = [...card.fields.primary, ...card.fields.secondary, ...card.fields.auxiliary]
   const line = fields
     .filter(({ value }) => value.trim() !== '' && value !== pass.label)
@@ -79,7 +81,7 @@ function passHtml({ pass, card, address }: ShownPass, { state }: PageWords): str
     .join(' · ')
   const [sign, word] = pass.status === 'ISSUED' ? ['✓', state.ready] : ['…', state.preparing]
   return `<li><a href="${escapeHtml(address)}"><strong dir="auto">${escapeHtml(pass.label)}</strong>
-<span class="muted" dir="auto">${escapeHtml(pass.templateName)}</span>
+<span class="muted" dir="auto">${escapeHtml(kind)}</span>
 ${line ? `<span dir="auto">${escapeHtml(line)}</span>` : ''}
 <span class="state"><span aria-hidden="true">${sign}</span> ${escapeHtml(word)}</span></a></li>`
 }
