@@ -74,7 +74,7 @@ const SQLITE_READERS = 3
 /** A batch of 100 in one transaction holds SQLite's writer for 40 ms on a busy machine. */
 const SQLITE_PASSES_A_TURN = 25
 
-/** How often SQLite's write-ahead log is copied, and the pages (64 MB) past which its writer does it after all. */
+/** How often SQLite's write-ahead log is copied, and the pages (64 MB) past which it is to begin anew. */
 const CHECKPOINT_MS = 1_000
 const MAX_WAL_PAGES = 16_000
 
@@ -184,23 +184,25 @@ function openSqlite(filename: string, options: DatabaseOptions): Database {
     'PRAGMA journal_mode = WAL',
     'PRAGMA synchronous = FULL',
     'PRAGMA foreign_keys = ON',
-    `PRAGMA wal_autocheckpoint = ${MAX_WAL_PAGES}`,
+    // See keepCheckpointing.
+    'PRAGMA wal_autocheckpoint = 0',
     // What a change replaces leaves no remains on the pages that it writes anyway.
     'PRAGMA secure_delete = FAST',
     ...(maxPages ? [`PRAGMA max_page_count = ${maxPages}`] : []),
   ])
   const reader = connect(SQLITE_READERS, ['PRAGMA query_only = ON'])
   const entry = connect(1, ['PRAGMA query_only = ON'])
-  const checkpoints = keepCheckpointing(connect(1, []))
   const sharedReaders = shareOut(reader, sqliteClient({ statementLimitMs, damage }), fairGate(SQLITE_READERS))
   // One writer for all, at which the requests of each workspace, its jobs, and upkeep take turns.
   const writerGate = fairGate(1, { ...workspacesAtGate, savingsMs: WRITER_SAVINGS_MS })
   const turns = shareOut(writer, sqliteClient({ damage }), writerGate)
+  const upkeep = turns(UPKEEP, FOREVER)
+  const checkpoints = keepCheckpointing(connect(1, []), upkeep)
   return {
     dialect: 'sqlite',
     passesATurn: SQLITE_PASSES_A_TURN,
     reader,
-    writer: turns(UPKEEP, FOREVER),
+    writer: upkeep,
     entry,
     findDamage: () => damage.error,
     forRequests: (party, isLarge = false) => ({
@@ -218,14 +220,28 @@ function openSqlite(filename: string, options: DatabaseOptions): Database {
 
 /**
  * Copies what the write-ahead log holds into the database now and then. Left to itself SQLite does so in the commit of
- * whoever makes the log a thousand pages long, which then takes a tenth of a second instead of a few milliseconds.
+ * whoever makes the log a thousand pages long, which then takes a tenth of a second instead of a few milliseconds. Beside a
+ * writer that never rests a copy never comes to the end, and so the log never begins anew: once it is long, the little that is
+ * left is copied in a turn at the writer.
  */
-function keepCheckpointing(db: Knex) {
-  let running: Promise<unknown> = Promise.resolve()
+function keepCheckpointing(db: Knex, writer: Knex) {
   // What goes wrong with it goes wrong with the next write, too, and is told there.
-  const checkpoint = () => db.raw('PRAGMA wal_checkpoint(PASSIVE)').catch(() => undefined)
+  const checkpoint = async (at: Knex): Promise<{ log: number }> => {
+    const [copied] = await at.raw('PRAGMA wal_checkpoint(PASSIVE)').catch(() => [])
+    return copied ?? { log: 0 }
+  }
+  const keepShort = async () => {
+    const { log } = await checkpoint(db)
+    if (log <= MAX_WAL_PAGES) return
+    // What came meanwhile; and in the turn what came during that.
+    await checkpoint(db)
+    await checkpoint(writer)
+  }
+  let running: Promise<unknown> | undefined
   const timer = setInterval(() => {
-    running = running.then(checkpoint)
+    running ??= keepShort().finally(() => {
+      running = undefined
+    })
   }, CHECKPOINT_MS).unref()
   return {
     async stop() {
