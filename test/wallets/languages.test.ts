@@ -165,7 +165,7 @@ test.each(GoogleKind.options)(
   },
 )
 
-test('the event is called and found in each language', () => {
+test('the event is called and found in each language', async () => {
   const event = {
     name: { 'pt-BR': 'Noite', en: 'Night' },
     venue: { name: { 'pt-BR': 'Cais {{points}}', en: 'Quay {{points}}' }, address: 'Rua 1' },
@@ -186,4 +186,12 @@ test('the event is called and found in each language', () => {
       address: { defaultValue: { language: 'pt-BR', value: 'Rua 1' } },
     },
   })
+  const unsigned = await apple.preparePackage(pass, new Date())
+  const files = unzipSync(unsigned.complete(await apple.signPackage(unsigned, new Date())))
+  expect(JSON.parse(Buffer.from(files['pass.json']!).toString()).semantics).toMatchObject({
+    eventName: 'Noite',
+    venueName: 'Cais 1250',
+  })
+  const english = readStrings(files['en.lproj/pass.strings']!)
+  expect([english.get('Noite'), english.get('Cais 1250')]).toEqual(['Night', 'Quay 1250'])
 })

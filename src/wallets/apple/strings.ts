@@ -15,6 +15,15 @@ const translatedKeys = new Set([
   'changeMessage',
   'altText',
   'relevantText',
+  // Of semantic tags, which posters and suggestions show.
+  'eventName',
+  'venueName',
+  'departureAirportName',
+  'destinationAirportName',
+  'departureStationName',
+  'destinationStationName',
+  'departureLocationDescription',
+  'destinationLocationDescription',
 ])
 
 /** Two places of pass.json where values of a pass made one default text of two with different translations. */

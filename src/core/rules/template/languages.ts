@@ -196,7 +196,7 @@ function* checkKeysOfTexts(written: WrittenDefinition): Generator<Issue> {
   const seen = new Map<string, { path: Path; text: string }>()
   for (const { text, path } of listTexts(written)) {
     const original = textIn(text, written.languages.default, written.languages)
-    if (path[0] !== 'design' || original.trim() === '' || placeholdersIn(original).length > 0) continue
+    if (isNeverOnIphones(path) || original.trim() === '' || placeholdersIn(original).length > 0) continue
     for (const language of written.languages.others) {
       const translated = textIn(text, language, written.languages)
       const key = JSON.stringify([language, original])
@@ -214,6 +214,11 @@ function* checkKeysOfTexts(written: WrittenDefinition): Generator<Issue> {
       }
     }
   }
+}
+
+/** Doors alone show a notice, and only Google an address. */
+function isNeverOnIphones(path: Path): boolean {
+  return path[0] === 'door' || path.at(-1) === 'address'
 }
 
 /** Each translation that a text or an image lacks, of those that have any. */

@@ -97,6 +97,12 @@ test('one text of the default with two translations is refused with both places,
       /^design\.fields\.back\.2\.label: "Porta" is "Porta" in en here and "Gate" at design\.fields\.back\.0\.label/,
     ),
   ])
+  // Semantic tags hold the name of a venue, and neither its address nor what the door is told.
+  const quay = (en: string) => ({ pt: 'Cais', en })
+  const other = { event: { venue: { name: quay('Dock'), address: quay('Wharf') } }, door: { notice: quay('Pier') } }
+  expect(issuesOf({ languages, design: { ...design, organizationName: quay('Quay') }, ...other })).toEqual([
+    expect.stringMatching(/^event\.venue\.name: "Cais" is "Dock" in en here and "Quay" at design\.organizationName/),
+  ])
 })
 
 const id = (n: number) => `0b5f2c3e-1111-8222-8333-44445555666${n}`
