@@ -6,6 +6,7 @@ import type {
   PolicyReplayResult,
   RedemptionExplanation,
   ScanStats,
+  ScanStatsByGate,
   ScanStatsByProject,
 } from '../core/contract/scans.ts'
 import type { Template } from '../core/contract/templates.ts'
@@ -256,6 +257,20 @@ const figureColumns: Column<ProjectStats>[] = [
 /** The same by project, as a table. */
 export function showStatsByProject({ items }: ScanStatsByProject, width: number | undefined): string {
   return table(items, figureColumns, { width })
+}
+
+type GateStats = ScanStatsByGate['items'][number]
+
+const gateColumns: Column<GateStats>[] = [
+  { title: 'gate', value: ({ gate }) => gate ?? 'none' },
+  { title: 'scans', value: ({ totalScans }) => count(totalScans), whole: true },
+  { title: 'denied', value: ({ totalDenied }) => count(totalDenied), whole: true },
+  { title: 'taken back', value: ({ reversed }) => count(reversed), whole: true },
+]
+
+/** The same by gate, as a table. */
+export function showStatsByGate({ items }: ScanStatsByGate, width: number | undefined): string {
+  return table(items, gateColumns, { width })
 }
 
 /** What another policy would have changed, by reason and then by gate. */

@@ -35,11 +35,14 @@ const ScanStatsQuery = z
     ...filters,
     scanContextFrom: anyOf(ContextKey).optional(),
     scanContextUntil: anyOf(ContextKey).optional(),
-    groupBy: anyOf(z.literal('project')).optional(),
+    groupBy: anyOf(z.enum(['project', 'gate'])).optional(),
     ...windowParams(scannedWindow),
   })
   .superRefine((query, context) => {
     checkWindow(scannedWindow, query, context)
+    if (new Set(query.groupBy).size > 1) {
+      context.addIssue({ code: 'custom', path: ['groupBy'], message: 'Give either project or gate' })
+    }
     for (const bound of ['scanContextFrom', 'scanContextUntil'] as const) {
       if (query.scanContextKey === undefined || query[bound] === undefined) continue
       context.addIssue({ code: 'custom', path: [bound], message: 'Give either scanContextKey or a range' })
@@ -64,6 +67,27 @@ export const ScanStatsByProject = z.strictObject({
   items: z.array(z.strictObject({ projectId: Uuid.nullable(), ...figures })),
 })
 export type ScanStatsByProject = z.output<typeof ScanStatsByProject>
+
+/** Gates that figures tell apart. */
+export const MAX_GATES = 1_000
+
+/** Figures of each gate, as the scans name it. */
+export const ScanStatsByGate = z.strictObject({
+  items: z
+    .array(
+      z.strictObject({
+        gate: z.string().nullable().meta({
+          description: 'Gates with the same first 100 characters are one; null stands for scans that name none.',
+        }),
+        totalScans: figures.totalScans,
+        totalDenied: figures.totalDenied,
+        reversed: Count.meta({ description: 'Scans that were taken back there.' }),
+      }),
+    )
+    .max(MAX_GATES)
+    .meta({ description: 'Those with the most scans first.' }),
+})
+export type ScanStatsByGate = z.output<typeof ScanStatsByGate>
 
 /** What is scanned, where and when: the body of POST /v1/scans. */
 export const ScanCreate = z
@@ -188,9 +212,9 @@ export const scans = {
     scope: 'scans:read',
     forDoors: true,
     summary: 'Count scans and redeemed passes',
-    description: 'With groupBy=project, the figures of each project.',
+    description: `With groupBy=project, the figures of each project; with groupBy=gate, those of at most ${MAX_GATES} gates.`,
     query: ScanStatsQuery,
-    responses: { 200: z.union([ScanStats, ScanStatsByProject]) },
+    responses: { 200: z.union([ScanStats, ScanStatsByProject, ScanStatsByGate]) },
   }),
   get: route({
     method: 'GET',

@@ -21,9 +21,26 @@ export async function up(db: Knex): Promise<void> {
     last_at bigint,
     primary key (${KEY.join(', ')}, slot)
   ) ${isPostgres(db) ? 'with (fillfactor = 50)' : 'without rowid'}`)
-  await (isPostgres(db) ? countOnPostgres(db) : countOnSqlite(db))
+  if (isPostgres(db)) {
+    // The first slot that no other transaction counts in; it stays this one's until its end.
+    await db.raw(`create function count_slot() returns integer language plpgsql as $$
+      declare slot integer := 0;
+      begin
+        while not pg_try_advisory_xact_lock(${SLOTS}, slot) loop slot := slot + 1; end loop;
+        return slot;
+      end $$`)
+  }
+  await addCounters(db, counters, 'counts')
+}
+
+/**
+ * Makes triggers that keep counters, and counts what is there.
+ * @param named the end of the names of their functions on PostgreSQL
+ */
+export async function addCounters(db: Knex, added: Counter[], named: string): Promise<void> {
+  await (isPostgres(db) ? countOnPostgres(db, added, named) : countOnSqlite(db, added))
   // Behind the triggers: on PostgreSQL they wait for whoever writes, and keep others from it until the end.
-  for (const counter of counters) await db.raw(`${ADD} ${valuesOf(counted(counter), '0')}`)
+  for (const counter of added) await db.raw(`${ADD} ${valuesOf(counted(counter), '0')}`)
 }
 
 /** What tells one count from another. What does not apply, or is null, is empty or zero. */
@@ -40,11 +57,13 @@ export type CounterName =
   | 'google-installs'
   | 'scans'
   | 'scans-by-context'
+  | 'scans-by-gate'
   | 'redeemed'
   | 'redeemed-by-context'
   | 'notifications'
 
-interface Counter {
+/** What is counted, of which rows, and what tells one count from another. */
+export interface Counter {
   name: CounterName
   table: string
   /** Columns that an update may change and that make a difference. */
@@ -59,17 +78,20 @@ interface Counter {
   distinctIn?: string[]
 }
 
-const orNone = (id: string) => `coalesce(cast(${id} as text), '')`
+/** A project or template, or what stands for none, in SQL. */
+export const orNone = (id: string) => `coalesce(cast(${id} as text), '')`
 
 /** The hour that a moment is in, also before 1970. */
 const hourOf = (at: string) => `(${at} - ((${at} % ${HOUR_MS}) + ${HOUR_MS}) % ${HOUR_MS}) / ${HOUR_MS}`
 
-const projectAndTemplate = (row: string) => ({
+/** What tells counts of a row with a project and a template apart. */
+export const projectAndTemplate = (row: string) => ({
   project_id: orNone(`${row}.project_id`),
   template_id: orNone(`${row}.template_id`),
 })
 
-const decision = (row: string) => `${row}.result || '/' || coalesce(${row}.reason, '')`
+/** What a scan came to: its result and reason. */
+export const decision = (row: string) => `${row}.result || '/' || coalesce(${row}.reason, '')`
 
 /** What is counted by triggers, as it was when this step was written. */
 export const counters: Counter[] = [
@@ -191,18 +213,9 @@ const isNullable = (column: string) => column === 'project_id' || column === 'te
 const merge = (latest: string) => `on conflict (${KEY.join(', ')}, slot)
   do update set n = counts.n + excluded.n, last_at = ${latest}`
 
-const tables = [...new Set(counters.map(({ table }) => table))]
-
-async function countOnPostgres(db: Knex): Promise<void> {
-  // The first slot that no other transaction counts in; it stays this one's until its end.
-  await db.raw(`create function count_slot() returns integer language plpgsql as $$
-    declare slot integer := 0;
-    begin
-      while not pg_try_advisory_xact_lock(${SLOTS}, slot) loop slot := slot + 1; end loop;
-      return slot;
-    end $$`)
-  for (const table of tables) {
-    const ofTable = counters.filter((counter) => counter.table === table)
+async function countOnPostgres(db: Knex, added: Counter[], named: string): Promise<void> {
+  for (const table of new Set(added.map((counter) => counter.table))) {
+    const ofTable = added.filter((counter) => counter.table === table)
     const changes = (rows: string, sign = '') =>
       ofTable.map((counter) => {
         const isOther = `other.scan_id not in (select scan_id from ${rows})`
@@ -210,15 +223,15 @@ async function countOnPostgres(db: Knex): Promise<void> {
       })
     const [plus, minus] = [changes('added'), changes('removed', '-')]
     const all = 'for each statement'
-    await createTrigger(`${table}_add_counts`, plus, `after insert on ${table} referencing new table as added ${all}`)
+    await createTrigger(`${table}_add_${named}`, plus, `after insert on ${table} referencing new table as added ${all}`)
     await createTrigger(
-      `${table}_take_counts`,
+      `${table}_take_${named}`,
       minus,
       `after delete on ${table} referencing old table as removed ${all}`,
     )
     if (ofTable.every(({ watched }) => watched.length === 0)) continue
     const both = `referencing old table as removed new table as added ${all}`
-    await createTrigger(`${table}_move_counts`, [...plus, ...minus], `after update on ${table} ${both}`)
+    await createTrigger(`${table}_move_${named}`, [...plus, ...minus], `after update on ${table} ${both}`)
   }
 
   async function createTrigger(name: string, changes: string[], when: string): Promise<void> {
@@ -234,7 +247,7 @@ async function countOnPostgres(db: Knex): Promise<void> {
 /** The class of the advisory locks that slots are. */
 const SLOTS = 7_277_438
 
-async function countOnSqlite(db: Knex): Promise<void> {
+async function countOnSqlite(db: Knex, added: Counter[]): Promise<void> {
   const latest = 'max(coalesce(last_at, excluded.last_at), coalesce(excluded.last_at, last_at))'
   const add = (counter: Counter, row: string, n: number) => {
     const isOther = `other.scan_id <> ${row}.scan_id`
@@ -242,7 +255,7 @@ async function countOnSqlite(db: Knex): Promise<void> {
     const last = counter.parts(row).last_at ?? 'null'
     return `${ADD} select ${keyOf(counter, row).join(', ')}, 0, ${n}, ${last} where ${where} ${merge(latest)};`
   }
-  for (const counter of counters) {
+  for (const counter of added) {
     const { name, table, watched } = counter
     await db.raw(`create trigger "${name}-added" after insert on ${table} begin ${add(counter, 'new', 1)} end`)
     await db.raw(`create trigger "${name}-taken" after delete on ${table} begin ${add(counter, 'old', -1)} end`)

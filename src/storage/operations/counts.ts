@@ -2,6 +2,7 @@ import type { Knex } from 'knex'
 import { insertRows } from '../db/bulk-rows.ts'
 import { isPostgres, rowsOf } from '../db/dialect.ts'
 import { type CounterName, counted, counters, KEY } from '../migrations/0030-counts.ts'
+import { gateCounter } from '../migrations/0057-scans-by-gate.ts'
 
 export { HOUR_MS } from '../migrations/0030-counts.ts'
 
@@ -88,7 +89,7 @@ export class Counts {
 
   private async compare(): Promise<Row[]> {
     const all: Row[] = []
-    for (const counter of counters) {
+    for (const counter of [...counters, gateCounter(this.db)]) {
       const key = KEY.join(', ')
       const sql = `select ${key}, sum(n) as n, max(last_at) as last_at, sum(expected) as expected,
           max(expected_last) as expected_last

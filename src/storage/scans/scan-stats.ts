@@ -144,7 +144,7 @@ async function countRows(db: Knex, workspaceId: string, request: ScanStatsReques
 const RESULTS = ['accepted', 'denied', 'reversal'] as const
 
 /** A bound that leaves nothing out is none: what it bounds was counted as it was written. */
-async function withoutNeedlessBounds(
+export async function withoutNeedlessBounds(
   db: Knex,
   workspaceId: string,
   request: ScanStatsRequest,
@@ -197,13 +197,15 @@ interface ScanSum extends Row {
   last: number
 }
 
-function narrowed(query: Knex.QueryBuilder, table: string, { projectId, templateId }: ScanStatsRequest) {
+/** Of rows with a project and a template, those that are asked for. */
+export function narrowed(query: Knex.QueryBuilder, table: string, { projectId, templateId }: ScanStatsRequest) {
   if (projectId) query.whereIn(`${table}.project_id`, projectId)
   if (templateId) query.whereIn(`${table}.template_id`, templateId)
   return query
 }
 
-function ofScans(query: Knex.QueryBuilder, request: ScanStatsRequest): Knex.QueryBuilder {
+/** Of rows of scans, those in the contexts and the window that are asked for. */
+export function ofScans(query: Knex.QueryBuilder, request: ScanStatsRequest): Knex.QueryBuilder {
   const { scanned } = request
   whereContext(query, 'scan_context_key', request)
   if (scanned?.from) query.where('scanned_at', '>=', scanned.from.getTime())

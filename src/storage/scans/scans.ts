@@ -5,6 +5,7 @@ import { insertRows } from '../db/bulk-rows.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list.ts'
 import { narrowProjects, type ProjectScope, withinProjects } from '../db/project-scope.ts'
 import type { Emit } from '../operations/store-events.ts'
+import { countByGate, type GateFigures } from './gate-stats.ts'
 import {
   countAttempts,
   listReplayEntries,
@@ -65,6 +66,12 @@ export class Scans {
   /** Figures by project. */
   counts(workspaceId: string, request: ScanStatsRequest): Promise<Map<string | null, ScanFigures>> {
     return countScans(this.db, workspaceId, { ...request, projectId: narrowProjects(this.scope, request.projectId) })
+  }
+
+  /** Figures by gate, at most so many. */
+  countsByGate(workspaceId: string, request: ScanStatsRequest, limit: number): Promise<GateFigures[]> {
+    const projectId = narrowProjects(this.scope, request.projectId)
+    return countByGate(this.db, workspaceId, { ...request, projectId }, limit)
   }
 
   /** How many attempts would be judged again, at most so many. */

@@ -78,6 +78,12 @@ describe.each(dialects)('a token that is bound to a project, on %s', (dialect) =
     expect(await door.ok(contract.scans.stats, {})).toMatchObject({ totalPasses: 1, redeemed: 1, totalScans: 3 })
     const grouped = await door.ok(contract.scans.stats, { query: { groupBy: 'project' } })
     expect(grouped).toMatchObject({ items: [{ projectId: own.project.id, totalScans: 3 }] })
+    for (const query of [
+      { groupBy: 'gate' as const },
+      { groupBy: 'gate' as const, scannedSince: '2000-01-01T00:00:00Z' },
+    ]) {
+      expect(await door.ok(contract.scans.stats, { query })).toMatchObject({ items: [{ gate: null, totalScans: 3 }] })
+    }
 
     // A reference that another project used is neither told nor written over.
     const taken = { body: { passId: own.pass.id, externalRef: 'theirs' } }

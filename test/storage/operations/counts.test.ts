@@ -35,7 +35,11 @@ const COUNTERS = [
   'redeemed-by-context',
   'scans',
   'scans-by-context',
+  'scans-by-gate',
 ]
+
+/** What counts what is there. */
+const MIGRATIONS = ['0030-counts', '0057-scans-by-gate']
 
 describe.each(dialects)('on %s', (dialect) => {
   test('whatever is written, taken back or rolled back, counts are what a recount says', async () => {
@@ -58,7 +62,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await store.counts.listDifferences()).toEqual([])
     // A database of before, with all of it in it: the migration counts the same.
     await forgetCounts(database.writer)
-    expect(await migrate(database)).toEqual(['0030-counts'])
+    expect(await migrate(database)).toEqual(MIGRATIONS)
     expect(await store.counts.listDifferences()).toEqual([])
     expect((await listCounters()).sort()).toEqual(COUNTERS)
   })
@@ -134,14 +138,15 @@ async function forgetCounts(db: Knex): Promise<void> {
   if (isPostgres(db)) {
     for (const table of counted)
       for (const change of ['add', 'take', 'move'])
-        await db.raw(`drop function if exists ${table}_${change}_counts cascade`)
+        for (const name of ['counts', 'gate_counts'])
+          await db.raw(`drop function if exists ${table}_${change}_${name} cascade`)
     await db.raw('drop function count_slot')
   } else {
     const triggers: { name: string }[] = await db('sqlite_master').where('sql', 'like', '%insert into counts %')
     for (const { name } of triggers) await db.raw(`drop trigger "${name}"`)
   }
   await db.schema.dropTable('counts')
-  await db('migrations').where({ name: '0030-counts' }).delete()
+  await db('migrations').whereIn('name', MIGRATIONS).delete()
 }
 
 /** Whatever changes a count, each thing once and then by chance, a transaction in six of which fails. */
@@ -248,6 +253,7 @@ async function scan(step: Step): Promise<void> {
       templateId: pass.templateId,
       ...(!isAccepted && { result: 'denied', reason: 'expired' }),
       scanContextKey: random.pick([null, 'today', 'tomorrow']),
+      context: random.pick([null, {}, { gate: 'North' }, { gate: 'South', lane: '1' }]),
       scannedAt: random.pick([at, new Date(-1), start]),
       externalRef: null,
     })

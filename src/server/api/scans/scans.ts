@@ -2,6 +2,7 @@ import { foldWindow } from '../../../core/contract/list.ts'
 import type { ScanResponse } from '../../../core/contract/scan-shapes.ts'
 import {
   type scans as contract,
+  MAX_GATES,
   type RedemptionExplanation,
   type ScanReversal,
   scannedWindow,
@@ -37,8 +38,13 @@ export const scans: Handlers<typeof contract> = {
   },
 
   stats: async ({ query }, { store, workspaceId }) => {
-    const figures = await store.scans.counts(workspaceId, foldWindow(query, scannedWindow, 'scanned'))
-    if (query.groupBy === undefined) return { status: 200, body: toStats(sumFigures(figures.values())) }
+    const request = foldWindow(query, scannedWindow, 'scanned')
+    const [groupBy] = query.groupBy ?? []
+    if (groupBy === 'gate') {
+      return { status: 200, body: { items: await store.scans.countsByGate(workspaceId, request, MAX_GATES) } }
+    }
+    const figures = await store.scans.counts(workspaceId, request)
+    if (groupBy === undefined) return { status: 200, body: toStats(sumFigures(figures.values())) }
     const items = [...figures].map(([projectId, part]) => ({ projectId, ...toStats(part) }))
     return { status: 200, body: { items } }
   },

@@ -46,19 +46,19 @@ describe.each(dialects)('on %s', (dialect) => {
       results.set(record.id, { result, context: record.scanContextKey })
       return record.id
     }
-    const first = await at(0, { qrPayload: 'a', scanContextKey: '2026-03-01' })
+    const first = await at(0, { qrPayload: 'a', scanContextKey: '2026-03-01', context: { gate: 'North' } })
     await at(1, { qrPayload: 'a', scanContextKey: '2026-03-01' })
     // Recorded later than what follows, and made before.
     await at(9, { qrPayload: 'a', scanContextKey: '2026-03-02' })
-    await at(3, { qrPayload: 'b' })
-    await at(4, { qrPayload: 'b', projectId: ids.play })
+    await at(3, { qrPayload: 'b', context: { gate: 'North', lane: '2' } })
+    await at(4, { qrPayload: 'b', projectId: ids.play, context: { gate: 'Süd "1"' } })
     await at(5, { qrPayload: 'c', scanContextKey: '2026-03-01' })
     await at(6, { qrPayload: 'c', scanContextKey: '2026-03-02' })
-    await at(7, { qrPayload: 'nobody', projectId: ids.play })
+    await at(7, { qrPayload: 'nobody', projectId: ids.play, context: { gate: '' } })
     await at(8, { qrPayload: 'shared' })
     await at(8, { passId: ids.homeless })
     api.now = new Date('2026-03-01T20:30:00Z')
-    const reversal = await workspace.ok(scans.reverse, { params: { id: first } })
+    const reversal = await workspace.ok(scans.reverse, { params: { id: first }, body: { context: { gate: 'North' } } })
     results.set(reversal.scan.id, { result: 'reversal', context: '2026-03-01' })
     ledger = (await list({ limit: 100 })).items
   })
@@ -231,6 +231,51 @@ describe.each(dialects)('on %s', (dialect) => {
     expect([...by.keys()]).toEqual([ids.concert, ids.play, null])
     for (const projectId of [ids.concert, ids.play]) expect(by.get(projectId)).toEqual(await stats({ projectId }))
     expect(by.get(null)).toMatchObject({ totalPasses: 1, redeemed: 1, totalScans: 3, totalDenied: 2 })
+  })
+
+  test('figures of each gate, in all and within a window, a project or a context', async () => {
+    const byGate = (query: object = {}) => stats({ groupBy: 'gate', ...query })
+    const at = (minute: number) => `2026-03-01T20:0${minute}:00.000Z`
+    const north = { gate: 'North', totalScans: 2, totalDenied: 0, reversed: 1 }
+    const south = { gate: 'Süd "1"', totalScans: 1, totalDenied: 1, reversed: 0 }
+    // An empty name is none.
+    const none = { gate: null, totalScans: 7, totalDenied: 4, reversed: 0 }
+    expect(await byGate()).toEqual({ items: [none, north, south] })
+    expect(await byGate({ from: at(0) })).toEqual(await byGate())
+    expect(await byGate({ from: at(1), to: at(4) })).toEqual({
+      items: [
+        { gate: null, totalScans: 1, totalDenied: 1, reversed: 0 },
+        { ...north, totalScans: 1, reversed: 0 },
+        south,
+      ],
+    })
+    expect(await byGate({ projectId: ids.concert })).toMatchObject({
+      items: [{ gate: null, totalScans: 2 }, north, south],
+    })
+    expect(await byGate({ scanContextKey: '2026-03-01' })).toMatchObject({
+      items: [
+        { gate: null, totalScans: 2 },
+        { ...north, totalScans: 1 },
+      ],
+    })
+    expect(await byGate({ templateId: ids.playTemplate, from: at(9) })).toEqual({ items: [] })
+    const other = await api.workspace()
+    expect(await other.ok(scans.stats, { query: { groupBy: 'gate' } })).toEqual({ items: [] })
+    const both = { query: { groupBy: ['project', 'gate'] } } as never
+    expect(await workspace.refused(scans.stats, both)).toMatchObject({ errorCode: 'VALIDATION_ERROR' })
+  })
+
+  test('a gate of any text is counted, by its first 100 characters, and asked for within its project', async () => {
+    const other = await api.workspace()
+    const long = '🎪'.repeat(100)
+    for (const gate of [`${long}1`, `${long}2`, '\\u0041"\n%_']) {
+      await scan(other, { qrPayload: 'nobody', context: { gate } })
+    }
+    const items = [
+      { gate: long, totalScans: 2 },
+      { gate: '\\u0041"\n%_', totalScans: 1 },
+    ]
+    expect(await other.ok(scans.stats, { query: { groupBy: 'gate' } })).toMatchObject({ items })
   })
 
   test('a context and a range of contexts are not asked together', async () => {
