@@ -111,8 +111,12 @@ const PAGE = { least: 2 * MAX_IN_FLIGHT, most: 400 }
 /** Attempts that were made and are not written yet: what is sent again after a crash. */
 const MAX_UNWRITTEN = 800
 
-/** An endpoint may be disabled or moved at any time: before a send it is looked at again when it was last seen so long ago. */
-const FRESH_MS = 50
+/**
+ * An endpoint may be disabled or moved at any time: before a send it is looked at again when it was last seen so long ago.
+ * Whoever makes a delivery has seen it too; on a busy server half as long was often over by the commit, and the look delayed
+ * the event by a trip.
+ */
+const FRESH_MS = 100
 
 /** After so long nothing more is begun where others may want the place, and they take their turn. */
 const TURN_MS = 10_000
