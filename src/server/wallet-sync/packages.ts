@@ -5,6 +5,7 @@ import { type ZipEntry, zip, zipEntry } from '../../wallets/apple/package.ts'
 import type { AppleWallet, UnsignedPackage } from '../../wallets/apple/wallet.ts'
 import type { Logger } from '../boot/log.ts'
 import { createFairCache } from '../fair-cache.ts'
+import { createBodyRoom } from '../http/middleware/in-flight.ts'
 import { createFairQueue, QueueFull } from '../images/images.ts'
 import { namesTag } from '../pages/assets.ts'
 import type { Issuing } from './issuing.ts'
@@ -23,11 +24,21 @@ export interface Packages {
    */
   build(pass: StoredPass, at: Date): Promise<Buffer>
   /**
-   * Packages of up to ten passes in one file, without those that cannot be shown and those from the one on that would make it
-   * larger than 64 MiB: each has a link of its own.
-   * @throws Problem as build; PASS_ISSUING_FAILED where none of them can be shown
+   * Packages of up to ten passes in one file, without those that cannot be shown, which have links of their own, and those
+   * from the one on that would make it larger than 64 MiB.
+   * @throws Problem as build; PASS_ISSUING_FAILED where none of them can be shown; SERVICE_UNAVAILABLE where those that are
+   * sent at once, of all or of the workspace, are too many bytes
    */
-  bundle(passes: readonly StoredPass[], at: Date): Promise<Buffer>
+  bundle(passes: readonly StoredPass[], at: Date): Promise<Bundle>
+}
+
+/** A file of packages (application/vnd.apple.pkpasses). */
+export interface Bundle {
+  file: Buffer
+  /** How many of the passes it deals with: fewer than were asked for where it was full. */
+  taken: number
+  /** To be called when nobody holds the file any more: until then its bytes count against what bundles may take. */
+  leave(): void
 }
 
 /** How many packages are signed and kept. */
@@ -39,6 +50,8 @@ export interface PackagesOptions {
   maxSigningOfWorkspace?: number
   /** What the packages of a bundle come to. */
   maxBundleBytes?: number
+  /** Bundles that are made and not sent, in bytes, of all workspaces; of one half as many. */
+  maxSendingBytes?: number
   log?: Pick<Logger, 'warn'>
 }
 
@@ -59,6 +72,8 @@ const SIGNING_AT_ONCE = 3
 const BUNDLES_AT_ONCE = 2
 /** Far below the 150 MB that iPhones take: two of them, and their parts, are in memory at once. */
 const MAX_BUNDLE_BYTES = 64 * 1024 * 1024
+/** Whoever reads slowly holds a whole one for two minutes. */
+const MAX_SENDING_BYTES = 4 * MAX_BUNDLE_BYTES
 const MAX_BUNDLES = 64
 const MAX_BUNDLES_OF_WORKSPACE = 16
 
@@ -69,9 +84,14 @@ export function createPackages(
   options: PackagesOptions = {},
 ): Packages {
   const { maxBytes = MAX_BYTES, maxSigning = MAX_SIGNING, maxSigningOfWorkspace = MAX_SIGNING_OF_WORKSPACE } = options
-  const { log, maxBundleBytes = MAX_BUNDLE_BYTES } = options
+  const { log, maxBundleBytes = MAX_BUNDLE_BYTES, maxSendingBytes = MAX_SENDING_BYTES } = options
   const queue = createFairQueue({ max: maxSigning, maxOfOwner: maxSigningOfWorkspace, places: SIGNING_AT_ONCE })
   const bundles = createFairQueue({ max: MAX_BUNDLES, maxOfOwner: MAX_BUNDLES_OF_WORKSPACE, places: BUNDLES_AT_ONCE })
+  const sending = createBodyRoom({
+    processBytes: maxSendingBytes,
+    workspaceBytes: maxSendingBytes / 2,
+    refuse: (isOwners) => busy({ isOwners }),
+  })
   const kept = createFairCache(maxBytes)
   const signing = new Map<string, Promise<Buffer>>()
 
@@ -152,26 +172,32 @@ export function createPackages(
       const owner = passes[0]?.workspaceId ?? ''
       const waiting = bundles.run(owner, async () => {
         const shown: ZipEntry[] = []
-        let bytes = 0
+        let taken = 0
         let unshown: ApiError | undefined
         for (const [n, pass] of passes.entries()) {
           const file = await build(pass, at).catch(asUnshown)
           if (file instanceof ApiError) {
             unshown ??= file
-            continue
+          } else {
+            if (shown.length > 0 && bytesOf(shown) + file.length > maxBundleBytes) break
+            shown.push(zipEntry(fileName(n), file))
           }
-          bytes += file.length
-          if (bytes > maxBundleBytes && shown.length > 0) break
-          shown.push(zipEntry(fileName(n), file))
+          taken += 1
         }
-        if (shown.length > 0) return zip(shown)
-        throw unshown ?? new Error('A bundle of no passes was asked for')
+        if (shown.length === 0) throw unshown ?? new Error('A bundle of no passes was asked for')
+        const { reserve, leave } = sending.enter(owner)
+        reserve(bytesOf(shown))
+        return { file: zip(shown), taken, leave }
       })
       return waiting.catch((error: unknown) => {
         throw error instanceof QueueFull ? busy(error) : error
       })
     },
   }
+}
+
+function bytesOf(entries: ZipEntry[]): number {
+  return entries.reduce((sum, { bytes }) => sum + bytes.length, 0)
 }
 
 function fileName(n: number): string {
@@ -188,7 +214,7 @@ function isUnmodified({ modifiedAt }: StoredPass, since: string | null): boolean
   return since !== null && modifiedAt.getTime() <= Date.parse(since)
 }
 
-function busy({ isOwners }: QueueFull): ApiError {
+function busy({ isOwners }: Pick<QueueFull, 'isOwners'>): ApiError {
   const message = isOwners
     ? 'Too many passes of this workspace are opened at once; try again in a moment.'
     : 'Too many passes are opened at once; try again in a moment.'

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
 import type { Pass } from '../../../src/core/contract/passes.ts'
 import { sandboxIdentities, type TestWorkspace, useApi } from '../../support/api.ts'
@@ -19,7 +19,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const { id } = await publishedTemplate(workspace, { passType, definition: definition() })
     const passes = Array.from({ length: count }, (_, n) => ({
       ...passBody(id, { label: `Guest <${n + 1}>`, variables: { seat: `A-${n + 1}` } }),
-      groupKey: 'order-1',
+      groupKey: `order-${id}`,
     }))
     const { results } = await workspace.ok(contract.passes.createBatch, { body: { passes } })
     const made = results.map(({ pass }) => pass!)
@@ -75,6 +75,35 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect((await open(bundles[1]!)).status).toBe(410)
     await workspace.ok(revokeLinks, { params: { id: ids[4]! } })
     for (const target of [path, bundles[0]!]) expect((await open(target)).status).toBe(410)
+  })
+
+  test('where ten packages are too large for one file, the page offers smaller bundles, and each pass is in one', async () => {
+    const workspace = await api.workspace()
+    const { made, path } = await makeGroup(workspace, 6)
+    const packages = api.services.packages!
+    const { bundle } = packages
+    // As of packages so large that four fit.
+    const full = vi.spyOn(packages, 'bundle')
+    const left = vi.fn()
+    full.mockImplementation(async (passes, at) => ({ ...(await bundle(passes.slice(0, 4), at)), leave: left }))
+    const [whole] = targets((await open(path)).text, 'bundle')
+    const { status, headers } = await open(whole!)
+    expect(status).toBe(302)
+    const { pathname, search } = new URL(headers.get('location')!)
+    expect([pathname, search]).toEqual([path, `?from=${made[0]!.id}&each=4`])
+    const smaller = targets((await open(pathname + search)).text, 'bundle')
+    const found: string[] = []
+    for (const target of smaller) found.push(...(await serialNumbers((await open(target)).bytes)))
+    expect([smaller.length, found.toSorted()]).toEqual([2, made.map(({ id }) => id)])
+    // Whether it was sent or not, nobody holds one any more.
+    await vi.waitFor(() => expect(left).toHaveBeenCalledTimes(full.mock.calls.length))
+    full.mockRestore()
+    // So do the next pages.
+    const large = await makeGroup(workspace, 21)
+    const { text } = await open(`${large.path}?each=4`)
+    expect(targets(text, 'bundle')).toHaveLength(5)
+    expect(targets(text, 'from')).toEqual([`${large.path}?from=${large.made[20]!.id}&each=4`])
+    for (const each of ['0', '11', '1.5', 'x', '']) expect((await open(`${path}?each=${each}`)).status).toBe(404)
   })
 
   test('save links hold as many as fit, each pass stands in one, and Google stacks them', async () => {

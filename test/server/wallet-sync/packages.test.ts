@@ -224,11 +224,27 @@ describe.each(oneDialect)('on %s', (dialect) => {
       passes.push(await stored(workspace, (await issuedPass(workspace, { label })).id))
     const { length } = await freshPackages().packages.build(passes[0]!, api.now)
     const bundled = async (maxBundleBytes: number) => {
-      const folder = await unpack(await freshPackages({ maxBundleBytes }).packages.bundle(passes, api.now))
-      return readdirSync(folder).toSorted()
+      const { file, taken } = await freshPackages({ maxBundleBytes }).packages.bundle(passes, api.now)
+      return [taken, ...readdirSync(await unpack(file)).toSorted()]
     }
-    expect(await bundled(2.5 * length)).toEqual(['pass-01.pkpass', 'pass-02.pkpass'])
-    expect(await bundled(1)).toEqual(['pass-01.pkpass'])
+    expect(await bundled(3.5 * length)).toEqual([3, 'pass-01.pkpass', 'pass-02.pkpass', 'pass-03.pkpass'])
+    expect(await bundled(2.5 * length)).toEqual([2, 'pass-01.pkpass', 'pass-02.pkpass'])
+    expect(await bundled(1)).toEqual([1, 'pass-01.pkpass'])
+  })
+
+  test('bundles that nobody has read yet fill so much memory, and one workspace no more than half of it', async () => {
+    const workspace = await api.workspace()
+    const passes = [await stored(workspace, (await issuedPass(workspace)).id)]
+    const elsewhere = await api.workspace()
+    const others = [await stored(elsewhere, (await issuedPass(elsewhere)).id)]
+    const { length } = await freshPackages().packages.build(passes[0]!, api.now)
+    const { packages } = freshPackages({ maxSendingBytes: 5 * length })
+    const [first] = [await packages.bundle(passes, api.now), await packages.bundle(passes, api.now)]
+    const message = expect.stringContaining('of this workspace')
+    await expect(packages.bundle(passes, api.now)).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE', message })
+    await packages.bundle(others, api.now)
+    first!.leave()
+    await packages.bundle(passes, api.now)
   })
 
   test('the head of a package is no proof that a phone fetched it, and a download reads the database once', async () => {

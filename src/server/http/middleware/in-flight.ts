@@ -57,12 +57,14 @@ export interface BodyPlace {
 export interface BodyRoomOptions {
   processBytes: number
   workspaceBytes: number
+  /** Says that there is no room, where what is sent is not read but made here. */
+  refuse?: (isOfWorkspace: boolean) => ApiError
 }
 
 const MIB = 1024 * 1024
 
 /** Bounds the bytes of bodies that are held at once, of a process and of a workspace: see BodyRoom. */
-export function createBodyRoom({ processBytes, workspaceBytes }: BodyRoomOptions = DEFAULTS): BodyRoom {
+export function createBodyRoom({ processBytes, workspaceBytes, refuse }: BodyRoomOptions = DEFAULTS): BodyRoom {
   const byWorkspace = new Map<string, number>()
   let total = 0
 
@@ -80,12 +82,14 @@ export function createBodyRoom({ processBytes, workspaceBytes }: BodyRoomOptions
         reserve(bytes) {
           const used = byWorkspace.get(workspaceId) ?? 0
           if (used + bytes > workspaceBytes) {
+            if (refuse) throw refuse(true)
             const message = `The workspace sends more than ${workspaceBytes / MIB} MiB of bodies at once`
             const details = { limit: 'bodyBytesInFlight', allowed: workspaceBytes, used }
             throw noRoom('TOO_MANY_REQUESTS', message, details)
           }
-          if (total + bytes > processBytes)
-            throw noRoom('SERVICE_UNAVAILABLE', 'The server reads too many large bodies')
+          if (total + bytes > processBytes) {
+            throw refuse?.(false) ?? noRoom('SERVICE_UNAVAILABLE', 'The server reads too many large bodies')
+          }
           add(workspaceId, bytes)
           reserved += bytes
         },

@@ -1,4 +1,4 @@
-import { type H3Event, HTTPResponse } from 'h3'
+import { type H3Event, HTTPResponse, onDispose } from 'h3'
 import { ApiError } from '../../../core/errors.ts'
 import { Uuid } from '../../../core/ids.ts'
 import type { Card } from '../../../core/rules/display/card.ts'
@@ -31,7 +31,8 @@ const PASSES_A_SAVE = 5
 /**
  * Opens the link of a group: the page of its passes that may be added, `?from=` one of them on; with `?bundle=` as many as an
  * iPhone takes in one file, from that pass on, and with `?save=` as many as a save link of Google holds. Both are named by a
- * pass and not by a number, so that nobody is left out when another pass leaves the group meanwhile.
+ * pass and not by a number, so that nobody is left out when another pass leaves the group meanwhile. Where the packages of a
+ * bundle are too large for one file, it leads to the page with smaller ones, `?each=` so many passes.
  * @throws Problem LINK_INVALID, LINK_REVOKED
  */
 export async function openGroup(
@@ -52,12 +53,13 @@ export async function openGroup(
     if (passes.length > 0) return passes
     throw new ApiError('LINK_REVOKED', { details: { reason: 'void' } })
   }
-  if (query.has('bundle')) return openBundle(await list(idIn(query, 'bundle'), PASSES_A_BUNDLE), services, event, at)
+  const each = query.has('each') ? countIn(query, 'each', PASSES_A_BUNDLE) : PASSES_A_BUNDLE
+  if (query.has('bundle')) return openBundle(await list(idIn(query, 'bundle'), each), services, event, at)
   if (query.has('save')) {
     return openSave(await list(idIn(query, 'save'), PASSES_A_SAVE), services, event, at)
   }
   const passes = await list(query.has('from') ? idIn(query, 'from') : undefined, PASSES_A_PAGE + 1)
-  return showGroup(passes, services, event, at)
+  return showGroup(passes, each, services, event, at)
 }
 
 /** @throws Problem LINK_INVALID for what is not a UUID */
@@ -67,7 +69,20 @@ function idIn(query: URLSearchParams, name: string): string {
   return id
 }
 
-async function showGroup(passes: StoredPass[], services: Services, event: H3Event, at: Date): Promise<Response> {
+/** @throws Problem LINK_INVALID for what is not a number from 1 to the largest */
+function countIn(query: URLSearchParams, name: string, largest: number): number {
+  const count = Number(query.get(name))
+  if (Number.isInteger(count) && count >= 1 && count <= largest) return count
+  throw new ApiError('LINK_INVALID', { details: { reason: 'malformed' } })
+}
+
+async function showGroup(
+  passes: StoredPass[],
+  each: number,
+  services: Services,
+  event: H3Event,
+  at: Date,
+): Promise<Response> {
   const { definitions, issuing, wallets, links, badges } = services
   const [first, ...others] = passes.slice(0, PASSES_A_PAGE) as [StoredPass, ...StoredPass[]]
   const definition = await definitions.find(first.workspaceId, first.templateVersionId)
@@ -101,9 +116,10 @@ async function showGroup(passes: StoredPass[], services: Services, event: H3Even
     language,
     device: devicePlatform({ userAgent, platformHint: event.req.headers.get('sec-ch-ua-platform') }),
     isInApp: isInAppBrowser(userAgent),
-    firsts: firstsOf(shown, wallets.google),
+    firsts: firstsOf(shown, each, wallets.google),
+    each: each === PASSES_A_BUNDLE ? undefined : each,
     sandboxed: wallets.sandboxed,
-    own: `${links.publicUrl}/l/${event.context.params?.token}`,
+    own: addressOf(services, event),
   })
   return pageResponse(page, { headers })
 }
@@ -112,7 +128,12 @@ async function openBundle(passes: StoredPass[], services: Services, event: H3Eve
   const { packages } = services
   if (!packages) throw notConfigured()
   const current = await issued(passes, services, event, at)
-  const file = await renderOr(() => packages.bundle(current, at), toFailedLink)
+  const { file, taken, leave } = await renderOr(() => packages.bundle(current, at), toFailedLink)
+  onDispose(event, leave)
+  if (taken < current.length) {
+    const location = `${addressOf(services, event)}?from=${current[0]!.id}&each=${taken}`
+    return new HTTPResponse(null, { status: 302, headers: { location, 'cache-control': 'no-store' } })
+  }
   const headers = {
     'content-type': 'application/vnd.apple.pkpasses',
     'content-disposition': 'attachment; filename="passes.pkpasses"',
@@ -137,9 +158,14 @@ async function openSave(passes: StoredPass[], services: Services, event: H3Event
   return new Response(null, { status: 302, headers })
 }
 
+/** Of the page itself, without what is asked of it. */
+function addressOf({ links }: Services, event: H3Event): string {
+  return `${links.publicUrl}/l/${event.context.params?.token}`
+}
+
 /** Where each button begins that adds several passes: the places in the list, by platform. */
-function firstsOf(shown: ShownPass[], google: GoogleWallet | undefined): GroupPageFacts['firsts'] {
-  const apple = shown.flatMap((_, n) => (n % PASSES_A_BUNDLE === 0 ? [n] : []))
+function firstsOf(shown: ShownPass[], each: number, google: GoogleWallet | undefined): GroupPageFacts['firsts'] {
+  const apple = shown.flatMap((_, n) => (n % each === 0 ? [n] : []))
   const places = google ? shown.map(({ pass, card }) => likelyPlace(pass, card)) : []
   const ofGoogle: number[] = []
   for (let n = 0; n < places.length; n += google!.countFitting(places.slice(n, n + PASSES_A_SAVE))) ofGoogle.push(n)

@@ -38,6 +38,8 @@ export interface GroupPageFacts {
   isInApp: boolean
   /** The places in the list that the buttons which add several passes begin at. */
   firsts: Record<Platform, number[]>
+  /** How many passes an iPhone is given in one file, where it is fewer than it takes. */
+  each: number | undefined
   /** The address of the group, without a query. */
   own: string
 }
@@ -49,10 +51,13 @@ export interface GroupPageFacts {
 export function groupPage(facts: GroupPageFacts): Page {
   const { title, shown, next, isFirst, issuer, platforms, publicUrl, language, device, isInApp, own, sandboxed } = facts
   const { words, tag } = language
+  const fewer = eachOf(facts)
   const inOrder = platforms.toSorted((a, b) => Number(b === device) - Number(a === device))
   const pages = [
-    isFirst ? '' : `<a rel="first" href="${escapeHtml(own)}">⇤ 1</a>`,
-    next === undefined ? '' : `<a rel="next" href="${escapeHtml(`${own}?from=${next}`)}">… →</a>`,
+    isFirst ? '' : `<a rel="first" href="${escapeHtml(fewer ? `${own}?${fewer}` : own)}">⇤ 1</a>`,
+    next === undefined
+      ? ''
+      : `<a rel="next" href="${escapeHtml(`${own}?from=${next}${fewer && `&${fewer}`}`)}">… →</a>`,
   ].join(' ')
   const main = `<div class="intro">${ribbonHtml(platforms, sandboxed, words)}
 <h1 dir="auto">${escapeHtml(title)}</h1>
@@ -87,14 +92,21 @@ ${line ? `<span dir="auto">${escapeHtml(line)}</span>` : ''}
 }
 
 /** One button for as many as a wallet takes at once. */
-function buttonsHtml(platform: Platform, { shown, firsts, own, badges, language }: GroupPageFacts): string {
+function buttonsHtml(platform: Platform, facts: GroupPageFacts): string {
+  const { shown, firsts, own, badges, language } = facts
+  const fewer = platform === 'apple' ? eachOf(facts) : ''
   return firsts[platform]
     .map((first, n, all) => {
-      const address = `${own}?${platform === 'apple' ? 'bundle' : 'save'}=${shown[first]!.pass.id}`
+      const address = `${own}?${platform === 'apple' ? 'bundle' : 'save'}=${shown[first]!.pass.id}${fewer && `&${fewer}`}`
       const range = all.length === 1 ? '' : rangeOf(first + 1, all[n + 1] ?? shown.length)
       return buttonHtml(platform, address, { badges, language }, range && ` <span dir="ltr">${range}</span>`)
     })
     .join('\n')
+}
+
+/** What addresses say of bundles that are smaller than usual. */
+function eachOf({ each }: GroupPageFacts): string {
+  return each === undefined ? '' : `each=${each}`
 }
 
 function rangeOf(first: number, last: number): string {
