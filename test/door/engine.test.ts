@@ -33,8 +33,10 @@ test('a door judges with the server, and without it by the list and what it let 
     verified: 'online',
     isPending: false,
   })
+  expect(await engine.gates()).toEqual([{ gate: 'North', accepted: 1 }])
   phone.network = 'down'
   api.advance(5)
+  expect(await engine.gates()).toBe(undefined)
   expect(await engine.scan(camera(one.code))).toMatchObject({ result: 'duplicate', verified: 'offline' })
   expect(engine.state.connection).toBe('offline')
   expect(await engine.scan(camera(two.code))).toMatchObject({

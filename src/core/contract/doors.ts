@@ -27,7 +27,7 @@ export const Door = z.strictObject({
   gate: z.string().describe('The context.gate of its scans.'),
   createdAt: UtcTimestamp,
   expiresAt: UtcTimestamp.describe(`When its token ends: ${MAX_DOOR_DAYS} days after the claim.`),
-  lastSeenAt: UtcTimestamp.nullable().describe('Up to 15 seconds late.'),
+  lastSeenAt: UtcTimestamp.nullable().describe('Up to 15 seconds late; null until its first request after the claim.'),
   version: z.string().nullable().describe('What it said last in X-Door-Version.'),
   pendingScans: Count.nullable().describe(
     'What it said last in X-Door-Pending: decided offline, and not reported yet.',

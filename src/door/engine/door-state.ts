@@ -49,7 +49,7 @@ export function stateOf(stored: StoreSummary, known: Known): EngineState {
     pending: totalOf(stored.waiting),
     conflicts: stored.conflicts,
     recent: stored.recent,
-    counts: { ...stored.counts, gates: null },
+    counts: stored.counts,
     problems: problemsOf(stored, known),
     waiting,
     isPersistent,

@@ -25,6 +25,8 @@ export interface DoorEngine {
   search(text: string, limit: number): Promise<Candidate[]>
   /** The pass of a list entry as the list has it, with how far its group is in; undefined where the list has none. */
   look(passId: string): Promise<{ candidate: Candidate; group: DoorGroup | null } | undefined>
+  /** Who was let in at each gate of the project since the day of this phone began; undefined where the server does not say. */
+  gates(): Promise<readonly GateCount[] | undefined>
   /** Looks for the server now rather than when its turn comes. */
   retry(): void
   /** Removes a problem that was read and needs nothing more: a loss, a rejected scan. */
@@ -110,12 +112,17 @@ export interface EngineState {
   isPersistent: boolean | null
 }
 
-/** Scans since this phone became a door; by gate as the server last said. */
+/** Scans since this phone became a door. */
 export interface Counts {
   accepted: number
   turnedAway: number
-  /** Accepted scans of the project at each gate, today by the server; null where it does not say. */
-  gates: readonly { gate: string; accepted: number }[] | null
+}
+
+/** How many were let in at a gate, by whatever door, console or scanner. */
+export interface GateCount {
+  /** Null for those that name none. */
+  gate: string | null
+  accepted: number
 }
 
 /** What stands in the way, for the page to put into words. */

@@ -304,6 +304,11 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
         return { candidate: candidateOfItem(item!), group: groupOf(item!, attempt, { ...facts, isAccepted: false }) }
       })
     },
+    async gates() {
+      const today = clock.now()
+      today.setHours(0, 0, 0, 0)
+      return known.identity && server.gates(known.identity.door.projectId, today)
+    },
     retry: () => connection?.retry(),
     async dismiss(code) {
       if (code === 'rejected') await store.dismissRejections()

@@ -1,8 +1,9 @@
 import type { Door, DoorClaim } from '../../core/contract/doors.ts'
 import type { ScanItem, ScanResponse } from '../../core/contract/scan-shapes.ts'
 import type { OfflineScan, SnapshotItem } from '../../core/contract/scanner.ts'
-import type { ScanCreate } from '../../core/contract/scans.ts'
+import type { ScanCreate, ScanStatsByGate } from '../../core/contract/scans.ts'
 import type { DoorClock } from './clock.ts'
+import type { GateCount } from './engine.ts'
 
 /** What became of a request. */
 export type Reply<T> =
@@ -31,6 +32,8 @@ export interface DoorServer {
   reverse(scanId: string, body: object, signal: AbortSignal): Promise<Reply<ScanResponse>>
   report(body: { snapshotId: string; scans: OfflineScan[] }, signal: AbortSignal): Promise<Reply<ReportAnswer>>
   snapshot(query: Record<string, string>, signal: AbortSignal): Promise<Reply<SnapshotPage>>
+  /** Who was let in at each gate since a moment; undefined where nobody answers, or not that. */
+  gates(projectId: string, since: Date): Promise<GateCount[] | undefined>
 }
 
 interface ReportAnswer {
@@ -155,6 +158,15 @@ export function createDoorServer(options: DoorServerOptions): DoorServer {
         patienceMs: BACKGROUND_MS,
         fits: ({ items }) => Array.isArray(items),
       }),
+    async gates(projectId, since) {
+      const query = new URLSearchParams({ projectId, groupBy: 'gate', from: since.toISOString() })
+      const fits = ({ items }: Record<string, unknown>) => Array.isArray(items)
+      const reply = await ask<ScanStatsByGate>({ path: `/v1/scans/stats?${query}`, fits })
+      if (reply.kind !== 'answer') return undefined
+      return reply.value.items
+        .map(({ gate, totalScans, totalDenied, reversed }) => ({ gate, accepted: totalScans - totalDenied - reversed }))
+        .filter(({ accepted }) => accepted > 0)
+    },
   }
 }
 

@@ -15,7 +15,8 @@ export interface StoredDoor extends DoorReport {
   gate: string
   createdAt: Date
   expiresAt: Date
-  lastSeenAt: Date
+  /** Null where it was not heard of since it was claimed. */
+  lastSeenAt: Date | null
   revokedAt: Date | null
 }
 
@@ -265,7 +266,8 @@ function toDoor(row: Row): StoredDoor {
     gate: row.gate,
     createdAt: new Date(row.created_at),
     expiresAt: new Date(row.expires_at),
-    lastSeenAt: new Date(row.last_seen_at),
+    // The row was made at the same moment as the token.
+    lastSeenAt: row.last_seen_at === row.created_at ? null : new Date(row.last_seen_at),
     version: row.version,
     pendingScans: row.pending_scans,
     revokedAt: toDate(row.revoked_at),

@@ -147,6 +147,7 @@ describe.skipIf(skipReason !== undefined)(
         await look('search')
         await page.getByRole('button', { name: words.close }).click()
         await page.getByRole('button', { name: words.overview }).click()
+        await page.getByText('Norðurhlið').waitFor()
         await look('overview')
         await page.getByRole('button', { name: words.close }).click()
         await set(page, { problems, connection: 'offline', pending: 12, loading: 40_000 })

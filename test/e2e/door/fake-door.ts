@@ -18,7 +18,7 @@ const nothing: EngineState = {
   pending: 0,
   conflicts: [],
   recent: [],
-  counts: { accepted: 0, turnedAway: 0, gates: null },
+  counts: { accepted: 0, turnedAway: 0 },
   problems: [],
   waiting: 0,
   isPersistent: true,
@@ -89,7 +89,7 @@ class FakeEngine implements DoorEngine {
     const verdict = verdictOf(request, chosen ?? this.verdicts[key] ?? {})
     const { accepted, turnedAway } = this.state.counts
     const isIn = verdict.result === 'accepted'
-    const counts = { accepted: accepted + (isIn ? 1 : 0), turnedAway: turnedAway + (isIn ? 0 : 1), gates: null }
+    const counts = { accepted: accepted + (isIn ? 1 : 0), turnedAway: turnedAway + (isIn ? 0 : 1) }
     this.set({ recent: [verdict, ...this.state.recent].slice(0, 20), counts })
     return verdict
   }
@@ -111,6 +111,13 @@ class FakeEngine implements DoorEngine {
       .map((label) => ({ passId: label, label, externalPassId: 'T-1', templateName: 'Day ticket', standing: '' }))
   }
 
+  async gates() {
+    return [
+      { gate: 'Norðurhlið við höfnina', accepted: 12_345 },
+      { gate: 'W'.repeat(100), accepted: 7 },
+      { gate: null, accepted: 1 },
+    ]
+  }
   async look() {
     return undefined
   }

@@ -46,7 +46,7 @@ describe.each(dialects)('invitations and claims, on %s', (dialect) => {
       gate: 'North',
       createdAt: api.now.toISOString(),
       expiresAt: inSeconds(30 * DAY),
-      lastSeenAt: api.now.toISOString(),
+      lastSeenAt: null,
       version: null,
       pendingScans: null,
       revokedAt: null,

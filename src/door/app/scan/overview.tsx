@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { badgeOf, wordOfReason } from '../../../core/rules/door/badge.ts'
-import type { Verdict } from '../../engine/engine.ts'
+import type { GateCount, Verdict } from '../../engine/engine.ts'
 import { useDoor, useEngineState } from '../context.ts'
 import { ago, clock, say } from '../language.ts'
 import { Sheet } from './sheet.tsx'
@@ -11,6 +11,7 @@ export function Overview({ onClose }: { onClose(): void }) {
   const { engine, language } = useDoor()
   const { words, locale } = language
   const { door, counts, list, pending, recent, isPersistent, connection } = useEngineState()
+  const gates = useGates()
   const [isLeaving, setLeaving] = useState(false)
   const count = (value: number) => value.toLocaleString(locale)
 
@@ -36,12 +37,12 @@ export function Overview({ onClose }: { onClose(): void }) {
           <Fact label={words.accepted} value={count(counts.accepted)} />
           <Fact label={words.turnedAway} value={count(counts.turnedAway)} />
         </dl>
-        {counts.gates && counts.gates.length > 0 && (
+        {gates && gates.length > 0 && (
           <>
             <h3>{words.gates}</h3>
             <dl>
-              {counts.gates.map(({ gate, accepted }) => (
-                <Fact key={gate} label={gate} value={count(accepted)} />
+              {gates.map(({ gate, accepted }) => (
+                <Fact key={gate} label={gate ?? '–'} value={count(accepted)} />
               ))}
             </dl>
           </>
@@ -70,6 +71,30 @@ export function Overview({ onClose }: { onClose(): void }) {
       </button>
     </Sheet>
   )
+}
+
+/** While somebody looks. */
+const GATES_MS = 10_000
+
+/** What the server says of the gates, now and then; undefined where it does not. */
+function useGates(): readonly GateCount[] | undefined {
+  const { engine } = useDoor()
+  const isOnline = useEngineState().connection === 'online'
+  const [gates, setGates] = useState<readonly GateCount[]>()
+  useEffect(() => {
+    let isOver = false
+    const look = async () => {
+      const found = isOnline ? await engine.gates() : undefined
+      if (!isOver) setGates(found)
+    }
+    void look()
+    const timer = setInterval(look, GATES_MS)
+    return () => {
+      isOver = true
+      clearInterval(timer)
+    }
+  }, [engine, isOnline])
+  return gates
 }
 
 function Fact({ label, value }: { label: string; value: string }) {

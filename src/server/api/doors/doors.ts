@@ -157,7 +157,7 @@ function showDoor({ createdAt, expiresAt, lastSeenAt, revokedAt, ...door }: Stor
     ...door,
     createdAt: createdAt.toISOString(),
     expiresAt: expiresAt.toISOString(),
-    lastSeenAt: lastSeenAt.toISOString(),
+    lastSeenAt: lastSeenAt?.toISOString() ?? null,
     revokedAt: revokedAt?.toISOString() ?? null,
   }
 }
