@@ -160,8 +160,11 @@ export function compileUpdateRow(
       ...(notify && { notify }),
     })
     const errors = [
-      ...issuesOf(externalPassId.error, columns.header[columns.externalId]!),
-      ...issuesOf(body.error, columns.header[columns.label] ?? 'label'),
+      ...issuesOf(externalPassId.error, () => columns.header[columns.externalId]!),
+      ...issuesOf(body.error, ([part, ...rest]) => {
+        const own = part === 'label' ? columns.label : part === 'groupKey' ? columns.group : -1
+        return columns.header[own] ?? [part === 'variables' ? [] : part, ...rest].flat().join('.')
+      }),
       ...(label === unsetMarker ? [`${columns.header[columns.label]}: A label cannot be removed`] : []),
     ]
     if (errors.length > 0) return { errors }
@@ -169,8 +172,11 @@ export function compileUpdateRow(
   }
 }
 
-function issuesOf(error: { issues: { message: string }[] } | undefined, column: string): string[] {
-  return (error?.issues ?? []).map(({ message }) => `${column}: ${message}`)
+function issuesOf(
+  error: { issues: { path: PropertyKey[]; message: string }[] } | undefined,
+  columnOf: (path: PropertyKey[]) => string,
+): string[] {
+  return (error?.issues ?? []).map(({ path, message }) => `${columnOf(path)}: ${message}`)
 }
 
 /**

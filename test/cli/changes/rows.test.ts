@@ -46,6 +46,9 @@ test('a row is refused for what no template would take, with every reason', () =
     errors: ['externalPassId: Must not be empty', 'label: Must have at most 255 characters'],
   })
   expect(check(['T-1', '\\N', ''])).toEqual({ errors: ['label: A label cannot be removed'] })
+  expect(compile(['externalPassId', 'label', 'groupKey'])(['T-1', '', 'x'.repeat(256)])).toEqual({
+    errors: ['groupKey: Must have at most 255 characters'],
+  })
 })
 
 test('a header names what it lacks, stands twice, or belongs to the system', () => {
