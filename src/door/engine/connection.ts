@@ -20,6 +20,10 @@ export interface ConnectionOptions {
   /** From 0 to 1. */
   random: () => number
   isVisible: () => boolean
+  /** For how long, in milliseconds, nothing was asked that the server answered to this door. */
+  quietMs: () => number
+  /** Whether there is more to do than to ask whether the server is there. */
+  isDue: () => boolean
   /** True where the server answers, false where it keeps silent. */
   probe: (signal: AbortSignal) => Promise<boolean>
   /** Hands in what waits. */
@@ -30,14 +34,17 @@ export interface ConnectionOptions {
   onError: (error: unknown) => void
 }
 
-/** How often a visible door asks whether the server, and its own token, are there. */
-const POLL_MS = 4_000
+/**
+ * So long a visible door goes without a request that shows whether the server, and its own token, are there. With the second
+ * for which a server remembers a token, a door that was revoked knows it within four; five are promised.
+ */
+export const POLL_MS = 3_000
 const FIRST_RETRY_MS = 500
 const LAST_RETRY_MS = 5_000
 
 /** Watches the server of a door from now on: see Connection. */
 export function createConnection(options: ConnectionOptions): Connection {
-  const { now, random, isVisible, probe, upload, hasUploaded, onChange, onError } = options
+  const { now, random, isVisible, quietMs, isDue, probe, upload, hasUploaded, onChange, onError } = options
   const stopped = new AbortController()
   let state: Connection['state'] = 'unknown'
   let offlineSince: Date | null = null
@@ -108,18 +115,24 @@ export function createConnection(options: ConnectionOptions): Connection {
   async function watch(): Promise<void> {
     while (!stopped.signal.aborted) {
       await lookOnce()
-      do await pause(delayMs())
-      while (!stopped.signal.aborted && state === 'online' && !isVisible())
+      while (!(await pause(delayMs())) && state === 'online' && isSpared());
     }
+  }
+
+  /** Whether a look can wait: each scan that the server answers stands for one. */
+  function isSpared(): boolean {
+    return !isVisible() || (quietMs() < POLL_MS * 0.75 && !isDue())
   }
 
   /** Doors of one place lose the network together: they must not all come back at the same instant. */
   function delayMs(): number {
-    if (state === 'online') return POLL_MS * (0.75 + random() * 0.25)
+    if (state === 'online' && !isVisible()) return POLL_MS
+    if (state === 'online') return Math.max(POLL_MS / 4, POLL_MS * (0.75 + random() * 0.25) - quietMs())
     return Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(failures, 10)) * (0.5 + random() * 0.5)
   }
 
-  async function pause(ms: number): Promise<void> {
+  /** True where it was woken before its time. */
+  async function pause(ms: number): Promise<boolean> {
     if (!isWoken && !stopped.signal.aborted) {
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, ms)
@@ -130,7 +143,9 @@ export function createConnection(options: ConnectionOptions): Connection {
       })
     }
     wake = undefined
+    const wasWoken = isWoken || stopped.signal.aborted
     isWoken = false
+    return wasWoken
   }
 
   const watching = watch()

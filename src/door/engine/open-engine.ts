@@ -49,6 +49,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
     baseUrl: environment.baseUrl,
     version: environment.version,
     clock,
+    monotonicMs: environment.monotonicMs,
     token: () => known.identity?.token,
     pending: () => state.pending,
     language: () => environment.language().locale,
@@ -128,6 +129,8 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
       now: clock.now,
       random,
       isVisible,
+      quietMs: server.quietMs,
+      isDue: () => !fetching && environment.monotonicMs() >= fetchFrom,
       async probe(stop) {
         const reply = await server.self(stop)
         if (reply.kind === 'answer' && reply.value) await learn(reply.value)

@@ -25,6 +25,8 @@ export interface SnapshotPage {
 
 /** The endpoints that a door calls. */
 export interface DoorServer {
+  /** For how long, in milliseconds, nothing was asked that was answered to the token of this door. */
+  quietMs(): number
   claim(body: { code: string; name: string }): Promise<Reply<DoorClaim>>
   /** This door as the server has it: also the light question whether it is there. */
   self(signal: AbortSignal): Promise<Reply<Door | undefined>>
@@ -46,6 +48,7 @@ export interface DoorServerOptions {
   baseUrl: string
   version: string
   clock: DoorClock
+  monotonicMs: () => number
   token: () => string | undefined
   pending: () => number
   /** BCP 47: what messages are spoken in. */
@@ -73,6 +76,8 @@ interface Request {
 
 /** Talks to the server of a door; each request is given up in time, and each is safe to send again. */
 export function createDoorServer(options: DoorServerOptions): DoorServer {
+  let answeredAt = Number.NEGATIVE_INFINITY
+
   async function ask<T>({
     method = 'GET',
     path,
@@ -84,6 +89,7 @@ export function createDoorServer(options: DoorServerOptions): DoorServer {
     const token = options.token()
     const given = giveUpAfter(patienceMs, signal)
     const sentAt = options.clock.wallMs()
+    const askedAt = options.monotonicMs()
     try {
       const response = await options.fetch(`${options.baseUrl}${path}`, {
         method,
@@ -103,7 +109,9 @@ export function createDoorServer(options: DoorServerOptions): DoorServer {
       if (!response.headers.has('x-correlation-id')) return { kind: 'silence' }
       options.clock.observe(response.headers.get('date'), sentAt, options.clock.wallMs())
       const answer = (await response.json().catch(() => ({}))) as Record<string, unknown>
-      return classify<T>(response.status, answer, { token, fits })
+      const reply = classify<T>(response.status, answer, { token, fits })
+      if (reply.kind === 'answer' && token !== undefined && token === options.token()) answeredAt = askedAt
+      return reply
     } catch (error) {
       if (error instanceof TypeError || given.signal.aborted) return { kind: 'silence' }
       throw error
@@ -127,6 +135,7 @@ export function createDoorServer(options: DoorServerOptions): DoorServer {
 
   const isScan = ({ result, scan }: Record<string, unknown>) => typeof result === 'string' && typeof scan === 'object'
   return {
+    quietMs: () => options.monotonicMs() - answeredAt,
     claim: (body) =>
       ask({ method: 'POST', path: '/v1/doors/claim', body, patienceMs: BACKGROUND_MS, fits: ({ token }) => !!token }),
     async self(signal) {

@@ -4,7 +4,8 @@ import { contract } from '../../../src/core/contract/contract.ts'
 import type { Route } from '../../../src/core/route.ts'
 import { authorize } from '../../../src/server/http/middleware/authenticate.ts'
 import { sweep } from '../../../src/server/jobs/maintenance.ts'
-import { PUBLIC } from '../../../src/storage/store.ts'
+import { openDatabase } from '../../../src/storage/db/database.ts'
+import { createStore, PUBLIC } from '../../../src/storage/store.ts'
 import type { TokenWithWorkspace } from '../../../src/storage/workspaces/tokens.ts'
 import { TestWorkspace, targetOf, useApi } from '../../support/api.ts'
 import { allRoutes } from '../../support/conformance.ts'
@@ -140,6 +141,21 @@ describe.each(dialects)('invitations and claims, on %s', (dialect) => {
     await set({ expires_at: null })
     api.advance(2)
     expect(await claim(code)).toMatchObject({ status: 201 })
+  })
+
+  test('revoked at one of two servers, a door is refused at the other within a second, whenever it was seen there', async () => {
+    const { code } = await invite()
+    const { door, token } = (await claim(code)).body as { door: { id: string }; token: string }
+    const database = openDatabase(api.databaseUrl)
+    const other = api.createApp({ ...api.services, store: createStore(database) })
+    const url = new URL(doors.list.path, 'https://passes.example')
+    const ask = async () =>
+      (await other.fetch(new Request(url, { headers: { authorization: `Bearer ${token}` } }))).status
+    expect(await ask()).toBe(200)
+    await owner.ok(doors.revoke, { params: { id: door.id } })
+    api.advance(1)
+    expect(await ask()).toBe(401)
+    await database.close()
   })
 
   test('with its project, its doors and invitations end; what they were stays in the list', async () => {

@@ -1,0 +1,79 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { type Connection, createConnection, POLL_MS } from '../../src/door/engine/connection.ts'
+
+/** For so long a server takes a token for good that another server has revoked. */
+const REMEMBERED_MS = 1_000
+const PROMISED_MS = 5_000
+
+let connection: Connection
+let isVisible: boolean
+let isDue: boolean
+/** When a request went out that was answered. */
+let answeredAt: number
+/** When the server was asked whether it is there. */
+let looks: number[]
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: 0 })
+  isVisible = true
+  isDue = false
+  looks = []
+  connection = createConnection({
+    now: () => new Date(),
+    // Of all pauses the longest.
+    random: () => 1,
+    isVisible: () => isVisible,
+    quietMs: () => Date.now() - answeredAt,
+    isDue: () => isDue,
+    probe: async () => {
+      answeredAt = Date.now()
+      looks.push(answeredAt)
+      return true
+    },
+    upload: async () => ({ kind: 'done' }),
+    hasUploaded: async () => true,
+    onChange: () => undefined,
+    onError: (error) => {
+      throw error
+    },
+  })
+})
+
+afterEach(async () => {
+  await connection.stop()
+  vi.useRealTimers()
+})
+
+test('a revoked door that is visible asks in time for what is promised, whenever it scanned last', async () => {
+  expect(POLL_MS + REMEMBERED_MS).toBeLessThanOrEqual(PROMISED_MS - 1_000)
+  for (const scanAfterMs of [0, 100, 700, 2_200, 2_300, 2_900, 3_000]) {
+    await vi.advanceTimersByTimeAsync(scanAfterMs)
+    answeredAt = Date.now()
+    const before = looks.length
+    await vi.advanceTimersByTimeAsync(POLL_MS)
+    expect(looks.length, `${scanAfterMs} ms after a look`).toBeGreaterThan(before)
+  }
+})
+
+test('answered scans stand for that question, until the list is due', async () => {
+  await vi.advanceTimersByTimeAsync(10)
+  expect(looks).toHaveLength(1)
+  for (let scans = 0; scans < 60; scans += 1) {
+    answeredAt = Date.now()
+    await vi.advanceTimersByTimeAsync(1_000)
+  }
+  expect(looks).toHaveLength(1)
+  isDue = true
+  answeredAt = Date.now()
+  await vi.advanceTimersByTimeAsync(POLL_MS)
+  expect(looks).toHaveLength(2)
+})
+
+test('a page that nobody looks at asks nothing until somebody does', async () => {
+  isVisible = false
+  await vi.advanceTimersByTimeAsync(60_000)
+  expect(looks).toHaveLength(1)
+  connection.retry()
+  await vi.advanceTimersByTimeAsync(0)
+  expect(looks).toHaveLength(2)
+})
