@@ -30,7 +30,7 @@ const MAX_HEADER_BYTES = 64 * 1024
  * Reads CSV as a stream: memory does not grow with the file. Rows without any content are left out.
  * Cells mean what they did before they were written for a spreadsheet, unless they are to be taken raw.
  * UTF-16, as spreadsheets save "Unicode text", is read with a byte order mark and without one.
- * @throws CliError for an empty input, a workbook, a quote that never closes, or a huge row.
+ * @throws CliError for an empty input, a workbook or whatever else is no text, a quote that never closes, or a huge row.
  */
 export async function openCsv(
   source: AsyncIterable<Uint8Array>,
@@ -70,8 +70,15 @@ export async function openCsv(
   const first = await readable(() => records.next(), last)
   if (first.done) throw new CliError('The file is empty: its first line must name the columns')
   const header = meaning(first.value.record.map((name) => name.trim()))
+  if (header.some((name) => NO_TEXT.test(name))) {
+    const message = 'The first line, which must name the columns, holds bytes that are not text in UTF-8'
+    throw new CliError(message, { code: 'NOT_CSV', hint: SAVE_AS_CSV })
+  }
   return { dialect, header, rows: rowsOf(records, { columns: header.length, meaning, last, before }) }
 }
+
+/** What decoding leaves of other bytes than UTF-8, and control characters: another kind of file. A name may hold line breaks. */
+const NO_TEXT = /[\uFFFD\0-\x08\x0E-\x1F]/
 
 interface LastRead {
   line: number

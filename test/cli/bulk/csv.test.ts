@@ -110,4 +110,7 @@ test('an empty file, a workbook and a delimiter that is none are refused, with w
   await expect(read('PK\u0003\u0004…')).rejects.toMatchObject({ message: /\.xlsx or \.ods/, hint })
   await expect(read(Buffer.from('d0cf11e0a1b11ae1', 'hex'))).rejects.toMatchObject({ message: /\.xls\b/, hint })
   await expect(read('sep=|\nid|label\n')).rejects.toThrow('sep=|')
+  const message = /^The first line, which must name the columns, holds bytes that are not text in UTF-8$/
+  await expect(read(Buffer.from('\x7fELF\x02\x01\0\0,a\n1,2\n'))).rejects.toMatchObject({ message, hint })
+  await expect(read(Buffer.from('id,gr\xf6\xdfe\n1,2\n', 'latin1'))).rejects.toMatchObject({ message, hint })
 })
