@@ -78,7 +78,7 @@ export async function openCsv(
 }
 
 /** What decoding leaves of other bytes than UTF-8, and control characters: another kind of file. A name may hold line breaks. */
-const NO_TEXT = /[\uFFFD\0-\x08\x0E-\x1F]/
+const NO_TEXT = /\uFFFD|(?!\s)\p{Cc}/u
 
 interface LastRead {
   line: number
