@@ -6,10 +6,12 @@ import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Client, createClient } from '../../client/client.ts'
 import { verify, type WebhookEvent } from '../../client/webhooks.ts'
+import type { Door, DoorClaim, DoorInvitation } from '../../core/contract/doors.ts'
 import type { ScanItem } from '../../core/contract/scan-shapes.ts'
 import { SIGNATURE_HEADER } from '../../core/rules/crypto/signature.ts'
 import { CliError } from '../command/errors.ts'
-import { count, duration } from '../command/output.ts'
+import { count, duration, localTime } from '../command/output.ts'
+import type { PassJson } from '../device/apple-pass-json.ts'
 import { deviceFor, phoneOf, type WatchEvent, watch } from '../device/phones.ts'
 import type { DeviceFile, PassChange } from '../device/store.ts'
 import { environmentWithoutSettings } from '../settings/settings.ts'
@@ -93,14 +95,17 @@ export async function untilIssued(passId: string, server: DemoServer): Promise<s
 
 type TakeStep = <T>(title: string, work: () => Promise<T>, describe: (value: T) => string) => Promise<T>
 
-/** The door chapter of the demo: one ticket let in, refused, taken back and let in again, then the ledger in a file. */
-export async function tellDoor(step: TakeStep, folder: string, server: DemoServer): Promise<void> {
+/**
+ * The door chapter of the demo: one ticket let in, refused, taken back and let in again, a phone that becomes a door and
+ * lets it in as well, then the ledger in a file.
+ */
+export async function tellDoor(step: TakeStep, projectId: string, folder: string, server: DemoServer): Promise<void> {
   const client = createClient(server)
   let passId: string
   try {
     passId = await step(
       'Issue a ticket for the guest list',
-      () => issueGuest(client, server),
+      () => issueGuest(client, projectId, server),
       () => 'Joan Clarke has a ticket',
     )
     const first = await step(
@@ -123,6 +128,26 @@ export async function tellDoor(step: TakeStep, folder: string, server: DemoServe
       () => scan(client, passId, 'accepted'),
       ({ message }) => message,
     )
+    const { code } = await step(
+      'Invite a phone to the south gate',
+      () => runCommand<DoorInvitation>(['door', 'invite', '--project', projectId, '--gate', 'South'], folder, server),
+      ({ expiresAt }) => `a QR code for one phone, until ${localTime(expiresAt)}`,
+    )
+    const claimed = await step(
+      'Open it with a phone',
+      () => client.doors.claim({ body: { code, name: 'Anna’s phone' } }),
+      ({ door }) => `${door.name} is a door of ${door.projectName}`,
+    )
+    await step(
+      'Hold the ticket up to the phone',
+      () => scanAtDoor(claimed, passId, client, server),
+      ({ message, scan }) => `${message} At gate ${scan.context?.gate}`,
+    )
+    await step(
+      'Look at the doors',
+      () => runCommand<{ items: Door[] }>(['door', 'list', '--project', projectId], folder, server),
+      ({ items }) => items.map(({ name, gate }) => `${name} at gate ${gate}`).join(', '),
+    )
   } finally {
     await client.close()
   }
@@ -134,8 +159,8 @@ export async function tellDoor(step: TakeStep, folder: string, server: DemoServe
 }
 
 /** A ticket without a policy: it lets its holder in once in each scan context. */
-async function issueGuest(client: Client, server: DemoServer): Promise<string> {
-  const { id } = await client.templates.create({ body: { name: 'Guest list', passType: 'eventTicket' } })
+async function issueGuest(client: Client, projectId: string, server: DemoServer): Promise<string> {
+  const { id } = await client.templates.create({ body: { name: 'Guest list', passType: 'eventTicket', projectId } })
   const definition = { design: { organizationName: 'Polyglot', description: 'Guest list' } }
   const version = await client.templates.createVersion({ params: { id }, body: { definition } })
   await client.templateVersions.publish({ params: { id: version.id } })
@@ -153,7 +178,26 @@ async function scan(client: Client, passId: string, expected: ScanItem['result']
   throw new CliError(`The scan was ${answer.result} (${answer.message}) and should have been ${expected}`)
 }
 
-const TOLD = ['accepted', 'reversal', 'denied', 'accepted']
+/** Reads the code off the ticket, and scans it with the token of the door alone. */
+async function scanAtDoor({ door, token }: DoorClaim, passId: string, client: Client, server: DemoServer) {
+  const preview = await client.passes.preview({ params: { id: passId }, query: { platform: 'apple' } })
+  const { barcodes } = (preview as unknown as { apple: Pick<PassJson, 'barcodes'> }).apple
+  const phone = createClient({ url: server.url, token })
+  try {
+    const answer = await phone.scans.create({ body: { qrPayload: barcodes![0]!.message } })
+    const { deviceId, context } = answer.scan
+    if (answer.result !== 'accepted' || deviceId !== door.id || context?.gate !== door.gate) {
+      throw new CliError(
+        `The phone was answered ${answer.result} (${answer.message}) and should have let the ticket in`,
+      )
+    }
+    return answer
+  } finally {
+    await phone.close()
+  }
+}
+
+const TOLD = ['accepted', 'accepted', 'reversal', 'denied', 'accepted']
 
 async function exportLedger(passId: string, folder: string, server: DemoServer): Promise<ScanItem[]> {
   await runCommand(

@@ -50,7 +50,7 @@ const SAMPLE = 20
 /**
  * The main job from beginning to end against a server of its own: a template, 2,000 tickets out of a CSV file, signed
  * packages checked with openssl, save links checked against the key, a change that arrives on two phones, and a ticket
- * scanned at the door.
+ * scanned at the door, where a phone becomes one.
  * @throws whatever the first step that does not work throws
  */
 export async function tellStory({ folder, onStep, onPicture, drawing }: StoryOptions): Promise<Step[]> {
@@ -126,7 +126,7 @@ export async function tellStory({ folder, onStep, onPicture, drawing }: StoryOpt
       () => sendBroadcast(sample[0]!.appleLink, project.id, folder, server),
       ({ passCount, banner }) => `${count(passCount)} passes, and the phone shows "${banner}"`,
     )
-    await tellDoor(step, folder, server)
+    await tellDoor(step, project.id, folder, server)
     await step('Void a pass and receive the event', () => receiveVoid(rows.at(-1)!.passId, server), describeEvent)
   } finally {
     await server.stop()

@@ -16,6 +16,8 @@ declare const door: DoorEngine
 
 /** Every second tab dies when its upload stands in the ledger and no answer has come yet; 500 in the long form. */
 const KILLS = times(10, 500)
+/** On a busy machine a tab takes a second or two. */
+const PATIENCE_MS = 60_000 + KILLS * 4_000
 
 describe.skipIf(skipReason !== undefined)(`tabs${skipReason ? ` (skipped: ${skipReason})` : ''}`, () => {
   const api = useApi('sqlite')
@@ -32,55 +34,59 @@ describe.skipIf(skipReason !== undefined)(`tabs${skipReason ? ` (skipped: ${skip
     url = await serveDoor('./bare-door.ts', toNodeHandler(api.app) as RequestListener, cleanUp)
   })
 
-  test(`of ${KILLS} tabs that are killed between verdict and upload none loses one, and none uploads one twice`, async () => {
-    const workspace = await api.workspace()
-    const { id: projectId } = await makeProject(workspace)
-    const passes: { id: string; code: string }[] = []
-    for (let n = 0; n < KILLS; n += 1) passes.push(await scannablePass(workspace, { projectId }))
-    const context = await browser.newContext()
-    let answer: (route: Route) => Promise<unknown> = (route) => route.continue()
-    await context.route('**/v1/**', (route) => answer(route).catch(() => undefined))
+  test(
+    `of ${KILLS} tabs that are killed between verdict and upload none loses one, and none uploads one twice`,
+    async () => {
+      const workspace = await api.workspace()
+      const { id: projectId } = await makeProject(workspace)
+      const passes: { id: string; code: string }[] = []
+      for (let n = 0; n < KILLS; n += 1) passes.push(await scannablePass(workspace, { projectId }))
+      const context = await browser.newContext()
+      let answer: (route: Route) => Promise<unknown> = (route) => route.continue()
+      await context.route('**/v1/**', (route) => answer(route).catch(() => undefined))
 
-    let page = await open(context, url)
-    const expiresAt = new Date(Date.now() + 3_600_000).toISOString()
-    const { code } = await workspace.ok(contract.doors.invite, { body: { projectId, gate: 'North', expiresAt } })
-    expect(await page.evaluate((text) => door.claim(text, 'phone'), code)).toBe(null)
-    await page.waitForFunction((size) => door.state.list?.size === size, KILLS)
+      let page = await open(context, url)
+      const expiresAt = new Date(Date.now() + 3_600_000).toISOString()
+      const { code } = await workspace.ok(contract.doors.invite, { body: { projectId, gate: 'North', expiresAt } })
+      expect(await page.evaluate((text) => door.claim(text, 'phone'), code)).toBe(null)
+      await page.waitForFunction((size) => door.state.list?.size === size, KILLS)
 
-    for (const [n, pass] of passes.entries()) {
-      api.now = new Date()
-      answer = (route) => route.abort()
-      const verdict = await page.evaluate((payload) => door.scan({ payload, method: 'camera' }), pass.code)
-      expect(verdict).toMatchObject({ result: 'accepted', verified: 'offline', failure: null })
-      if (n % 2 === 1) {
-        let recorded: () => void = () => undefined
-        const isRecorded = new Promise<void>((resolve) => {
-          recorded = resolve
-        })
-        answer = async (route) => {
-          if (!route.request().url().endsWith('/v1/scans/offline')) return route.continue()
-          await route.fetch()
-          recorded()
-        }
-        await page.evaluate(() => door.retry())
-        await isRecorded
-        // The next tab must not wait for the answer that this one does not get.
+      for (const [n, pass] of passes.entries()) {
+        api.now = new Date()
         answer = (route) => route.abort()
+        const verdict = await page.evaluate((payload) => door.scan({ payload, method: 'camera' }), pass.code)
+        expect(verdict).toMatchObject({ result: 'accepted', verified: 'offline', failure: null })
+        if (n % 2 === 1) {
+          let recorded: () => void = () => undefined
+          const isRecorded = new Promise<void>((resolve) => {
+            recorded = resolve
+          })
+          answer = async (route) => {
+            if (!route.request().url().endsWith('/v1/scans/offline')) return route.continue()
+            await route.fetch()
+            recorded()
+          }
+          await page.evaluate(() => door.retry())
+          await isRecorded
+          // The next tab must not wait for the answer that this one does not get.
+          answer = (route) => route.abort()
+        }
+        await kill(context, page)
+        page = await open(context, url)
       }
-      await kill(context, page)
-      page = await open(context, url)
-    }
 
-    answer = (route) => route.continue()
-    await page.evaluate(() => door.retry())
-    await page.waitForFunction(() => door.state.connection === 'online' && door.state.pending === 0)
-    expect(await page.evaluate(() => [door.state.problems, door.state.conflicts])).toEqual([[], []])
-    for (const { id } of passes) {
-      const { items } = await workspace.ok(contract.scans.list, { query: { passId: id } })
-      expect(items.map(({ result, verified }) => [result, verified])).toEqual([['accepted', 'offline']])
-    }
-    await context.close()
-  })
+      answer = (route) => route.continue()
+      await page.evaluate(() => door.retry())
+      await page.waitForFunction(() => door.state.connection === 'online' && door.state.pending === 0)
+      expect(await page.evaluate(() => [door.state.problems, door.state.conflicts])).toEqual([[], []])
+      for (const { id } of passes) {
+        const { items } = await workspace.ok(contract.scans.list, { query: { passId: id } })
+        expect(items.map(({ result, verified }) => [result, verified])).toEqual([['accepted', 'offline']])
+      }
+      await context.close()
+    },
+    PATIENCE_MS,
+  )
 })
 
 async function open(context: BrowserContext, url: string): Promise<Page> {
