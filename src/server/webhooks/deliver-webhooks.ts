@@ -1,6 +1,5 @@
 import type { KeyObject } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { SIGNATURE_HEADER, sign } from '../../core/rules/crypto/signature.ts'
 import type { Job } from '../../storage/jobs/jobs.ts'
 import type { StoreEvent } from '../../storage/operations/store-events.ts'
 import type { CompletedAttempt, DueDelivery } from '../../storage/webhooks/delivery-row.ts'
@@ -8,7 +7,7 @@ import type { StoredWebhook } from '../../storage/webhooks/webhooks.ts'
 import type { Services } from '../context.ts'
 import { workInChunks } from '../jobs/chunks.ts'
 import type { Slot } from '../jobs/worker.ts'
-import { createAttemptBuffer, recordAttempts } from './attempt-buffer.ts'
+import { attempt, createAttemptBuffer, recordAttempts } from './attempts.ts'
 import { lookWhetherHeld } from './sender-looks.ts'
 import { END_CHUNK } from './webhook-health.ts'
 
@@ -313,40 +312,4 @@ async function sendDue(
   if (!failure) return unwritten
   await buffer.flush()
   throw (failure as { error: unknown }).error
-}
-
-/** One request with a signature of its own. */
-async function attempt(
-  webhook: StoredWebhook,
-  delivery: DueDelivery,
-  keys: KeyObject[],
-  services: Services,
-): Promise<CompletedAttempt> {
-  const { outbound, clock, metrics } = services
-  const { id, payload, progress } = delivery
-  const startedAt = clock()
-  const began = performance.now()
-  const signature = sign(payload, keys, startedAt)
-  const outcome = await outbound.post(webhook.url, payload, { [SIGNATURE_HEADER]: signature })
-  const milliseconds = performance.now() - began
-  metrics.webhookSeconds.observe(milliseconds / 1000)
-  const durationMs = Math.round(milliseconds)
-  const made = { delivery: { id, progress }, outcome, startedAt, at: clock(), durationMs, jitter: Math.random() }
-  logAttempt(webhook, payload, made, services)
-  return made
-}
-
-/** Where it went is the customer's affair: an address may hold a secret. */
-function logAttempt(
-  { id, workspaceId }: StoredWebhook,
-  payload: string,
-  made: CompletedAttempt,
-  { log }: Services,
-): void {
-  const { delivery, outcome, durationMs } = made
-  const level = outcome.error === null ? 'debug' : 'info'
-  if (!log.isLevelEnabled(level)) return
-  const { correlationId, type } = JSON.parse(payload) as { correlationId: string | null; type: string }
-  const facts = { correlationId, deliveryId: delivery.id, type, webhookId: id, workspaceId }
-  log[level]({ ...facts, ...outcome, ms: durationMs }, 'webhook attempt')
 }

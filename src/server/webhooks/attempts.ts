@@ -1,6 +1,8 @@
+import type { KeyObject } from 'node:crypto'
+import { SIGNATURE_HEADER, sign } from '../../core/rules/crypto/signature.ts'
 import type { Job } from '../../storage/jobs/jobs.ts'
 import type { Repositories } from '../../storage/store.ts'
-import type { CompletedAttempt } from '../../storage/webhooks/delivery-row.ts'
+import type { CompletedAttempt, DueDelivery } from '../../storage/webhooks/delivery-row.ts'
 import type { StoredWebhook } from '../../storage/webhooks/webhooks.ts'
 import type { Logger } from '../boot/log.ts'
 import type { Services } from '../context.ts'
@@ -24,7 +26,7 @@ export interface AttemptBuffer {
 }
 
 /** Told what became of the attempts that were handed over to be written. */
-export interface LedgerListener {
+export interface AttemptListener {
   /** With the endpoint as it is now; undefined where the job is no longer ours, and nothing was written. */
   onWritten(webhook: StoredWebhook | undefined, attempts: CompletedAttempt[]): void
   onFailure(error: unknown): void
@@ -38,7 +40,7 @@ export function createAttemptBuffer(
   { workspaceId, id }: StoredWebhook,
   job: Job,
   { store, clock, log }: Services,
-  { onWritten, onFailure }: LedgerListener,
+  { onWritten, onFailure }: AttemptListener,
 ): AttemptBuffer {
   let unwritten: CompletedAttempt[] = []
   let writing: Promise<void> | undefined
@@ -120,4 +122,40 @@ export async function recordAttempts(
   const noted = await noteHealth(tx, current, attempts, at)
   if (noted.status !== current.status) log.warn({ webhookId: id, reason: noted.disabledReason }, 'webhook disabled')
   return noted
+}
+
+/** One request of a delivery to its endpoint, with a signature of its own and a line in the log. */
+export async function attempt(
+  webhook: StoredWebhook,
+  delivery: DueDelivery,
+  keys: KeyObject[],
+  services: Services,
+): Promise<CompletedAttempt> {
+  const { outbound, clock, metrics } = services
+  const { id, payload, progress } = delivery
+  const startedAt = clock()
+  const began = performance.now()
+  const signature = sign(payload, keys, startedAt)
+  const outcome = await outbound.post(webhook.url, payload, { [SIGNATURE_HEADER]: signature })
+  const milliseconds = performance.now() - began
+  metrics.webhookSeconds.observe(milliseconds / 1000)
+  const durationMs = Math.round(milliseconds)
+  const made = { delivery: { id, progress }, outcome, startedAt, at: clock(), durationMs, jitter: Math.random() }
+  logAttempt(webhook, payload, made, services)
+  return made
+}
+
+/** Where it went is the customer's affair: an address may hold a secret. */
+function logAttempt(
+  { id, workspaceId }: StoredWebhook,
+  payload: string,
+  made: CompletedAttempt,
+  { log }: Services,
+): void {
+  const { delivery, outcome, durationMs } = made
+  const level = outcome.error === null ? 'debug' : 'info'
+  if (!log.isLevelEnabled(level)) return
+  const { correlationId, type } = JSON.parse(payload) as { correlationId: string | null; type: string }
+  const facts = { correlationId, deliveryId: delivery.id, type, webhookId: id, workspaceId }
+  log[level]({ ...facts, ...outcome, ms: durationMs }, 'webhook attempt')
 }
