@@ -4,8 +4,7 @@ import { parseJson } from '../core/json.ts'
 import type { Route, RouteCall, RouteResult } from '../core/route.ts'
 import { type Endpoint, endpoints } from './endpoints.ts'
 import { ApiError, ConnectionError, DEFAULT_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS } from './errors.ts'
-import { apiError, bodyOf, dispatch, type ExchangeOptions, exchange, piecesOf, readStream } from './exchange.ts'
-import { Agent } from './undici.ts'
+import { Agent, apiError, bodyOf, dispatch, type ExchangeOptions, exchange, piecesOf, readStream } from './exchange.ts'
 
 export { ApiError, ConnectionError, ForeignServerError, TimeoutError } from './errors.ts'
 

@@ -1,14 +1,33 @@
+import { createRequire } from 'node:module'
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
-import type { Dispatcher } from 'undici'
+import type { Dispatcher, errors as Errors, Agent as UndiciAgent } from 'undici'
 import type { ErrorCode } from '../core/errors.ts'
 import { parseJson } from '../core/json.ts'
 import { ApiError, ConnectionError, ForeignServerError, TimeoutError } from './errors.ts'
-import { errors, request } from './undici.ts'
 
 /** One request on its way to the server and back. */
+
+/**
+ * The part of undici that sends requests. Its index loads fetch, WebSocket, mocks and caches as well, which takes longer than a
+ * small request does, and every command of the command line would wait for it.
+ */
+const require = createRequire(import.meta.url)
+
+/** undici's dispatcher with its pools of connections. */
+export const Agent: typeof UndiciAgent = require('undici/lib/dispatcher/agent.js')
+const errors: typeof Errors = require('undici/lib/core/errors.js')
+
+const api: {
+  request(this: Dispatcher, options: Dispatcher.RequestOptions): Promise<Dispatcher.ResponseData>
+} = require('undici/lib/api/index.js')
+
+/** Sends a request to the address of `origin`. */
+function request(dispatcher: Dispatcher, options: Dispatcher.RequestOptions): Promise<Dispatcher.ResponseData> {
+  return api.request.call(dispatcher, options)
+}
 
 /** What one try of a request needs. */
 export interface ExchangeOptions {

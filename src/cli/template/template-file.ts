@@ -1,6 +1,7 @@
 import { readdir, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { Args } from '@oclif/core'
+
 import { z } from 'zod'
 import {
   Definition,
@@ -9,6 +10,7 @@ import {
   PassType,
   type WrittenDefinition,
 } from '../../core/contract/definition.ts'
+import { type ImageType, MAX_IMAGE_BYTES } from '../../core/contract/images.ts'
 import { projects } from '../../core/contract/projects.ts'
 import { TemplateKey, templates } from '../../core/contract/templates.ts'
 import { below, type Issue, listIssues, parseAs } from '../../core/errors.ts'
@@ -17,8 +19,8 @@ import { checkDefinition } from '../../core/rules/template/definition.ts'
 import { inspectImage } from '../../core/rules/template/image.ts'
 import { inLanguage } from '../../core/rules/template/languages.ts'
 import { placeholdersIn, stringsDeep } from '../../core/rules/template/placeholder.ts'
-import { UsageError, withName } from '../command/errors.ts'
-import { type ImageFile, readImage } from './image-file.ts'
+import { CliError, readNamed, UsageError, withName } from '../command/errors.ts'
+
 import { fileError, readAll, readJsonFile } from './json-file.ts'
 
 /** A template as a file: what design.images names are paths relative to it, or ids of images uploaded earlier. */
@@ -197,4 +199,33 @@ export function draftOf(file: Pick<TemplateFile, 'passType' | 'images' | 'withIm
     ),
     faults,
   }
+}
+
+/** An image as it is uploaded. */
+export interface ImageFile {
+  path: string
+  contentType: z.output<typeof ImageType>
+  bytes: Uint8Array
+}
+
+/**
+ * Reads an image, and refuses what the server would.
+ * @param role what it is for, as errors name it
+ * @throws CliError
+ */
+export async function readImage(path: string, role?: string): Promise<ImageFile> {
+  const bytes = await readNamed(path)
+  const what = role === undefined ? path : `${path} (${role})`
+  const contentType = imageType(bytes)
+  if (!contentType) throw new CliError(`${what} is neither PNG nor JPEG`)
+  if (bytes.length > MAX_IMAGE_BYTES) {
+    throw new CliError(`${what} has ${bytes.length} bytes; at most ${MAX_IMAGE_BYTES} are taken`)
+  }
+  return { path, contentType, bytes }
+}
+
+/** By the first bytes: what a file is called proves nothing. */
+function imageType(bytes: Buffer): ImageFile['contentType'] | undefined {
+  if (bytes.subarray(0, 8).equals(Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'))) return 'image/png'
+  return bytes.subarray(0, 3).equals(Buffer.from([0xff, 0xd8, 0xff])) ? 'image/jpeg' : undefined
 }

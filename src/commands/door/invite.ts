@@ -53,7 +53,7 @@ export default class DoorInvite extends ClientCommand {
       ]),
     )
     if (flags.svg !== undefined) {
-      const { invitationSheet } = await import('../../cli/door/sheet.ts')
+      const { invitationSheet } = await import('../../cli/door/show.ts')
       const modules = (await symbolModules('qr', invitation.url))!
       const projectName = await this.#nameOf(client, projectId)
       const until = `→ ${localTime(invitation.expiresAt)}`

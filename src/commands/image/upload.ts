@@ -1,7 +1,7 @@
 import { Args } from '@oclif/core'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { details } from '../../cli/command/output.ts'
-import { readImage } from '../../cli/template/image-file.ts'
+import { readImage } from '../../cli/template/template-file.ts'
 
 export default class ImageUpload extends ClientCommand {
   static override summary = 'Upload an image, and print the id that definitions name it by.'

@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks'
 import type { ClaimFailure } from '../engine/engine.ts'
 import { useDoor } from './context.ts'
-import { codeOf } from './invitation.ts'
+
 import { say } from './language.ts'
 import { Problems } from './problems.tsx'
 
@@ -66,4 +66,20 @@ export function ClaimScreen({ invitation, onDone, canKeep }: ClaimScreenProps) {
       </form>
     </main>
   )
+}
+
+/**
+ * The code of the invitation that the page was opened with, which is taken out of the address at once: neither the history nor
+ * who looks at the phone is to have it. Null where there is none.
+ */
+export function takeInvitation(): string | null {
+  const code = codeOf(location.hash)
+  if (location.hash !== '') history.replaceState(history.state, '', location.pathname + location.search)
+  return code
+}
+
+/** The code in a link of an invitation, or the code itself; null where there is none. */
+function codeOf(text: string): string | null {
+  const code = text.slice(text.indexOf('#') + 1).trim()
+  return code === '' ? null : code
 }

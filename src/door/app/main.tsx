@@ -1,9 +1,8 @@
 import { doorLanguage } from '../../core/rules/redemption/door-language.ts'
-import { browserEnvironment } from '../engine/browser.ts'
+import { browserEnvironment, keepUpToDate } from '../engine/browser.ts'
 import { openEngine } from '../engine/open-engine.ts'
-import { keepUpToDate } from '../engine/releases.ts'
 import { mountApp } from './app.tsx'
-import { takeInvitation } from './invitation.ts'
+import { takeInvitation } from './claim-screen.tsx'
 import { appLanguage } from './language.ts'
 
 /** Of the release: put in by scripts/build-door.js. */

@@ -2,10 +2,11 @@ import type { DBSchema, IDBPDatabase, IDBPTransaction, StoreNames } from 'idb'
 import type { SnapshotItem } from '../../core/contract/scanner.ts'
 import { MAX_GROUP_AT_DOOR } from '../../core/rules/door/group-at-door.ts'
 import type { Matches } from '../../core/rules/door/matches.ts'
-import { isListed } from '../../core/rules/door/own-scans.ts'
+import { acceptedScans, isListed } from '../../core/rules/door/own-scans.ts'
 import type { Verdict } from './engine.ts'
-import { ownFacts } from './own-facts.ts'
-import { type Identity, type JournalEntry, KEPT_CONFLICTS, type ListHead, RECENT_VERDICTS } from './store.ts'
+import type { JournalEntry, ListHead, OwnFacts } from './store.ts'
+
+import { type Identity, KEPT_CONFLICTS, RECENT_VERDICTS } from './store.ts'
 
 export interface StoredVerdict {
   externalRef: string
@@ -189,5 +190,27 @@ export async function trim(tx: Write): Promise<void> {
     if (shown < RECENT_VERDICTS) shown += 1
     else if (conflict && conflicts < KEPT_CONFLICTS) conflicts += 1
     else if (!verdict.isPending) await cursor.delete()
+  }
+}
+
+/**
+ * What a list and the journal say of an attempt, as the rules read it.
+ * @param entriesOf the entries of the journal by pass, for all passes that are asked for
+ */
+export function ownFacts(
+  { id, generatedAt }: ListHead,
+  { matches, members }: { matches: Matches; members: readonly SnapshotItem[] },
+  entriesOf: (passId: string) => readonly JournalEntry[],
+): OwnFacts {
+  return {
+    snapshotId: id,
+    matches,
+    members,
+    acceptedScansOf(item) {
+      const entries = entriesOf(item.passId)
+      const own = entries.filter(({ kind }) => kind === 'accepted')
+      const reversed = entries.filter(({ kind }) => kind === 'reversed')
+      return acceptedScans({ listed: item.acceptedScans, generatedAt }, { own, reversed })
+    },
   }
 }

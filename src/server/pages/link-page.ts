@@ -8,17 +8,18 @@ import { copyScript, fromLink, pageIcon, tabletScript } from './assets.ts'
 import type { Badges } from './badges.ts'
 import { cardBackHtml, cardHtml, cardStyle, surplusOf } from './card/card.ts'
 import { googleCardHtml, googleCardStyle } from './card/google-card.ts'
-import { expiryHtml, timeHtml } from './card/times.ts'
 import { buildPage, escapeHtml, type Page } from './html.ts'
 import type { IssuerFacts } from './issuer-facts.ts'
 import {
   buttonHtml,
+  expiryHtml,
   inAppHint,
   kindOfPass,
   PARTS_STYLE,
   phoneHtml,
   ribbonHtml,
   STARTS_WITH_PAGE,
+  timeHtml,
 } from './link-parts.ts'
 import { type SharedLink, shareDescription, sharedLanguage, shareTags, shareTitle } from './share-tags.ts'
 import type { DevicePlatform } from './visitors.ts'

@@ -4,7 +4,7 @@ import { Uuid } from '../../core/ids.ts'
 import { describeRoutes, openApiDocument } from '../../core/openapi.ts'
 import type { Readiness } from '../boot/readiness.ts'
 import type { Services } from '../context.ts'
-import { mapInSlices } from '../http/slices.ts'
+import { mapInSlices } from '../http/thread.ts'
 import {
   type Asset,
   answerFile,

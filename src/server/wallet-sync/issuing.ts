@@ -14,7 +14,7 @@ import type { PublishedVersion } from '../../storage/templates/template-versions
 import type { ApplePass } from '../../wallets/apple/pass-json.ts'
 import type { WalletPass } from '../../wallets/wallet.ts'
 import type { Wallets } from '../boot/wallets.ts'
-import { mapInSlices } from '../http/slices.ts'
+import { mapInSlices } from '../http/thread.ts'
 import { createDefinitions, type VersionContent } from './definitions.ts'
 
 /** A pass that was rendered for every configured platform, or the reason why that cannot work. */

@@ -8,7 +8,7 @@ import { beginningColumn, boundColumn, containsTerm, isPostgres, joinPasses } fr
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list.ts'
 import { COUNTED_AS_NONE, countsOf } from '../operations/counts.ts'
 import { groupSortKey } from './groups.ts'
-import { heldPasses, holding, whereStale } from './held-list.ts'
+import { heldPasses, holding, whereStale } from './held-passes.ts'
 import { issuingPasses, lapsedPasses, type PassRow, type StoredPass, selectPass, toPass, UNISSUED } from './pass-row.ts'
 
 export type LabelMatch = 'exact' | 'prefix' | 'contains'

@@ -5,7 +5,6 @@ import { insertRows } from '../db/bulk-rows.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list.ts'
 import { narrowProjects, type ProjectScope, withinProjects } from '../db/project-scope.ts'
 import type { Emit } from '../operations/store-events.ts'
-import { countByGate, type GateFigures } from './gate-stats.ts'
 import {
   countAttempts,
   listReplayEntries,
@@ -15,7 +14,14 @@ import {
   type ReplayFilter,
 } from './replay-rows.ts'
 import { type ScanRow, type StoredScan, toScan, toScanRow } from './scan-row.ts'
-import { countScans, type ScanFigures, type ScanStatsRequest, sumScans } from './scan-stats.ts'
+import {
+  countByGate,
+  countScans,
+  type GateFigures,
+  type ScanFigures,
+  type ScanStatsRequest,
+  sumScans,
+} from './scan-stats.ts'
 
 /** The ledger: every attempt and every reversal. The database itself refuses to change or delete what stands in it. */
 export class Scans {

@@ -1,8 +1,11 @@
+import type { GoogleKind } from '../../core/contract/definition.ts'
 import type { Card } from '../../core/rules/display/card.ts'
 import { textIn, UNSAID_LANGUAGE, type WrittenText } from '../../core/rules/template/languages.ts'
 import type { WalletPass } from '../wallet.ts'
-import type { GoogleMessage } from './api/api.ts'
+import type { GoogleCalls, GoogleMessage, GoogleStoredMessage } from './api/api.ts'
+import { GoogleApiError } from './api/api-error.ts'
 import { nameOf, recordTypeOf, typeOf } from './fields.ts'
+import type { GoogleResource } from './resource.ts'
 import { kindOf } from './resource.ts'
 import { buildTranslated } from './translate.ts'
 
@@ -30,4 +33,37 @@ export function buildMessage(
   })
   const type = recordTypeOf(typeOf(kindOf(card), 'Object').fields.get('messages'))
   return buildTranslated(card, translations, { type, build })
+}
+
+/** Messages that Google keeps on an object. */
+const MAX_MESSAGES = 10
+
+/**
+ * Shows a message on an object, once however often it is asked: whoever cannot know whether an earlier try took effect
+ * says so, and Google is asked first. Of a full object the oldest messages are dropped.
+ * @throws GoogleApiError
+ */
+export async function sendMessage(
+  api: GoogleCalls,
+  object: { kind: GoogleKind; id: string },
+  message: GoogleMessage,
+  { mayBeThere }: { mayBeThere: boolean },
+): Promise<void> {
+  const { kind, id } = object
+  if (mayBeThere && messagesOf(await api.getObject(kind, id)).some((known) => known.id === message.id)) return
+  try {
+    await api.addMessage(kind, id, message)
+  } catch (error) {
+    if (!(error instanceof GoogleApiError && error.kind === 'invalid')) throw error
+    const messages = messagesOf(await api.getObject(kind, id))
+    if (messages.length < MAX_MESSAGES) throw error
+    // They have notified already: sent again as plain text, they cannot once more.
+    const kept = messages.slice(1 - MAX_MESSAGES).map((known) => ({ ...known, messageType: 'TEXT' }))
+    await api.setMessages(kind, id, kept)
+    await api.addMessage(kind, id, message)
+  }
+}
+
+function messagesOf(object: GoogleResource): GoogleStoredMessage[] {
+  return Array.isArray(object.messages) ? object.messages : []
 }

@@ -1,6 +1,6 @@
 import type { Outcome } from '../../../src/core/rules/door/outcome.ts'
 import { mountApp } from '../../../src/door/app/app.tsx'
-import { takeInvitation } from '../../../src/door/app/invitation.ts'
+import { takeInvitation } from '../../../src/door/app/claim-screen.tsx'
 import { appLanguage } from '../../../src/door/app/language.ts'
 import type { DoorEngine, EngineState, ScanRequest, Verdict } from '../../../src/door/engine/engine.ts'
 

@@ -3,7 +3,7 @@ import type { Definition, DefinitionInput } from '../../../src/core/contract/def
 import { renderCard } from '../../../src/core/rules/display/card.ts'
 import { colorVariants } from '../../../src/core/rules/display/colors.ts'
 import { lintDefinition } from '../../../src/core/rules/display/lint.ts'
-import { checkPoster } from '../../../src/wallets/apple/overrides/poster.ts'
+import { checkPoster } from '../../../src/wallets/apple/overrides/override-check.ts'
 import { buildPassJson } from '../../../src/wallets/apple/pass-json.ts'
 import { parseDefinition } from '../../support/definitions.ts'
 import { passTypeIdentifier, teamIdentifier, webServiceUrl } from './fixtures.ts'

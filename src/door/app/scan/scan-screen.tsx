@@ -1,18 +1,18 @@
 /** @jsxImportSource preact */
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Verdict } from '../../engine/engine.ts'
 import { CameraView } from '../camera/camera-view.tsx'
 import type { UsedCamera } from '../camera/use-camera.ts'
 import { useDoor, useEngineState } from '../context.ts'
-import { say } from '../language.ts'
+import { ago, clock, say } from '../language.ts'
 import { Problems } from '../problems.tsx'
-import { LockScreen } from './lock-screen.tsx'
+
 import { Overview } from './overview.tsx'
 import { SearchSheet } from './search-sheet.tsx'
 import { Sheet } from './sheet.tsx'
-import { StatusBar } from './status-bar.tsx'
+
 import { type Scanning, useScanning } from './use-scanning.ts'
-import { useWakeLock } from './use-wake-lock.ts'
+
 import { VerdictAnnouncement, VerdictView } from './verdict-view.tsx'
 
 type Panel = null | 'search' | 'overview' | 'lock' | { undo: Verdict }
@@ -125,4 +125,100 @@ function UndoQuestion({ verdict, scanning, onClose }: { verdict: Verdict; scanni
       </button>
     </Sheet>
   )
+}
+
+/** Long enough that nobody does it in passing. */
+const HOLD_MS = 1200
+
+/** Keeps hands that pass by from everything but scanning; held down, the button gives it back. */
+function LockScreen({ onUnlock }: { onUnlock(): void }) {
+  const { words } = useDoor().language
+  const [isHeld, setHeld] = useState(false)
+  const button = useRef<HTMLButtonElement>(null)
+  useEffect(() => button.current!.focus(), [])
+  useEffect(() => {
+    if (!isHeld) return
+    const timer = setTimeout(onUnlock, HOLD_MS)
+    return () => clearTimeout(timer)
+  }, [isHeld, onUnlock])
+  const release = () => setHeld(false)
+  const onKey = (isDown: boolean) => (event: KeyboardEvent) => {
+    if (event.key === ' ' || event.key === 'Enter') setHeld(isDown)
+  }
+  return (
+    <div class="lock">
+      <button
+        ref={button}
+        type="button"
+        class={isHeld ? 'held' : ''}
+        onPointerDown={() => setHeld(true)}
+        onPointerUp={release}
+        onPointerLeave={release}
+        onPointerCancel={release}
+        onKeyDown={onKey(true)}
+        onKeyUp={onKey(false)}
+        onContextMenu={(event) => event.preventDefault()}
+      >
+        {words.unlock}
+      </button>
+    </div>
+  )
+}
+
+/** Where the door is, whether the server is there, how old the list is, and what waits: to look at, not to press. */
+function StatusBar() {
+  const { language } = useDoor()
+  const { words, locale } = language
+  const { door, connection, offlineSince, list, loading, pending, counts } = useEngineState()
+  const count = (value: number) => value.toLocaleString(locale)
+  const connections = {
+    online: words.online,
+    unknown: words.connecting,
+    offline: say(words.offline, { time: offlineSince ? clock(offlineSince, language) : '' }),
+  }
+  return (
+    <header class={`status ${connection}`}>
+      <p>
+        <b>
+          <bdi>{door?.gate || door?.name}</bdi>
+        </b>{' '}
+        <span class="state">{connections[connection]}</span>
+      </p>
+      <p>
+        {/* Signs beside the numbers: the words stand in the overview. */}
+        <span>✔ {count(counts.accepted)}</span> <span>✘ {count(counts.turnedAway)}</span>{' '}
+        {pending > 0 && <b>{say(words.pending, { count: count(pending) })}</b>}
+      </p>
+      <p>
+        {loading !== null && say(words.loading, { count: count(loading) })}
+        {loading === null && list === null && words.noList}
+        {loading === null &&
+          list !== null &&
+          connection === 'offline' &&
+          say(words.list, { count: count(list.size), age: ago(list.generatedAt, new Date(), language) })}
+      </p>
+    </header>
+  )
+}
+
+/** Keeps the screen on as long as the page is seen, where the phone lets it. */
+function useWakeLock(): void {
+  useEffect(() => {
+    let lock: WakeLockSentinel | undefined
+    let isOver = false
+    const hold = async () => {
+      if (document.visibilityState !== 'visible') return
+      // A phone that saves its battery refuses; the door works all the same.
+      lock = await navigator.wakeLock?.request('screen').catch(() => undefined)
+      if (isOver) await lock?.release()
+    }
+    // The phone lets go of it with every hiding.
+    document.addEventListener('visibilitychange', hold)
+    void hold()
+    return () => {
+      isOver = true
+      document.removeEventListener('visibilitychange', hold)
+      void lock?.release()
+    }
+  }, [])
 }

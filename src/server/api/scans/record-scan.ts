@@ -10,9 +10,8 @@ import type { Store } from '../../../storage/store.ts'
 import type { RequestContext } from '../../context.ts'
 import { pageLanguage } from '../../pages/words.ts'
 import { projectOfScan } from '../token-projects.ts'
-import { atDoor } from './at-door.ts'
 import { type Attempt, type EvaluatedScan, evaluateScans, findMatches, namedPass } from './evaluate-scans.ts'
-import { summarizePasses, toPassSummary, toScanRecord } from './scan-shapes.ts'
+import { atDoor, summarizePasses, toPassSummary, toScanRecord } from './scan-shapes.ts'
 import { type ScannedBody, toStoredScan, writeScans } from './write-scan.ts'
 
 const MAX_CANDIDATES = 20

@@ -6,7 +6,7 @@ import { type ReplayedScan, replayPass } from '../../../core/rules/redemption/re
 import type { ReplayEntry, ReplayedPass, ReplayFilter } from '../../../storage/scans/replay-rows.ts'
 import type { RequestContext } from '../../context.ts'
 import { createInFlight } from '../../http/middleware/in-flight.ts'
-import { mapInSlices } from '../../http/slices.ts'
+import { mapInSlices } from '../../http/thread.ts'
 
 const MAX_SCANS = 1_000_000
 

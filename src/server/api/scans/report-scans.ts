@@ -4,10 +4,9 @@ import { ledgerReason } from '../../../core/rules/redemption/scan-decision.ts'
 import type { StoredScan } from '../../../storage/scans/scan-row.ts'
 import type { RequestContext } from '../../context.ts'
 import { projectOfReport } from '../token-projects.ts'
-import { atDoor } from './at-door.ts'
 import { type EvaluatedScan, findMatches } from './evaluate-scans.ts'
 import { recordTogether, takenRef } from './record-scan.ts'
-import { toScanItem } from './scan-shapes.ts'
+import { atDoor, toScanItem } from './scan-shapes.ts'
 import { toStoredScan } from './write-scan.ts'
 
 /** What became of a scan that was decided offline. */

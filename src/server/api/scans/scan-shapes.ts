@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Definition } from '../../../core/contract/definition.ts'
-import type { DoorGroup, PassSummary, ScanItem, ScanRecord } from '../../../core/contract/scan-shapes.ts'
+import type { DoorGroup, PassSummary, ScanContext, ScanItem, ScanRecord } from '../../../core/contract/scan-shapes.ts'
 import { doorViewOf } from '../../../core/rules/display/door-view.ts'
 import { groupAtDoor } from '../../../core/rules/door/group-at-door.ts'
 import { effectiveStatus } from '../../../core/rules/pass/pass-status.ts'
@@ -143,4 +143,13 @@ function photoOf(definition: Definition, scope: Scope, { publicUrl }: RequestCon
   const filled = fill(photo, scope)
   const isImage = filled !== '' && imageVariables(definition).includes(lonePlaceholder(photo) ?? '')
   return isImage ? `${publicUrl}/images/${filled}` : filled
+}
+
+/** What is said of a scan, as it is recorded: of one that a door made the server says where, whatever the door said. */
+export function atDoor<S extends { deviceId?: string | undefined; context?: ScanContext | undefined }>(
+  scan: S,
+  { token }: Pick<RequestContext, 'token'>,
+): S {
+  if (!token.door) return scan
+  return { ...scan, deviceId: token.id, context: { ...scan.context, gate: token.door.gate } }
 }

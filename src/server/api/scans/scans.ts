@@ -20,11 +20,10 @@ import type { RequestContext } from '../../context.ts'
 import { toPage } from '../../http/cursors.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { audit } from '../audit.ts'
-import { atDoor } from './at-door.ts'
 import { placesOfUse } from './evaluate-scans.ts'
 import { languageOf, recordScan, replayResponse } from './record-scan.ts'
 import { replayLedger } from './replay-ledger.ts'
-import { toScanItem } from './scan-shapes.ts'
+import { atDoor, toScanItem } from './scan-shapes.ts'
 import { writeScanEvents } from './write-scan.ts'
 
 /** Handlers of /v1/scans. */
