@@ -11,13 +11,12 @@ import { openDatabase } from '../src/storage/db/database.ts'
 import { onEachDatabase } from './support/databases.ts'
 import { figure } from './support/figures.ts'
 import { insertRaw, openRaw, readRows } from './support/raw-inserts.ts'
-import { median, spread, timeAll } from './support/rounds.ts'
+import { median, ROUNDS, rounds, spread, timeAll } from './support/rounds.ts'
 import { startServer } from './support/server.ts'
 
 const BATCH_SIZE = 100
 const BATCHES = 25
 const IN_FLIGHT = 4
-const ROUNDS = 10
 const TARGET = 0.4
 
 /** What creating a pass writes beside its row, with the column that names the pass. */
@@ -38,7 +37,7 @@ async function compare(kind: string, apiUrl: string, rawUrl: string): Promise<vo
 
   const rates = { api: [] as number[], raw: [] as number[] }
   const cpu: number[] = []
-  for (let round = 0; round <= ROUNDS; round++) {
+  for (const round of rounds(ROUNDS + 1)) {
     const bodies = batchesOf(templateId, round)
     const before = server.cpuMilliseconds()
     const apiSeconds = await timeAll(

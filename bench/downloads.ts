@@ -4,16 +4,14 @@
  * what a new package costs at the least. Rounds take turns. Run: npx tsx bench/downloads.ts (after npm run build).
  */
 import { availableParallelism } from 'node:os'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Agent, request } from 'undici'
 import { noise } from './pkpass-packages.ts'
 import { onEachDatabase } from './support/databases.ts'
 import { figure } from './support/figures.ts'
 import { signaturesASecond } from './support/openssl.ts'
-import { median, spread, timeAll } from './support/rounds.ts'
+import { finish, median, ROUNDS, rounds, spread, timeAll } from './support/rounds.ts'
 import { type BenchServer, startServer } from './support/server.ts'
 
-const ROUNDS = 10
 const DOWNLOADS = Number(process.env.PASSES_BENCH_DOWNLOADS ?? 1_000)
 const IN_FLIGHT = 32
 const cores = availableParallelism()
@@ -32,7 +30,7 @@ await onEachDatabase(async (kind, create) => {
 
   const rates = { new: [], same: [], known: [], one: [], all: [] } as Record<Kind | 'one' | 'all', number[]>
   const cpu = { new: [], same: [], known: [] } as Record<Kind, number[]>
-  for (let round = 0; round <= ROUNDS; round += 1) {
+  for (const round of rounds(ROUNDS + 1)) {
     const fresh = paths.slice(round * DOWNLOADS, (round + 1) * DOWNLOADS)
     const again = fresh.map(() => paths[0]!)
     const measured = {
@@ -54,7 +52,9 @@ await onEachDatabase(async (kind, create) => {
   await server.stop()
 
   const size = `${Math.round(first.bytes / 1024)} KB`
-  console.log(`${kind}: packages of ${size}, ${DOWNLOADS} a round, ${IN_FLIGHT} in flight, median of ${ROUNDS} rounds`)
+  console.log(
+    `${kind}: packages of ${size}, ${DOWNLOADS} a round, ${IN_FLIGHT} in flight, median of ${rates.new.length} rounds`,
+  )
   const lines = { new: 'new passes', same: 'the same pass', known: 'the same to whoever has it (304)' }
   for (const name of ['new', 'same', 'known'] as const) {
     console.log(`  ${lines[name]}: ${spread(rates[name])} a second, ${spread(cpu[name], 2)} ms of CPU each`)
@@ -122,9 +122,7 @@ async function makePasses({ client }: BenchServer, count: number): Promise<strin
     const { results } = await client.passes.createBatch({ body: { passes } })
     paths.push(...results.map(({ pass }) => new URL(pass!.hostedLinks.apple!).pathname))
   }
-  for (;;) {
-    const { total } = await client.passes.list({ query: { status: ['QUEUED', 'ISSUING'], limit: 1 } })
-    if (total === 0) return paths
-    await sleep(200)
-  }
+  const query = { status: ['QUEUED' as const, 'ISSUING' as const], limit: 1 }
+  await finish('passes to issue', async () => (await client.passes.list({ query })).total)
+  return paths
 }

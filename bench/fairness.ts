@@ -16,12 +16,11 @@ import { type Database, openDatabase } from '../src/storage/db/database.ts'
 import { createStore } from '../src/storage/store.ts'
 import { onEachDatabase } from './support/databases.ts'
 import { figure } from './support/figures.ts'
-import { median, spread } from './support/rounds.ts'
+import { finish, median, rounds, spread } from './support/rounds.ts'
 import { startServer } from './support/server.ts'
 
 const JOBS = Number(process.env.PASSES_BENCH_JOBS ?? 200_000)
 const ENDPOINTS = Number(process.env.PASSES_BENCH_ENDPOINTS ?? 500)
-const ROUNDS = Number(process.env.PASSES_BENCH_ROUNDS ?? 10)
 const SAMPLES = 10
 /** A round begins so long after the other workspace was suspended or went on: what was claimed before is done, or under way. */
 const SETTLED_MS = 1_000
@@ -49,15 +48,15 @@ async function compareIssuing(kind: string, url: string): Promise<void> {
   await measure(true)
   const idle = await measure(true)
   await queuePasses(database, hog, theirs)
-  const rounds: { quiet: number; busy: number }[] = []
-  while (rounds.length < ROUNDS) rounds.push({ quiet: await measure(true), busy: await measure(false) })
+  const found: { quiet: number; busy: number }[] = []
+  for (const _ of rounds()) found.push({ quiet: await measure(true), busy: await measure(false) })
   const row = await database.reader('jobs').where({ workspace_id: hog.workspaceId }).count({ left: '*' }).first()
   await Promise.all([server.stop(), hog.client.close(), database.close()])
   const count = Number(row?.left)
   if (count === 0) throw new Error('Nothing was left in the queue while it was measured')
   const jobs = JOBS.toLocaleString('en')
-  const [quiet, busy] = [rounds.map((round) => round.quiet), rounds.map((round) => round.busy)]
-  const ratios = rounds.map((round) => round.busy / round.quiet)
+  const [quiet, busy] = [found.map((round) => round.quiet), found.map((round) => round.busy)]
+  const ratios = found.map((round) => round.busy / round.quiet)
   console.log(
     `${kind}: created to ISSUED after ${spread(busy)} ms behind ${jobs} jobs (${count} left), ${spread(quiet)} ms while they wait, ` +
       `${idle.toFixed(0)} ms before they came; ${spread(ratios, 2)} times`,
@@ -136,7 +135,11 @@ async function issueOne(client: Client, templateId: string): Promise<number> {
   const body = { externalPassId: randomUUID(), label: 'Ada', templateId, variables: { name: 'Ada' } }
   const startedAt = performance.now()
   const { id } = await client.passes.create({ body })
-  while ((await client.passes.get({ params: { id } })).status !== 'ISSUED') await sleep(2)
+  await finish(
+    'pass to issue',
+    async () => ((await client.passes.get({ params: { id } })).status === 'ISSUED' ? 0 : 1),
+    2,
+  )
   return performance.now() - startedAt
 }
 

@@ -9,18 +9,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '../src/client/client.ts'
 import { type Database, openDatabase } from '../src/storage/db/database.ts'
 import { runClient } from './support/client-run.ts'
 import { onEachDatabase } from './support/databases.ts'
 import { figure } from './support/figures.ts'
 import { insertRaw, openRaw, readRows } from './support/raw-inserts.ts'
-import { median, spread, timeAll } from './support/rounds.ts'
+import { finish, median, ROUNDS, rounds, spread, timeAll } from './support/rounds.ts'
 import { type BenchServer, startServer } from './support/server.ts'
 
 const LIMIT_MB = 200
-const ROUNDS = 10
 const ROWS = 5_000
 const MANY = 50_000
 const DRY = 1_000_000
@@ -57,7 +55,7 @@ interface Sides {
 async function compare(kind: string, { server, issued, raw, templateId }: Sides): Promise<void> {
   const rates = { issued: [] as number[], raw: [] as number[] }
   const cpu: number[] = []
-  for (let round = 0; round <= ROUNDS; round++) {
+  for (const round of rounds(ROUNDS + 1)) {
     const before = server.cpuMilliseconds()
     const { seconds, ids } = await issueRows(`${kind}-${round}`, ROWS, { server, issued, templateId })
     const spent = (server.cpuMilliseconds() - before) / ROWS
@@ -100,7 +98,8 @@ async function issueRows(name: string, rows: number, { server, issued, templateI
   const start = performance.now()
   const { result, peakMb } = await runClient<Summary>(args, server, folder)
   if (result.created !== rows) throw new Error(`Of ${rows} rows ${result.created} are good`)
-  while (await issued.reader('jobs').where({ kind: 'issue-pass' }).first('id')) await sleep(10)
+  const waiting = issued.reader('jobs').where({ kind: 'issue-pass' })
+  await finish('rows to issue', async () => ((await waiting.clone().first('id')) ? 1 : 0), 10)
   const seconds = (performance.now() - start) / 1000
   const ofRound = issued.reader('passes').where('external_pass_id', 'like', `${name}-%`)
   const ids: string[] = await ofRound.where({ status: 'ISSUED' }).pluck('id')

@@ -10,11 +10,10 @@ import { openApp } from './support/app.ts'
 import { onEachDatabase } from './support/databases.ts'
 import { figure } from './support/figures.ts'
 import { insertPasses, passId, START, sqlFor } from './support/many-passes.ts'
-import { describe, type Measured, measure, ratioOfRates } from './support/rounds.ts'
+import { describe, type Measured, measure, ROUNDS, ratioOfRates, rounds } from './support/rounds.ts'
 
 /** Rows that each side of a round takes: what one run of the sweep of expiry marks. */
 const ROWS = 5_000
-const ROUNDS = Number(process.env.PASSES_BENCH_ROUNDS ?? 10)
 /** The rows of an anchor's transaction. */
 const SET = 250
 const TARGETS = { expiry: 0.7, retention: 1 }
@@ -31,7 +30,7 @@ process.exit()
 async function compareExpiry(kind: string, services: Services, db: Knex): Promise<void> {
   const ours: Measured[] = []
   const anchor: Measured[] = []
-  for (let round = 0; round < ROUNDS; round += 1) {
+  for (const round of rounds()) {
     const first = 2 * ROWS * round + 1
     await db('passes')
       .whereBetween('id', [passId(first), passId(first + ROWS - 1)])
@@ -55,7 +54,7 @@ async function compareRetention(kind: string, services: Services, db: Knex, work
   const retention = { deliveriesDays: 30, auditDays: 30 }
   const inserts: Measured[] = []
   const deletes: Measured[] = []
-  for (let round = 0; round < ROUNDS; round += 1) {
+  for (const _ of rounds()) {
     const insert = () => inSets(1, (tx, from, to) => insertDelivered(tx, workspaceId, from, to), db)
     inserts.push(await measure(ROWS, () => timed(insert)))
     deletes.push(await measure(ROWS, () => timed(() => sweep({ ...services, retention }))))

@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { pino } from 'pino'
 import { deviceFor, phoneOf, watch } from '../src/cli/device/phones.ts'
 import type { Broadcast } from '../src/core/contract/broadcasts.ts'
@@ -15,7 +14,7 @@ import { createStore } from '../src/storage/store.ts'
 import { onEachDatabase } from './support/databases.ts'
 import { figure } from './support/figures.ts'
 import { insertProject } from './support/project.ts'
-import { best } from './support/rounds.ts'
+import { best, finish, rounds } from './support/rounds.ts'
 import { startServer } from './support/server.ts'
 
 /**
@@ -25,7 +24,7 @@ import { startServer } from './support/server.ts'
  */
 
 const PASSES = Number(process.env.PASSES_BENCH_ROWS ?? 100_000)
-const ROUNDS = 3
+const MOST_ROUNDS = 3
 const SINGLES = Number(process.env.PASSES_BENCH_SINGLES ?? 10)
 const LEAST_RATIO = 0.4
 const LONGEST_WAIT_MS = 1_000
@@ -45,7 +44,7 @@ async function compareFanOut(kind: string, url: string): Promise<void> {
   const workspace = await store.transaction((tx) => tx.workspaces.insert('bench', new Date()))
   const projectId = await insertProject(database, workspace!.id, PASSES)
   const rates: { raw: number[]; ours: number[] } = { raw: [], ours: [] }
-  for (let round = 0; round < ROUNDS; round += 1) {
+  for (const _ of rounds(MOST_ROUNDS)) {
     const raw = await rate(() => insertRaw(database, workspace!.id, projectId))
     const ours = await rate(() => fanOut(database, workspace!.id, projectId))
     rates.raw.push(raw)
@@ -142,7 +141,7 @@ async function compareWaits(kind: string, url: string): Promise<void> {
   await client.templateVersions.publish({ params: { id: version.id } })
   const pass = await client.passes.create({ body: { externalPassId: 'single', label: 'x', templateId: template.id } })
   const params = { id: pass.id }
-  while ((await client.passes.get({ params })).status !== 'ISSUED') await sleep(20)
+  await finish('pass to issue', async () => ((await client.passes.get({ params })).status === 'ISSUED' ? 0 : 1), 20)
 
   const file = deviceFor(folder, 'apple', kind.toLowerCase())
   const phone = phoneOf(file)
@@ -161,7 +160,7 @@ async function compareWaits(kind: string, url: string): Promise<void> {
     const body = { body: `Message ${sent}.`, platforms: ['apple' as const] }
     const start = performance.now()
     await client.notifications.create({ params, body })
-    while (!banners.some((banner) => banner.includes(body.body))) await sleep(1)
+    await finish('message to come', async () => (banners.some((banner) => banner.includes(body.body)) ? 0 : 1), 1)
     return performance.now() - start
   }
   await waitOnce()

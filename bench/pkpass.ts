@@ -8,10 +8,9 @@ import { createBenchWallet, packages } from './pkpass-packages.ts'
 import { createPeer } from './pkpass-peer.ts'
 import { figure } from './support/figures.ts'
 import { signaturesASecond } from './support/openssl.ts'
-import { median, spread } from './support/rounds.ts'
+import { median, rounds, spread } from './support/rounds.ts'
 
 const IN_FLIGHT = 16
-const ROUNDS = Number(process.env.PASSES_BENCH_ROUNDS ?? 10)
 const SECONDS_A_ROUND = 1
 const targets = { timesPeer: 40, ofAllCores: 0.85, ofVariants: 0.6 }
 const cores = availableParallelism()
@@ -27,36 +26,36 @@ for (const { name, boundBySigning } of packages) {
   }
   const archive = await buildPackage()
   const buildPeers = peer.builderOf(archive)
-  const rounds = { ours: [], cpu: [], peers: [], one: [], all: [] } as Record<string, number[]>
-  for (let round = 0; round < ROUNDS; round += 1) {
+  const found = { ours: [], cpu: [], peers: [], one: [], all: [] } as Record<string, number[]>
+  for (const _ of rounds()) {
     const before = process.cpuUsage()
     const { rate, count } = await callsASecond(buildPackage)
     const { user, system } = process.cpuUsage(before)
-    rounds.ours!.push(rate)
-    rounds.cpu!.push((user + system) / 1000 / count)
-    rounds.peers!.push((await callsASecond(buildPeers)).rate)
-    rounds.one!.push(await signaturesASecond({ seconds: SECONDS_A_ROUND }))
-    rounds.all!.push(await signaturesASecond({ seconds: SECONDS_A_ROUND, processes: cores }))
+    found.ours!.push(rate)
+    found.cpu!.push((user + system) / 1000 / count)
+    found.peers!.push((await callsASecond(buildPeers)).rate)
+    found.one!.push(await signaturesASecond({ seconds: SECONDS_A_ROUND }))
+    found.all!.push(await signaturesASecond({ seconds: SECONDS_A_ROUND, processes: cores }))
   }
   const size = `${Math.round(archive.length / 1024)} KB`
   console.log(
-    `${size}: ${spread(rounds.ours!)} passes/s with ${spread(rounds.cpu!, 2)} ms of CPU each, passkit-generator ` +
-      `${spread(rounds.peers!, 1)}; openssl ${spread(rounds.one!)} signatures/s on one core, ${spread(rounds.all!)} on ${cores}`,
+    `${size}: ${spread(found.ours!)} passes/s with ${spread(found.cpu!, 2)} ms of CPU each, passkit-generator ` +
+      `${spread(found.peers!, 1)}; openssl ${spread(found.one!)} signatures/s on one core, ${spread(found.all!)} on ${cores}`,
   )
-  const ours = median(rounds.ours!)
-  figure(`packages of ${size} to passkit-generator`, ours / median(rounds.peers!), { atLeast: targets.timesPeer }, 'x')
+  const ours = median(found.ours!)
+  figure(`packages of ${size} to passkit-generator`, ours / median(found.peers!), { atLeast: targets.timesPeer }, 'x')
   // Larger packages are bound by hashing and copying their images.
   if (!boundBySigning) continue
   figure(
     `packages of ${size} to signatures of all cores`,
-    ours / median(rounds.all!),
+    ours / median(found.all!),
     { atLeast: targets.ofAllCores },
     'x',
   )
   // What else runs on the machine takes from all cores, and hardly from this.
   figure(
     `packages of ${size} by CPU to signatures of one core`,
-    1000 / median(rounds.cpu!) / median(rounds.one!),
+    1000 / median(found.cpu!) / median(found.one!),
     { atLeast: targets.ofAllCores },
     'x',
   )
@@ -70,7 +69,7 @@ let holder = 0
 for (const { what, passOf } of variants) {
   const cpu: number[] = []
   const one: number[] = []
-  for (let round = 0; round < ROUNDS; round += 1) {
+  for (const _ of rounds()) {
     const before = process.cpuUsage()
     const { count } = await callsASecond(async () => {
       holder += 1

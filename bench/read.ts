@@ -8,13 +8,12 @@ import { execa } from 'execa'
 import { Agent, request } from 'undici'
 import { onEachDatabase } from './support/databases.ts'
 import { figure } from './support/figures.ts'
-import { median, spread, timeAll } from './support/rounds.ts'
+import { median, ROUNDS, rounds, spread, timeAll } from './support/rounds.ts'
 import { cpuMillisecondsOf, startServer } from './support/server.ts'
 
 const PASSES = 500
 const REQUESTS = 2_000
 const IN_FLIGHT = 16
-const ROUNDS = Number(process.env.PASSES_BENCH_ROUNDS ?? 10)
 const TARGET = 0.7
 
 await onEachDatabase(async (kind, create) => compare(kind, await create('read')))
@@ -46,7 +45,7 @@ async function compare(kind: string, databaseUrl: string): Promise<void> {
   }
 
   const sides = [server, bareServer].map((side): Side => ({ ...side, rates: [], cpu: [] }))
-  for (let round = 0; round <= ROUNDS; round += 1) {
+  for (const round of rounds(ROUNDS + 1)) {
     for (const side of sides) await ask(side)
     // The first round warms both up.
     if (round === 0) for (const { rates, cpu } of sides) [rates, cpu].map((some) => some.splice(0))

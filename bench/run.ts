@@ -2,6 +2,9 @@
  * Runs the benchmarks one after another, so that none disturbs another, and keeps what each prints in bench/results. Ends
  * with one table of every figure: those of this run, and of the benchmarks that it left out what they printed last. It
  * stands in bench/results/README.md too. Arguments choose some by name: npm run bench -- pkpass batch
+ *
+ * Each ends: no round begins behind the first two minutes of a comparison, what a round waits for has a minute
+ * (support/rounds.ts), and a benchmark that still runs after ten is ended here, with its servers, and counts as missed.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { cpus, totalmem } from 'node:os'
@@ -34,18 +37,21 @@ const chosen = process.argv.length > 2 ? process.argv.slice(2) : benches
 const unknown = chosen.find((name) => !benches.includes(name))
 if (unknown !== undefined) throw new Error(`There is no benchmark ${unknown}, only ${benches.join(', ')}`)
 
+const MOST_MINUTES = 10
+
 const results = join(import.meta.dirname, 'results')
 mkdirSync(results, { recursive: true })
 for (const name of chosen) {
   console.log(`\n${name}`)
-  const run = await execa('tsx', [join(import.meta.dirname, `${name}.ts`)], {
-    preferLocal: true,
+  const run = await execa('node', ['--import', 'tsx', join(import.meta.dirname, `${name}.ts`)], {
     reject: false,
+    timeout: MOST_MINUTES * 60_000,
     all: true,
     stdout: ['inherit', 'pipe'],
     stderr: ['inherit', 'pipe'],
   })
-  writeFileSync(resultOf(name), `${machine()}\n\n${run.all}\n`)
+  const late = `\n= minutes until it ended: more (at most ${MOST_MINUTES}) MISSED`
+  writeFileSync(resultOf(name), `${machine()}\n\n${run.all}${run.timedOut ? late : ''}\n`)
   if (run.exitCode !== 0) process.exitCode = 1
 }
 const table = tableOf(benches.filter((name) => existsSync(resultOf(name))))

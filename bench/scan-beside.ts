@@ -1,11 +1,9 @@
 /**
  * How long a scan takes at the worst (p99) while a workspace also issues thousands of passes from batches, or sends a
  * broadcast, against while it only scans: samples that take turns, and the ratio of their medians. Server and clients are
- * processes of their own. It begins no further round after two minutes on a database and says how many it made, and fails
- * where what a round began is not done within a minute. Run: npx tsx bench/scan-beside.ts, after npm run build
+ * processes of their own. Run: npx tsx bench/scan-beside.ts, after npm run build
  */
 
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Broadcast } from '../src/core/contract/broadcasts.ts'
 import { identifierDigest } from '../src/core/rules/crypto/scan-code.ts'
 import { insertRows } from '../src/storage/db/bulk-rows.ts'
@@ -14,14 +12,11 @@ import { figure } from './support/figures.ts'
 import { percentile, startLoadClient } from './support/load.ts'
 import { passId, templateId } from './support/many-passes.ts'
 import { insertProject } from './support/project.ts'
-import { median, spread } from './support/rounds.ts'
+import { finish, median, rounds, spread } from './support/rounds.ts'
 import { startServer } from './support/server.ts'
 
 /** Of the project that is sent a broadcast: more than are notified while the scans of a sample are made. */
 const PASSES = Number(process.env.PASSES_BENCH_ROWS ?? 10_000)
-const ROUNDS = Number(process.env.PASSES_BENCH_ROUNDS ?? 10)
-const MOST_SECONDS = 120
-const PATIENCE_SECONDS = 60
 const SCANS = 500
 const IN_FLIGHT = 4
 const BATCHES = 50
@@ -87,8 +82,7 @@ async function compare(kind: string, url: string): Promise<void> {
 
   const found = { quiet: [] as number[], issuing: [] as number[], broadcast: [] as number[] }
   await scan()
-  const startedAt = performance.now()
-  while (found.quiet.length < ROUNDS && performance.now() - startedAt < MOST_SECONDS * 1000) {
+  for (const _ of rounds()) {
     found.quiet.push(await scan())
     found.issuing.push(await besideIssuing())
     found.broadcast.push(await besideBroadcast())
@@ -102,17 +96,4 @@ async function compare(kind: string, url: string): Promise<void> {
   const times = (values: number[]) => median(values) / median(quiet)
   figure(`p99 of a scan beside issuing to quiet, ${kind}`, times(issuing), { atMost: MOST_TIMES })
   figure(`p99 of a scan beside a broadcast to quiet, ${kind}`, times(broadcast), { atMost: MOST_TIMES })
-}
-
-/** Waits until nothing is left, so that no round disturbs the next. */
-async function finish(what: string, left: () => Promise<number>): Promise<void> {
-  const startedAt = performance.now()
-  for (;;) {
-    const count = await left()
-    if (count === 0) return
-    if (performance.now() - startedAt > PATIENCE_SECONDS * 1000) {
-      throw new Error(`There are still ${count} ${what} after ${PATIENCE_SECONDS} s`)
-    }
-    await sleep(100)
-  }
 }

@@ -14,14 +14,13 @@ import { figure } from './support/figures.ts'
 import { type LoadClient, percentile, startLoadClient } from './support/load.ts'
 import { insertPasses, passId } from './support/many-passes.ts'
 import { insertScans } from './support/many-scans.ts'
-import { median, spread, timeAll } from './support/rounds.ts'
+import { median, ROUNDS, rounds, spread, timeAll } from './support/rounds.ts'
 import { type CapturedScans, captureScans, prepareReplay, replay, type Subject } from './support/scan-statements.ts'
 import { type BenchServer, startServer } from './support/server.ts'
 
 const FEW = 1_000
 const MANY = Number(process.env.PASSES_BENCH_ROWS ?? 1_000_000)
 const PASSES = 10_000
-const ROUNDS = Number(process.env.PASSES_BENCH_ROUNDS ?? 10)
 const SCANS = 2_048
 const SET = 128
 const IN_FLIGHT = [16, 64]
@@ -48,7 +47,7 @@ let scanned = 0
 await onEachDatabase(async (kind, create) => {
   const sides = [await openSide(await create('few'), FEW), await openSide(await create('many'), MANY)] as const
   // The first round warms up what runs and what is compiled.
-  for (let round = 0; round <= ROUNDS; round += 1) for (const side of sides) await measure(side, round > 0)
+  for (const round of rounds(ROUNDS + 1)) for (const side of sides) await measure(side, round > 0)
   report(kind, ...sides)
   for (const { server, database, client } of sides) {
     client.stop()

@@ -8,9 +8,8 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { execa } from 'execa'
-import { median, spread, timeAll } from './support/rounds.ts'
+import { median, rounds, spread, timeAll } from './support/rounds.ts'
 
-const ROUNDS = Number(process.env.PASSES_BENCH_ROUNDS ?? 10)
 const PASSES = 10_000
 const SCANS = 4_000
 const IN_FLIGHT = 32
@@ -32,7 +31,7 @@ else {
 
 async function compare(): Promise<void> {
   const found = new Map(DRIVERS.map((name) => [name, [] as Awaited<ReturnType<typeof measure>>[]]))
-  for (let round = 0; round < ROUNDS; round += 1) {
+  for (const _ of rounds()) {
     for (const [name, results] of found) {
       const { stdout } = await execa('tsx', [import.meta.filename, name], { preferLocal: true })
       results.push(JSON.parse(stdout))

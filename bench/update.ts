@@ -6,7 +6,6 @@
 
 import { connect } from 'node:http2'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { execa } from 'execa'
 import { jobHandlers, queueOptions } from '../src/server/jobs/handlers.ts'
 import { startWorker } from '../src/server/jobs/worker.ts'
@@ -18,10 +17,18 @@ import { type BenchApp, openApp } from './support/app.ts'
 import { onEachDatabase } from './support/databases.ts'
 import { figure } from './support/figures.ts'
 import { insertPasses, passId } from './support/many-passes.ts'
-import { describe, type Measured, measure, ratioOfCpu, ratioOfRates, timeAll } from './support/rounds.ts'
+import {
+  describe,
+  finish,
+  type Measured,
+  measure,
+  ratioOfCpu,
+  ratioOfRates,
+  rounds,
+  timeAll,
+} from './support/rounds.ts'
 
 const PASSES = 10_000
-const ROUNDS = 10
 /** As many streams as the library opens at once. */
 const IN_FLIGHT = 1_000
 const TARGET = 0.4
@@ -42,7 +49,7 @@ await onEachDatabase(async (kind, create) => {
   await install(app)
   const raw: Measured[] = []
   const drained: Measured[] = []
-  for (let round = 0; round < ROUNDS; round += 1) {
+  for (const _ of rounds()) {
     raw.push(await measure(PASSES, pushRaw))
     await change(app)
     drained.push(await measure(PASSES, () => drain(app)))
@@ -132,7 +139,7 @@ async function change({ database, services, workspaceId }: BenchApp): Promise<vo
 async function drain({ database, services }: BenchApp): Promise<number> {
   const startedAt = performance.now()
   const worker = startWorker({ ...services, push }, { handlers: jobHandlers, queues: queueOptions })
-  while (await database.reader('jobs').first('id')) await sleep(20)
+  await finish('jobs', async () => ((await database.reader('jobs').first('id')) ? 1 : 0), 20)
   const seconds = (performance.now() - startedAt) / 1000
   await worker.stop()
   return seconds

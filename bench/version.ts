@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { execa } from 'execa'
 import { figure } from './support/figures.ts'
-import { median } from './support/rounds.ts'
+import { median, ROUNDS, rounds } from './support/rounds.ts'
 import { startServer } from './support/server.ts'
 
 /**
@@ -13,8 +13,6 @@ import { startServer } from './support/server.ts'
  * uses of the processors says more than the clock where the machine does something else meanwhile: both are shown.
  * Needs the built program. Run: npx tsx bench/version.ts
  */
-
-const ROUNDS = Number(process.env.PASSES_BENCH_RUNS ?? 10)
 
 const root = join(import.meta.dirname, '..')
 const folder = mkdtempSync(join(tmpdir(), 'passes-bench-'))
@@ -39,20 +37,20 @@ interface Spent {
 }
 
 async function compare(what: string, ours: string[], other: string[], atMost: number): Promise<void> {
-  const rounds: { ours: Spent; other: Spent }[] = []
-  // The first of each warms the caches of the system.
-  for (let round = -1; round < ROUNDS; round += 1) {
+  const found: { ours: Spent; other: Spent }[] = []
+  for (const round of rounds(ROUNDS + 1)) {
     const [first, second] = [await spent(ours), await spent(other)]
-    if (round >= 0) rounds.push({ ours: first, other: second })
+    // The first of each warms the caches of the system.
+    if (round > 0) found.push({ ours: first, other: second })
   }
   for (const kind of ['cpu', 'wall'] as const) {
-    const ratios = rounds.map((round) => round.ours[kind] / round.other[kind]).sort((a, b) => a - b)
+    const ratios = found.map((round) => round.ours[kind] / round.other[kind]).sort((a, b) => a - b)
     const [mine, its] = [
-      median(rounds.map((round) => round.ours[kind])),
-      median(rounds.map((round) => round.other[kind])),
+      median(found.map((round) => round.ours[kind])),
+      median(found.map((round) => round.other[kind])),
     ]
     const spread = `${ratios[0]!.toFixed(2)} to ${ratios.at(-1)!.toFixed(2)}`
-    console.log(`${kind}: ${mine.toFixed(0)} ms to ${its.toFixed(0)} ms, ratios ${spread} in ${ROUNDS} rounds`)
+    console.log(`${kind}: ${mine.toFixed(0)} ms to ${its.toFixed(0)} ms, ratios ${spread} in ${found.length} rounds`)
     figure(`${what}, ${kind}`, median(ratios), { atMost }, 'x')
   }
 }

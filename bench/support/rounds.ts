@@ -1,3 +1,40 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** Rounds of a comparison; PASSES_BENCH_ROUNDS takes another number. */
+export const ROUNDS = Number(process.env.PASSES_BENCH_ROUNDS ?? 10)
+
+const MOST_SECONDS = 120
+const LEAST_ROUNDS = 3
+const PATIENCE_SECONDS = 60
+
+/** The numbers of rounds, from 0: so many, of which none but the first three begins after two minutes. Says so where it makes fewer. */
+export function* rounds(count = ROUNDS): Generator<number> {
+  const startedAt = performance.now()
+  for (let round = 0; round < count; round += 1) {
+    if (round >= LEAST_ROUNDS && performance.now() - startedAt > MOST_SECONDS * 1000) {
+      console.log(`  no more than ${round} of ${count} rounds, which took ${MOST_SECONDS} s`)
+      return
+    }
+    yield round
+  }
+}
+
+/**
+ * Waits until nothing is left of what a round began, so that none disturbs the next.
+ * @throws Error where it is not done within a minute
+ */
+export async function finish(what: string, left: () => Promise<number>, everyMs = 100): Promise<void> {
+  const startedAt = performance.now()
+  for (;;) {
+    const count = await left()
+    if (count === 0) return
+    if (performance.now() - startedAt > PATIENCE_SECONDS * 1000) {
+      throw new Error(`There are still ${count} ${what} after ${PATIENCE_SECONDS} s`)
+    }
+    await sleep(everyMs)
+  }
+}
+
 /** The best of some rounds that take turns: what else runs on the machine slows a round, and nothing speeds it up. */
 export function best(rates: number[]): number {
   return Math.max(...rates)
