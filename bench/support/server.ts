@@ -10,6 +10,9 @@ import { createStore } from '../../src/storage/store.ts'
 
 const program = new URL('../../bin/run.js', import.meta.url).pathname
 
+/** A folder where each server leaves a profile of its processor time. */
+const profiles = process.env.PASSES_BENCH_PROFILES
+
 export interface BenchServer {
   url: string
   token: string
@@ -29,7 +32,8 @@ export type Seed = (database: Database, workspaceId: string) => Promise<void>
 export async function startServer(database: string, args: string[] = [], seed?: Seed): Promise<BenchServer> {
   const seededToken = seed && (await fill(database, seed))
   const folder = mkdtempSync(join(tmpdir(), 'passes-bench-'))
-  const child = execa('node', [program, 'serve', '--json', ...args], {
+  const profile = profiles === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profiles}`]
+  const child = execa('node', [...profile, program, 'serve', '--json', ...args], {
     cwd: folder,
     env: {
       PASSES_PORT: '0',
