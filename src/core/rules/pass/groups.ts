@@ -1,7 +1,7 @@
 import type { Definition } from '../../contract/definition.ts'
 import type { Issue } from '../../errors.ts'
 import { contentId } from '../../ids.ts'
-import { fill, type Scope } from '../template/placeholder.ts'
+import { fill, placeholdersIn, type Scope } from '../template/placeholder.ts'
 
 /** Passes that belong together, such as the tickets of an order, by what their issuer calls them. */
 export interface PassGroup {
@@ -22,13 +22,15 @@ export function groupKeyOf({ group }: Pick<Definition, 'group'>, scope: Scope): 
   return (group && fill(group.key, scope).trim()) || null
 }
 
-/** Compiles the check of the key that values come to; undefined where the definition has none. */
+/** Compiles the check of the key that values come to, which names a variable of it; undefined where the definition has none. */
 export function compileGroup(
   definition: Pick<Definition, 'group' | 'variables'>,
 ): ((scope: Scope) => Issue[]) | undefined {
   if (!definition.group) return undefined
-  const path: Issue['path'] = ['group', 'key']
-  const message = `Must come out with at most ${MAX_GROUP_KEY_CHARACTERS} characters`
+  const used = new Set(placeholdersIn(definition.group.key))
+  const variable = definition.variables.find(({ name }) => used.has(name))
+  const path = variable ? ['variables', variable.name] : ['group', 'key']
+  const message = `Makes a group key that is too long: at most ${MAX_GROUP_KEY_CHARACTERS} characters`
   return (scope) =>
     [...(groupKeyOf(definition, scope) ?? '')].length > MAX_GROUP_KEY_CHARACTERS ? [{ path, message }] : []
 }

@@ -85,8 +85,7 @@ function usesInFact(key: string, text: string): { known: PolicyText['uses'] } | 
     const lone = { rule: { pattern: `^\\s*(?:${moment}\\s*)?$` }, wanted: `${DATE_TIME} or empty`, isNeeded: false }
     return { known: name === undefined ? usesInDateTime(text) : [{ name, use: lone }] }
   }
-  if (key === 'timeZone')
-    return { known: usesInTimeZone(text)?.map((one) => ({ ...one, use: { ...one.use, isNeeded: false } })) }
+  if (key === 'timeZone') return { known: usesInTimeZone(text, { mayBeEmpty: name !== undefined }) }
   if (!Object.hasOwn(degreeKeys, key)) return undefined
   const max = degreeKeys[key as keyof typeof degreeKeys]
   const pattern = `^\\s*(?:-?(?:${max}(?:\\.0+)?|(?:0|${upTo(max - 1)})(?:\\.\\d+)?)\\s*)?$`
@@ -146,7 +145,7 @@ function usesInDateTime(text: string): PolicyText['uses'] {
   }))
 }
 
-function usesInTimeZone(text: string): PolicyText['uses'] {
+function usesInTimeZone(text: string, fact?: { mayBeEmpty: boolean }): PolicyText['uses'] {
   const { names, literals } = splitPlaceholders(text)
   const [name, ...others] = names
   if (name === undefined || others.length > 0) return undefined
@@ -155,7 +154,8 @@ function usesInTimeZone(text: string): PolicyText['uses'] {
     .filter((zone) => zone.startsWith(before) && zone.endsWith(after) && zone.length > before.length + after.length)
     .map((zone) => zone.slice(before.length, zone.length - after.length))
   const wanted = before || after ? `what makes ${text} an IANA timezone` : 'an IANA timezone identifier, UTC or GMT'
-  return [{ name, use: { rule: { values }, wanted, isNeeded: true } }]
+  if (!fact?.mayBeEmpty) return [{ name, use: { rule: { values }, wanted, isNeeded: fact === undefined } }]
+  return [{ name, use: { rule: { values: ['', ...values] }, wanted: `${wanted}, or empty`, isNeeded: false } }]
 }
 
 function needed(pattern: string, wanted: string): VariableUse {

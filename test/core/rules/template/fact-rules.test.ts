@@ -47,3 +47,24 @@ test('where values say when, each pass is held to it, and an empty one says noth
   expect(issuesOf(eventOf('{{from}}', early), { from: late })).toEqual([{ path: ['variables', 'from'], message }])
   expect(issuesOf(eventOf('{{from}}', '{{to}}'), { to: '' })).toEqual([])
 })
+
+test.each([
+  ['departsAt', early, 'now'],
+  ['timeZone', 'Europe/Lisbon', 'Mars/Base'],
+  ['latitude', '38.7', '91'],
+])('a variable that stands for %s alone may be empty, and says nothing then', (key, sound, wrong) => {
+  const place = key === 'departsAt' ? {} : { longitude: '{{from}}', latitude: '{{from}}' }
+  const from = key === 'timeZone' ? { timeZone: '{{from}}' } : place
+  const definition = about({
+    trip: { mode: 'bus', from: { name: 'A', ...from }, ...(key === 'departsAt' && { departsAt: '{{from}}' }) },
+  })
+  const isTaken = (value: string) => !('issues' in compilePass(definition)({ ...facts, variables: { from: value } }))
+  expect([sound, '', wrong].map(isTaken)).toEqual([true, true, false])
+})
+
+test('a group key that values make too long names the variable that it is made of', () => {
+  const definition = about({ group: { key: '{{pass.label}} {{to}}' } })
+  const checked = compilePass(definition)({ ...facts, variables: { to: 'x'.repeat(252) } })
+  const message = 'Makes a group key that is too long: at most 255 characters'
+  expect(checked).toEqual({ issues: [{ path: ['variables', 'to'], message }] })
+})
