@@ -1,5 +1,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
+import type { Services } from '../../../src/server/context.ts'
 import { createPace } from '../../../src/server/jobs/chunks.ts'
+import { expirePasses } from '../../../src/server/jobs/maintenance.ts'
 import type { Repositories } from '../../../src/storage/store.ts'
 
 test.each([
@@ -28,4 +30,29 @@ test.each([
     })
   }
   expect(taken).toEqual(expected)
+})
+
+test('where all is slow, passes expire by as many as a transaction of a batch takes', async () => {
+  let now = 0
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now)
+  onTestFinished(() => clock.mockRestore())
+  const taken: number[] = []
+  const expire = async (_: Date, rows: number) => {
+    taken.push(rows)
+    now += rows * 100
+    return Array.from({ length: rows }, (_, n) => ({ workspaceId: 'bench', id: `pass-${n}` }))
+  }
+  const tx = {
+    passes: { expire },
+    registrations: { findHolders: async () => ({ apple: [], google: [] }) },
+    jobs: { insertOnce: async () => undefined },
+  } as unknown as Repositories
+  const store = {
+    passesATurn: 100,
+    passes: { hasExpired: async () => taken.length < 3 },
+    transaction: <T>(work: (tx: Repositories) => Promise<T>) => work(tx),
+  }
+  const stopping = new AbortController().signal
+  await expirePasses({ store, clock: () => new Date(0), stopping } as unknown as Services)
+  expect(taken).toEqual([250, 100, 100])
 })
