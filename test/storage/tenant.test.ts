@@ -145,6 +145,7 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'scans.listByExternalRefs': (tx, intruder) => tx.scans.listByExternalRefs(intruder, ['theirs']),
   'scans.list': (tx, intruder) => tx.scans.list(intruder, { limit: 20 }),
   'scans.counts': (tx, intruder) => tx.scans.counts(intruder, {}),
+  'scans.countsByGate': (tx, intruder) => tx.scans.countsByGate(intruder, {}, 9),
   'scans.countAttempts': (tx, intruder, { project }) => tx.scans.countAttempts(intruder, replayOf(project), 9),
   'scans.listReplayedPasses': (tx, intruder, { project }) =>
     tx.scans.listReplayedPasses(intruder, replayOf(project), { after: undefined, limit: 9 }),
