@@ -146,6 +146,10 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'scans.list': (tx, intruder) => tx.scans.list(intruder, { limit: 20 }),
   'scans.counts': (tx, intruder) => tx.scans.counts(intruder, {}),
   'scans.countsByGate': (tx, intruder) => tx.scans.countsByGate(intruder, {}, 9),
+  'scans.countsByTime': async (tx, intruder) => {
+    const [bucket] = await tx.scans.countsByTime(intruder, {}, [0])
+    return bucket!.totalScans
+  },
   'scans.countAttempts': (tx, intruder, { project }) => tx.scans.countAttempts(intruder, replayOf(project), 9),
   'scans.listReplayedPasses': (tx, intruder, { project }) =>
     tx.scans.listReplayedPasses(intruder, replayOf(project), { after: undefined, limit: 9 }),

@@ -1,9 +1,11 @@
 import { Flags } from '@oclif/core'
 import { terminalWidth } from '../../cli/command/base-command.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
+import { showByTime } from '../../cli/figures.ts'
 import { showStats, showStatsByGate, showStatsByProject } from '../../cli/records.ts'
 import { ledgerFlags, ledgerQuery } from '../../cli/scan-list/filters.ts'
-import type { ScanStatsByGate, ScanStatsByProject } from '../../core/contract/scans.ts'
+import { bucketUnits } from '../../core/contract/common.ts'
+import type { ScanStatsByGate, ScanStatsByProject, ScanStatsByTime } from '../../core/contract/scans.ts'
 
 export default class ScansStats extends ClientCommand {
   static override summary = 'Count scans, and passes redeemed and open.'
@@ -12,6 +14,7 @@ export default class ScansStats extends ClientCommand {
     '<%= config.bin %> scans stats --project 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10 --context 2027-05-31',
     '<%= config.bin %> scans stats --group-by project --json',
     '<%= config.bin %> scans stats --group-by gate --from 2027-05-31T08:00:00Z',
+    '<%= config.bin %> scans stats --by hour --from 2027-05-31T00:00:00Z --to 2027-06-01T00:00:00Z --gate North',
   ]
   static override flags = {
     ...ledgerFlags,
@@ -24,25 +27,51 @@ export default class ScansStats extends ClientCommand {
       summary: 'The figures of each project, or of each gate.',
       options: ['project', 'gate'] as const,
     })(),
+    by: Flags.option({
+      summary: 'The attempts of each hour, day, week or month; needs --from, and scans at --to are not among them.',
+      options: bucketUnits,
+      exclusive: ['group-by'],
+      dependsOn: ['from'],
+    })(),
+    zone: Flags.string({
+      summary:
+        'With --by, the time zone of its days and hours, such as Europe/Berlin; that of this computer by default.',
+      dependsOn: ['by'],
+    }),
+    gate: Flags.string({
+      summary: 'With --by, only scans at this gate, as its door or console names it. Repeatable.',
+      dependsOn: ['by'],
+      multiple: true,
+      multipleNonGreedy: true,
+    }),
   }
 
   async run() {
     const { flags } = await this.parse(ScansStats)
+    const zone = flags.by && (flags.zone ?? new Intl.DateTimeFormat().resolvedOptions().timeZone)
     const stats = await this.connect(flags).scans.stats({
       query: {
         ...ledgerQuery(flags),
         scanContextFrom: flags['context-from'],
         scanContextUntil: flags['context-until'],
         groupBy: flags['group-by'],
+        by: flags.by,
+        zone,
+        gate: flags.gate,
       },
     })
     if (!('items' in stats)) this.log(showStats(stats))
     else if (isByGate(stats)) this.log(showStatsByGate(stats, terminalWidth()))
+    else if (isByTime(stats)) this.log(showByTime(stats, zone!, terminalWidth()))
     else this.log(showStatsByProject(stats, terminalWidth()))
     return stats
   }
 }
 
-function isByGate(stats: ScanStatsByProject | ScanStatsByGate): stats is ScanStatsByGate {
+function isByGate(stats: ScanStatsByProject | ScanStatsByGate | ScanStatsByTime): stats is ScanStatsByGate {
   return stats.items.some((item) => 'gate' in item)
+}
+
+function isByTime(stats: ScanStatsByProject | ScanStatsByTime): stats is ScanStatsByTime {
+  return stats.items.some((item) => 'at' in item)
 }

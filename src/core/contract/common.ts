@@ -110,3 +110,12 @@ export type ErrorBody = z.output<typeof ErrorBody>
 /** The same of the endpoint that records scans, which has no code. */
 export const ErrorBodyWithoutCode = ErrorBody.omit({ errorCode: true })
 export type ErrorBodyWithoutCode = z.output<typeof ErrorBodyWithoutCode>
+
+/** The lengths of the buckets that figures over time come in. */
+export const bucketUnits = ['hour', 'day', 'week', 'month'] as const
+
+/** One of them. */
+export type BucketUnit = (typeof bucketUnits)[number]
+
+/** At most so many buckets are told at once. */
+export const MAX_BUCKETS = 1_000

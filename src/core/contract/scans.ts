@@ -2,9 +2,9 @@ import { z } from 'zod'
 import { Uuid } from '../ids.ts'
 import { route } from '../route.ts'
 import { MAX_PAYLOAD_CHARACTERS } from '../well-formed-text.ts'
-import { CalendarDate, Count, pageOf, Timestamp, text, UtcTimestamp } from './common.ts'
-import { anyOf, checkWindow, pageQuery, windowParams } from './list.ts'
-import { RedemptionPolicy } from './redemption.ts'
+import { bucketUnits, CalendarDate, Count, MAX_BUCKETS, pageOf, Timestamp, text, UtcTimestamp } from './common.ts'
+import { anyOf, checkQualifier, checkWindow, pageQuery, windowParams } from './list.ts'
+import { RedemptionPolicy, Timezone } from './redemption.ts'
 import { LedgerReason, ScanContext, ScanItem, ScanReasonCode, ScanResponse, ScanResult } from './scan-shapes.ts'
 
 /** The filters by the moment of a scan. */
@@ -36,6 +36,9 @@ const ScanStatsQuery = z
     scanContextFrom: anyOf(ContextKey).optional(),
     scanContextUntil: anyOf(ContextKey).optional(),
     groupBy: anyOf(z.enum(['project', 'gate'])).optional(),
+    by: z.enum(bucketUnits).optional(),
+    zone: Timezone.optional(),
+    gate: anyOf(text(1, 1000)).optional(),
     ...windowParams(scannedWindow),
   })
   .superRefine((query, context) => {
@@ -46,6 +49,19 @@ const ScanStatsQuery = z
     for (const bound of ['scanContextFrom', 'scanContextUntil'] as const) {
       if (query.scanContextKey === undefined || query[bound] === undefined) continue
       context.addIssue({ code: 'custom', path: [bound], message: 'Give either scanContextKey or a range' })
+    }
+    checkQualifier('zone', 'by', query, context)
+    checkQualifier('gate', 'by', query, context)
+    if (query.by === undefined) return
+    if (query.groupBy !== undefined) {
+      context.addIssue({
+        code: 'custom',
+        path: ['by'],
+        message: 'Give either groupBy or by, and projectId to narrow it',
+      })
+    }
+    if (query.from === undefined && query.scannedSince === undefined) {
+      context.addIssue({ code: 'custom', path: ['from'], message: 'Say when figures by time begin' })
     }
   })
 
@@ -88,6 +104,21 @@ export const ScanStatsByGate = z.strictObject({
     .meta({ description: 'Those with the most scans first.' }),
 })
 export type ScanStatsByGate = z.output<typeof ScanStatsByGate>
+/** Attempts over time, as `by` says. */
+export const ScanStatsByTime = z.strictObject({
+  items: z
+    .array(
+      z.strictObject({
+        at: UtcTimestamp.meta({
+          description: 'When it begins by the clocks of the zone; the first may begin before from.',
+        }),
+        totalScans: figures.totalScans,
+        totalDenied: figures.totalDenied,
+      }),
+    )
+    .max(MAX_BUCKETS),
+})
+export type ScanStatsByTime = z.output<typeof ScanStatsByTime>
 
 /** What is scanned, where and when: the body of POST /v1/scans. */
 export const ScanCreate = z
@@ -212,9 +243,12 @@ export const scans = {
     scope: 'scans:read',
     forDoors: true,
     summary: 'Count scans and redeemed passes',
-    description: `With groupBy=project, the figures of each project; with groupBy=gate, those of at most ${MAX_GATES} gates.`,
+    description:
+      `With groupBy=project, the figures of each project; with groupBy=gate, those of at most ${MAX_GATES} gates. With by, the ` +
+      'attempts of each hour, day, week (from Monday) or month of the zone (UTC by default), those without any too, at most ' +
+      `${MAX_BUCKETS}: of scans from \`from\` on and before \`to\`, which is now by default, and at the gates that are named.`,
     query: ScanStatsQuery,
-    responses: { 200: z.union([ScanStats, ScanStatsByProject, ScanStatsByGate]) },
+    responses: { 200: z.union([ScanStats, ScanStatsByProject, ScanStatsByGate, ScanStatsByTime]) },
   }),
   get: route({
     method: 'GET',

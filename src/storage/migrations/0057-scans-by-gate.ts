@@ -3,7 +3,7 @@ import { isPostgres } from '../db/dialect.ts'
 import { addCounters, type Counter, decision, projectAndTemplate } from './0030-counts.ts'
 
 /** So many characters of a gate tell it from others: a count must fit into an index. */
-const GATE_CHARACTERS = 100
+export const GATE_CHARACTERS = 100
 
 /** The gate of a row of the ledger, in SQL; '' where it has none. */
 export function gateOf(db: Knex, row: string): string {

@@ -199,14 +199,14 @@ interface ScanSum extends Row {
 }
 
 /** Of rows with a project and a template, those that are asked for. */
-function narrowed(query: Knex.QueryBuilder, table: string, { projectId, templateId }: ScanStatsRequest) {
+export function narrowed(query: Knex.QueryBuilder, table: string, { projectId, templateId }: ScanStatsRequest) {
   if (projectId) query.whereIn(`${table}.project_id`, projectId)
   if (templateId) query.whereIn(`${table}.template_id`, templateId)
   return query
 }
 
 /** Of rows of scans, those in the contexts and the window that are asked for. */
-function ofScans(query: Knex.QueryBuilder, request: ScanStatsRequest): Knex.QueryBuilder {
+export function ofScans(query: Knex.QueryBuilder, request: ScanStatsRequest): Knex.QueryBuilder {
   const { scanned } = request
   whereContext(query, 'scan_context_key', request)
   if (scanned?.from) query.where('scanned_at', '>=', scanned.from.getTime())

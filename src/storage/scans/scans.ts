@@ -22,6 +22,7 @@ import {
   type ScanStatsRequest,
   sumScans,
 } from './scan-stats.ts'
+import { countByTime, type TimeFigures, type TimeStatsRequest } from './time-stats.ts'
 
 /** The ledger: every attempt and every reversal. The database itself refuses to change or delete what stands in it. */
 export class Scans {
@@ -78,6 +79,12 @@ export class Scans {
   countsByGate(workspaceId: string, request: ScanStatsRequest, limit: number): Promise<GateFigures[]> {
     const projectId = narrowProjects(this.scope, request.projectId)
     return countByGate(this.db, workspaceId, { ...request, projectId }, limit)
+  }
+
+  /** Attempts over time, by where each stretch begins. */
+  countsByTime(workspaceId: string, request: TimeStatsRequest, starts: readonly number[]): Promise<TimeFigures[]> {
+    const projectId = narrowProjects(this.scope, request.projectId)
+    return countByTime(this.db, workspaceId, { ...request, projectId }, starts)
   }
 
   /** How many attempts would be judged again, at most so many. */

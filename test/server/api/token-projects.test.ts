@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
+import type { ScanStatsByTime } from '../../../src/core/contract/scans.ts'
 import { TestWorkspace, useApi } from '../../support/api.ts'
 import { dialects } from '../../support/databases.ts'
 import {
@@ -84,6 +85,10 @@ describe.each(dialects)('a token that is bound to a project, on %s', (dialect) =
     ]) {
       expect(await door.ok(contract.scans.stats, { query })).toMatchObject({ items: [{ gate: null, totalScans: 3 }] })
     }
+    const since = new Date(api.now.getTime() - 86_400_000).toISOString()
+    const query = { by: 'month' as const, from: [since], to: [new Date(api.now.getTime() + 1).toISOString()] }
+    const overTime = (await door.ok(contract.scans.stats, { query })) as ScanStatsByTime
+    expect(overTime.items.reduce((sum, { totalScans }) => sum + totalScans, 0)).toBe(3)
 
     // A reference that another project used is neither told nor written over.
     const taken = { body: { passId: own.pass.id, externalRef: 'theirs' } }

@@ -106,6 +106,13 @@ describe.each(dialects)('on %s', (dialect) => {
     )
     expect(plans).toHaveLength(4)
     for (const { fullScans, text } of plans) expect(fullScans, text).toEqual([])
+    const scanned = { from: start, to: new Date(start.getTime() + 3_600_000) }
+    for (const projectId of [undefined, [templateId(1)]]) {
+      const [overTime] = await database.plansOfWork((reads, workspaceId) =>
+        reads.scans.countsByTime(workspaceId, { projectId, scanned }, [start.getTime()]),
+      )
+      expect(overTime!.fullScans, overTime!.text).toEqual([])
+    }
   })
 })
 

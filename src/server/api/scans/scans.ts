@@ -1,3 +1,4 @@
+import { type BucketUnit, MAX_BUCKETS } from '../../../core/contract/common.ts'
 import { foldWindow } from '../../../core/contract/list.ts'
 import type { ScanResponse } from '../../../core/contract/scan-shapes.ts'
 import {
@@ -7,8 +8,9 @@ import {
   type ScanReversal,
   scannedWindow,
 } from '../../../core/contract/scans.ts'
-import { ApiError } from '../../../core/errors.ts'
+import { ApiError, validationError } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
+import { bucketStarts } from '../../../core/rules/lists/buckets.ts'
 import { effectiveStatus } from '../../../core/rules/pass/pass-status.ts'
 import { explainRedemption } from '../../../core/rules/redemption/redemption.ts'
 import { planRedemption } from '../../../core/rules/redemption/redemption-plan.ts'
@@ -16,6 +18,7 @@ import { decideScan, decidingUse, type ScanFacts } from '../../../core/rules/red
 import { decisionMessage, reversalMessage } from '../../../core/rules/redemption/scan-message.ts'
 import type { StoredScan } from '../../../storage/scans/scan-row.ts'
 import { type ScanFigures, sumFigures } from '../../../storage/scans/scan-stats.ts'
+import type { TimeStatsRequest } from '../../../storage/scans/time-stats.ts'
 import type { RequestContext } from '../../context.ts'
 import { toPage } from '../../http/cursors.ts'
 import type { Handlers } from '../../http/mount.ts'
@@ -36,8 +39,10 @@ export const scans: Handlers<typeof contract> = {
     return { status: 200, body: { ...page, items: page.items.map(toScanItem) } }
   },
 
-  stats: async ({ query }, { store, workspaceId }) => {
+  stats: async ({ query }, context) => {
+    const { store, workspaceId } = context
     const request = foldWindow(query, scannedWindow, 'scanned')
+    if (query.by) return { status: 200, body: { items: await statsByTime(query.by, request, context) } }
     const [groupBy] = query.groupBy ?? []
     if (groupBy === 'gate') {
       return { status: 200, body: { items: await store.scans.countsByGate(workspaceId, request, MAX_GATES) } }
@@ -73,6 +78,30 @@ function toStats({ totalPasses, redeemed, totalScans, totalDenied, lastScanAt }:
     totalDenied,
     lastScanAt: lastScanAt?.toISOString() ?? null,
   }
+}
+
+/**
+ * Attempts over time.
+ * @throws Problem VALIDATION_ERROR
+ */
+async function statsByTime(
+  by: BucketUnit,
+  { zone = 'UTC', ...request }: TimeStatsRequest & { zone?: string | undefined },
+  { store, workspaceId, now }: RequestContext,
+) {
+  const from = request.scanned!.from!
+  const to = request.scanned!.to ?? now
+  if (from >= to)
+    throw validationError([{ path: ['from'], message: 'Must be before to, which is now where it is not given' }])
+  const starts = bucketStarts({ from, to }, by, zone)
+  if (starts.length > MAX_BUCKETS) {
+    const message = `Begins more than ${MAX_BUCKETS} ${by}s before the end; narrow the window, or count by something longer`
+    throw validationError([{ path: ['from'], message }])
+  }
+  // The end belongs to no bucket, so that a day by the hour has 24 of them.
+  const scanned = { from, to: new Date(to.getTime() - 1) }
+  const items = await store.scans.countsByTime(workspaceId, { ...request, scanned }, starts)
+  return items.map(({ at, ...attempts }) => ({ at: at.toISOString(), ...attempts }))
 }
 
 /**

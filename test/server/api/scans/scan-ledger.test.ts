@@ -278,6 +278,73 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await other.ok(scans.stats, { query: { groupBy: 'gate' } })).toMatchObject({ items })
   })
 
+  test('figures over time are what the ledger comes to in each bucket, also those without any', async () => {
+    const byTime = async (query: object) =>
+      ((await stats({ by: 'hour', ...query })) as { items: { at: string; totalScans: number; totalDenied: number }[] })
+        .items
+    const inBucket = (from: string, to: string, projectId?: string) => {
+      const attempts = ledger.filter(
+        (item) =>
+          item.result !== 'reversal' &&
+          item.scannedAt >= from &&
+          item.scannedAt < to &&
+          (!projectId || item.projectId === projectId),
+      )
+      return {
+        at: from,
+        totalScans: attempts.length,
+        totalDenied: attempts.filter(({ result }) => result === 'denied').length,
+      }
+    }
+    const hours = [18, 19, 20, 21].map((hour) => `2026-03-01T${hour}:00:00.000Z`)
+    for (const projectId of [undefined, ids.concert]) {
+      const items = await byTime({
+        ...(projectId && { projectId }),
+        from: '2026-03-01T18:30:00Z',
+        to: '2026-03-01T21:00:00Z',
+      })
+      expect(items).toEqual([0, 1, 2].map((index) => inBucket(hours[index]!, hours[index + 1]!, projectId)))
+    }
+    // The end is no part of it, and is now where it is not given; days are those of the zone.
+    expect(await byTime({ from: '2026-03-01T20:01:00Z', to: '2026-03-01T20:08:00Z' })).toEqual([
+      { ...inBucket('2026-03-01T20:01:00.000Z', '2026-03-01T20:08:00.000Z'), at: hours[2] },
+    ])
+    const day = { by: 'day', scannedSince: '2026-02-28T00:00:00Z', zone: 'Pacific/Kiritimati' }
+    expect(await byTime(day)).toEqual([
+      inBucket('2026-02-27T10:00:00.000Z', '2026-02-28T10:00:00.000Z'),
+      inBucket('2026-02-28T10:00:00.000Z', '2026-03-01T10:00:00.000Z'),
+      inBucket('2026-03-01T10:00:00.000Z', '2026-03-02T10:00:00.000Z'),
+    ])
+    // Half-hour zones, contexts and the whole evening: nothing is lost between buckets.
+    const evening = { from: '2026-03-01T19:45:00Z', to: '2026-03-01T21:00:00Z', zone: 'Asia/Kolkata' }
+    const kolkata = await byTime({ ...evening, scanContextKey: '2026-03-01' })
+    expect(kolkata.map(({ at, totalScans }) => [at.slice(11, 16), totalScans])).toEqual([
+      ['19:30', 3],
+      ['20:30', 0],
+    ])
+    // Of one gate, or of several.
+    const atGate = await byTime({ ...evening, gate: 'North' })
+    expect(atGate.map(({ totalScans }) => totalScans)).toEqual([2, 0])
+    expect(await byTime({ ...evening, gate: ['North', 'Süd "1"'] })).toMatchObject([
+      { totalScans: 3, totalDenied: 1 },
+      {},
+    ])
+    expect(await byTime({ ...evening, gate: 'nowhere' })).toMatchObject([{ totalScans: 0 }, { totalScans: 0 }])
+  })
+
+  test.each([
+    [{ by: 'hour' }, 'Say when figures by time begin'],
+    [{ by: 'hour', from: '2026-03-01T00:00:00Z', groupBy: 'project' }, 'Give either groupBy or by'],
+    [{ zone: 'Asia/Tokyo' }, 'Only qualifies by'],
+    [{ gate: 'North' }, 'Only qualifies by'],
+    [{ by: 'hour', from: '2026-03-01T00:00:00Z', zone: 'Mars' }, 'IANA'],
+    [{ by: 'hour', from: '2026-03-02T00:00:00Z', to: '2026-03-02T00:00:00Z' }, 'Must be before to'],
+    [{ by: 'hour', from: '2025-03-01T00:00:00Z' }, 'more than 1000 hours'],
+  ])('figures over time refuse %j', async (query, message) => {
+    const refused = await workspace.refused(scans.stats, { query: query as never })
+    expect(refused).toMatchObject({ errorCode: 'VALIDATION_ERROR', message: expect.stringContaining(message) })
+  })
+
   test('a context and a range of contexts are not asked together', async () => {
     const query = { scanContextKey: 'x', scanContextFrom: 'x' }
     expect(await workspace.refused(scans.stats, { query })).toMatchObject({ errorCode: 'VALIDATION_ERROR' })

@@ -1,0 +1,67 @@
+import { expect, test } from 'vitest'
+import { type BucketUnit, MAX_BUCKETS } from '../../../../src/core/contract/common.ts'
+import { bucketStarts, commonStep } from '../../../../src/core/rules/lists/buckets.ts'
+
+const starts = (unit: BucketUnit, from: string, to: string, zone = 'UTC') =>
+  bucketStarts({ from: new Date(from), to: new Date(to) }, unit, zone).map((at) =>
+    new Date(at).toISOString().slice(0, 16),
+  )
+
+test('the first bucket holds the beginning, the end belongs to none', () => {
+  expect(starts('hour', '2026-03-01T20:15Z', '2026-03-01T22:00Z')).toEqual(['2026-03-01T20:00', '2026-03-01T21:00'])
+  expect(starts('week', '2026-03-01T20:15Z', '2026-03-02T00:00:00.001Z')).toEqual([
+    '2026-02-23T00:00',
+    '2026-03-02T00:00',
+  ])
+  expect(starts('month', '2026-01-31T12:00Z', '2026-03-31T00:00Z')).toEqual([
+    '2026-01-01T00:00',
+    '2026-02-01T00:00',
+    '2026-03-01T00:00',
+  ])
+})
+
+test('days are those of the zone where clocks are changed', () => {
+  expect(starts('day', '2026-03-28T12:00Z', '2026-03-31T00:00Z', 'Europe/Berlin')).toEqual([
+    '2026-03-27T23:00',
+    '2026-03-28T23:00',
+    '2026-03-29T22:00',
+    '2026-03-30T22:00',
+  ])
+  // Beirut leaves midnight out: that day begins at one, the next at midnight again.
+  expect(starts('day', '2026-03-28T12:00Z', '2026-03-30T12:00Z', 'Asia/Beirut')).toEqual([
+    '2026-03-27T22:00',
+    '2026-03-28T22:00',
+    '2026-03-29T21:00',
+  ])
+})
+
+test('the hour that comes twice is two buckets, and on Lord Howe the half more belongs to the hour before', () => {
+  expect(starts('hour', '2026-10-24T23:30Z', '2026-10-25T03:00Z', 'Europe/Berlin')).toEqual([
+    '2026-10-24T23:00',
+    '2026-10-25T00:00',
+    '2026-10-25T01:00',
+    '2026-10-25T02:00',
+  ])
+  expect(starts('hour', '2026-04-04T13:30Z', '2026-04-04T17:00Z', 'Australia/Lord_Howe')).toEqual([
+    '2026-04-04T13:00',
+    '2026-04-04T14:00',
+    '2026-04-04T15:30',
+    '2026-04-04T16:30',
+  ])
+})
+
+test('however long the range, no more is made than shows that it is too long', () => {
+  expect(starts('hour', '0001-01-01T00:00Z', '9999-01-01T00:00Z')).toHaveLength(MAX_BUCKETS + 1)
+})
+
+test('in common steps each bucket is reached', () => {
+  const hour = 3_600_000
+  const days = bucketStarts(
+    { from: new Date('2026-03-28T12:00Z'), to: new Date('2026-03-31T00:00Z') },
+    'day',
+    'Europe/Berlin',
+  )
+  expect(commonStep(days)).toBe(hour)
+  expect(commonStep([0, 4 * hour, 10 * hour])).toBe(2 * hour)
+  expect(commonStep([7])).toBe(0)
+})
