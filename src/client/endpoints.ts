@@ -108,6 +108,11 @@ export const endpoints: { readonly [R in keyof Contract]: { readonly [O in keyof
     update: { method: 'PATCH', path: '/v1/doors/{id}' },
     revoke: { method: 'DELETE', path: '/v1/doors/{id}' },
   },
+  wallets: {
+    list: { method: 'GET', path: '/v1/wallets' },
+    slo: { method: 'GET', path: '/v1/wallets/slo' },
+    nudge: { method: 'POST', path: '/v1/wallets/nudge' },
+  },
   tokens: {
     current: { method: 'GET', path: '/v1/tokens/current' },
   },

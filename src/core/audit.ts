@@ -21,6 +21,7 @@ export const auditActions = [
   'pass.void',
   'pass.revoke-links',
   'pass.erase',
+  'pass.nudge',
   'notification.create',
   'notification.cancel',
   'broadcast.create',

@@ -51,6 +51,7 @@ export const examples: Examples = {
     transfer: { label: 'Charles Babbage', variables: { seat: 'A-17' } },
     void: { reason: 'refunded' },
   },
+  wallets: { nudge: { silentFor: 3600, limit: 1000 } },
   notifications: { create: message },
   broadcasts: { create: message },
   webhooks: { create: { url: 'https://tickets.example.com/hooks', events: ['pass.issued', 'pass.scanned'] } },
@@ -249,6 +250,9 @@ export const commandSamples: Record<Operation, string> = {
   'doors.list': 'door list --project "Polyglot 2027"',
   'doors.update': 'door update 01985f0c-7a10-7000-8000-00000000002f --gate South',
   'doors.revoke': 'door revoke 01985f0c-7a10-7000-8000-00000000002f --yes',
+  'wallets.list': 'wallets list --stale --older-than 1h',
+  'wallets.slo': 'wallets slo',
+  'wallets.nudge': 'wallets nudge --silent-for 1h',
   'tokens.current': 'whoami',
   'workspace.get': 'workspace show',
 }

@@ -43,6 +43,10 @@ export const tags: Record<keyof Contract, { name: string; description: string }>
       'Phones that scan at a gate, each with a token of its own. Owners invite them; each of their requests carries ' +
       '`X-Door-Version` and `X-Door-Pending`.',
   },
+  wallets: {
+    name: 'Wallets',
+    description: 'Which phone holds which version of a pass, and a way to reach those that stay silent.',
+  },
   workspace: { name: 'Workspace', description: 'Limits of the workspace that a token belongs to, and its usage.' },
   tokens: { name: 'Access tokens', description: 'Made by the operator with `passes token create`; shown once.' },
 }

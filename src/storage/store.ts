@@ -23,6 +23,7 @@ import { HeldPasses } from './passes/held-passes.ts'
 import { Identifiers } from './passes/identifiers.ts'
 import { Passes } from './passes/passes.ts'
 import { Registrations } from './passes/registrations.ts'
+import { Wallets } from './passes/wallet-list.ts'
 import { AcceptedScans } from './scans/accepted-scans.ts'
 import { Scans } from './scans/scans.ts'
 import { Snapshots } from './scans/snapshot.ts'
@@ -63,6 +64,7 @@ export interface Repositories {
   acceptedScans: AcceptedScans
   formerPasses: FormerPasses
   heldPasses: HeldPasses
+  wallets: Wallets
   groups: Groups
   snapshots: Snapshots
   jobs: Jobs
@@ -217,6 +219,7 @@ function repositories(db: Knex, { onDue, onEvent }: Required<StoreListener>, sco
     acceptedScans: new AcceptedScans(db),
     formerPasses: new FormerPasses(db),
     heldPasses: new HeldPasses(db),
+    wallets: new Wallets(db, scope),
     groups: new Groups(db),
     snapshots: new Snapshots(db, scope),
     auditLog: new AuditLog(db),

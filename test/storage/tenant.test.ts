@@ -132,6 +132,10 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'registrations.listOutdated': (tx, intruder, { pass }) => tx.registrations.listOutdated(intruder, [pass]),
   'registrations.bumpUpdateTag': (tx, intruder, { pass }) => tx.registrations.bumpUpdateTag(intruder, [pass]),
   'heldPasses.countDevices': (tx, intruder, { pass }) => tx.heldPasses.countDevices(intruder, [pass]),
+  'wallets.list': (tx, intruder) => tx.wallets.list(intruder, {}, { limit: 20 }),
+  'wallets.counts': (tx, intruder) => tx.wallets.counts(intruder, undefined, later(60)),
+  'wallets.forgetPushes': (tx, intruder) =>
+    tx.wallets.forgetPushes(intruder, undefined, { pushedBefore: later(60), limit: 20 }),
   'heldPasses.settle': (tx, intruder, { pass }) => tx.heldPasses.settle(intruder, [pass]),
   'formerPasses.isFull': (tx, intruder, { former }) => tx.formerPasses.isFull(intruder, former, 'other', 1),
   'formerPasses.register': (tx, intruder, { former }) => tx.formerPasses.register(intruder, former, 'device', 'stolen'),

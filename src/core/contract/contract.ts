@@ -11,6 +11,7 @@ import { scanner } from './scanner.ts'
 import { scans } from './scans.ts'
 import { templateVersions } from './template-versions.ts'
 import { templates } from './templates.ts'
+import { wallets } from './wallets.ts'
 import { webhooks } from './webhooks.ts'
 import { tokens, workspace } from './workspace.ts'
 
@@ -29,6 +30,7 @@ export const contract = {
   scans,
   scanner,
   doors,
+  wallets,
   tokens,
   workspace,
 } satisfies Record<string, Record<string, Route>>

@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import { Uuid } from '../ids.ts'
-import { Count, ErrorCode, PositiveInt, UtcTimestamp } from './common.ts'
+import { route } from '../route.ts'
+import { Count, ErrorCode, PositiveInt, pageOf, UtcTimestamp } from './common.ts'
+import { anyOf, booleanParam, checkQualifier, integerParam, pageQuery } from './list.ts'
 import { Platform } from './notifications.ts'
 
 /** What a platform refuses for good: nothing is tried again until the version, the pass or the platform changes. */
@@ -46,3 +48,107 @@ export const PassWallets = z.strictObject({
   lastError: PlatformRejection.nullable(),
 })
 export type PassWallets = z.output<typeof PassWallets>
+
+const StaleReason = z.enum(['not_pushed', 'refused', 'silent', 'behind'])
+/** Why a wallet is thought to hold an older version than its pass shows. */
+export type StaleReason = z.output<typeof StaleReason>
+
+const WalletItem = z.strictObject({
+  passId: Uuid,
+  externalPassId: z.string(),
+  platform: Platform,
+  device: z.string().nullable().meta({
+    description:
+      'A digest that tells devices of Apple from each other; null at Google, which does not say who they are.',
+  }),
+  holds: PositiveInt.meta({ description: 'The wallet version that it holds.' }),
+  since: UtcTimestamp.meta({ description: 'Since when: it was fetched then, or the device was registered.' }),
+  current: PositiveInt.meta({ description: 'The wallet version of the pass.' }),
+  changedAt: UtcTimestamp.meta({ description: 'Since when the pass is as it is.' }),
+  lastPushAt: UtcTimestamp.nullable(),
+  reason: StaleReason.nullable().meta({
+    description:
+      'Null where it holds what the pass shows. not_pushed: it was not told yet; refused: the platform would not tell it, and ' +
+      'lastError says why; silent: it was told, and has not asked since; behind: it asked since it was told, and what it got ' +
+      'is older.',
+  }),
+  lastError: z.string().nullable(),
+})
+export type WalletItem = z.output<typeof WalletItem>
+
+/** Of phones that can be reached so many shall hold the last version within so long. */
+export const FRESHNESS = { objective: 0.999, withinSeconds: 300 }
+
+/** A device is pushed again no sooner, however often that is asked for. */
+const LEAST_NUDGE_SECONDS = 600
+
+const Freshness = z.strictObject({
+  objective: z.number(),
+  withinSeconds: PositiveInt,
+  phones: Count.meta({ description: 'Devices with a pass in Apple Wallet, each once for each of its passes.' }),
+  current: Count,
+  settling: Count.meta({ description: 'Behind, with a pass that changed less than withinSeconds ago.' }),
+  late: Count.meta({ description: 'Behind for longer, although Apple took every push.' }),
+  refused: Count.meta({ description: 'Behind, and Apple refused the last push: they cannot be reached.' }),
+  share: z
+    .number()
+    .nullable()
+    .meta({ description: 'Of those that can be reached, who is not late; null where there is none.' }),
+  isMet: z.boolean().nullable(),
+})
+
+const MAX_OLDER_SECONDS = 366 * 86_400
+
+const WalletQuery = pageQuery({
+  projectId: anyOf(Uuid).optional(),
+  platform: anyOf(Platform).optional(),
+  stale: booleanParam.optional(),
+  olderThan: integerParam(0, MAX_OLDER_SECONDS).optional(),
+}).superRefine((query, context) => checkQualifier('olderThan', 'stale', query, context))
+
+/** Routes of the wallets of a whole workspace. */
+export const wallets = {
+  list: route({
+    method: 'GET',
+    path: '/v1/wallets',
+    scope: 'passes:read',
+    summary: 'List which wallets hold which version',
+    description:
+      'Those of the newest passes first. With stale=true those that lack the newest version; olderThan narrows it to passes ' +
+      'that have been as they are for so many seconds.',
+    query: WalletQuery,
+    responses: { 200: pageOf(WalletItem) },
+  }),
+  slo: route({
+    method: 'GET',
+    path: '/v1/wallets/slo',
+    scope: 'passes:read',
+    summary: 'Say how many phones hold the last version in time',
+    description:
+      `The objective: of phones that can be reached ${FRESHNESS.objective * 100} % hold the last version of their passes within ` +
+      `${FRESHNESS.withinSeconds / 60} minutes.`,
+    query: z.strictObject({ projectId: anyOf(Uuid).optional() }),
+    responses: { 200: Freshness },
+  }),
+  nudge: route({
+    method: 'POST',
+    path: '/v1/wallets/nudge',
+    scope: 'passes:write',
+    summary: 'Push phones again that stayed silent',
+    description:
+      'Devices of Apple that lack the newest version and were pushed for the last time so many seconds ago or before. No device ' +
+      `is pushed twice within ${LEAST_NUDGE_SECONDS / 60} minutes by this.`,
+    body: z.strictObject({
+      projectId: Uuid.optional(),
+      silentFor: z
+        .int()
+        .min(LEAST_NUDGE_SECONDS)
+        .max(MAX_OLDER_SECONDS)
+        .default(3600)
+        .meta({ description: 'Seconds since the last push.' }),
+      limit: z.int().min(1).max(10_000).default(1000).meta({ description: 'At most so many devices.' }),
+    }),
+    responses: { 200: z.strictObject({ devices: Count, passes: Count }) },
+    errors: ['NOT_FOUND'],
+  }),
+}

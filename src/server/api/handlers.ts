@@ -3,6 +3,7 @@ import { doors } from './doors/doors.ts'
 import { broadcasts } from './messages/broadcasts.ts'
 import { notifications } from './messages/notifications.ts'
 import { passes } from './passes/passes.ts'
+import { wallets } from './passes/wallets.ts'
 import { scanner } from './scans/scanner.ts'
 import { scans } from './scans/scans.ts'
 import { images } from './templates/images.ts'
@@ -29,6 +30,7 @@ export const handlers: AllHandlers = {
   scans,
   scanner,
   doors,
+  wallets,
   tokens,
   workspace,
 }

@@ -94,7 +94,7 @@ async function record(workspace: TestWorkspace, receiver: Receiver): Promise<Rec
   }
 
   const { projects, templates, templateVersions, images, passes, notifications, broadcasts } = contract
-  const { webhooks, deliveries, scans, scanner, doors, tokens } = contract
+  const { webhooks, deliveries, scans, scanner, doors, wallets, tokens } = contract
   await ask(tokens.current, {})
   const project = await ask(projects.create, { body: examples.projects!.create! })
   const inProject = { params: { id: project.id } }
@@ -137,6 +137,10 @@ async function record(workspace: TestWorkspace, receiver: Receiver): Promise<Rec
   await api.runJobs()
   await ask(passes.get, ofPass)
   await ask(passes.wallets, ofPass)
+  await api.services.store.transaction((tx) => tx.heldPasses.settle(workspace.id, [pass.id]))
+  await ask(wallets.list, { query: { limit: 1 } })
+  await ask(wallets.slo, {})
+  await ask(wallets.nudge, { body: examples.wallets!.nudge! })
   await ask(passes.preview, ofPass)
   await ask(passes.revokeLinks, ofPass)
 

@@ -170,4 +170,27 @@ describe.each(dialects)('a token that is bound to a project, on %s', (dialect) =
     expect(idsOf(await token.ok(contract.templates.list, {}))).toEqual([[], 0])
     expect(await token.refused(contract.templates.get, { params: { id: template.id } })).toMatchObject({ status: 404 })
   })
+
+  test('wallets are those of its passes', async () => {
+    await api.services.store.transaction(async (tx) => {
+      for (const { pass } of [own, other]) {
+        await tx.registrations.insert(owner.id, { passId: pass.id, deviceId: 'shared', pushToken: 'push' }, api.now)
+        await tx.passes.setVoid(owner.id, [pass.id], api.now)
+        await tx.registrations.setPushed(owner.id, [{ passId: pass.id, deviceId: 'shared', version: 1 }], api.now)
+        await tx.heldPasses.settle(owner.id, [pass.id])
+      }
+    })
+    const held = async (token: TestWorkspace, query: object = {}) =>
+      (await token.ok(contract.wallets.list, { query })).items.map(({ passId }) => passId)
+    expect(await held(door)).toEqual([own.pass.id])
+    expect(await held(door, { projectId: other.project.id })).toEqual([])
+    expect(await held(both)).toEqual([other.pass.id, own.pass.id])
+    expect(await door.ok(contract.wallets.slo, {})).toMatchObject({ phones: 1 })
+    const nudge = (token: TestWorkspace, body: object) => token.ok(contract.wallets.nudge, { body })
+    const elsewhere = { body: { projectId: other.project.id } }
+    expect(await door.refused(contract.wallets.nudge, elsewhere)).toMatchObject({ errorCode: 'NOT_FOUND' })
+    api.advance(3600)
+    expect(await nudge(door, {})).toEqual({ devices: 1, passes: 1 })
+    expect(await nudge(both, {})).toEqual({ devices: 1, passes: 1 })
+  })
 })

@@ -1,0 +1,73 @@
+import { Flags } from '@oclif/core'
+import { filterFlag, listFlags, listPages } from '../../cli/arguments/list.ts'
+import { parseDuration } from '../../cli/arguments/moment.ts'
+import { named } from '../../cli/arguments/named.ts'
+import { ClientCommand } from '../../cli/command/client-command.ts'
+import type { ListShape } from '../../cli/list/shape.ts'
+import type { WalletItem } from '../../core/contract/wallets.ts'
+
+const shape: ListShape<WalletItem> = {
+  columns: [
+    { name: 'passId', value: ({ passId }) => passId, title: 'pass', kind: 'id' },
+    { name: 'externalPassId', value: ({ externalPassId }) => externalPassId, title: 'external id' },
+    { name: 'platform', value: ({ platform }) => platform },
+    { name: 'device', value: ({ device }) => device },
+    { name: 'holds', value: ({ holds }) => holds },
+    { name: 'current', value: ({ current }) => current },
+    { name: 'since', value: ({ since }) => since, kind: 'time' },
+    { name: 'changedAt', value: ({ changedAt }) => changedAt, kind: 'time', title: 'pass changed' },
+    { name: 'lastPushAt', value: ({ lastPushAt }) => lastPushAt, kind: 'time', title: 'last push', none: 'never' },
+    { name: 'reason', value: ({ reason }) => reason },
+    { name: 'lastError', value: ({ lastError }) => lastError, title: 'last error' },
+  ],
+  table: ['externalPassId', 'platform', 'holds', 'current', 'lastPushAt', 'reason'],
+  wide: ['externalPassId', 'platform', 'device', 'holds', 'current', 'since', 'lastPushAt', 'reason', 'lastError'],
+}
+
+export default class WalletsList extends ClientCommand {
+  static override summary = 'List which wallets hold which version of their pass.'
+  static override description =
+    'Why one is behind: not_pushed, it was not told yet; refused, the platform would not tell it; silent, it was told and ' +
+    'has not asked since; behind, it asked since it was told, and what it got is older.'
+  static override examples = [
+    { description: 'Who is behind for an hour', command: '<%= config.bin %> wallets list --stale --older-than 1h' },
+    { description: 'Every one, for a script', command: '<%= config.bin %> wallets list --all --json' },
+  ]
+  static override flags = {
+    stale: Flags.boolean({
+      summary: 'Those that lack the newest version, or with --no-stale that hold it.',
+      allowNo: true,
+    }),
+    'older-than': Flags.string({
+      summary: 'Only of passes that have been as they are for so long: 15m, 1h, 2d.',
+      dependsOn: ['stale'],
+    }),
+    project: named('project', filterFlag('Only those of passes of this project.')),
+    platform: Flags.option({
+      summary: 'Only those of this platform. Repeatable.',
+      options: ['apple', 'google'] as const,
+      multiple: true,
+      multipleNonGreedy: true,
+    })(),
+    ...listFlags,
+  }
+
+  async run() {
+    const { flags } = await this.parse(WalletsList)
+    const olderThan = flags['older-than']
+    const query = {
+      projectId: flags.project,
+      platform: flags.platform,
+      stale: flags.stale,
+      ...(olderThan !== undefined && { olderThan: parseDuration(olderThan, '--older-than') }),
+    }
+    return this.showList({
+      pages: listPages(this.connect(flags).wallets.list, query, flags),
+      shape,
+      flags,
+      noun: ['wallet', 'wallets'],
+      empty: 'Guests add passes by their hosted links: passes pass get shows them.',
+      query,
+    })
+  }
+}

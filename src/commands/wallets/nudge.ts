@@ -1,0 +1,38 @@
+import { Flags } from '@oclif/core'
+import { parseDuration } from '../../cli/arguments/moment.ts'
+import { named } from '../../cli/arguments/named.ts'
+import { ClientCommand } from '../../cli/command/client-command.ts'
+import { count } from '../../cli/command/output.ts'
+
+export default class WalletsNudge extends ClientCommand {
+  static override summary = 'Push phones again that were told of a change and stay silent.'
+  static override description =
+    'Of Apple alone: Google is asked again by itself. No device is pushed twice within ten minutes by this, and never more ' +
+    'than --limit at once; run it again for more.'
+  static override examples = [
+    '<%= config.bin %> wallets nudge --silent-for 1h',
+    '<%= config.bin %> wallets nudge --project "Polyglot 2027" --limit 10000 --json',
+  ]
+  static override flags = {
+    project: named('project', Flags.string({ summary: 'Only phones with passes of this project.' })),
+    'silent-for': Flags.string({ summary: 'Those whose last push is so long ago: 10m, 1h, 2d (1h).', default: '1h' }),
+    limit: Flags.integer({ summary: 'At most so many devices, up to 10,000 (1000).', min: 1, max: 10_000 }),
+  }
+
+  async run() {
+    const { flags } = await this.parse(WalletsNudge)
+    const silentFor = parseDuration(flags['silent-for'], '--silent-for')
+    const body = {
+      silentFor,
+      ...(flags.project && { projectId: flags.project }),
+      ...(flags.limit && { limit: flags.limit }),
+    }
+    const nudged = await this.connect(flags).wallets.nudge({ body })
+    this.log(
+      nudged.devices === 0
+        ? 'No phone stays silent.'
+        : `Pushing ${count(nudged.devices)} devices again, for ${count(nudged.passes)} passes.`,
+    )
+    return nudged
+  }
+}

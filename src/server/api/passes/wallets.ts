@@ -1,0 +1,85 @@
+import { createHash } from 'node:crypto'
+import {
+  type wallets as contract,
+  FRESHNESS,
+  type StaleReason,
+  type WalletItem,
+} from '../../../core/contract/wallets.ts'
+import { ApiError } from '../../../core/errors.ts'
+import type { StoredWallet } from '../../../storage/passes/wallet-list.ts'
+import { toPage } from '../../http/cursors.ts'
+import type { Handlers } from '../../http/mount.ts'
+import { audit } from '../audit.ts'
+
+/** Handlers of /v1/wallets. */
+export const wallets: Handlers<typeof contract> = {
+  list: async ({ query }, { store, workspaceId, now }) => {
+    const { limit, cursor, offset, olderThan, ...filter } = query
+    const changedBefore = olderThan === undefined ? undefined : secondsBefore(now, olderThan)
+    const page = await store.wallets.list(workspaceId, { ...filter, changedBefore }, { limit, cursor, offset })
+    return { status: 200, body: toPage({ ...page, rows: page.rows.map(showWallet) }) }
+  },
+
+  slo: async ({ query }, { store, workspaceId, now }) => {
+    const { objective, withinSeconds } = FRESHNESS
+    const counts = await store.wallets.counts(workspaceId, query.projectId, secondsBefore(now, withinSeconds))
+    const { phones, current, refused, late } = counts
+    const reachable = phones - refused
+    const share = reachable > 0 ? (reachable - late) / reachable : null
+    const settling = phones - current - refused - late
+    const isMet = share === null ? null : share >= objective
+    return { status: 200, body: { objective, withinSeconds, phones, current, settling, late, refused, share, isMet } }
+  },
+
+  nudge: ({ body: { projectId, silentFor, limit } }, context) => {
+    const { store, workspaceId, now, correlationId } = context
+    return store.transaction(async (tx) => {
+      if (projectId !== undefined && !(await tx.projects.find(workspaceId, projectId))) {
+        throw new ApiError('NOT_FOUND', { message: 'There is no such project.', details: { projectId } })
+      }
+      const { devices, passIds } = await tx.wallets.forgetPushes(workspaceId, projectId ? [projectId] : undefined, {
+        pushedBefore: secondsBefore(now, silentFor),
+        limit,
+      })
+      const job = { workspaceId, kind: 'update-wallet' as const, correlationId, isBulk: true }
+      await tx.jobs.insertOnce(
+        passIds.map((subject) => ({ ...job, subject })),
+        now,
+      )
+      if (devices > 0) await audit(tx, context, 'pass.nudge', null, passIds.length)
+      return { status: 200, body: { devices, passes: passIds.length } }
+    })
+  },
+}
+
+function secondsBefore(at: Date, seconds: number): Date {
+  return new Date(at.getTime() - seconds * 1000)
+}
+
+/** As many characters tell the devices of a pass apart; the whole id would be a key to what the phone holds. */
+const DIGEST_CHARACTERS = 12
+
+function showWallet(wallet: StoredWallet): WalletItem {
+  const { deviceId, walletVersion } = wallet
+  return {
+    passId: wallet.passId,
+    externalPassId: wallet.externalPassId,
+    platform: wallet.platform,
+    device: deviceId === null ? null : createHash('sha256').update(deviceId).digest('hex').slice(0, DIGEST_CHARACTERS),
+    holds: Math.max(wallet.heldVersion, 1),
+    since: wallet.heldSince.toISOString(),
+    current: walletVersion,
+    changedAt: wallet.changedAt.toISOString(),
+    lastPushAt: wallet.pushedAt?.toISOString() ?? null,
+    reason: reasonOf(wallet),
+    lastError: wallet.lastError,
+  }
+}
+
+/** Why a wallet holds an older version, as far as can be known: no phone says why it is silent. */
+function reasonOf(wallet: StoredWallet): StaleReason | null {
+  const { heldVersion, walletVersion, pushedVersion, pushedAt, fetchedAt, lastError } = wallet
+  if (Math.max(heldVersion, 1) >= walletVersion) return null
+  if (pushedVersion < walletVersion) return lastError === null ? 'not_pushed' : 'refused'
+  return fetchedAt && pushedAt && fetchedAt >= pushedAt ? 'behind' : 'silent'
+}

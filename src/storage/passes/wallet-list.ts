@@ -1,0 +1,267 @@
+import type { Knex } from 'knex'
+import type { Platform } from '../../core/contract/notifications.ts'
+import { validationError } from '../../core/errors.ts'
+import { type Cursor, decodeCursor, encodeCursor, fingerprint } from '../../core/rules/lists/cursor.ts'
+import { toDate } from '../db/dialect.ts'
+import type { ListPage, PageRequest } from '../db/list.ts'
+import { narrowProjects, type ProjectScope } from '../db/project-scope.ts'
+import { heldPasses } from './held-passes.ts'
+
+/** What a list of wallets is narrowed by. */
+export interface WalletFilter {
+  projectId?: string[] | undefined
+  platform?: Platform[] | undefined
+  /** Whether it lacks the newest version. */
+  stale?: boolean | undefined
+  /** Only those whose pass has been as it is since this moment or before. */
+  changedBefore?: Date | undefined
+}
+
+/** A wallet that holds a pass: a device of Apple, or what Google has of the pass for everybody who saved it. */
+export interface StoredWallet {
+  passId: string
+  externalPassId: string
+  platform: Platform
+  /** As the device calls itself; null at Google, which does not say. */
+  deviceId: string | null
+  /** The wallet version that it holds; 0 where it never told of a fetch and holds what it downloaded. */
+  heldVersion: number
+  heldSince: Date
+  fetchedAt: Date | null
+  pushedVersion: number
+  pushedAt: Date | null
+  /** The wallet version of the pass, and since when. */
+  walletVersion: number
+  changedAt: Date
+  lastError: string | null
+}
+
+/** How many wallets of Apple hold what their passes show now. */
+export interface WalletCounts {
+  phones: number
+  current: number
+  /** Behind, and Apple refuses their pushes. */
+  refused: number
+  /** Behind, reachable, and their passes have been as they are for longer than they may. */
+  late: number
+}
+
+interface Row {
+  pass_id: string
+  external_pass_id: string
+  platform: Platform
+  device: string | null
+  held: number
+  held_since: number
+  fetched_at: number | null
+  pushed: number
+  pushed_at: number | null
+  wallet_version: number
+  modified_at: number
+  last_error: string | null
+}
+
+/** A device that never fetched anything holds what it downloaded, which is the first version. */
+const APPLE_STALE = 'passes.wallet_version > 1 and wallet.fetched_version < passes.wallet_version'
+const GOOGLE_STALE = 'wallet.sent_version < passes.wallet_version'
+
+/**
+ * Wallets that hold passes, of the newest passes first: found along the rows that say which passes wallets hold, so that
+ * others' cost nothing.
+ */
+export class Wallets {
+  private readonly db: Knex
+  private readonly scope: ProjectScope
+
+  constructor(db: Knex, scope?: ProjectScope) {
+    this.db = db
+    this.scope = scope
+  }
+
+  /** A page of them. @throws Problem VALIDATION_ERROR for a cursor that is malformed or of another list */
+  async list(workspaceId: string, filter: WalletFilter, request: PageRequest): Promise<ListPage<StoredWallet>> {
+    const { limit, cursor: text, offset: givenOffset } = request
+    if (text !== undefined && givenOffset) {
+      throw validationError([{ path: ['offset'], message: 'Give either a cursor or an offset' }])
+    }
+    const { changedBefore, ...named } = filter
+    const listKey = fingerprint(['wallets', changedBefore !== undefined, Object.entries(named).sort().map(canonical)])
+    const cursor = text === undefined ? undefined : readCursor(text, listKey)
+    // A pass has any number of wallets: a page goes on behind so many of the pass that the one before ended with.
+    const skipped = cursor ? (cursor.key as number) : (givenOffset ?? 0)
+    const arms = this.arms(workspaceId, filter)
+    const [rows, total] = await Promise.all([
+      this.readPage(arms, { limit: limit + 1, skipped, from: cursor?.id }),
+      cursor?.total ?? countAll(arms),
+    ])
+    const shown = rows.slice(0, limit)
+    const offset = cursor?.offset ?? givenOffset ?? 0
+    const last = shown.at(-1)
+    const hasMore = rows.length > limit
+    let nextCursor: string | null = null
+    if (hasMore && last) {
+      const ofLast = shown.filter(({ pass_id }) => pass_id === last.pass_id).length
+      const key = ofLast + (cursor?.id === last.pass_id ? skipped : 0)
+      nextCursor = encodeCursor({ total, offset: offset + shown.length, id: last.pass_id, key }, listKey)
+    }
+    return { rows: shown.map(toWallet), total, limit, offset, nextCursor, hasMore }
+  }
+
+  /** How far phones have come with changes from before a moment, of one pass each. */
+  async counts(workspaceId: string, projectId: string[] | undefined, changedBefore: Date): Promise<WalletCounts> {
+    const [apple] = this.arms(workspaceId, { projectId, platform: ['apple'] })
+    const count = (condition: string) => `coalesce(sum(case when ${condition} then 1 else 0 end), 0)`
+    const isReachable = `${APPLE_STALE} and last_error is null`
+    const row = await apple!.wallets.first(
+      this.db.raw(
+        `count(*) as phones, ${count(APPLE_STALE)} as stale, ${count(`${APPLE_STALE} and last_error is not null`)} as refused,
+          ${count(`${isReachable} and passes.modified_at <= ${changedBefore.getTime()}`)} as late`,
+      ),
+    )
+    const phones = Number(row.phones)
+    return { phones, current: phones - Number(row.stale), refused: Number(row.refused), late: Number(row.late) }
+  }
+
+  /**
+   * Devices that hold an older version although Apple took their last push before a moment, those of the newest passes
+   * first, and at most so many: they count as never pushed from now on. Returns their passes, each once.
+   */
+  async forgetPushes(
+    workspaceId: string,
+    projectId: string[] | undefined,
+    { pushedBefore, limit }: { pushedBefore: Date; limit: number },
+  ): Promise<{ devices: number; passIds: string[] }> {
+    const [apple] = this.arms(workspaceId, { projectId, platform: ['apple'], stale: true })
+    const silent: { device_id: string; pass_id: string }[] = await apple!.wallets
+      .whereRaw('wallet.pushed_version > 0')
+      .where('wallet.pushed_at', '<=', pushedBefore.getTime())
+      .orderByRaw(apple!.order)
+      .limit(limit)
+      .select('wallet.device_id', 'wallet.pass_id')
+    for (let from = 0; from < silent.length; from += CHUNK) {
+      const keys = silent.slice(from, from + CHUNK).map(({ device_id, pass_id }) => [device_id, pass_id])
+      await this.db('apple_registrations')
+        .where({ workspace_id: workspaceId })
+        .whereIn(['device_id', 'pass_id'], keys)
+        .update({ pushed_version: 0 })
+    }
+    return { devices: silent.length, passIds: [...new Set(silent.map(({ pass_id }) => pass_id))] }
+  }
+
+  private arms(workspaceId: string, { projectId, platform, stale, changedBefore }: WalletFilter): Arm[] {
+    const projectIds = narrowProjects(this.scope, projectId)
+    return platforms
+      .filter((name) => platform === undefined || platform.includes(name))
+      .map((name) => {
+        const { table, isStale, holds, ...rest } = ARMS[name]
+        const wallets = heldPasses(this.db, workspaceId, [name])
+          .joinRaw(`cross join ${table} as wallet`)
+          .whereRaw(`wallet.pass_id = held.pass_id and ${holds}`)
+        if (projectIds) wallets.whereIn('passes.project_id', projectIds)
+        if (stale !== undefined) wallets.whereRaw(stale ? `(${isStale})` : `not (${isStale})`)
+        if (changedBefore) wallets.where('passes.modified_at', '<=', changedBefore.getTime())
+        return { wallets, ...rest }
+      })
+  }
+
+  private readPage(
+    arms: Arm[],
+    { limit, skipped, from }: { limit: number; skipped: number; from: string | undefined },
+  ): Promise<Row[]> {
+    const parts = arms.map(({ wallets, columns, order }) => {
+      const part = wallets.clone()
+      if (from !== undefined) part.where('held.pass_id', '<=', from)
+      part
+        .select('held.pass_id', 'passes.external_pass_id', 'passes.wallet_version', 'passes.modified_at')
+        .select(Object.entries(columns).map(([name, sql]) => this.db.raw(`${sql} as ${name}`)))
+        .orderByRaw(order)
+        .limit(limit + skipped)
+      return this.db.from(part.as('part')).select('*')
+    })
+    const [first, ...others] = parts
+    return this.db
+      .from(first!.unionAll(others).as('wallets'))
+      .orderBy([{ column: 'pass_id', order: 'desc' }, 'platform', 'device'])
+      .limit(limit)
+      .offset(skipped)
+      .select('*')
+  }
+}
+
+interface Arm {
+  wallets: Knex.QueryBuilder
+  columns: Record<string, string>
+  order: string
+}
+
+const platforms: Platform[] = ['apple', 'google']
+
+/** Pairs of one statement. */
+const CHUNK = 500
+
+const ARMS = {
+  apple: {
+    table: 'apple_registrations',
+    holds: 'wallet.workspace_id = held.workspace_id',
+    isStale: APPLE_STALE,
+    order: 'held.pass_id desc, wallet.device_id',
+    columns: {
+      platform: `'apple'`,
+      device: 'wallet.device_id',
+      held: 'wallet.fetched_version',
+      held_since: 'coalesce(wallet.fetched_at, wallet.registered_at)',
+      fetched_at: 'wallet.fetched_at',
+      pushed: 'wallet.pushed_version',
+      pushed_at: 'wallet.pushed_at',
+      last_error: 'wallet.last_error',
+    },
+  },
+  google: {
+    table: 'google_objects',
+    holds: 'wallet.workspace_id = held.workspace_id and wallet.holders > 0',
+    isStale: GOOGLE_STALE,
+    order: 'held.pass_id desc',
+    columns: {
+      platform: `'google'`,
+      device: 'cast(null as text)',
+      held: 'wallet.sent_version',
+      held_since: 'wallet.sent_at',
+      fetched_at: 'cast(null as bigint)',
+      pushed: 'wallet.sent_version',
+      pushed_at: 'wallet.sent_at',
+      last_error: 'wallet.last_error',
+    },
+  },
+} as const
+
+async function countAll(arms: Arm[]): Promise<number> {
+  const counts = await Promise.all(arms.map(({ wallets }) => wallets.clone().count({ n: '*' }).first()))
+  return counts.reduce((sum, row) => sum + Number(row.n), 0)
+}
+
+function readCursor(text: string, listKey: Buffer): Cursor {
+  const cursor = decodeCursor(text, listKey, 'integer')
+  if (cursor) return cursor
+  throw validationError([{ path: ['cursor'], message: 'Is not a cursor of this list and filters; start without one' }])
+}
+
+function canonical([name, value]: [string, unknown]): [string, unknown] {
+  return [name, Array.isArray(value) ? [...new Set(value)].sort() : value]
+}
+
+function toWallet(row: Row): StoredWallet {
+  return {
+    passId: row.pass_id,
+    externalPassId: row.external_pass_id,
+    platform: row.platform,
+    deviceId: row.device,
+    heldVersion: row.held,
+    heldSince: new Date(row.held_since),
+    fetchedAt: toDate(row.fetched_at),
+    pushedVersion: row.pushed,
+    pushedAt: toDate(row.pushed_at),
+    walletVersion: row.wallet_version,
+    changedAt: new Date(row.modified_at),
+    lastError: row.last_error,
+  }
+}
