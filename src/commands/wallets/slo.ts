@@ -1,7 +1,7 @@
 import { filterFlag } from '../../cli/arguments/list.ts'
 import { named } from '../../cli/arguments/named.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
-import { count, details, duration } from '../../cli/command/output.ts'
+import { count, details } from '../../cli/command/output.ts'
 
 export default class WalletsSlo extends ClientCommand {
   static override summary = 'Say how many phones hold the last version in time.'
@@ -16,7 +16,7 @@ export default class WalletsSlo extends ClientCommand {
   async run() {
     const { flags } = await this.parse(WalletsSlo)
     const slo = await this.connect(flags).wallets.slo({ query: { projectId: flags.project } })
-    const within = duration(slo.withinSeconds)
+    const within = `${slo.withinSeconds / 60} minutes`
     this.log(
       details([
         ['Phones', count(slo.phones)],
