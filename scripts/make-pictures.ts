@@ -19,8 +19,8 @@ interface Picture {
   example: string
   rows: string
   externalPassId: string
-  /** The two phones as the preview draws them, or the hosted page on one phone for each language. */
-  of: 'phones' | { languages: string[] }
+  /** The two phones as the preview draws them, or the hosted page, of the pass or of its group, on one phone for each language. */
+  of: 'phones' | { languages: string[]; link?: 'smart' | 'group' }
 }
 
 const pictures: Record<string, Picture> = {
@@ -30,6 +30,12 @@ const pictures: Record<string, Picture> = {
     rows: 'attendees.csv',
     externalPassId: 'PG27-00289',
     of: { languages: ['de', 'ar', 'ja'] },
+  },
+  group: {
+    example: 'conference',
+    rows: 'attendees.csv',
+    externalPassId: 'PG27-00016',
+    of: { languages: ['en', 'ar'], link: 'group' },
   },
   'boarding-pass': {
     example: 'boarding-pass',
@@ -59,7 +65,7 @@ try {
     const shots =
       picture.of === 'phones'
         ? [await drawPhones(browser, `${server.url}/v1/passes/${pass.id}/preview?format=html`)]
-        : await drawPages(browser, pass.hostedLinks.smart!, picture.of.languages)
+        : await drawPages(browser, pass.hostedLinks[picture.of.link ?? 'smart']!, picture.of.languages)
     const file = join(root, 'docs/images', `${name}.png`)
     await writeBeside(shots, file)
     console.log(`${name}: ${statSync(file).size} bytes`)
@@ -70,13 +76,24 @@ try {
   rmSync(folder, { recursive: true, force: true })
 }
 
-async function issue(client: Client, { example, rows, externalPassId }: Picture) {
+/** The pass of the picture, and where that is of a group those that were booked with it. */
+async function issue(client: Client, { example, rows, externalPassId, of }: Picture) {
   const examples = join(root, 'examples', example)
   const templateId = await templateOf(client, example)
   const records: Record<string, string>[] = parse(readFileSync(join(examples, rows)), { columns: true, bom: true })
   const row = records.find((record) => record.externalPassId === externalPassId)
   if (!row) throw new Error(`${rows} of ${example} has no row ${externalPassId}`)
-  const { externalPassId: _, label = '', ...cells } = row
+  const pass = await create(client, templateId, examples, row)
+  if (of !== 'phones' && of.link === 'group') {
+    for (const other of records) {
+      if (other !== row && other.booking === row.booking) await create(client, templateId, examples, other)
+    }
+  }
+  return pass
+}
+
+async function create(client: Client, templateId: string, examples: string, row: Record<string, string>) {
+  const { externalPassId = '', label = '', ...cells } = row
   const variables: Record<string, string> = {}
   for (const [name, value] of Object.entries(cells)) {
     const isPhoto = value.startsWith('photos/')

@@ -57,7 +57,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const page = await open(path)
     expect([page.status, page.headers.get('cache-control')]).toEqual([200, 'no-store'])
     expect(page.text).toContain('Guest &#60;11&#62;')
-    expect(page.text).toContain('Seat A-11')
+    expect(page.text).toContain('<span class="fact">Seat A-11</span>')
     const bundles = targets(page.text, 'bundle')
     expect(bundles).toHaveLength(2)
     // They wait to be issued, and are now.

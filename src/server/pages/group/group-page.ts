@@ -82,12 +82,12 @@ function passHtml({ pass, card, kind, address }: ShownPass, { state }: PageWords
   const line = fields
     .filter(({ value }) => value.trim() !== '' && value !== pass.label)
     .slice(0, 2)
-    .map(({ label, value }) => (label ? `${label} ${value}` : value))
+    .map(({ label, value }) => `<span class="fact">${escapeHtml(label ? `${label} ${value}` : value)}</span>`)
     .join(' · ')
   const [sign, word] = pass.status === 'ISSUED' ? ['✓', state.ready] : ['…', state.preparing]
   return `<li><a href="${escapeHtml(address)}"><strong dir="auto">${escapeHtml(pass.label)}</strong>
 <span class="muted" dir="auto">${escapeHtml(kind)}</span>
-${line ? `<span dir="auto">${escapeHtml(line)}</span>` : ''}
+${line ? `<span dir="auto">${line}</span>` : ''}
 <span class="state"><span aria-hidden="true">${sign}</span> ${escapeHtml(word)}</span></a></li>`
 }
 
@@ -118,7 +118,10 @@ const GROUP_STYLE = `
 .passes a { counter-increment: pass; display: grid; grid-template-columns: 1.75rem 1fr auto; gap: 0 .5rem; padding: .75rem 1rem;
   border: 1px solid var(--line); border-radius: .875rem; background: var(--raised); color: inherit; text-decoration: none }
 .passes a::before { content: counter(pass); color: var(--muted) }
-.passes a > * { grid-column: 2; overflow-wrap: anywhere; min-width: 0 }
+.passes a > * { grid-column: 2 / -1; overflow-wrap: anywhere; min-width: 0 }
+.passes strong { grid-column: 2 }
+/* A line ends between a label and its value, or within a seat, only where that alone is wider than the page. */
+.passes .fact { display: inline-block }
 .passes .state { grid-column: 3; grid-row: 1; color: var(--muted); font-size: .875rem; white-space: nowrap }
 /* Texts of any direction start where the page does. */
 .intro > h1, .passes [dir] { justify-self: start; ${STARTS_WITH_PAGE} }
