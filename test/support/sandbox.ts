@@ -1,11 +1,22 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { createHash, randomUUID } from 'node:crypto'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import type { Config } from '../../src/server/boot/config.ts'
-import { loadSandboxApple, loadSandboxGoogle } from '../../src/server/boot/sandbox.ts'
-import { createSandboxApple, type SandboxApple } from '../../src/wallets/sandbox/apple/certificates.ts'
-import { createSandboxGoogle } from '../../src/wallets/sandbox/google/google-token.ts'
+import type { SandboxApple } from '../../src/wallets/sandbox/apple/certificates.ts'
+import type { createSandboxGoogle } from '../../src/wallets/sandbox/google/google-token.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -20,17 +31,73 @@ export const appleNames = { passTypeIdentifier: 'pass.test.api', teamIdentifier:
 /** When they are made: tests set their clocks to later moments. */
 export const madeAt = new Date('2026-01-01T00:00:00Z')
 
-/** Makes sandbox credentials once for the whole run: new keys take longer than most tests. */
+const root = join(import.meta.dirname, '../..')
+const cache = join(root, 'node_modules/.cache/passes-sandbox')
+/** What has a part in making credentials. */
+const makers = ['src/files', 'src/wallets/sandbox', 'src/server/boot/sandbox.ts', 'test/support/sandbox.ts']
+
+/**
+ * Sandbox credentials for the whole run: new keys take longer than most tests. Those of a run are kept for others of the
+ * same day, as long as what makes them stays as it is; a clean clone makes its own.
+ */
 export default async function setup(project: TestProject): Promise<() => void> {
   const folder = mkdtempSync(join(tmpdir(), 'passes-sandbox-'))
-  const config = { databaseUrl: 'sqlite:unused.db', sandboxFolder: folder } as Config
+  const kept = join(cache, `${new Date().toISOString().slice(0, 10)}-${fingerprint()}`)
+  if (!existsSync(kept)) await makeAndKeep(kept)
+  cpSync(join(kept, 'sandbox'), folder, { recursive: true })
+  project.provide('sandboxFolder', folder)
+  project.provide('sandbox', JSON.parse(readFileSync(join(kept, 'signers.json'), 'utf8')))
+  return () => rmSync(folder, { recursive: true, force: true })
+}
+
+/** Makes them beside the place where they are kept, so that another run finds all of them or none. */
+async function makeAndKeep(kept: string): Promise<void> {
+  const { loadSandboxApple, loadSandboxGoogle } = await import('../../src/server/boot/sandbox.ts')
+  const { createSandboxApple } = await import('../../src/wallets/sandbox/apple/certificates.ts')
+  const { createSandboxGoogle } = await import('../../src/wallets/sandbox/google/google-token.ts')
+  mkdirSync(cache, { recursive: true })
+  const made = join(cache, randomUUID())
+  mkdirSync(made, { mode: 0o700 })
+  const config = { databaseUrl: 'sqlite:unused.db', sandboxFolder: join(made, 'sandbox') } as Config
   const [apple, google] = await Promise.all([
     createSandboxApple({ ...appleNames, at: madeAt }),
     createSandboxGoogle(),
     loadSandboxApple(config, new Date()),
     loadSandboxGoogle(config),
   ])
-  project.provide('sandboxFolder', folder)
-  project.provide('sandbox', { apple, google })
-  return () => rmSync(folder, { recursive: true, force: true })
+  writeFileSync(join(made, 'signers.json'), JSON.stringify({ apple, google }), { mode: 0o600 })
+  try {
+    renameSync(made, kept)
+  } catch (error) {
+    // Another run was first.
+    rmSync(made, { recursive: true, force: true })
+    if (!existsSync(kept)) throw error
+  }
+  forgetOld()
+}
+
+/** Of two days ago: a run that goes on over midnight still finds its own. */
+function forgetOld(): void {
+  for (const name of readdirSync(cache)) {
+    const path = join(cache, name)
+    const changed = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0
+    if (Date.now() - changed > 48 * 3_600_000) rmSync(path, { recursive: true, force: true })
+  }
+}
+
+/** Of all that stands in the makers, and of the versions that are installed. */
+function fingerprint(): string {
+  const hash = createHash('sha256').update(process.version)
+  for (const path of [...makers.flatMap((maker) => filesOf(join(root, maker))), join(root, 'package-lock.json')]) {
+    hash.update(path.slice(root.length)).update('\0').update(readFileSync(path)).update('\0')
+  }
+  return hash.digest('hex').slice(0, 16)
+}
+
+function filesOf(path: string): string[] {
+  if (!statSync(path).isDirectory()) return [path]
+  return readdirSync(path, { withFileTypes: true, recursive: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort()
 }
