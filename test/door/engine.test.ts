@@ -259,6 +259,21 @@ test('a clock that is wrong is told, and scans are dated by the server all the s
   await phone.engine.stop()
 })
 
+test('the browser is asked to keep what is stored whenever the page of a door is opened, since it may not have promised it before', async () => {
+  const { workspace, projectId } = await place()
+  const phone = new Phone(workspace)
+  phone.isKept = false
+  await phone.open()
+  await claim(phone, projectId)
+  expect(phone.engine.state.isPersistent).toBe(false)
+  await phone.engine.stop()
+  // It stands on the home screen by now.
+  phone.isKept = true
+  await phone.open()
+  await phone.until(({ isPersistent }) => isPersistent === true)
+  await phone.engine.stop()
+})
+
 test('storage that the browser removed is told with what was lost, while the page is open and after', async () => {
   const { workspace, projectId } = await place()
   const pass = await scannablePass(workspace, { projectId })

@@ -27,6 +27,8 @@ export class Phone {
   clockSkewMs = 0
   /** Steps of the engine that are left before it is killed; none does where it is endless. */
   stepsToLive = Number.POSITIVE_INFINITY
+  /** Whether its browser promises to keep what is stored. */
+  isKept = true
   /** Told to stores that are to be full. */
   isFull = false
   onLost: () => void = () => undefined
@@ -141,7 +143,7 @@ export class Phone {
       },
       isVisible: () => true,
       onWake: () => () => undefined,
-      persist: async () => true,
+      persist: async () => this.isKept,
     }
   }
 

@@ -6,11 +6,11 @@ import type { Candidate } from '../../core/rules/door/outcome.ts'
 import { createDoorClock } from './clock.ts'
 import { type Connection, createConnection } from './connection.ts'
 import { type Known, lossOf, markerOf, nothingStored, stateOf } from './door-state.ts'
-import type { ClaimFailure, DoorEngine, EngineState, Problem } from './engine.ts'
+import type { DoorEngine, EngineState, Problem } from './engine.ts'
 import type { EngineEnvironment } from './environment.ts'
 import { fetchList } from './lists.ts'
 import { createScanner } from './scanner.ts'
-import { createDoorServer } from './server.ts'
+import { claimFailure, createDoorServer } from './server.ts'
 import { type Identity, type NamedItem, StorageFullError } from './store.ts'
 import { uploadWaiting } from './uploads.ts'
 
@@ -121,6 +121,12 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
     work.catch((error) => {
       if (error instanceof StorageFullError) set('storage_full', { code: 'storage_full' })
     })
+  }
+
+  /** Browsers that did not promise it at first may, once the page was used for a while or stands on the home screen. */
+  async function askToKeep(): Promise<void> {
+    known.isPersistent = await environment.persist()
+    publish()
   }
 
   function connect(): void {
@@ -255,7 +261,10 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
   await refresh()
   const endWake = environment.onWake(() => connection?.retry())
   refreshSoon()
-  if (known.identity) connect()
+  if (known.identity) {
+    connect()
+    quietly(askToKeep())
+  }
 
   return {
     get state() {
@@ -286,7 +295,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
       known.identity = identity
       for (const code of ['revoked', 'storage_lost', 'storage_full', 'refused'] as const) problems.delete(code)
       fetchFrom = 0
-      known.isPersistent = await environment.persist()
+      await askToKeep()
       await refresh()
       connect()
       return null
@@ -337,13 +346,4 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
 
 function identityOf({ door: { id, name, gate, projectId, projectName }, token }: DoorClaim): Identity {
   return { token, door: { id, name, gate, projectId, projectName } }
-}
-
-function claimFailure(
-  reply: { kind: 'silence' } | { kind: 'refusal'; status: number; message: string },
-  isTooOld: boolean,
-): ClaimFailure {
-  if (isTooOld) return { code: 'server_too_old', message: 'The server is of an older version than this page.' }
-  if (reply.kind === 'silence') return { code: 'no_answer', message: 'No answer from the server.' }
-  return { code: reply.status === 404 ? 'unknown_code' : 'refused', message: reply.message }
 }

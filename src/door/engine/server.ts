@@ -3,7 +3,7 @@ import type { ScanItem, ScanResponse } from '../../core/contract/scan-shapes.ts'
 import type { OfflineScan, SnapshotItem } from '../../core/contract/scanner.ts'
 import type { ScanCreate, ScanStatsByGate } from '../../core/contract/scans.ts'
 import type { DoorClock } from './clock.ts'
-import type { GateCount } from './engine.ts'
+import type { ClaimFailure, GateCount } from './engine.ts'
 
 /** What became of a request. */
 export type Reply<T> =
@@ -177,6 +177,16 @@ export function createDoorServer(options: DoorServerOptions): DoorServer {
         .filter(({ accepted }) => accepted > 0)
     },
   }
+}
+
+/** Why a phone that asked is no door. */
+export function claimFailure(
+  reply: { kind: 'silence' } | { kind: 'refusal'; status: number; message: string },
+  isTooOld: boolean,
+): ClaimFailure {
+  if (isTooOld) return { code: 'server_too_old', message: 'The server is of an older version than this page.' }
+  if (reply.kind === 'silence') return { code: 'no_answer', message: 'No answer from the server.' }
+  return { code: reply.status === 404 ? 'unknown_code' : 'refused', message: reply.message }
 }
 
 /** Aborts after a time, or with another signal. Phones of some years ago know no AbortSignal.any. */

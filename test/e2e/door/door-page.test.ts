@@ -185,6 +185,22 @@ describe.skipIf(skipReason !== undefined)(
       expect(await lastScan(page)).toMatchObject({ payload: 'which', method: 'chosen' })
     })
 
+    test('what a template says keeps its own direction on a page that runs the other way', async () => {
+      const { page } = await openDoor('ar')
+      await scan(page, 'yes')
+      // Each ends in something that has no direction of its own, and would go to the wrong end.
+      const fields = [{ label: 'Seat (upper)', value: 'A-17!' }]
+      const door = { fields, notice: 'Hand out the Speaker badge.' }
+      const verdict = { ...verdicts.yes, door }
+      await page.evaluate(`fake.verdicts.yes = ${JSON.stringify(verdict)}`)
+      await page.keyboard.type('yes')
+      await page.keyboard.press('Enter')
+      await page.getByText('A-17!').waitFor()
+      for (const part of ['.notice', '.verdict dt', '.verdict dd', '.message']) {
+        expect(await page.evaluate(`(${FROM_LEFT})(${JSON.stringify(part)})`), part).toBe(true)
+      }
+    })
+
     test('others of a group are let in one by one or all at once, and who may not is shown', async () => {
       const { page } = await openDoor()
       await scan(page, 'yes')
@@ -349,6 +365,19 @@ const IS_WHOLE = `['.problem', '.word'].map((selector) => {
   const on = document.elementFromPoint(left + width / 2, top + height / 2)
   return part.contains(on) || on.matches('.verdict .next')
 })`
+
+/** Whether the last character of what a part says stands to the right of the first. */
+const FROM_LEFT = `(selector) => {
+  const walker = document.createTreeWalker(document.querySelector(selector), NodeFilter.SHOW_TEXT)
+  const text = walker.nextNode()
+  const placeOf = (n) => {
+    const range = document.createRange()
+    range.setStart(text, n)
+    range.setEnd(text, n + 1)
+    return range.getBoundingClientRect().left
+  }
+  return placeOf(text.length - 1) > placeOf(0)
+}`
 
 const LOOK = `(() => {
   const verdict = document.querySelector('.verdict')

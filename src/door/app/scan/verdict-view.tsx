@@ -34,18 +34,29 @@ export function VerdictView({ verdict, scanning, onUndo }: VerdictViewProps) {
         <p class="name">
           <bdi>{verdict.label ?? ''}</bdi>
         </p>
-        {isIn && door?.notice && <p class="notice">{door.notice}</p>}
+        {/* What the template says is in the language of who wrote it, whatever the direction of the page. */}
+        {isIn && door?.notice && (
+          <p class="notice">
+            <bdi>{door.notice}</bdi>
+          </p>
+        )}
         {door && door.fields.length > 0 && (
           <dl>
             {door.fields.map(({ label, value }) => (
               <div key={label}>
-                <dt>{label}</dt>
-                <dd>{value}</dd>
+                <dt>
+                  <bdi>{label}</bdi>
+                </dt>
+                <dd>
+                  <bdi>{value}</bdi>
+                </dd>
               </div>
             ))}
           </dl>
         )}
-        <p class="message">{messageOf(verdict, language)}</p>
+        <p class="message">
+          <bdi>{messageOf(verdict, language)}</bdi>
+        </p>
         {verdict.templateName && (
           <p class="about">
             <bdi>{verdict.templateName}</bdi>
