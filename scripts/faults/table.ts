@@ -72,7 +72,7 @@ export const faults: Fault[] = [
   {
     name: 'revoked-link',
     breaks: 'Links that were revoked still open the pass.',
-    file: 'src/server/pages/links.ts',
+    file: 'src/server/pages/link/links.ts',
     text: 'pass.linkGeneration !== generation',
     replacement: 'pass.linkGeneration < generation',
     tests: ['test/server/api/passes/pass-links-revoke.test.ts'],

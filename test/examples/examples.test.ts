@@ -8,11 +8,11 @@ import sharp from 'sharp'
 import { expect, test } from 'vitest'
 import { attendees } from '../../examples/generator/attendees.ts'
 import { brokenRows } from '../../examples/generator/broken-attendees.ts'
+import { codePointLength } from '../../src/core/bounds.ts'
 import { type Definition, PassType } from '../../src/core/contract/definition.ts'
 import { checkDefinition } from '../../src/core/rules/template/definition.ts'
 import { resolvePolicies } from '../../src/core/rules/template/resolve.ts'
 import { compileVariables } from '../../src/core/rules/template/variables.ts'
-import { codePointLength } from '../../src/core/well-formed-text.ts'
 import { parseDefinition } from '../support/definitions.ts'
 
 const root = join(import.meta.dirname, '../..')

@@ -1,9 +1,8 @@
 import { z } from 'zod'
+import { codePointLength, EARLIEST_MOMENT, isWellFormedText, LATEST_MOMENT } from '../bounds.ts'
 import { errorTable, type ErrorCode as KnownErrorCode } from '../errors.ts'
 import { isJsonObject } from '../json.ts'
-import { EARLIEST_MOMENT, LATEST_MOMENT } from '../moments.ts'
 import { passStatuses } from '../rules/pass/pass-status.ts'
-import { codePointLength, isWellFormedText } from '../well-formed-text.ts'
 
 /**
  * Text of a bounded length, counted in code points as JSON Schema does (zod's own max counts UTF-16 units). NUL and

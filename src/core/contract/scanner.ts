@@ -1,7 +1,7 @@
 import { z } from 'zod'
+import { MAX_PAYLOAD_CHARACTERS } from '../bounds.ts'
 import { Uuid } from '../ids.ts'
 import { LARGE_BODY_BYTES, route } from '../route.ts'
-import { MAX_PAYLOAD_CHARACTERS } from '../well-formed-text.ts'
 import { CalendarDate, PassStatus, Timestamp, text, UtcTimestamp } from './common.ts'
 import { integerParam } from './list.ts'
 import { RedemptionPolicy } from './redemption.ts'

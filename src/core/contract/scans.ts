@@ -1,7 +1,7 @@
 import { z } from 'zod'
+import { MAX_PAYLOAD_CHARACTERS } from '../bounds.ts'
 import { Uuid } from '../ids.ts'
 import { route } from '../route.ts'
-import { MAX_PAYLOAD_CHARACTERS } from '../well-formed-text.ts'
 import { bucketUnits, CalendarDate, Count, MAX_BUCKETS, pageOf, Timestamp, text, UtcTimestamp } from './common.ts'
 import { anyOf, checkQualifier, checkWindow, pageQuery, windowParams } from './list.ts'
 import { RedemptionPolicy, Timezone } from './redemption.ts'

@@ -24,8 +24,8 @@ import {
 import { docsScript, docsStyle, loadReferenceFiles, tryPage, tryPath } from './docs.ts'
 import { doorPath, loadDoor } from './door/door-page.ts'
 import type { Page } from './html.ts'
+import { sharedPicturePath } from './link/share-tags.ts'
 import { docsPath, errorsPage, errorsPath, referencePage } from './reference-page.ts'
-import { sharedPicturePath } from './share-tags.ts'
 
 export interface PublicOptions {
   services: Pick<Services, 'store' | 'images' | 'badges'>

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { ApiError } from '../../../src/core/errors.ts'
 import { stringsDeep } from '../../../src/core/rules/template/placeholder.ts'
-import { linkProblemPage } from '../../../src/server/pages/link-problem-page.ts'
+import { linkProblemPage } from '../../../src/server/pages/link/link-problem-page.ts'
 import { english, pageLanguage } from '../../../src/server/pages/words.ts'
 
 const languageOf = (header: string) => pageLanguage(new Headers({ 'accept-language': header }))

@@ -1,6 +1,6 @@
 import { DateTime } from 'luxon'
+import { EARLIEST_MOMENT, LATEST_MOMENT } from '../../bounds.ts'
 import type { RedemptionPolicy } from '../../contract/redemption.ts'
-import { EARLIEST_MOMENT, LATEST_MOMENT } from '../../moments.ts'
 
 /** A stretch of time in milliseconds: its start belongs to it, its end does not. */
 export interface Range {

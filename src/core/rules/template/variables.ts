@@ -1,8 +1,8 @@
 import { z } from 'zod'
+import { codePointLength } from '../../bounds.ts'
 import { timestampPattern } from '../../contract/common.ts'
 import type { VariableDefinition, VariableFormat } from '../../contract/definition.ts'
 import type { Issue } from '../../errors.ts'
-import { codePointLength } from '../../well-formed-text.ts'
 import { type Users, usesOf, type VariableUse } from './variable-uses.ts'
 
 /** The variables of a pass: declared ones are strings, others any JSON value (decisions on templates and variables). */

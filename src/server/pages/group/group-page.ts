@@ -5,10 +5,10 @@ import { copyScript, fromLink, pageIcon } from '../assets.ts'
 import type { Badges } from '../badges.ts'
 import { buildPage, escapeHtml, type Page } from '../html.ts'
 import type { IssuerFacts } from '../issuer-facts.ts'
-import { buttonHtml, inAppHint, PARTS_STYLE, phoneHtml, ribbonHtml, STARTS_WITH_PAGE } from '../link-parts.ts'
+import { buttonHtml, inAppHint, PARTS_STYLE, phoneHtml, ribbonHtml, STARTS_WITH_PAGE } from '../link/link-parts.ts'
+import { shareTags } from '../link/share-tags.ts'
+import type { DevicePlatform } from '../link/visitors.ts'
 import type { PageWords } from '../page-words.ts'
-import { shareTags } from '../share-tags.ts'
-import type { DevicePlatform } from '../visitors.ts'
 import type { PageLanguage } from '../words.ts'
 
 /** A pass of the group, as the page lists it. */

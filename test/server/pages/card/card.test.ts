@@ -5,7 +5,7 @@ import { fieldGroups, PassType } from '../../../../src/core/contract/definition.
 import type { Card } from '../../../../src/core/rules/display/card.ts'
 import { directionOf } from '../../../../src/server/pages/card/card.ts'
 import { previewPage } from '../../../../src/server/pages/card/preview-page.ts'
-import { expiryHtml } from '../../../../src/server/pages/link-parts.ts'
+import { expiryHtml } from '../../../../src/server/pages/link/link-parts.ts'
 import { english } from '../../../../src/server/pages/words.ts'
 import { hostileTexts, imageId, sampleCard } from './samples.ts'
 

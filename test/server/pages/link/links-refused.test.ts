@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import type { ErrorBody } from '../../../src/core/contract/common.ts'
-import { contract } from '../../../src/core/contract/contract.ts'
-import type { Pass } from '../../../src/core/contract/passes.ts'
-import { useApi } from '../../support/api.ts'
-import { oneDialect } from '../../support/databases.ts'
-import { issuedPass } from '../fixtures.ts'
+import type { ErrorBody } from '../../../../src/core/contract/common.ts'
+import { contract } from '../../../../src/core/contract/contract.ts'
+import type { Pass } from '../../../../src/core/contract/passes.ts'
+import { useApi } from '../../../support/api.ts'
+import { oneDialect } from '../../../support/databases.ts'
+import { issuedPass } from '../../fixtures.ts'
 
 const DAY_SECONDS = 86_400
 const kinds = ['apple', 'google', 'smart'] as const

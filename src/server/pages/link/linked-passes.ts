@@ -1,12 +1,12 @@
 import type { H3Event } from 'h3'
-import { ApiError } from '../../core/errors.ts'
-import type { StoredPass } from '../../storage/passes/pass-row.ts'
-import { isPassing, isRefused } from '../../wallets/google/api/api-error.ts'
-import type { GooglePlace } from '../../wallets/google/resource.ts'
-import type { WalletPass } from '../../wallets/wallet.ts'
-import type { Services } from '../context.ts'
-import { correlationIdOf } from '../http/middleware/observe.ts'
-import { type Issuing, renderOr } from '../wallet-sync/issuing.ts'
+import { ApiError } from '../../../core/errors.ts'
+import type { StoredPass } from '../../../storage/passes/pass-row.ts'
+import { isPassing, isRefused } from '../../../wallets/google/api/api-error.ts'
+import type { GooglePlace } from '../../../wallets/google/resource.ts'
+import type { WalletPass } from '../../../wallets/wallet.ts'
+import type { Services } from '../../context.ts'
+import { correlationIdOf } from '../../http/middleware/observe.ts'
+import { type Issuing, renderOr } from '../../wallet-sync/issuing.ts'
 
 /** Whoever opens a link does not wait for the queue; the job that waits there finds its work done. Of one workspace. */
 export async function issueQueued(

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { devicePlatform } from '../../../src/server/pages/visitors.ts'
+import { devicePlatform } from '../../../../src/server/pages/link/visitors.ts'
 
 const webkit = 'AppleWebKit/605.1.15 (KHTML, like Gecko)'
 const chrome = 'AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0'

@@ -1,8 +1,8 @@
-import type { Platform } from '../../wallets/wallet.ts'
-import { fromLink, touchIcon } from './assets.ts'
-import { escapeHtml } from './html.ts'
-import type { IssuerFacts } from './issuer-facts.ts'
-import { type PageLanguage, pageLanguage } from './words.ts'
+import type { Platform } from '../../../wallets/wallet.ts'
+import { fromLink, touchIcon } from '../assets.ts'
+import { escapeHtml } from '../html.ts'
+import type { IssuerFacts } from '../issuer-facts.ts'
+import { type PageLanguage, pageLanguage } from '../words.ts'
 
 export interface SharedLink {
   issuer: IssuerFacts

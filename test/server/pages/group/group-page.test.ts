@@ -1,12 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
-import { contract } from '../../../src/core/contract/contract.ts'
-import type { Pass } from '../../../src/core/contract/passes.ts'
-import { sandboxIdentities, type TestWorkspace, useApi } from '../../support/api.ts'
-import { oneDialect } from '../../support/databases.ts'
-import { unpack, verifySignature } from '../../wallets/apple/fixtures.ts'
-import { definition, passBody, publishedTemplate } from '../fixtures.ts'
+import { contract } from '../../../../src/core/contract/contract.ts'
+import type { Pass } from '../../../../src/core/contract/passes.ts'
+import { sandboxIdentities, type TestWorkspace, useApi } from '../../../support/api.ts'
+import { oneDialect } from '../../../support/databases.ts'
+import { unpack, verifySignature } from '../../../wallets/apple/fixtures.ts'
+import { definition, passBody, publishedTemplate } from '../../fixtures.ts'
 
 describe.each(oneDialect)('on %s', (dialect) => {
   const api = useApi(dialect)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isCrawler, isInAppBrowser } from '../../../src/server/pages/visitors.ts'
+import { isCrawler, isInAppBrowser } from '../../../../src/server/pages/link/visitors.ts'
 
 const iphone = 'Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko)'
 const android = 'Mozilla/5.0 (Linux; Android 14; Pixel 8; wv) AppleWebKit/537.36 (KHTML, like Gecko) Version/4.0'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { ApiError, type ErrorCode } from '../../../src/core/errors.ts'
-import { linkProblemPage } from '../../../src/server/pages/link-problem-page.ts'
+import { ApiError, type ErrorCode } from '../../../../src/core/errors.ts'
+import { linkProblemPage } from '../../../../src/server/pages/link/link-problem-page.ts'
 
 const pageOf = (code: ErrorCode, reason?: string) =>
   linkProblemPage(new ApiError(code, reason === undefined ? {} : { details: { reason } }), 'visit-1').html

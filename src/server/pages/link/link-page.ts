@@ -1,15 +1,16 @@
-import { appointmentOf } from '../../core/rules/display/calendar.ts'
-import type { Card } from '../../core/rules/display/card.ts'
-import type { GoogleView } from '../../core/rules/display/google-view.ts'
-import type { StoredPass } from '../../storage/passes/pass-row.ts'
-import type { Platform, WalletPass } from '../../wallets/wallet.ts'
-import type { Links } from '../links.ts'
-import { copyScript, fromLink, pageIcon, tabletScript } from './assets.ts'
-import type { Badges } from './badges.ts'
-import { cardBackHtml, cardHtml, cardStyle, surplusOf } from './card/card.ts'
-import { googleCardHtml, googleCardStyle } from './card/google-card.ts'
-import { buildPage, escapeHtml, type Page } from './html.ts'
-import type { IssuerFacts } from './issuer-facts.ts'
+import { appointmentOf } from '../../../core/rules/display/calendar.ts'
+import type { Card } from '../../../core/rules/display/card.ts'
+import type { GoogleView } from '../../../core/rules/display/google-view.ts'
+import type { StoredPass } from '../../../storage/passes/pass-row.ts'
+import type { Platform, WalletPass } from '../../../wallets/wallet.ts'
+import type { Links } from '../../links.ts'
+import { copyScript, fromLink, pageIcon, tabletScript } from '../assets.ts'
+import type { Badges } from '../badges.ts'
+import { cardBackHtml, cardHtml, cardStyle, surplusOf } from '../card/card.ts'
+import { googleCardHtml, googleCardStyle } from '../card/google-card.ts'
+import { buildPage, escapeHtml, type Page } from '../html.ts'
+import type { IssuerFacts } from '../issuer-facts.ts'
+import type { PageLanguage } from '../words.ts'
 import {
   buttonHtml,
   expiryHtml,
@@ -23,7 +24,6 @@ import {
 } from './link-parts.ts'
 import { type SharedLink, shareDescription, sharedLanguage, shareTags, shareTitle } from './share-tags.ts'
 import type { DevicePlatform } from './visitors.ts'
-import type { PageLanguage } from './words.ts'
 
 export interface LinkPageFacts {
   pass: StoredPass
