@@ -87,7 +87,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     const { signal } = stopped
     if (!(await probe(signal))) return lost()
     if (state === 'unknown' && !(await hasUploaded())) {
-      // Nobody waits at the door for what waits here: until it is handed in the list judges.
+      // Nobody waits at the door for what waits here: until it is handed in the list decides.
       state = 'offline'
       offlineSince = now()
       becameKnown()

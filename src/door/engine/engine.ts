@@ -2,7 +2,7 @@ import type { DoorGroup } from '../../core/contract/scan-shapes.ts'
 import type { Candidate, Outcome } from '../../core/rules/door/outcome.ts'
 
 /**
- * The engine of a door in a browser: judges with the server or without it, and keeps what it decided until the server has
+ * The engine of a door in a browser: evaluates scans with the server or without it, and keeps what it decided until the server has
  * it. It knows no screen: pages subscribe to its state and call its methods. `openEngine` makes one (decision 0050).
  */
 export interface DoorEngine {
@@ -41,7 +41,7 @@ export interface DoorEngine {
 }
 
 export interface ScanOptions {
-  /** YYYY-MM-DD: judged as of another date. */
+  /** YYYY-MM-DD: evaluated as of another date. */
   validityDate?: string | undefined
   scanContextKey?: string | undefined
 }
@@ -64,10 +64,10 @@ export interface Verdict extends Outcome {
 
 /**
  * - `storage_full`: it could not be stored, so it is no verdict; whoever it is must not go in by it
- * - `no_list`: no answer from the server, and there is no list to judge by
+ * - `no_list`: no answer from the server, and there is no list to decide by
  * - `not_claimed`: this phone is no door, or no door any more
  * - `invalid_code`: empty or too long, so no code of a pass
- * - `refused`: the server is there and will not judge it; `message` says why
+ * - `refused`: the server is there and will not evaluate it; `message` says why
  * - `not_undone`: the scan is none that can be taken back
  * - `failed`: something else broke; `message` says what
  */
@@ -93,7 +93,7 @@ export interface EngineState {
   /** Unknown until the server was first asked. */
   connection: 'unknown' | 'online' | 'offline'
   offlineSince: Date | null
-  /** What is judged by without the server; null where there is none yet. */
+  /** What decides without the server; null where there is none yet. */
   list: { size: number; generatedAt: Date } | null
   /** Passes that have come so far of a list on its way; null where none is. */
   loading: number | null
@@ -127,11 +127,11 @@ export interface GateCount {
 
 /** What stands in the way, for the page to put into words. */
 export type Problem =
-  /** Nothing can be stored: offline scans are not judged. */
+  /** Nothing can be stored: offline scans are not evaluated. */
   | { code: 'storage_full' }
   /** The browser removed what was stored; so many decisions were on this phone alone. */
   | { code: 'storage_lost'; pending: number }
-  /** The door was revoked, or its token ended: nothing is judged; what waits is kept for the next door of the project. */
+  /** The door was revoked, or its token ended: nothing is evaluated; what waits is kept for the next door of the project. */
   | { code: 'revoked' }
   /** Decisions of a door of another project, which none of this one can upload. */
   | { code: 'pending_elsewhere'; pending: number }

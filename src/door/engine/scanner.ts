@@ -12,7 +12,7 @@ import type { EngineEnvironment } from './environment.ts'
 import type { DoorServer } from './server.ts'
 import { type EngineStore, type Identity, type JournalEntry, StorageFullError } from './store.ts'
 
-/** What judges scans and takes them back, one after the other. */
+/** What evaluates scans and takes them back, one after the other. */
 export interface Scanner extends Pick<DoorEngine, 'scan' | 'undo'> {
   /** Runs work between two scans. */
   between<T>(work: () => Promise<T>): Promise<T>
@@ -39,7 +39,7 @@ const UNRESOLVED_MS = 10 * 60_000
 /** An undo waits so long to hear that it stands in the ledger. */
 const UNDO_PATIENCE_MS = 2_000
 
-/** Makes the part of an engine that judges scans: with the server where it is there, else by the list. */
+/** Makes the part of an engine that evaluates scans: with the server where it is there, else by the list. */
 export function createScanner(options: ScannerOptions): Scanner {
   const { server, clock, environment, identity, connection, onStored } = options
   const recent = createRecentScans(SAME_SCAN_MS)

@@ -34,7 +34,7 @@ interface Followers {
   reads: Map<string, Promise<unknown>>
 }
 
-/** Wakes who waits for news: see WakeUps. */
+/** Wakes who waits for events: see WakeUps. */
 export function createWakeUps(): WakeUps {
   const bySubject = new Map<string, Followers>()
 

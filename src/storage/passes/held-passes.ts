@@ -138,14 +138,14 @@ export function whereStale(
       .whereRaw(`${table}.workspace_id = passes.workspace_id and ${table}.pass_id = passes.id`)
       .select(db.raw('1'))
       .limit(1)
-  const behind = {
+  const outdated = {
     // A device that never fetched anything holds what it downloaded, which is the first version.
     apple: () =>
       ofPass('apple_registrations').whereRaw('passes.wallet_version > 1 and fetched_version < passes.wallet_version'),
     google: () => ofPass('google_objects').whereRaw('holders > 0 and sent_version < passes.wallet_version'),
   }
   for (const platform of new Set(platforms)) {
-    if (isStale) where.orWhereExists(behind[platform]())
-    else where.whereNotExists(behind[platform]())
+    if (isStale) where.orWhereExists(outdated[platform]())
+    else where.whereNotExists(outdated[platform]())
   }
 }

@@ -5,7 +5,7 @@ import { toDate } from '../db/dialect.ts'
 import { type ProjectScope, withinProjects } from '../db/project-scope.ts'
 import type { ScanRow } from './scan-row.ts'
 
-/** Which attempts are judged again. */
+/** Which attempts are evaluated again. */
 export interface ReplayFilter {
   projectId: string
   templateId?: string | undefined
@@ -19,7 +19,7 @@ export interface ReplayEntry extends LedgerEntry {
   gate: string | null
 }
 
-/** A pass whose ledger may be judged again. */
+/** A pass whose ledger may be evaluated again. */
 export interface ReplayedPass {
   id: string
   expiresAt: Date | null

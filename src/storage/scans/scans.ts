@@ -87,12 +87,12 @@ export class Scans {
     return countByTime(this.db, workspaceId, { ...request, projectId }, starts)
   }
 
-  /** How many attempts would be judged again, at most so many. */
+  /** How many attempts would be evaluated again, at most so many. */
   countAttempts(workspaceId: string, filter: ReplayFilter, limit: number): Promise<number> {
     return countAttempts(this.db, workspaceId, filter, limit, this.scope)
   }
 
-  /** The next passes whose ledger is judged again. */
+  /** The next passes whose ledger is evaluated again. */
   listReplayedPasses(
     workspaceId: string,
     filter: ReplayFilter,

@@ -6,7 +6,7 @@ import { contains } from './redemption-windows.ts'
 import { decideScan, ledgerReason, type ScanDecision } from './scan-decision.ts'
 import { createUseRecord, type RecordedUse, type UseRecord } from './use-record.ts'
 
-/** An item of the ledger, as it is judged again. */
+/** An item of the ledger, as it is evaluated again. */
 export interface LedgerEntry {
   id: string
   result: LedgerResult
@@ -30,10 +30,10 @@ export interface ReplayedScan<Entry> {
   to: LedgerReason
 }
 
-/** What a ledger is judged again by. */
+/** What a ledger is evaluated again by. */
 export interface ReplayRequest {
   policy: RedemptionPolicy
-  /** Attempts of these operational times are judged again, both ends included; others stand as they were. */
+  /** Attempts of these operational times are evaluated again, both ends included; others stand as they were. */
   from: Date
   to: Date
   /** Of the pass, as it is now. */
@@ -44,7 +44,7 @@ export interface ReplayRequest {
 const FIXED: LedgerReason[] = ['no_match', 'multiple_matches', 'wrong_project', 'unverifiable', 'not_active']
 
 /**
- * The ledger of one pass judged again under another policy, by the rules of every scan (decisions/0049).
+ * The ledger of one pass evaluated again under another policy, by the rules of every scan (decisions/0049).
  * @param entries all of the pass, in the order in which they were recorded
  */
 export function* replayPass<Entry extends LedgerEntry>(
@@ -76,7 +76,7 @@ export function* replayPass<Entry extends LedgerEntry>(
     // A device that acted on what it knew did so whatever the server thinks of it.
     const isAccepted = (was === 'valid') === (is === 'valid') ? wasAccepted : is === 'valid'
     if (wasAccepted) before.use(entry, asThen())
-    // What was used up before stays so: it is not judged.
+    // What was used up before stays so: it is not evaluated.
     if (before.isVoid && !isJudged) isVoidForGood = true
     if (isAccepted) after.use(entry, anew)
     if (isJudged) yield { entry, from: was, to: is }
@@ -122,7 +122,7 @@ function isPlacedAlike({ scannedAt }: LedgerEntry, attempt: ScanDecision['attemp
   return !attempt?.selected || contains(attempt.selected, scannedAt)
 }
 
-/** Status and expiry of the pass were looked at by then: what is judged is the policy. */
+/** Status and expiry of the pass were looked at by then: what is evaluated is the policy. */
 function evaluate(
   { scannedAt, recordedAt, validateAsOf, scanContextKey }: LedgerEntry,
   policy: RedemptionPolicy | null,

@@ -15,7 +15,7 @@ const CONFIRM_MS = 700
 export interface Sightings {
   /**
    * @param at milliseconds of any clock that only goes forward
-   * @returns the payload to judge; undefined where nothing is new
+   * @returns the payload to evaluate; undefined where nothing is new
    */
   see(reading: Reading | undefined, at: number): string | undefined
 }

@@ -36,7 +36,10 @@ export function ScanScreen({ camera }: { camera: UsedCamera }) {
         <h1 class="unseen">{words.door}</h1>
         {!shown && <StatusBar />}
         {camera.camera && (
-          <CameraView camera={camera.camera} onCode={(payload) => void scanning.judge({ payload, method: 'camera' })} />
+          <CameraView
+            camera={camera.camera}
+            onCode={(payload) => void scanning.evaluate({ payload, method: 'camera' })}
+          />
         )}
         <VerdictAnnouncement verdict={shown} />
         {/* Above a verdict, too: who scans without a pause sees nothing else. That there is no camera bothers no keyboard scanner then. */}

@@ -32,12 +32,12 @@ export function SearchSheet({ scanning, onClose }: { scanning: Scanning; onClose
     const payload = text.trim()
     if (payload === '') return
     onClose()
-    await scanning.judge({ payload, method: 'typed' })
+    await scanning.evaluate({ payload, method: 'typed' })
   }
 
   async function choose(passId: string): Promise<void> {
     onClose()
-    await scanning.judge({ passId, method: 'chosen' })
+    await scanning.evaluate({ passId, method: 'chosen' })
   }
 
   return (

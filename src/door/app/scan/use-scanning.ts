@@ -6,7 +6,7 @@ import { useDoor } from '../context.ts'
 /** The verdict that is shown, and what gives the next. */
 export interface Scanning {
   shown: Verdict | null
-  judge(request: ScanRequest): Promise<void>
+  evaluate(request: ScanRequest): Promise<void>
   /** Lets others of a group in; what did not work is shown. */
   letIn(passIds: readonly string[]): Promise<void>
   undo(verdict: Verdict): Promise<void>
@@ -25,12 +25,12 @@ export function useScanning(): Scanning {
     },
     [feedback],
   )
-  const judge = useCallback(async (request: ScanRequest) => show(await engine.scan(request)), [engine, show])
-  useEffect(() => listenForScanners((payload) => void judge({ payload, method: 'scanner' })), [judge])
+  const evaluate = useCallback(async (request: ScanRequest) => show(await engine.scan(request)), [engine, show])
+  useEffect(() => listenForScanners((payload) => void evaluate({ payload, method: 'scanner' })), [evaluate])
 
   return {
     shown,
-    judge,
+    evaluate,
     async letIn(passIds) {
       const verdicts = await engine.scanAll(passIds)
       const verdict = verdicts.find(({ result }) => result !== 'accepted') ?? verdicts.at(-1)

@@ -22,7 +22,7 @@ export function VerdictView({ verdict, scanning, onUndo }: VerdictViewProps) {
   const isIn = verdict.result === 'accepted' && !verdict.isUndone
   const { door, group, candidates, payload } = verdict
   const chosen = (passId: string) =>
-    void scanning.judge({ passId, method: 'chosen', ...(payload !== null && { payload }) })
+    void scanning.evaluate({ passId, method: 'chosen', ...(payload !== null && { payload }) })
   return (
     <section class={`verdict ${tone}`} aria-label={said}>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keys */}

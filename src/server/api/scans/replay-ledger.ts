@@ -50,16 +50,16 @@ async function replay(body: ReplayBody, context: RequestContext): Promise<Policy
     const message = `There are over ${MAX_SCANS.toLocaleString('en')} scans in the window: bring from and to nearer together`
     throw validationError([{ path: ['to'], message }])
   }
-  const tally = createTally()
+  const counters = createCounters()
   const endsAt = performance.now() + LIMIT_MS
   for await (const some of ledgers(filter, context)) {
     if (stopping.aborted || performance.now() > endsAt) throw tooLong()
-    await mapInSlices(judgedAgain(some, policy, filter), (one) => tally.add(one))
+    await mapInSlices(evaluatedAgain(some, policy, filter), (one) => counters.add(one))
   }
-  return { scans, ...tally.result() }
+  return { scans, ...counters.result() }
 }
 
-function* judgedAgain(some: PassLedger[], policy: ReplayBody['policy'], { from, to }: ReplayFilter) {
+function* evaluatedAgain(some: PassLedger[], policy: ReplayBody['policy'], { from, to }: ReplayFilter) {
   for (const { pass, entries } of some) {
     if (!entries.some(({ scannedAt }) => scannedAt >= from && scannedAt <= to)) continue
     yield* replayPass(entries.sort(byRecording), { policy, from, to, expiresAt: pass.expiresAt })
@@ -140,7 +140,7 @@ async function entriesOf(
 
 type Pair = `${LedgerReason} ${LedgerReason}`
 
-function createTally() {
+function createCounters() {
   const byReason = new Map<Pair, number>()
   const byGate = new Map<string | null, Map<Pair, number>>()
   return {
