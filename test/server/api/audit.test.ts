@@ -110,6 +110,21 @@ const changes: Record<string, Change> = {
     action: 'pass.revoke-links',
     prepare: async (workspace) => idOf(await issuedPass(workspace)),
   },
+  'wallets.nudge': {
+    action: 'pass.nudge',
+    prepare: async (workspace) => {
+      const { id: passId } = await issuedPass(workspace)
+      const { api, id } = workspace
+      await api.services.store.transaction(async (tx) => {
+        await tx.registrations.insert(id, { passId, deviceId: 'silent', pushToken: 'push' }, api.now)
+        await tx.passes.setVoid(id, [passId], api.now)
+        await tx.registrations.setPushed(id, [{ passId, deviceId: 'silent', version: 1 }], api.now)
+        await tx.heldPasses.settle(id, [passId])
+      })
+      api.advance(3600)
+      return { body: {} }
+    },
+  },
   'notifications.create': {
     action: 'notification.create',
     prepare: async (workspace) => ({ ...idOf(await issuedPass(workspace)), body: { body: SECRET } }),
