@@ -1,3 +1,4 @@
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { execa } from 'execa'
 
@@ -11,6 +12,8 @@ export interface ChainOptions {
   /** Of the pass certificate; a negative number for one that has expired. */
   days?: number
   wwdrUnit?: string
+  /** Marked as Apple marks what may push. */
+  pushes?: boolean
 }
 
 export const passType = 'pass.com.example.doctor'
@@ -18,7 +21,7 @@ export const team = 'DOCTOR0001'
 
 /** Files of a chain as Apple issues it, made with openssl: what signs passes, its key, and the intermediate. */
 export async function makeAppleChain(folder: string, options: ChainOptions = {}): Promise<AppleChain> {
-  const { days = 365, wwdrUnit = 'G4' } = options
+  const { days = 365, wwdrUnit = 'G4', pushes = false } = options
   const file = (name: string) => join(folder, `${wwdrUnit}-${days}-${name}`)
   const openssl = (...args: string[]) => execa('openssl', args)
   const [wwdr, wwdrKey, certificate, key] = [file('wwdr.pem'), file('wwdr.key'), file('pass.pem'), file('pass.key')]
@@ -28,6 +31,10 @@ export async function makeAppleChain(folder: string, options: ChainOptions = {})
   const passName = `/UID=${passType}/CN=Pass Type ID: ${passType}/OU=${team}/O=Example/C=US`
   await openssl('req', ...newKey, '-keyout', key, '-out', file('pass.csr'), '-subj', passName)
   const signing = ['-req', '-in', file('pass.csr'), '-CA', wwdr, '-CAkey', wwdrKey, '-CAcreateserial']
+  if (pushes) {
+    await writeFile(file('pass.cnf'), '1.2.840.113635.100.6.3.1=ASN1:NULL\n1.2.840.113635.100.6.3.2=ASN1:NULL\n')
+    signing.push('-extfile', file('pass.cnf'))
+  }
   await openssl('x509', ...signing, '-days', String(days), '-out', certificate)
   return { certificate, key, wwdr }
 }

@@ -1,6 +1,6 @@
 import { createPublicKey } from 'node:crypto'
 import { join } from 'node:path'
-import type { ApplePush, ApplePushOptions } from '../../wallets/apple/push.ts'
+import type { ApplePush, ApplePushOptions, RenewablePush } from '../../wallets/apple/push.ts'
 import { createGoogleApi, type GoogleApi } from '../../wallets/google/api/api.ts'
 import { type CallbackVerifier, createCallbackVerifier, createRootKeys } from '../../wallets/google/callbacks.ts'
 import { startSandboxApns } from '../../wallets/sandbox/apple/apns-server.ts'
@@ -16,6 +16,8 @@ import type { Identities } from './wallets.ts'
 /** The connections to Apple and Google, or to their local emulators: only addresses, keys and trust roots differ. */
 export interface Providers {
   push?: ApplePush
+  /** The same push, where its certificate is a real one, which ends and is renewed. */
+  renewable?: RenewablePush
   googleApi?: GoogleApi
   callbacks?: CallbackVerifier
   /** Where virtual phones find the emulators at this moment; null where every platform is real. */
@@ -46,6 +48,7 @@ export async function startProviders(options: ProvidersOptions): Promise<Provide
   const isSandboxed = identities.sandboxed.length > 0
   return {
     ...(apple && { push: apple.push }),
+    ...(apple?.renewable && { renewable: apple.renewable }),
     ...(google && { googleApi: google.api, callbacks: google.callbacks }),
     get sandbox() {
       return isSandboxed ? { apple: apple?.sandbox() ?? null, google: google?.sandbox() ?? null } : null
@@ -62,7 +65,7 @@ async function startApple(options: ProvidersOptions, faults: Faults) {
   const identity = identities.apple!
   if (!identities.sandboxed.includes('apple')) {
     const push = await openPush({ identity, onCall })
-    return { push, sandbox: () => null, close: () => push.close() }
+    return { push, renewable: push, sandbox: () => null, close: () => push.close() }
   }
   const { rootPem, wwdrPem, serverCertificatePem, serverKeyPem } = await loadSandboxApple(config, clock())
   const emulator = await share(options, 'apple', async () => {
@@ -156,7 +159,7 @@ function share<Addresses extends object>(
 type PushServer = Pick<Awaited<ReturnType<typeof startSandboxApns>>, 'address' | 'port'>
 
 /** Loads the client of APNs, which is a tenth of the start of a server, where there is something to push to. */
-async function openPush(options: ApplePushOptions): Promise<ApplePush> {
+async function openPush(options: ApplePushOptions): Promise<RenewablePush> {
   const { createApplePush } = await import('../../wallets/apple/push.ts')
   return createApplePush(options)
 }

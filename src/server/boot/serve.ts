@@ -6,6 +6,7 @@ import { migrate, unknownMigrations } from '../../storage/db/migrate.ts'
 import type { Queue } from '../../storage/jobs/job-kinds.ts'
 import type { StoreEvent } from '../../storage/operations/store-events.ts'
 import { createStore, frozen, type Store } from '../../storage/store.ts'
+import type { AppleIdentity } from '../../wallets/apple/identity.ts'
 import { CredentialError, type Platform } from '../../wallets/wallet.ts'
 import { createApp } from '../http/app.ts'
 import { createCursors } from '../http/cursors.ts'
@@ -26,6 +27,7 @@ import { choosePort, type Listener, startListener, urlHost } from './listener.ts
 import type { Logger } from './log.ts'
 import { startProviders } from './providers.ts'
 import { createReadiness } from './readiness.ts'
+import { watchAppleFiles } from './renewal.ts'
 import { SANDBOX_PASS_TYPE } from './sandbox.ts'
 import { loadServerKeys } from './server-key.ts'
 import { createServices } from './services.ts'
@@ -147,8 +149,17 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     closers.push(async () => services.close(), services.sightings.flush)
     await services.webhookSecrets.reseal(store)
 
-    const certificates = certificatesOf(identities)
+    const certificates = () => certificatesOf(identities)
     closers.push(watchCertificates(certificates, { clock, log }).stop)
+    const { renewable } = providers
+    if (renewable) {
+      const renew = (apple: AppleIdentity) => {
+        renewable.renew(apple)
+        services.wallets.apple?.renew(apple)
+        identities.apple = apple
+      }
+      closers.push(watchAppleFiles({ config, identities, renew, clock, log }).stop)
+    }
     const metricsListener = await startMetrics(services, {
       config,
       certificates,

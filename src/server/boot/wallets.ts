@@ -178,17 +178,17 @@ export function warnOfExpiry(certificates: Certificate[], at: Date, log: Logger)
     if (days >= WARNING_DAYS) continue
     const { id, name, notAfter } = certificate
     const end = days < 0 ? 'has expired' : `expires in ${days} days`
-    const message = `the ${name} ${end}: renew it, give the new file and restart`
+    const message = `the ${name} ${end}: renew it, and put the new file in the place of the old one`
     log[days < URGENT_DAYS ? 'error' : 'warn']({ certificate: id, notAfter, daysLeft: days }, message)
   }
 }
 
 /** Warns now and once a day. */
 export function watchCertificates(
-  certificates: Certificate[],
+  certificates: () => Certificate[],
   { clock, log }: { clock: () => Date; log: Logger },
 ): { stop(): Promise<void> } {
-  const warn = () => warnOfExpiry(certificates, clock(), log)
+  const warn = () => warnOfExpiry(certificates(), clock(), log)
   warn()
   const timer = setInterval(warn, DAY_SECONDS * 1000)
   return { stop: async () => clearInterval(timer) }

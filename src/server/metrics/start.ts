@@ -14,7 +14,7 @@ import type { Metrics } from './metrics.ts'
 /** What is measured, and where it is served. */
 export interface StartMetricsOptions {
   config: Pick<Config, 'metrics' | 'role'>
-  certificates: Certificate[]
+  certificates: () => Certificate[]
   /** Of the program. */
   version: string
   /** Whether the database was found damaged. */
@@ -105,7 +105,7 @@ const CACHE_MS = 5_000
 /** What the gauges read. */
 export interface GaugesOptions {
   store: Store
-  certificates: Certificate[]
+  certificates: () => Certificate[]
   /** Whether the database was found damaged. */
   isDamaged: () => boolean
   clock: () => Date
@@ -204,7 +204,7 @@ function registerGauges({ registry }: Metrics, { store, certificates, isDamaged,
     labelNames: ['certificate'],
     registers,
     collect() {
-      for (const certificate of certificates) {
+      for (const certificate of certificates()) {
         this.set({ certificate: certificate.id }, secondsLeft(certificate, clock()))
       }
     },

@@ -2,7 +2,7 @@ import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { ApiError } from '../../core/errors.ts'
 import { CredentialError } from '../wallet.ts'
 
-/** What signs passes and, as a TLS client certificate, opens the connection to Apple push. Read once, at start. */
+/** What signs passes and, as a TLS client certificate, opens the connection to Apple push. */
 export interface AppleIdentity {
   passTypeIdentifier: string
   teamIdentifier: string

@@ -17,6 +17,15 @@ export interface ApplePush {
   close(): Promise<void>
 }
 
+/** One whose certificate can be renewed while it sends. */
+export interface RenewablePush extends ApplePush {
+  /**
+   * Sends over a connection of the renewed certificate from now on; that of the one before is closed when it is idle.
+   * @throws CredentialError where the certificate is none for push: then all stays as it was
+   */
+  renew(identity: AppleIdentity): void
+}
+
 export interface ApplePushOptions {
   identity: AppleIdentity
   /** Another server than Apple's, with the certificate that it is trusted by. */
@@ -40,15 +49,18 @@ class PassChanged extends Notification {
  * One long-lived connection, authenticated by the pass certificate.
  * @throws CredentialError where the certificate is none for push
  */
-export function createApplePush({ identity, server, onCall }: ApplePushOptions): ApplePush {
-  const provider = openProvider({ identity, server })
+export function createApplePush({ identity, server, onCall }: ApplePushOptions): RenewablePush {
+  const open = (of: AppleIdentity): Connection => ({ provider: openProvider({ identity: of, server }), calls: 0 })
+  let current = open(identity)
+  /** Of certificates before, with calls in flight. */
+  const former = new Set<Connection>()
   const limit = pLimit(CALLS_IN_FLIGHT)
   const notification = new PassChanged()
   notification.topic = identity.passTypeIdentifier
 
   async function exchange(pushTokens: string[]): Promise<PushResult[]> {
     const began = performance.now()
-    const { sent, failed } = await provider.send(notification, pushTokens)
+    const { sent, failed } = await sendOver(current, pushTokens)
     const results = [
       ...sent.map(({ device }) => ({ pushToken: device, outcome: 'sent' as const, reason: null })),
       ...failed.map(toFailure),
@@ -56,6 +68,16 @@ export function createApplePush({ identity, server, onCall }: ApplePushOptions):
     const seconds = (performance.now() - began) / 1000
     onCall?.({ provider: 'apns', outcomes: results.map(({ outcome }) => outcome), seconds })
     return results
+  }
+
+  async function sendOver(connection: Connection, pushTokens: string[]) {
+    connection.calls += 1
+    try {
+      return await connection.provider.send(notification, pushTokens)
+    } finally {
+      connection.calls -= 1
+      if (connection.calls === 0 && former.delete(connection)) connection.provider.shutdown()
+    }
   }
 
   return {
@@ -67,10 +89,23 @@ export function createApplePush({ identity, server, onCall }: ApplePushOptions):
       }
       return results
     },
+    renew(renewed) {
+      const before = current
+      current = open(renewed)
+      if (before.calls === 0) before.provider.shutdown()
+      else former.add(before)
+    },
     async close() {
-      await provider.shutdown()
+      await Promise.all([current, ...former].map(({ provider }) => provider.shutdown()))
+      former.clear()
     },
   }
+}
+
+interface Connection {
+  provider: Provider
+  /** In flight. */
+  calls: number
 }
 
 function openProvider({ identity, server }: Pick<ApplePushOptions, 'identity' | 'server'>): Provider {

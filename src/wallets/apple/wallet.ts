@@ -25,6 +25,8 @@ export interface AppleWallet extends Wallet {
    * @throws Problem APPLE_SIGNING_FAILED
    */
   signPackage(unsigned: UnsignedPackage, at: Date): Promise<Buffer>
+  /** Signs with a renewed certificate from now on, of the same pass type and team. */
+  renew(identity: AppleIdentity): void
 }
 
 /** A package (application/vnd.apple.pkpass) that only lacks its signature. */
@@ -55,8 +57,8 @@ const TOO_LARGE =
 
 /** Renders, signs and pushes for an Apple identity: see AppleWallet. */
 export function createAppleWallet(options: AppleWalletOptions): AppleWallet {
-  const { identity, webServiceUrl, loadImageFiles, maxImageBytes = MAX_IMAGE_BYTES } = options
-  const sign = createSigner(identity)
+  const { webServiceUrl, loadImageFiles, maxImageBytes = MAX_IMAGE_BYTES } = options
+  let { identity, sign, name } = signerOf(options.identity)
   const imageSets = createImageSets(loadImageFiles)
 
   /** One set after another, so that those of a pass that shows too much are never in memory together. */
@@ -93,11 +95,9 @@ export function createAppleWallet(options: AppleWalletOptions): AppleWallet {
     return { files: [file, ...ofLanguages], ...(ambiguous && { ambiguous }) }
   }
 
-  const signerName = hash('sha256', identity.certificate.der).slice(0, 8)
-
   return {
     platform: 'apple',
-    passTypeIdentifier: identity.passTypeIdentifier,
+    passTypeIdentifier: options.identity.passTypeIdentifier,
     passJson,
 
     async check(pass, at) {
@@ -126,7 +126,7 @@ export function createAppleWallet(options: AppleWalletOptions): AppleWallet {
       const manifest = Buffer.from(JSON.stringify({ ...digests, ...ownDigests }))
       const manifestSha256 = hash('sha256', manifest, 'buffer')
       return {
-        digest: `${manifestSha256.toString('base64url')}-${signerName}`,
+        digest: `${manifestSha256.toString('base64url')}-${name}`,
         manifestSha256,
         ...(ambiguous && { ambiguous }),
         complete: (signature) =>
@@ -138,7 +138,16 @@ export function createAppleWallet(options: AppleWalletOptions): AppleWallet {
       sign(manifestSha256, at).catch((cause: unknown) => {
         throw new ApiError('APPLE_SIGNING_FAILED', { cause })
       }),
+
+    renew(renewed) {
+      ;({ identity, sign, name } = signerOf(renewed))
+    },
   }
+}
+
+/** Who signs, how, and what tells his signatures from those of another certificate. */
+function signerOf(identity: AppleIdentity) {
+  return { identity, sign: createSigner(identity), name: hash('sha256', identity.certificate.der).slice(0, 8) }
 }
 
 function unshowable(issues: { path: PropertyKey[]; message: string }[]): ApiError {

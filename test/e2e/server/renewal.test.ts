@@ -1,0 +1,40 @@
+import { X509Certificate } from 'node:crypto'
+import { copyFileSync, mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { type AppleChain, appleFlags, makeAppleChain } from '../../support/apple-chain.ts'
+import { temporaryFolder } from '../../support/databases.ts'
+import { eventually } from '../../support/eventually.ts'
+import { issuedPass } from '../support/passes.ts'
+import { hostServer } from '../support/server.ts'
+
+test('a server signs with a renewed certificate that is put in its place, without a restart, and metrics tell its end', async () => {
+  const folder = temporaryFolder()
+  const made = join(folder, 'made')
+  mkdirSync(made)
+  const [first, renewed] = await Promise.all([
+    makeAppleChain(made, { pushes: true }),
+    makeAppleChain(made, { wwdrUnit: 'G5', days: 700, pushes: true }),
+  ])
+  const used = { certificate: join(folder, 'pass.pem'), key: join(folder, 'pass.key'), wwdr: join(folder, 'wwdr.pem') }
+  const put = (chain: AppleChain) => {
+    for (const name of ['key', 'wwdr', 'certificate'] as const) copyFileSync(chain[name], used[name])
+  }
+  put(first)
+  const args = [...appleFlags(used), '--platforms', 'apple', '--metrics-port', '0']
+  const server = await hostServer({ args })
+  const { hostedLinks } = await issuedPass(server.client)
+  const download = async () => {
+    const response = await fetch(hostedLinks.apple!, { headers: { accept: 'application/vnd.apple.pkpass' } })
+    expect(response.status).toBe(200)
+    return Buffer.from(await response.arrayBuffer())
+  }
+  const certificateOf = ({ certificate }: AppleChain) => new X509Certificate(readFileSync(certificate)).raw
+  expect((await download()).includes(certificateOf(first))).toBe(true)
+
+  put(renewed)
+  await eventually(async () => expect((await download()).includes(certificateOf(renewed))).toBe(true))
+  const metrics = await (await fetch(server.metricsUrl!)).text()
+  const [, seconds] = /^passes_certificate_remaining_seconds\{certificate="apple_pass"\} (\S+)$/m.exec(metrics)!
+  expect(Number(seconds) / 86_400).toBeGreaterThan(690)
+})

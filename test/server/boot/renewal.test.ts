@@ -1,0 +1,260 @@
+import { X509Certificate } from 'node:crypto'
+import { once } from 'node:events'
+import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createSecureServer, type ServerHttp2Stream } from 'node:http2'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import type { TLSSocket } from 'node:tls'
+import { execa } from 'execa'
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { watchAppleFiles } from '../../../src/server/boot/renewal.ts'
+import { readAppleCredentials } from '../../../src/server/boot/wallets.ts'
+import { type AppleIdentity, parseAppleIdentity } from '../../../src/wallets/apple/identity.ts'
+import { createApplePush } from '../../../src/wallets/apple/push.ts'
+import { createAppleWallet } from '../../../src/wallets/apple/wallet.ts'
+import { createSandboxApple } from '../../../src/wallets/sandbox/apple/certificates.ts'
+import { type AppleChain, makeAppleChain, passType, team } from '../../support/apple-chain.ts'
+import { temporaryFolder } from '../../support/databases.ts'
+import { eventually } from '../../support/eventually.ts'
+import {
+  buildPackage,
+  createTestIdentity,
+  testPass,
+  unpack,
+  verifySignature,
+  webServiceUrl,
+} from '../../wallets/apple/fixtures.ts'
+
+/** Within a minute of the certificates being made, so that all but the expired one are good. */
+const clock = () => new Date(Date.now() + 60_000)
+
+let first: AppleChain
+let renewed: AppleChain
+let expired: AppleChain
+
+beforeAll(async () => {
+  const folder = temporaryFolder(onFileFinished)
+  ;[first, renewed, expired] = await Promise.all([
+    makeAppleChain(folder, { pushes: true }),
+    makeAppleChain(folder, { wwdrUnit: 'G5', days: 366, pushes: true }),
+    makeAppleChain(folder, { wwdrUnit: 'G6', days: -1 }),
+  ])
+  return () => {
+    for (const cleanUp of cleanUps) cleanUp()
+  }
+})
+
+const cleanUps: (() => void)[] = []
+function onFileFinished(cleanUp: () => void) {
+  cleanUps.push(cleanUp)
+}
+
+/** A server's files with the first certificate in them, and a watch that looks only when it is told to. */
+function watchFiles(renew: (identity: AppleIdentity) => void = () => undefined) {
+  const folder = temporaryFolder()
+  const file = (name: string) => join(folder, name)
+  const paths = { certificate: file('pass.pem'), key: file('pass.key'), wwdr: file('wwdr.pem') }
+  const put = (chain: Partial<AppleChain>) => {
+    for (const [name, from] of Object.entries(chain)) copyFileSync(from, paths[name as keyof AppleChain])
+  }
+  put(first)
+  const config = { apple: paths }
+  const identities = { apple: parseAppleIdentity(readAppleCredentials(config), clock()) }
+  const told: string[] = []
+  const taken: string[] = []
+  const log = {
+    info: (_: unknown, message: string) => taken.push(message),
+    error: (_: unknown, message: string) => told.push(message),
+  }
+  const watch = watchAppleFiles({
+    config,
+    identities,
+    renew: (identity) => {
+      renew(identity)
+      identities.apple = identity
+    },
+    clock,
+    log: log as never,
+  })
+  onTestFinished(watch.stop)
+  const lookTwice = () => {
+    watch.look()
+    watch.look()
+  }
+  const signer = () => new X509Certificate(identities.apple.certificate.der).fingerprint256
+  return { paths, put, identities, told, taken, look: watch.look, lookTwice, signer }
+}
+
+function fingerprintOf({ certificate }: AppleChain): string {
+  return new X509Certificate(readFileSync(certificate)).fingerprint256
+}
+
+test('files are taken once two looks found the same, and not while only one of them is new', () => {
+  const { put, told, taken, look, lookTwice, signer } = watchFiles()
+  lookTwice()
+  put({ certificate: renewed.certificate })
+  look()
+  put(renewed)
+  look()
+  expect([signer(), told]).toEqual([fingerprintOf(first), []])
+  look()
+  expect([signer(), told]).toEqual([fingerprintOf(renewed), []])
+  expect(taken).toEqual(['signs with the renewed Apple certificate'])
+})
+
+test('what phones would refuse is not taken: it is said once, and what is right later is taken', async () => {
+  const { paths, put, told, lookTwice, signer } = watchFiles()
+  const { certificatePem, keyPem, wwdrPem } = await createTestIdentity()
+  const folder = temporaryFolder()
+  const p12 = join(folder, 'pass.p12')
+  await execa('openssl', [
+    'pkcs12',
+    '-export',
+    '-in',
+    first.certificate,
+    '-inkey',
+    first.key,
+    '-out',
+    p12,
+    '-passout',
+    'pass:x',
+  ])
+  const wrong: [string, () => void, string[]][] = [
+    [
+      'another identifier',
+      () => {
+        writeFileSync(paths.certificate, certificatePem)
+        writeFileSync(paths.key, keyPem)
+        writeFileSync(paths.wwdr, wwdrPem)
+      },
+      ['pass.com.example.tickets', passType],
+    ],
+    ['a key of another certificate', () => put({ ...renewed, key: first.key }), [paths.key, 'does not belong']],
+    ['another intermediate', () => put({ ...renewed, wwdr: first.wwdr }), [paths.wwdr, 'did not issue']],
+    ['one that has expired', () => put(expired), ['expired on']],
+    ['a .p12', () => put({ ...renewed, certificate: p12 }), ['not a certificate in PEM or DER', '.p12']],
+    ['none', () => rmSync(paths.certificate), ['there is no file']],
+  ]
+  for (const [what, place, words] of wrong) {
+    told.length = 0
+    place()
+    lookTwice()
+    lookTwice()
+    expect(signer(), what).toBe(fingerprintOf(first))
+    expect(told, what).toHaveLength(1)
+    for (const word of words) expect(told[0], what).toContain(word)
+  }
+  put(renewed)
+  lookTwice()
+  expect(signer()).toBe(fingerprintOf(renewed))
+})
+
+test('another team is refused although the identifier is the same, with both named', async () => {
+  const { paths, told, lookTwice, signer } = watchFiles()
+  const other = await createSandboxApple({ passTypeIdentifier: passType, teamIdentifier: 'OTHERTEAM1', at: new Date() })
+  writeFileSync(paths.certificate, other.certificatePem)
+  writeFileSync(paths.key, other.keyPem)
+  writeFileSync(paths.wwdr, other.wwdrPem)
+  lookTwice()
+  expect(signer()).toBe(fingerprintOf(first))
+  expect(told).toEqual([expect.stringMatching(`"OTHERTEAM1".*"${team}"`)])
+})
+
+test('while it is renewed no push fails, and the connection of before is closed once it is idle', async () => {
+  const apns = await startApns()
+  const identity = watchFiles().identities.apple
+  const push = createApplePush({ identity, server: apns.server })
+  onTestFinished(() => push.close())
+  const { lookTwice, put } = watchFiles((next) => push.renew(next))
+
+  const held = push.send(['a'.repeat(64), 'b'.repeat(64)])
+  await eventually(() => expect(apns.held).toHaveLength(2))
+  lookTwice()
+  put(renewed)
+  lookTwice()
+  const later = push.send(['c'.repeat(64)])
+  await eventually(() => expect(apns.held).toHaveLength(3))
+  const [former, , current] = apns.held.map(({ certificate }) => certificate)
+  expect([former, current]).toEqual([fingerprintOf(first), fingerprintOf(renewed)])
+  expect(apns.open()).toEqual([former, current])
+
+  for (const { answer } of apns.held) answer()
+  const outcomes = [...(await held), ...(await later)].map(({ outcome }) => outcome)
+  expect(outcomes).toEqual(['sent', 'sent', 'sent'])
+  await eventually(() => expect(apns.open()).toEqual([current]))
+})
+
+test('of packages that are made while it is renewed openssl verifies each, and each after is signed anew', async () => {
+  const { identities, put, lookTwice } = watchFiles((next) => wallet.renew(next))
+  const wallet = createAppleWallet({
+    identity: identities.apple,
+    webServiceUrl,
+    loadImageFiles: async () => [],
+  })
+  lookTwice()
+  const pass = testPass({})
+  const at = clock()
+  const prepared = await wallet.preparePackage(pass, at)
+  const before = await buildPackage(wallet, pass, at)
+  const during = Array.from({ length: 20 }, () => buildPackage(wallet, pass, at))
+  put(renewed)
+  lookTwice()
+  // Prepared before, signed after.
+  const between = prepared.complete(await wallet.signPackage(prepared, at))
+  const after = await buildPackage(wallet, pass, at)
+
+  const signers = new Set<AppleChain>()
+  for (const file of await Promise.all(during)) signers.add(await signerOf(file))
+  expect([...signers].every((signer) => signer === first || signer === renewed)).toBe(true)
+  expect([await signerOf(before), await signerOf(between), await signerOf(after)]).toEqual([first, renewed, renewed])
+  expect((await wallet.preparePackage(pass, at)).digest).not.toBe(prepared.digest)
+})
+
+/** The chain that a package is signed by: openssl verifies it against one and no other. */
+async function signerOf(file: Buffer): Promise<AppleChain> {
+  const folder = await unpack(file)
+  const verified = await Promise.all(
+    [first, renewed].map((chain) =>
+      verifySignature(folder, readFileSync(chain.wwdr, 'utf8'), { time: clock() }).then(
+        () => chain,
+        () => undefined,
+      ),
+    ),
+  )
+  const [signer, ...others] = verified.filter((chain) => chain !== undefined)
+  expect(others).toEqual([])
+  return signer!
+}
+
+interface HeldPush {
+  /** Fingerprint of the client's certificate. */
+  certificate: string
+  answer(): void
+}
+
+/** A server of HTTP/2 over TLS that asks for client certificates, as APNs does, and answers a push when it is told to. */
+async function startApns() {
+  const { serverCertificatePem, serverKeyPem, rootPem } = await createTestIdentity()
+  const held: HeldPush[] = []
+  const sessions = new Set<string>()
+  const server = createSecureServer({
+    cert: serverCertificatePem,
+    key: serverKeyPem,
+    requestCert: true,
+    rejectUnauthorized: false,
+  })
+  server.on('session', (session) => {
+    const certificate = (session.socket as TLSSocket).getPeerCertificate().fingerprint256
+    sessions.add(certificate)
+    session.once('close', () => sessions.delete(certificate))
+    session.on('stream', (stream: ServerHttp2Stream) => {
+      stream.resume()
+      held.push({ certificate, answer: () => stream.respond({ ':status': 200 }, { endStream: true }) })
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  const { port } = server.address() as AddressInfo
+  return { server: { address: '127.0.0.1', port, ca: rootPem }, held, open: () => [...sessions] }
+}
