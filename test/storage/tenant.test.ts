@@ -260,6 +260,7 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'deliveries.record': (tx, intruder, { delivery }) => tx.deliveries.record(intruder, [attemptOf(delivery)], later(1)),
   'erasure.count': (tx, intruder, { pass }) => tx.erasure.count(intruder, pass),
   'erasure.lockNotifications': (tx, intruder, { pass }) => tx.erasure.lockNotifications(intruder, pass),
+  'erasure.forgetGates': (tx, intruder) => tx.erasure.forgetGates(intruder),
   'erasure.erase': (tx, intruder, { pass }) => tx.erasure.erase(intruder, pass, digest, later(1)),
   'deliveries.hasStale': (tx, intruder, { webhook }) => tx.deliveries.hasStale(intruder, webhook, 9),
   'deliveries.end': (tx, intruder, { webhook }) =>

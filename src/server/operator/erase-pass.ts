@@ -54,6 +54,7 @@ export async function erasePass(
 ): Promise<Erased> {
   await overwriteDeleted(database)
   const { revision, ...done } = await store.transaction((tx) => eraseInside(tx, workspaceId, passId, at))
+  await store.transaction((tx) => tx.erasure.forgetGates(workspaceId))
   if (revision > 1) await mergeSearchIndex(database)
   return { ...done, overwritten: await flushDeleted(database) }
 }

@@ -11,6 +11,7 @@ import {
   isPostgres,
   rowsOfPasses,
 } from '../db/dialect.ts'
+import { KEY } from '../migrations/0030-counts.ts'
 import { withWalletVersionBump } from '../passes/pass-change.ts'
 
 /** Rows that hold, or may hold, something of the holder of a pass. */
@@ -101,6 +102,21 @@ export class Erasure {
     // A platform may quote what it refuses.
     await this.db('refusals').where({ workspace_id: workspaceId, subject: passId }).delete()
     await this.ofPass('google_objects', workspaceId, passId).update({ last_error: null })
+  }
+
+  /**
+   * Takes out the names of gates that no scan of the workspace names any more: an erasure leaves a count of nothing under
+   * them. In a transaction of its own, behind that of the erasure.
+   */
+  async forgetGates(workspaceId: string): Promise<void> {
+    const key = KEY.join(', ')
+    const ofGates = `workspace_id = ? and counter = 'scans-by-gate' and "key" <> ''`
+    const empty = `select ${key} from counts where ${ofGates} group by ${key} having sum(n) = 0`
+    // On PostgreSQL a count is in slots, which others may be adding to: those that are held cannot change until the end.
+    const held = `select ${key}, n from counts where ${ofGates} and (${key}) in (${empty})${isPostgres(this.db) ? ' for update' : ''}`
+    const sql = `with held as (${held}) delete from counts
+      where ${ofGates} and (${key}) in (select ${key} from held group by ${key} having sum(n) = 0)`
+    await this.db.raw(sql, [workspaceId, workspaceId, workspaceId])
   }
 
   private async erasePass(workspaceId: string, passId: string, at: Date): Promise<void> {
