@@ -11,12 +11,12 @@ export default class WalletsNudge extends ClientCommand {
     'than --limit at once; run it again for more.'
   static override examples = [
     '<%= config.bin %> wallets nudge --silent-for 1h',
-    '<%= config.bin %> wallets nudge --project "Polyglot 2027" --limit 10000 --json',
+    '<%= config.bin %> wallets nudge --project "Polyglot 2027" --limit 100 --json',
   ]
   static override flags = {
     project: named('project', Flags.string({ summary: 'Only phones with passes of this project.' })),
     'silent-for': Flags.string({ summary: 'Those whose last push is so long ago: 10m, 1h, 2d (1h).', default: '1h' }),
-    limit: Flags.integer({ summary: 'At most so many devices, up to 10,000 (1000).', min: 1, max: 10_000 }),
+    limit: Flags.integer({ summary: 'At most so many devices, up to 1,000 (1000).', min: 1, max: 1000 }),
   }
 
   async run() {

@@ -82,6 +82,9 @@ export const FRESHNESS = { objective: 0.999, withinSeconds: 300 }
 /** A device is pushed again no sooner, however often that is asked for. */
 const LEAST_NUDGE_SECONDS = 600
 
+/** Devices of one nudge: they are written in one transaction, behind which others wait. */
+const MAX_NUDGED = 1000
+
 const Freshness = z.strictObject({
   objective: z.number(),
   withinSeconds: PositiveInt,
@@ -146,7 +149,7 @@ export const wallets = {
         .max(MAX_OLDER_SECONDS)
         .default(3600)
         .meta({ description: 'Seconds since the last push.' }),
-      limit: z.int().min(1).max(10_000).default(1000).meta({ description: 'At most so many devices.' }),
+      limit: z.int().min(1).max(MAX_NUDGED).default(MAX_NUDGED).meta({ description: 'At most so many devices.' }),
     }),
     responses: { 200: z.strictObject({ devices: Count, passes: Count }) },
     errors: ['NOT_FOUND'],
