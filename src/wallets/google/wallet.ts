@@ -87,20 +87,21 @@ function claimsOf(issuer: Pick<GoogleSigner, 'issuerId' | 'clientEmail'>, places
   return { iss: issuer.clientEmail, aud: 'google', typ: 'savetowallet', iat, origins: [], payload }
 }
 
-const MAX_LINK_CHARACTERS = 1_800
+/** Of the signed text: Google calls that many safe, and that browsers may cut longer ones off. */
+const MAX_JWT_CHARACTERS = 1_800
 const MAX_LINK_OBJECTS = 5
 
 /** As long as keys of service accounts sign. */
 const SIGNATURE_CHARACTERS = 342
 const KEY_ID_CHARACTERS = 40
 
-/** How many of the first places a link holds within its length. */
+/** How many of the first places the signed text of a link holds within its length. */
 function countFitting(issuer: Pick<GoogleSigner, 'issuerId' | 'clientEmail'>, places: readonly GooglePlace[]): number {
   const header = encode({ alg: 'RS256', typ: 'JWT', kid: '0'.repeat(KEY_ID_CHARACTERS) })
   const lengthOf = (count: number) =>
-    saveUrl(`${header}.${encode(claimsOf(issuer, places.slice(0, count), new Date()))}.`).length + SIGNATURE_CHARACTERS
+    `${header}.${encode(claimsOf(issuer, places.slice(0, count), new Date()))}.`.length + SIGNATURE_CHARACTERS
   let count = 1
-  while (count < Math.min(places.length, MAX_LINK_OBJECTS) && lengthOf(count + 1) <= MAX_LINK_CHARACTERS) count += 1
+  while (count < Math.min(places.length, MAX_LINK_OBJECTS) && lengthOf(count + 1) <= MAX_JWT_CHARACTERS) count += 1
   return count
 }
 

@@ -56,19 +56,33 @@ test('a key that cannot sign is GOOGLE_JWT_FAILED', async () => {
   })
 })
 
+const SHORT_ACCOUNT = 'wallet@conference.iam.gserviceaccount.com'
+const mixedKinds = ['eventTicket', 'transit', 'loyalty', 'generic', 'eventTicket', 'generic'] as const
+const tickets = mixedKinds.map(() => 'eventTicket' as const)
+
+// Google calls 1,800 characters of the signed text safe, whatever stands before it.
 test.each([
-  ['of one class', '', 4],
-  ['of classes that are shared', `-${'0'.repeat(32)}`, 3],
-])('a link that saves several passes %s holds as many as its length allows', async (_, digest, count) => {
-  const kinds = ['eventTicket', 'transit', 'loyalty', 'generic', 'eventTicket'] as const
-  const places = kinds.map((kind) => {
-    const place = placeOf(pass({ google: googleOf(kind) }))
-    return { ...place, classSuffix: `${place.classSuffix}${digest}` }
-  })
-  expect(wallet.countFitting(places)).toBe(count)
-  const url = await wallet.saveUrl(places.slice(0, count), at)
-  expect(url.length).toBeLessThanOrEqual(1_800)
-  const { claims, genuine } = decode(url)
-  expect([genuine, Object.values(claims.payload).flat().length]).toEqual([true, count])
-  expect((await wallet.saveUrl(places.slice(0, count + 1), at)).length).toBeGreaterThan(1_800)
-})
+  ['of a class, by an account with a short name', SHORT_ACCOUNT, tickets, '', 5],
+  ['of shared classes, by an account with a short name', SHORT_ACCOUNT, tickets, `-${'0'.repeat(32)}`, 4],
+  ['of all kinds, by an account with a long name', identity.clientEmail, mixedKinds, '', 4],
+  ['of all kinds and shared classes', identity.clientEmail, mixedKinds, `-${'0'.repeat(32)}`, 3],
+])(
+  'a link that saves several passes %s holds as many as its length allows',
+  async (_, account, kinds, digest, count) => {
+    const ofAccount = createGoogleWallet({ identity: { ...identity, clientEmail: account }, publicUrl })
+    const places = kinds.map((kind) => {
+      const place = placeOf(pass({ google: googleOf(kind) }))
+      return { ...place, classSuffix: `${place.classSuffix}${digest}` }
+    })
+    expect(ofAccount.countFitting(places)).toBe(count)
+    const signed = async (fitting: number) => {
+      const url = await ofAccount.saveUrl(places.slice(0, fitting), at)
+      return url.slice(PREFIX.length)
+    }
+    const fitting = await signed(count)
+    expect(fitting.length).toBeLessThanOrEqual(1_800)
+    const { claims, genuine } = decode(PREFIX + fitting)
+    expect([genuine, Object.values(claims.payload).flat().length]).toEqual([true, count])
+    expect((await signed(count + 1)).length).toBeGreaterThan(1_800)
+  },
+)

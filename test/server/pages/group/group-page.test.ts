@@ -114,7 +114,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     for (const target of saves) {
       const answer = await open(target)
       const location = answer.headers.get('location')!
-      expect([answer.status, location.length <= 1_800]).toEqual([302, true])
+      expect([answer.status, location.split('/save/')[1]!.length <= 1_800]).toEqual([302, true])
       const claims = JSON.parse(Buffer.from(location.split('.')[3]!, 'base64url').toString())
       objects.push(...claims.payload.eventTicketObjects.map(({ id }: { id: string }) => id.split('.')[1]))
     }
