@@ -29,6 +29,7 @@ const benches = [
   'scan-beside',
   'door',
   'copy',
+  'evidence',
   'scans-export',
   'version',
   'pages',

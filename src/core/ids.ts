@@ -21,6 +21,11 @@ export function idBound(millisecond: number): string {
   return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`
 }
 
+/** The moment in which an id was made by newId. */
+export function madeAt(id: string): Date {
+  return new Date(Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16))
+}
+
 /** A UUID of version 8 made from a SHA-256: the same content always has the same id. */
 export function contentId(...parts: (string | Uint8Array)[]): string {
   const hash = createHash('sha256')

@@ -7,6 +7,7 @@ import type { DoorLists } from './api/scans/door-lists.ts'
 import type { RetentionDays } from './boot/config.ts'
 import type { Logger } from './boot/log.ts'
 import type { Wallets } from './boot/wallets.ts'
+import type { SigningKeys } from './evidence/signing-keys.ts'
 import type { InFlight } from './http/middleware/in-flight.ts'
 import type { Thread } from './http/thread.ts'
 import type { Images } from './images/images.ts'
@@ -40,6 +41,8 @@ export interface Services {
   /** What is kept at Google; absent where google is not configured. */
   google?: GoogleSync
   webhookSecrets: WebhookSecrets
+  /** What heads of chains are signed with. */
+  signingKeys: SigningKeys
   wakeUps: WakeUps
   sightings: Sightings
   doorLists: DoorLists

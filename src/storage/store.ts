@@ -2,6 +2,9 @@ import type { Knex } from 'knex'
 import { ApiError } from '../core/errors.ts'
 import type { Connections, Database } from './db/database.ts'
 import type { ProjectScope } from './db/project-scope.ts'
+import { ChainHeads } from './evidence/chain-heads.ts'
+import { ChainReader } from './evidence/chain-reader.ts'
+import { Chains } from './evidence/chains.ts'
 import { Backlog } from './jobs/backlog.ts'
 import { Instances, Leases, Settings } from './jobs/fleet.ts'
 import { InstrumentedJobs } from './jobs/instrumented-jobs.ts'
@@ -76,6 +79,9 @@ export interface Repositories {
   auditLog: AuditLog
   erasure: Erasure
   retention: Retention
+  chains: Chains
+  chainHeads: ChainHeads
+  chainReader: ChainReader
   leases: Leases
   instances: Instances
   limits: Limits
@@ -225,6 +231,9 @@ function repositories(db: Knex, { onDue, onEvent }: Required<StoreListener>, sco
     auditLog: new AuditLog(db),
     erasure: new Erasure(db),
     retention: new Retention(db),
+    chains: new Chains(db),
+    chainHeads: new ChainHeads(db),
+    chainReader: new ChainReader(db),
     leases: new Leases(db),
     instances: new Instances(db),
     limits: new Limits(db),

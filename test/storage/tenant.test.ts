@@ -222,6 +222,8 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
     tx.broadcasts.deleteScheduled(intruder, project, broadcast, later(1)),
   'broadcasts.deleteAllScheduled': (tx, intruder, { project }) =>
     tx.broadcasts.deleteAllScheduled(intruder, project, later(1)),
+  'chainHeads.findKeys': (tx, intruder) => tx.chainHeads.findKeys(intruder),
+  'chainHeads.resealKey': (tx, intruder) => tx.chainHeads.resealKey(intruder, 'another'),
   'broadcasts.setStarted': (tx, intruder, { broadcast }) => tx.broadcasts.setStarted(intruder, broadcast, later(1)),
   'broadcasts.findChunk': async (tx, intruder, ids) =>
     (await tx.broadcasts.findChunk(intruder, theirBroadcast(ids), 9)).upTo ?? undefined,
@@ -443,6 +445,7 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
   const scan = acceptedScan(pass)
   await store.transaction(async (tx) => {
     await tx.scans.insert(workspaceId, [scan])
+    await tx.chainHeads.insertKeys(workspaceId, { publicKey: 'public', sealedKey: 'sealed' })
     const use = { scanId: scan.id, passId: pass, projectId: project.id, templateId: template, scannedAt: start }
     await tx.acceptedScans.insert(workspaceId, [
       { ...use, scanContextKey: null, debitedWindow: null, validityDate: null },
@@ -504,6 +507,8 @@ async function dump({ reader }: Database): Promise<string[][]> {
     'refusals',
     'scans',
     'accepted_scans',
+    'chain_keys',
+    'chain_pending',
   ]
   const rows: object[][] = await Promise.all(tables.map((table) => reader(table)))
   return rows.map((some) => some.map((row) => JSON.stringify(row)).sort())

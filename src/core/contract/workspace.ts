@@ -19,6 +19,13 @@ const Workspace = z.strictObject({
   id: Uuid,
   name: z.string(),
   expiresAt: UtcTimestamp.nullable().optional().describe('From then on every request is refused with TENANT_EXPIRED.'),
+  ledgerPublicKey: z
+    .string()
+    .nullable()
+    .optional()
+    .describe(
+      'Ed25519, as PEM: signs the heads of the ledger of scans and of the audit log. Null before anything is chained.',
+    ),
   limits: z.strictObject(limited).optional(),
   usage: z.strictObject(limited).optional(),
 })

@@ -8,7 +8,9 @@ export const workspace: Handlers<typeof workspaceContract> = {
     // What the whole workspace has is none of its business.
     if (token.projectIds) return { status: 200, body: { id: workspaceId, name } }
     const usage = { ...(await store.usage.read(workspaceId, now)), requestsInFlight: inFlight.count(workspaceId) }
-    return { status: 200, body: { id: workspaceId, name, expiresAt: expiresAt?.toISOString() ?? null, limits, usage } }
+    const ledgerPublicKey = (await store.chainHeads.findKeys(workspaceId))?.publicKey ?? null
+    const body = { id: workspaceId, name, expiresAt: expiresAt?.toISOString() ?? null, ledgerPublicKey, limits, usage }
+    return { status: 200, body }
   },
 }
 

@@ -148,6 +148,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     merge = services.wakeUps.merge
     closers.push(async () => services.close(), services.sightings.flush)
     await services.webhookSecrets.reseal(store)
+    await services.signingKeys.reseal(store)
 
     const certificates = () => certificatesOf(identities)
     closers.push(watchCertificates(certificates, { clock, log }).stop)

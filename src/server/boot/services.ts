@@ -4,6 +4,7 @@ import type { LoadImageFiles } from '../../wallets/wallet.ts'
 import { createSightings } from '../api/doors/sightings.ts'
 import { createDoorLists } from '../api/scans/door-lists.ts'
 import type { Services } from '../context.ts'
+import { createSigningKeys } from '../evidence/signing-keys.ts'
 import { createThread } from '../http/thread.ts'
 import { createDecoder, createImages, type Decoder } from '../images/images.ts'
 import { createLinks } from '../links.ts'
@@ -82,6 +83,7 @@ export function createServices(options: ServicesOptions): RunningServices {
     sightings,
     doorLists: createDoorLists(),
     webhookSecrets: createWebhookSecrets(keys),
+    signingKeys: createSigningKeys(keys),
     close() {
       sightings.close()
       images.close()

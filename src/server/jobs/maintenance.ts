@@ -3,6 +3,7 @@ import type { Job } from '../../storage/jobs/jobs.ts'
 import type { Deleted } from '../../storage/operations/erasure.ts'
 import { FORMER_PASS_DAYS } from '../../storage/passes/former-passes.ts'
 import type { Repositories, Services } from '../context.ts'
+import { trimChains } from '../evidence/seal-chains.ts'
 import { tellDropped } from '../wallet-sync/holders.ts'
 import { queueWalletUpdates } from '../wallet-sync/wallet-updates.ts'
 import { createPace, workInChunks } from './chunks.ts'
@@ -10,7 +11,8 @@ import { createPace, workInChunks } from './chunks.ts'
 /** Rows that a transaction deletes or marks. */
 const ROWS = { first: 250, most: 1_000 }
 
-const DAY_MS = 24 * 3_600_000
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
 
 /** A phone has so long to fetch the card of a pass that was erased; then its registration goes too. */
 const ERASED_REGISTRATION_DAYS = 30
@@ -28,7 +30,8 @@ const SNAPSHOT_DAYS = 2
  * Deletes what is past its time, oldest first, a chunk in each transaction, so that others write in between. What is
  * pending stays. Several servers may sweep at once, and one that stops leaves the rest to the next sweep.
  */
-export async function sweep({ store, clock, retention, stopping }: Services): Promise<void> {
+export async function sweep(services: Services): Promise<void> {
+  const { store, clock, retention, stopping } = services
   const { deliveriesDays, auditDays } = retention
 
   type Delete = (tx: Repositories, before: Date, rows: number, after?: string) => Promise<Deleted>
@@ -50,6 +53,11 @@ export async function sweep({ store, clock, retention, stopping }: Services): Pr
 
   await deleteOld(deliveriesDays, (tx, ...given) => tx.retention.deleteDeliveries(...given))
   await deleteOld(deliveriesDays, (tx, ...given) => tx.retention.deleteEvents(...given))
+  if (auditDays > 0) {
+    // Entries are chained in the order of their commits, which differs from that of their ids by seconds.
+    const bound = new Date(clock().getTime() - auditDays * DAY_MS + HOUR_MS)
+    await trimChains(services, bound, () => !stopping.aborted)
+  }
   await deleteOld(auditDays, (tx, ...given) => tx.retention.deleteAuditEntries(...given))
   await deleteOld(ERASED_REGISTRATION_DAYS, async (tx, before, rows) => {
     const { dropped, ...deleted } = await tx.retention.deleteErasedRegistrations(before, rows)

@@ -3,14 +3,17 @@ import { type Logger as CronLogger, schedule } from 'node-cron'
 import { QUARANTINE_REASON } from '../../core/rules/sending/retries.ts'
 import type { Logger } from '../boot/log.ts'
 import type { Services } from '../context.ts'
+import { sealChains } from '../evidence/seal-chains.ts'
 import { giveUp } from './handlers.ts'
 import { expirePasses, sweep } from './maintenance.ts'
 
-type Task = (services: Services) => Promise<void>
+type Task = (services: Services, lease: Lease) => Promise<void>
 
 /** What runs when, in this order; a task has its own look at whether there is anything to do. */
 const schedules = {
   'each-second': { cron: '* * * * * *', tasks: [releaseJobs, expirePasses] },
+  // On its own: a long ledger of before may take it minutes.
+  evidence: { cron: '* * * * * *', tasks: [seal] },
   'each-hour': { cron: '0 17 * * * *', tasks: [sweep] },
 } as const satisfies Record<string, { cron: string; tasks: readonly Task[] }>
 
@@ -36,7 +39,7 @@ export function startScheduler(services: Services): Scheduler {
   const running = new Map<ScheduleName, Promise<void>>()
 
   async function tick(name: ScheduleName = 'each-second'): Promise<void> {
-    for (const task of schedules[name].tasks) if (await lease.hold()) await task(services)
+    for (const task of schedules[name].tasks) if (await lease.hold()) await task(services, lease)
   }
 
   const crons = Object.entries(schedules).map(([key, { cron }]) => {
@@ -55,6 +58,7 @@ export function startScheduler(services: Services): Scheduler {
     async stop() {
       for (const cron of crons) await cron.destroy()
       await Promise.all(running.values())
+      await sealLast(services).catch((error) => log.warn({ err: error }, 'could not sign what was written last'))
       await lease.release().catch((error) => log.warn({ err: error }, 'could not give up the lease of the scheduler'))
     },
   }
@@ -108,6 +112,18 @@ export function createLease({ store, clock }: Pick<Services, 'store' | 'clock'>,
     },
   }
 }
+
+function seal(services: Services, lease: Lease): Promise<void> {
+  return sealChains(services, async () => !services.stopping.aborted && (await lease.hold()))
+}
+
+/** What was written last is signed before the process ends; a long ledger of before waits for the next one. */
+function sealLast(services: Services): Promise<void> {
+  const began = performance.now()
+  return sealChains(services, () => performance.now() - began < LAST_SEALING_MS)
+}
+
+const LAST_SEALING_MS = 2_000
 
 /**
  * Takes jobs from workers that died or hang: they are due again. One that was taken too often is quarantined, and what it was

@@ -4,6 +4,7 @@ import { idBound, newId } from '../../core/ids.ts'
 import { insertRows } from '../db/bulk-rows.ts'
 import { boundColumn } from '../db/dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list.ts'
+import { Chains } from '../evidence/chains.ts'
 
 /** Something that somebody did. Never what was written: no values, secrets or personal data. */
 export interface NewAuditEntry {
@@ -92,7 +93,16 @@ export class AuditLog {
         created_at: at.getTime(),
       }),
     )
-    await insertRows(this.db, 'audit_entries', rows)
+    await insertRows(
+      this.db,
+      'audit_entries',
+      rows.map((row) => ({ ...row, chained: true })),
+    )
+    await new Chains(this.db).insertPending(
+      workspaceId,
+      'audit',
+      rows.map(({ id }) => id),
+    )
   }
 
   /** Newest first, of every workspace unless one is named. */

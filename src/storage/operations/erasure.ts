@@ -11,6 +11,7 @@ import {
   isPostgres,
   rowsOfPasses,
 } from '../db/dialect.ts'
+import { eraseScans } from '../evidence/erase-scans.ts'
 import { KEY } from '../migrations/0030-counts.ts'
 import { withWalletVersionBump } from '../passes/pass-change.ts'
 
@@ -82,13 +83,7 @@ export class Erasure {
         .clearSelect()
         .update({ data: this.db.raw(`'{"id":"' || cast(subject as text) || '"}'`) })
     }
-    await this.ofPass('scans', workspaceId, passId).update({
-      external_pass_id: null,
-      payload_digest: null,
-      context: null,
-      reversal_reason: null,
-      message: 'Erased.',
-    })
+    await eraseScans(this.db, () => this.ofPass('scans', workspaceId, passId))
     const notifications = this.ofPass('notifications', workspaceId, passId)
     await this.db('jobs')
       .whereNull('claim_token')

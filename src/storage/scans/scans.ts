@@ -1,9 +1,11 @@
 import type { Knex } from 'knex'
 import type { LedgerReason, ScanResult } from '../../core/contract/scan-shapes.ts'
+import { takeRandom } from '../../core/random.ts'
 import { rejections } from '../../core/rules/redemption/scan-decision.ts'
 import { insertRows } from '../db/bulk-rows.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list.ts'
 import { narrowProjects, type ProjectScope, withinProjects } from '../db/project-scope.ts'
+import { Chains, SALT_BYTES } from '../evidence/chains.ts'
 import type { Emit } from '../operations/store-events.ts'
 import {
   countAttempts,
@@ -42,11 +44,16 @@ export class Scans {
    */
   async insert(workspaceId: string, scans: StoredScan[]): Promise<Set<string>> {
     // One order for everyone, so that two sets that hold the same externalRefs never wait for each other.
-    const rows = scans.toSorted(byExternalRef).map((scan) => toScanRow(workspaceId, scan))
+    const rows = scans.toSorted(byExternalRef).map((scan) => ({
+      ...toScanRow(workspaceId, scan),
+      chained: true,
+      salt: takeRandom(SALT_BYTES),
+    }))
     const isNamed = scans.some(({ externalRef }) => externalRef !== null)
     const ending = isNamed ? 'on conflict (workspace_id, external_ref) do nothing returning id' : ''
     const found = await insertRows<{ id: string }>(this.db, 'scans', rows, ending)
     const inserted = new Set((isNamed ? found : rows).map(({ id }) => id))
+    await new Chains(this.db).insertPending(workspaceId, 'scans', [...inserted])
     for (const { id, result, reason, verified } of scans) {
       if (inserted.has(id)) this.emit({ what: 'scan', result, reason, verified })
     }

@@ -1,6 +1,7 @@
+import { madeAt } from '../../../core/ids.ts'
 import { MAX_JOB_LAPSES } from '../../../core/rules/sending/retries.ts'
 import type { Database } from '../../../storage/db/database.ts'
-import { createStore } from '../../../storage/store.ts'
+import { createStore, type Store } from '../../../storage/store.ts'
 import { endingTokens } from '../tokens.ts'
 import { type Check, examine, type Finding, failed, passed, skipped } from './check.ts'
 
@@ -93,6 +94,11 @@ export function checkWork(database: Database | undefined, at: Date): Promise<Che
       },
     },
     {
+      name: 'Evidence',
+      fix: 'passes scans verify',
+      look: async () => (store ? checkChains(store, at) : skipped(unknown)),
+    },
+    {
       name: 'Tokens',
       fix: 'passes token list',
       async look() {
@@ -111,6 +117,23 @@ export function checkWork(database: Database | undefined, at: Date): Promise<Che
       },
     },
   ])
+}
+
+/** Whatever is written is chained within a second or so; more waits for a server, or for a chain that is broken. */
+const MAX_UNCHAINED_SECONDS = 300
+
+async function checkChains(store: Store, at: Date): Promise<Finding> {
+  const waiting = await store.chainReader.findPending()
+  const heads = await store.chainReader.countHeads()
+  const since = waiting.firstId === null ? at : madeAt(waiting.firstId)
+  const seconds = Math.round((at.getTime() - since.getTime()) / 1000)
+  if (waiting.newCount > 0 && seconds > MAX_UNCHAINED_SECONDS) {
+    return failed(
+      `${waiting.newCount} entries of ledgers and audit logs are not chained, the oldest for ${seconds} s.`,
+      'passes scans verify and passes audit verify name what is broken; where nothing is, start a worker: passes serve --role worker',
+    )
+  }
+  return passed(`${heads} chains are signed, ${waiting.count} entries wait`)
 }
 
 function describeCounts(jobs: { kind: string; count: number }[]): string {

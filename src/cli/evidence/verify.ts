@@ -1,0 +1,186 @@
+import { createReadStream } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { createInterface } from 'node:readline'
+import { Args, Flags } from '@oclif/core'
+import { z } from 'zod'
+import type { ChainName } from '../../core/rules/evidence/chain.ts'
+import {
+  EvidenceLine,
+  EvidenceStart,
+  HeadJson,
+  headJson,
+  openSigningKey,
+} from '../../core/rules/evidence/evidence-file.ts'
+import {
+  type ChainFault,
+  type ChainReport,
+  type SignedHead,
+  Verification,
+} from '../../core/rules/evidence/verification.ts'
+import type { BaseCommand } from '../command/base-command.ts'
+import { CliError } from '../command/errors.ts'
+import { count } from '../command/output.ts'
+import { databaseFlags } from '../settings/server-flags.ts'
+
+/** What stands in the ledger where something was erased. */
+const ERASED = { message: 'Erased.' }
+
+/** What is verified: a file, or else the database. */
+export const verifyArgs = {
+  file: Args.string({ description: 'What prove wrote; the database where it is left out.' }),
+}
+
+/** The flags of verify. */
+export const verifyFlags = {
+  ...databaseFlags,
+  workspace: Flags.string({ summary: 'Only of this workspace (name or id); all when left out.' }),
+  'public-key': Flags.string({
+    summary: 'File with the key that must have signed, as PEM: ledgerPublicKey of GET /v1/workspace.',
+    helpValue: 'FILE',
+  }),
+  kept: Flags.string({
+    summary: 'File with what verify --json printed earlier: the chain must still hold what it held then.',
+    helpValue: 'FILE',
+  }),
+}
+
+/** The flags of prove. */
+export const proveFlags = {
+  ...databaseFlags,
+  workspace: Flags.string({ summary: 'Of this workspace (name or id).', default: 'default' }),
+  output: Flags.string({ summary: 'File to write, which only you can read; stdout where it is left out.' }),
+}
+
+/** A chain as it is reported. */
+export interface ReportedChain extends ChainReport {
+  workspaceId: string
+  chain: ChainName
+  sequence: number
+  head: z.input<typeof HeadJson> | null
+  publicKey: string | null
+}
+
+/** What verify is told beside what it reads. */
+export interface Known {
+  publicKey: string | undefined
+  kept: SignedHead[]
+}
+
+/** Reads what the flags name. @throws CliError */
+export async function readKnown(flags: {
+  'public-key'?: string | undefined
+  kept?: string | undefined
+}): Promise<Known> {
+  const file = flags['public-key']
+  const publicKey = file === undefined ? undefined : await readFile(file, 'utf8')
+  if (publicKey !== undefined && !openSigningKey(publicKey)) throw new CliError(`${file} holds no Ed25519 public key`)
+  if (flags.kept === undefined) return { publicKey, kept: [] }
+  const parsed = Kept.safeParse(parseJson(await readFile(flags.kept, 'utf8')))
+  if (!parsed.success) throw new CliError(`${flags.kept} is not what verify --json prints`)
+  return { publicKey, kept: parsed.data.chains.flatMap(({ head }) => head ?? []) }
+}
+
+const Kept = z.object({ chains: z.array(z.object({ head: HeadJson.nullable() })) })
+
+/** Verifies what prove wrote, with the key that is known, or with the one that the file names. @throws CliError */
+export async function verifyFile(path: string, chain: ChainName, { publicKey, kept }: Known): Promise<ReportedChain> {
+  const lines = createInterface({ input: createReadStream(path), crlfDelay: Number.POSITIVE_INFINITY })
+  let begun: { start: z.output<typeof EvidenceStart>; key: string } | undefined
+  let verification: Verification | undefined
+  let earlier: SignedHead[] = []
+  let number = 0
+  for await (const text of lines) {
+    number += 1
+    if (!begun) {
+      const start = EvidenceStart.safeParse(parseJson(text))
+      if (!start.success) throw new CliError(`${path} does not begin as what passes ${chain} prove writes`)
+      if (start.data.head.chain !== chain) {
+        throw new CliError(`${path} is of the chain ${start.data.head.chain}`, {
+          hint: `verify it with passes ${start.data.head.chain} verify`,
+        })
+      }
+      begun = { start: start.data, key: publicKey ?? start.data.publicKey }
+      earlier = kept.filter((one) => one.chain === chain && one.workspaceId === start.data.head.workspaceId)
+      continue
+    }
+    const line = EvidenceLine.safeParse(parseJson(text))
+    if (!line.success) throw new CliError(`Line ${number} of ${path} is not one that passes ${chain} prove writes`)
+    if ('signed' in line.data) {
+      earlier.push(line.data.signed)
+      continue
+    }
+    verification ??= begin(begun, earlier)
+    const { fixed, workspaceId } = { fixed: line.data.fixed, workspaceId: begun.start.head.workspaceId }
+    verification.add(line.data)
+    if (fixed && (fixed.id !== line.data.id || fixed.workspace_id !== workspaceId)) {
+      const { sequence, id } = line.data
+      verification.fault({ kind: 'altered', sequence, id, message: 'It is of another entry or workspace.' })
+    }
+  }
+  if (!begun) throw new CliError(`${path} is empty`)
+  const { head, key } = { head: begun.start.head, key: begun.key }
+  const report = (verification ?? begin(begun, earlier)).end()
+  return {
+    workspaceId: head.workspaceId,
+    chain,
+    sequence: head.sequence,
+    head: headJson(head),
+    publicKey: key,
+    ...report,
+  }
+}
+
+function begin(
+  { start, key }: { start: z.output<typeof EvidenceStart>; key: string },
+  earlier: SignedHead[],
+): Verification {
+  const publicKey = openSigningKey(key)
+  if (!publicKey) throw new CliError('The file names no Ed25519 public key', { hint: 'give it with --public-key FILE' })
+  return new Verification({ head: start.head, earlier, publicKey, erased: ERASED })
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Says what was found, and exits with 1 where anything is wrong. */
+export function report(
+  command: Pick<BaseCommand, 'log'>,
+  { chains, waiting, isKeyKnown }: { chains: ReportedChain[]; waiting: number; isKeyKnown: boolean },
+): { isSound: boolean; waiting: number; chains: ReportedChain[] } {
+  for (const { workspaceId, entries, adopted, erased, sequence, head, faultCount, faults } of chains) {
+    const until = head ? `, signed ${new Date(head.signedAt).toISOString()}` : ''
+    const counts = [
+      `${count(entries)} entries up to ${count(sequence)}${until}`,
+      ...(erased > 0 ? [`${count(erased)} erased`] : []),
+      ...(adopted > 0 ? [`${count(adopted)} from before the chain`] : []),
+    ]
+    const isWhole = workspaceId === '00000000-0000-0000-0000-000000000000'
+    const owner = isWhole ? 'Whole database' : `Workspace ${workspaceId}`
+    command.log(`${owner}: ${counts.join(', ')}: ${faultCount === 0 ? 'sound' : `${count(faultCount)} FAULTS`}`)
+    for (const fault of faults) command.log(`  ${describeFault(fault)}`)
+    if (faultCount > faults.length) command.log(`  … and ${count(faultCount - faults.length)} more`)
+  }
+  if (chains.length === 0) command.log('Nothing is chained yet.')
+  if (waiting > 0) command.log(`${count(waiting)} entries wait to be chained, which a server does within seconds.`)
+  if (!isKeyKnown && chains.length > 0) {
+    command.log(
+      'The key is the one that stands beside the chain: hold it against one that you kept, with --public-key.',
+    )
+  }
+  const isSound = chains.every(({ faultCount }) => faultCount === 0)
+  if (!isSound) process.exitCode = 1
+  return { isSound, waiting, chains }
+}
+
+function describeFault({ kind, sequence, toSequence, id, message }: ChainFault): string {
+  const place =
+    sequence === undefined
+      ? ''
+      : ` ${sequence}${toSequence === undefined || toSequence === sequence ? '' : `-${toSequence}`}`
+  return `${kind}${place}${id === undefined ? '' : ` (${id})`}: ${message}`
+}

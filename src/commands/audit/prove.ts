@@ -1,0 +1,33 @@
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { writeOut } from '../../cli/command/output.ts'
+import { proveFlags } from '../../cli/evidence/verify.ts'
+import { openPrivate } from '../../files/private-file.ts'
+
+export default class AuditProve extends BaseCommand {
+  static override enableJsonFlag = false
+  static override summary = 'Write the audit log with its proof, for passes audit verify on another machine.'
+  static override description =
+    'Works straight on the database. Writes lines of JSON: where the chain ends with its signature, the signed heads of hours, ' +
+    'and each entry with its digest. It holds what the entries hold of people.'
+  static override examples = ['<%= config.bin %> audit prove --workspace acme --output audit.jsonl']
+  static override flags = proveFlags
+
+  async run() {
+    const { flags } = await this.parse(AuditProve)
+    const { withStore } = await import('../../server/operator/operator.ts')
+    const { proveChain } = await import('../../server/operator/verify-chains.ts')
+    await withStore(flags.database, async (store) => {
+      let file: Awaited<ReturnType<typeof openPrivate>> | undefined
+      try {
+        for await (const text of proveChain(store, { workspace: flags.workspace, chain: 'audit' })) {
+          if (flags.output !== undefined) file ??= await openPrivate(flags.output, 'w')
+          await (file ? file.appendFile(text) : writeOut(text))
+        }
+        await file?.sync()
+      } finally {
+        await file?.close()
+      }
+    })
+    if (flags.output !== undefined) this.note(`The proof stands in ${flags.output}`)
+  }
+}

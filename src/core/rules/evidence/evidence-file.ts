@@ -1,0 +1,83 @@
+import { createPublicKey, type KeyObject } from 'node:crypto'
+import { z } from 'zod'
+import { chainNames, hex } from './chain.ts'
+import type { ChainedEntry, SignedHead } from './verification.ts'
+
+/**
+ * Chains as they are taken elsewhere: the first line of a file says where the chain ends and which key signed it, then come the
+ * heads of hours, then the entries in their order. Digests, salts and signatures are hexadecimal text.
+ */
+
+const Bytes = z
+  .string()
+  .regex(/^(?:[0-9a-f]{2})*$/)
+  .transform((text): Uint8Array => Buffer.from(text, 'hex'))
+const Count = z.int().min(0)
+const Values = z.record(z.string(), z.union([z.string(), z.number(), z.null()]))
+
+/** A signed head as JSON. */
+export const HeadJson = z.strictObject({
+  chain: z.enum(chainNames),
+  workspaceId: z.string(),
+  sequence: Count,
+  digest: Bytes,
+  baseSequence: Count,
+  baseDigest: Bytes,
+  retainedFrom: Count,
+  signedAt: Count,
+  signature: Bytes,
+})
+
+/** The first line of a file. */
+export const EvidenceStart = z.strictObject({
+  format: z.literal('passes-evidence-1'),
+  publicKey: z.string(),
+  head: HeadJson,
+})
+
+/** Any other line. */
+export const EvidenceLine = z.union([
+  z.strictObject({ signed: HeadJson }),
+  z.strictObject({
+    sequence: Count,
+    id: z.string(),
+    isAdopted: z.boolean(),
+    salt: Bytes.nullable(),
+    commitment: Bytes.nullable(),
+    digest: Bytes,
+    fixed: Values.nullable(),
+    personal: Values,
+  }),
+])
+
+/** A signed head, as HeadJson reads it. */
+export function headJson(head: SignedHead): z.input<typeof HeadJson> {
+  const { chain, workspaceId, sequence, baseSequence, retainedFrom, signedAt } = head
+  const bytes = { digest: hex(head.digest), baseDigest: hex(head.baseDigest), signature: hex(head.signature) }
+  return { chain, workspaceId, sequence, baseSequence, retainedFrom, signedAt, ...bytes }
+}
+
+/** An entry, as EvidenceLine reads it. */
+export function entryJson(entry: ChainedEntry): z.input<typeof EvidenceLine> {
+  const { sequence, id, isAdopted, salt, commitment, digest, fixed, personal } = entry
+  return {
+    sequence,
+    id,
+    isAdopted,
+    fixed,
+    personal,
+    salt: salt && hex(salt),
+    commitment: commitment && hex(commitment),
+    digest: hex(digest),
+  }
+}
+
+/** An Ed25519 key from PEM; undefined where the text is none. */
+export function openSigningKey(pem: string): KeyObject | undefined {
+  try {
+    const key = createPublicKey(pem)
+    return key.asymmetricKeyType === 'ed25519' ? key : undefined
+  } catch {
+    return undefined
+  }
+}

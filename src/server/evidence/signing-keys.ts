@@ -1,0 +1,90 @@
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { isSealedUnder, seal, unseal } from '../../core/rules/crypto/server-key.ts'
+import { type Head, isSameDigest, isSameHead, isSignedBy, signHead } from '../../core/rules/evidence/chain.ts'
+import type { SignedHead } from '../../core/rules/evidence/verification.ts'
+import type { Repositories, Store } from '../../storage/store.ts'
+import type { ServerKeys } from '../boot/server-key.ts'
+
+/** The keys that heads of chains are signed with: one for each workspace, made here, kept encrypted. */
+export interface SigningKeys {
+  /** The head with its signature, by the key of its workspace, which gets one where it has none. @throws SealError */
+  sign(tx: Repositories, head: Head): Promise<SignedHead>
+  /**
+   * Whether a head is what the key of its workspace signed. One without a signature is sound as long as there is no key: a chain
+   * that was begun is never begun anew. @throws SealError
+   */
+  isSound(tx: Repositories, head: SignedHead): Promise<boolean>
+  /** Encrypts whatever is not under the current key anew, so that previous keys can be taken out of use. */
+  reseal(store: Store): Promise<void>
+}
+
+interface KeyPair {
+  privateKey: KeyObject
+  publicKey: KeyObject
+}
+
+/** So many keys are kept open, and so many heads known. */
+const MAX_KEPT = 10_000
+
+/** Makes, seals and opens signing keys with the server key: see SigningKeys. */
+export function createSigningKeys({ current, previous }: ServerKeys): SigningKeys {
+  const keys = [current, ...previous]
+  const opened = new Map<string, KeyPair>()
+  // What was signed here last: to find it again as it was says as much as its signature, and costs less.
+  const signed = new Map<string, SignedHead>()
+
+  async function open(tx: Repositories, workspaceId: string): Promise<KeyPair> {
+    const known = opened.get(workspaceId)
+    if (known) return known
+    const { publicKey, sealedKey } =
+      (await tx.chainHeads.findKeys(workspaceId)) ??
+      (await tx.chainHeads.insertKeys(workspaceId, make(workspaceId, current)))
+    const privateKey = createPrivateKey(unseal(sealedKey, rowOf(workspaceId), keys))
+    const pair = { privateKey, publicKey: createPublicKey(publicKey) }
+    if (opened.size >= MAX_KEPT) opened.clear()
+    opened.set(workspaceId, pair)
+    return pair
+  }
+
+  return {
+    async sign(tx, head) {
+      const { privateKey } = await open(tx, head.workspaceId)
+      const one = { ...head, signature: signHead(head, privateKey) }
+      if (signed.size >= MAX_KEPT) signed.clear()
+      signed.set(nameOf(head), one)
+      return one
+    },
+    async isSound(tx, head) {
+      if (head.signature.length === 0) return (await tx.chainHeads.findKeys(head.workspaceId)) === undefined
+      const last = signed.get(nameOf(head))
+      if (last && isSameHead(last, head) && isSameDigest(last.signature, head.signature)) return true
+      const { publicKey } = await open(tx, head.workspaceId)
+      return isSignedBy(head, head.signature, publicKey)
+    },
+    async reseal(store) {
+      for (const { workspaceId, sealedKey } of await store.chainHeads.listKeys()) {
+        if (isSealedUnder(sealedKey, current)) continue
+        const renewed = seal(unseal(sealedKey, rowOf(workspaceId), keys), rowOf(workspaceId), current)
+        await store.transaction((tx) => tx.chainHeads.resealKey(workspaceId, renewed))
+      }
+    },
+  }
+}
+
+function nameOf({ workspaceId, chain }: Head): string {
+  return `${workspaceId} ${chain}`
+}
+
+function make(workspaceId: string, serverKey: Uint8Array): { publicKey: string; sealedKey: string } {
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519')
+  const secret = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+  return {
+    publicKey: publicKey.export({ type: 'spki', format: 'pem' }).toString(),
+    sealedKey: seal(secret, rowOf(workspaceId), serverKey),
+  }
+}
+
+/** What a sealed key is bound to. */
+function rowOf(workspaceId: string): string {
+  return `chain-key/${workspaceId}`
+}

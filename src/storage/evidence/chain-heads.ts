@@ -1,0 +1,136 @@
+import type { Knex } from 'knex'
+import { type ChainName, GENESIS } from '../../core/rules/evidence/chain.ts'
+import type { SignedHead } from '../../core/rules/evidence/verification.ts'
+import { insertRows } from '../db/bulk-rows.ts'
+import { forUpdate } from '../db/dialect.ts'
+import type { ChainKey } from './chains.ts'
+
+/** What is signed with, of a workspace: the public key as PEM, and the private one, sealed under the server key. */
+export interface ChainKeys {
+  publicKey: string
+  sealedKey: string
+}
+
+const HOUR_MS = 3_600_000
+
+/** Where chains end, as it is signed, and the keys that sign it (decisions/0064). */
+export class ChainHeads {
+  private readonly db: Knex
+
+  constructor(db: Knex) {
+    this.db = db
+  }
+
+  /** The heads of chains, held until the transaction ends; those that are new begin. One order for everyone. */
+  async lock(keys: ChainKey[]): Promise<SignedHead[]> {
+    const pairs = keys.map(({ workspaceId, chain }) => [workspaceId, chain])
+    const query = this.db('chain_heads').whereIn(['workspace_id', 'chain'], pairs).orderBy(['workspace_id', 'chain'])
+    const rows: HeadRow[] = await forUpdate(this.db, query).select()
+    if (rows.length === keys.length) return rows.map(toHead)
+    const sorted = keys.toSorted((a, b) => compare(a.workspaceId, b.workspaceId) || compare(a.chain, b.chain))
+    await insertRows(
+      this.db,
+      'chain_heads',
+      sorted.map((key) => toHeadRow(beginning(key))),
+      'on conflict (workspace_id, chain) do nothing',
+    )
+    return (await forUpdate(this.db, query.clone()).select()).map(toHead)
+  }
+
+  /** Writes heads, and for each its hour's. */
+  async save(heads: SignedHead[]): Promise<void> {
+    const rows = heads.map(toHeadRow)
+    const [first] = rows
+    if (!first) return
+    const set = Object.keys(first).map((column) => `${column} = excluded.${column}`)
+    await insertRows(this.db, 'chain_heads', rows, `on conflict (workspace_id, chain) do update set ${set.join(', ')}`)
+    await insertRows(
+      this.db,
+      'chain_signed_heads',
+      rows.map((row) => ({ ...row, hour: Math.floor(row.signed_at / HOUR_MS) })),
+      `on conflict (workspace_id, chain, hour) do update set ${set.join(', ')}`,
+    )
+  }
+
+  /** The keys of a workspace; undefined before anything of it is chained. */
+  async findKeys(workspaceId: string): Promise<ChainKeys | undefined> {
+    const row: KeyRow | undefined = await this.db('chain_keys').where({ workspace_id: workspaceId }).first()
+    return row && { publicKey: row.public_key, sealedKey: row.sealed_key }
+  }
+
+  /** All keys, with their workspaces. */
+  async listKeys(): Promise<(ChainKeys & { workspaceId: string })[]> {
+    const rows: KeyRow[] = await this.db('chain_keys').select()
+    return rows.map((row) => ({ workspaceId: row.workspace_id, publicKey: row.public_key, sealedKey: row.sealed_key }))
+  }
+
+  /** The first that come stay; returns what stands there then. */
+  async insertKeys(workspaceId: string, { publicKey, sealedKey }: ChainKeys): Promise<ChainKeys> {
+    const row = { workspace_id: workspaceId, public_key: publicKey, sealed_key: sealedKey }
+    await this.db('chain_keys').insert(row).onConflict('workspace_id').ignore()
+    return (await this.findKeys(workspaceId))!
+  }
+
+  /** The same key, sealed anew. */
+  async resealKey(workspaceId: string, sealedKey: string): Promise<void> {
+    await this.db('chain_keys').where({ workspace_id: workspaceId }).update({ sealed_key: sealedKey })
+  }
+}
+
+interface KeyRow {
+  workspace_id: string
+  public_key: string
+  sealed_key: string
+}
+
+/** A row of `chain_heads`. */
+export interface HeadRow {
+  workspace_id: string
+  chain: ChainName
+  sequence: number
+  digest: Uint8Array
+  base_sequence: number
+  base_digest: Uint8Array
+  retained_from: number
+  signed_at: number
+  signature: Uint8Array
+}
+
+/** Without a signature: nothing is chained yet. */
+function beginning({ workspaceId, chain }: ChainKey): SignedHead {
+  const none = { sequence: 0, digest: GENESIS, baseSequence: 0, baseDigest: GENESIS, retainedFrom: 0, signedAt: 0 }
+  return { workspaceId, chain, ...none, signature: new Uint8Array() }
+}
+
+/** A row as it is used. */
+export function toHead(row: HeadRow): SignedHead {
+  return {
+    workspaceId: row.workspace_id,
+    chain: row.chain,
+    sequence: row.sequence,
+    digest: row.digest,
+    baseSequence: row.base_sequence,
+    baseDigest: row.base_digest,
+    retainedFrom: row.retained_from,
+    signedAt: row.signed_at,
+    signature: row.signature,
+  }
+}
+
+function toHeadRow(head: SignedHead): HeadRow {
+  return {
+    workspace_id: head.workspaceId,
+    chain: head.chain,
+    sequence: head.sequence,
+    digest: Buffer.from(head.digest),
+    base_sequence: head.baseSequence,
+    base_digest: Buffer.from(head.baseDigest),
+    retained_from: head.retainedFrom,
+    signed_at: head.signedAt,
+    signature: Buffer.from(head.signature),
+  }
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b)
+}

@@ -1,0 +1,123 @@
+import type { Knex } from 'knex'
+import { type ChainName, chainNames } from '../../core/rules/evidence/chain.ts'
+import type { ChainedEntry, SignedHead } from '../../core/rules/evidence/verification.ts'
+import { isPostgres } from '../db/dialect.ts'
+import { type HeadRow, toHead } from './chain-heads.ts'
+import { type ChainKey, Chains, toBlock, WHOLE_DATABASE } from './chains.ts'
+import { chainedTables, readEntries } from './entries.ts'
+
+/** An entry that may be in no chain. */
+export interface UnchainedEntry {
+  id: string
+  workspaceId: string
+}
+
+/** Reads chains with what they are about, to verify them. */
+export class ChainReader {
+  private readonly db: Knex
+
+  constructor(db: Knex) {
+    this.db = db
+  }
+
+  /** Chains that anything speaks of: heads, links, or heads of hours. */
+  async listChains(chain: ChainName): Promise<ChainKey[]> {
+    const ids = new Set<string>()
+    for (const table of ['chain_heads', 'chain_signed_heads', 'chain_blocks']) {
+      for (const id of await this.db(table).where({ chain }).distinct('workspace_id').pluck('workspace_id')) ids.add(id)
+    }
+    return [...ids].sort().map((workspaceId) => ({ workspaceId, chain }))
+  }
+
+  /** Where a chain ends; undefined where nothing says so. */
+  async findHead({ workspaceId, chain }: ChainKey): Promise<SignedHead | undefined> {
+    const row: HeadRow | undefined = await this.db('chain_heads').where({ workspace_id: workspaceId, chain }).first()
+    return row && toHead(row)
+  }
+
+  /** The last head of each hour, oldest first. */
+  async listHourlyHeads({ workspaceId, chain }: ChainKey): Promise<(SignedHead & { hour: number })[]> {
+    const rows: (HeadRow & { hour: number })[] = await this.db('chain_signed_heads')
+      .where({ workspace_id: workspaceId, chain })
+      .orderBy('hour')
+      .select()
+    return rows.map((row) => ({ ...toHead(row), hour: row.hour }))
+  }
+
+  /**
+   * The entries of the next blocks of a chain, in its order, each with the sequence that its block begins with.
+   * @param after where a block begins behind
+   */
+  async listEntries(
+    { workspaceId, chain }: ChainKey,
+    after: number,
+    limit: number,
+  ): Promise<(ChainedEntry & { firstSequence: number })[]> {
+    const blocks = await new Chains(this.db).listBlocks({ workspaceId, chain }, after, limit)
+    const rows = await readEntries(
+      this.db,
+      chain,
+      blocks.flatMap(({ entryIds }) => entryIds),
+    )
+    const { personal } = chainedTables[chain]
+    const gone = { fixed: null, personal: Object.fromEntries(personal.map((column) => [column, null])) }
+    return blocks.flatMap(({ firstSequence, isAdopted, entryIds, digests }) =>
+      // As many as either: one that has no digest, or no id, was altered.
+      Array.from({ length: Math.max(entryIds.length, digests.length) }, (_, n) => {
+        const [id, digest] = [entryIds[n] ?? '', digests[n] ?? new Uint8Array()]
+        const row = rows.get(id) ?? { ...gone, salt: null, commitment: null }
+        return { firstSequence, sequence: firstSequence + n, id, isAdopted, digest, ...row }
+      }),
+    )
+  }
+
+  /** The last sequence that a chain speaks of; 0 where it has none. */
+  async findLastSequence({ workspaceId, chain }: ChainKey): Promise<number> {
+    const row = await this.db('chain_blocks')
+      .where({ workspace_id: workspaceId, chain })
+      .orderBy('first_sequence', 'desc')
+      .first()
+    if (!row) return 0
+    const { firstSequence, digests } = toBlock(row)
+    return firstSequence + digests.length - 1
+  }
+
+  /** The next entries that say that they were handed to their chain, by their ids. */
+  async listHandedOver(chain: ChainName, after: string, limit: number): Promise<UnchainedEntry[]> {
+    const query = this.db(chainedTables[chain].table).where({ chained: true }).orderBy('id').limit(limit)
+    if (after !== '') query.where('id', '>', after)
+    const rows: { id: string; workspace_id: string | null }[] = await query.select('id', 'workspace_id')
+    return rows.map(({ id, workspace_id }) => ({ id, workspaceId: workspace_id ?? WHOLE_DATABASE }))
+  }
+
+  /** The ids of entries that wait to be chained. */
+  async listPendingIds(chain: ChainName): Promise<string[]> {
+    const lists: string[] = await this.db('chain_pending').where({ chain }).pluck('entry_ids')
+    return lists.flatMap((list): string[] => JSON.parse(list))
+  }
+
+  /** How many entries wait to be chained, of one chain or of all, and how many of them and which first are not of before the chain. */
+  async findPending(chain?: ChainName): Promise<{ count: number; newCount: number; firstId: string | null }> {
+    const rows: { id: string; entry_ids: string; adopted: boolean | number }[] = await this.db('chain_pending')
+      .where(chain === undefined ? {} : { chain })
+      .orderBy('id')
+      .select('id', 'entry_ids', 'adopted')
+    let adopted = 0
+    for (const name of chainNames) if (chain === undefined || chain === name) adopted += await this.countUnchained(name)
+    const lengths = (some: typeof rows) => some.reduce((sum, row) => sum + JSON.parse(row.entry_ids).length, 0)
+    const recent = rows.filter((row) => !row.adopted)
+    return { count: adopted + lengths(rows), newCount: lengths(recent), firstId: recent[0]?.id ?? null }
+  }
+
+  private async countUnchained(chain: ChainName): Promise<number> {
+    const no = isPostgres(this.db) ? 'false' : '0'
+    const row = await this.db(chainedTables[chain].table).whereRaw(`chained = ${no}`).count({ n: '*' }).first()
+    return Number((row as { n: number | string } | undefined)?.n ?? 0)
+  }
+
+  /** How many chains are signed. */
+  async countHeads(): Promise<number> {
+    const row = await this.db('chain_heads').where('sequence', '>', 0).count({ n: '*' }).first()
+    return Number(row?.n ?? 0)
+  }
+}

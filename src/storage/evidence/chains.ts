@@ -1,0 +1,249 @@
+import type { Knex } from 'knex'
+import { formatUuid, idBound, parseUuid } from '../../core/ids.ts'
+import { type ChainName, chainNames, type Head } from '../../core/rules/evidence/chain.ts'
+import { insertRows } from '../db/bulk-rows.ts'
+import { bindIds, forUpdateSkipLocked, isAmong, isPostgres } from '../db/dialect.ts'
+import { runPrepared, runSilently } from '../db/prepared.ts'
+import { chainedTables, type Entry, readEntries } from './entries.ts'
+
+/** The workspace of what concerns the whole database. */
+export const WHOLE_DATABASE = '00000000-0000-0000-0000-000000000000'
+
+/** Which chain. */
+export interface ChainKey {
+  workspaceId: string
+  chain: ChainName
+}
+
+/** Entries that one statement wrote, in a row, and that are not chained yet. */
+export interface PendingEntries extends ChainKey {
+  /** Of the first of them. */
+  id: string
+  /** They were there before the chain was, or an older server wrote them. */
+  isAdopted: boolean
+  entryIds: string[]
+}
+
+/** Entries that were chained at once, in their order. */
+export interface Block extends ChainKey {
+  firstSequence: number
+  isAdopted: boolean
+  entryIds: string[]
+  digests: Uint8Array[]
+}
+
+/** As many as the digest that it hides has bits to guess: more would bring nothing. */
+export const SALT_BYTES = 16
+
+/** The chains of digests over what nobody may change (decisions/0064). */
+export class Chains {
+  private readonly db: Knex
+
+  constructor(db: Knex) {
+    this.db = db
+  }
+
+  /**
+   * Hands entries to their chain that were just written as `chained`, in the transaction that wrote them. One row for all: it
+   * is what a set of scans pays for its chain.
+   */
+  async insertPending(workspaceId: string | null, chain: ChainName, entryIds: string[]): Promise<void> {
+    if (entryIds.length === 0) return
+    await insertRows(this.db, 'chain_pending', [
+      toPendingRow({ ...keyOf(workspaceId, chain), isAdopted: false, entryIds }),
+    ])
+  }
+
+  /** Whether something waits to be chained. */
+  async hasPending(): Promise<boolean> {
+    if (await this.db('chain_pending').first('id')) return true
+    for (const chain of chainNames) if (await this.unchained(chain).first('id')) return true
+    return false
+  }
+
+  /**
+   * Hands the oldest entries that nobody handed over to their chains: those of before, and those of an older server. What
+   * another server hands over at this moment is passed over.
+   * @returns how many
+   */
+  async adopt(chain: ChainName, limit: number): Promise<number> {
+    const { table, personal } = chainedTables[chain]
+    const oldest = this.unchained(chain).orderBy('id').limit(limit)
+    const rows: { id: string; workspace_id: string | null }[] = await forUpdateSkipLocked(this.db, oldest).select(
+      'id',
+      'workspace_id',
+    )
+    if (rows.length === 0) return 0
+    const random = isPostgres(this.db) ? 'uuid_send(gen_random_uuid())' : `randomblob(${SALT_BYTES})`
+    const salt = personal.length > 0 ? `, salt = case when commitment is null then ${random} end` : ''
+    await runPrepared(
+      this.db,
+      `adopt-${chain}`,
+      {
+        ids: bindIds(
+          this.db,
+          rows.map(({ id }) => id),
+        ),
+      },
+      () => `update ${table} set chained = true${salt} where ${isAmong(this.db, 'id', 'ids')}`,
+    )
+    const idsByWorkspace = new Map<string | null, string[]>()
+    for (const { id, workspace_id } of rows) {
+      const ids = idsByWorkspace.get(workspace_id) ?? []
+      ids.push(id)
+      idsByWorkspace.set(workspace_id, ids)
+    }
+    const pending = [...idsByWorkspace].map(([workspaceId, entryIds]) =>
+      toPendingRow({ ...keyOf(workspaceId, chain), isAdopted: true, entryIds }),
+    )
+    await insertRows(this.db, 'chain_pending', pending)
+    return rows.length
+  }
+
+  private unchained(chain: ChainName) {
+    // The literal that its index has.
+    return this.db(chainedTables[chain].table).whereRaw(`chained = ${isPostgres(this.db) ? 'false' : '0'}`)
+  }
+
+  /** Takes the oldest that wait, of chains that are not broken, about so many entries, and holds them until the transaction ends. */
+  async takePending(limit: number, broken: ChainKey[] = []): Promise<PendingEntries[]> {
+    const query = this.db('chain_pending').orderBy('id').limit(limit)
+    for (const { workspaceId, chain } of broken) query.whereNot({ workspace_id: workspaceId, chain })
+    const rows: PendingRow[] = await forUpdateSkipLocked(this.db, query).select()
+    const pending: PendingEntries[] = []
+    for (let taken = 0; taken < limit && pending.length < rows.length; taken += pending.at(-1)!.entryIds.length) {
+      pending.push(toPending(rows[pending.length]!))
+    }
+    return pending
+  }
+
+  /** They are chained, or there is nothing left to chain. */
+  async deletePending(ids: string[]): Promise<void> {
+    await runSilently(
+      this.db,
+      'delete-chain-pending',
+      { ids: bindIds(this.db, ids) },
+      () => `delete from chain_pending where ${isAmong(this.db, 'id', 'ids')}`,
+    )
+  }
+
+  /** Rows of what is chained, by their ids. */
+  readEntries(chain: ChainName, ids: string[]): Promise<Map<string, Entry>> {
+    return readEntries(this.db, chain, ids)
+  }
+
+  /** Puts entries at the end of their chains. */
+  async insertBlocks(blocks: Block[]): Promise<void> {
+    await insertRows(this.db, 'chain_blocks', blocks.map(toBlockRow))
+  }
+
+  /** The chains of audit logs of which so much is past its time that they can begin later. */
+  async listTrimmable(before: Date): Promise<ChainKey[]> {
+    const heads: { workspace_id: string; chain: ChainName; base_sequence: number }[] = await this.db('chain_heads')
+      .where({ chain: 'audit' })
+      .where('sequence', '>', 0)
+      .select('workspace_id', 'chain', 'base_sequence')
+    const keys: ChainKey[] = []
+    for (const head of heads) {
+      const [first] = await this.listBlocks(toKey(head), head.base_sequence, 1)
+      if (first && isOlder(first, before)) keys.push(toKey(head))
+    }
+    return keys
+  }
+
+  /** Takes the first blocks that are past their time out of a chain, whose head is held; the last of them, or undefined. */
+  async deleteFirst(head: Head, before: Date, limit: number): Promise<Block | undefined> {
+    const { workspaceId, chain, baseSequence } = head
+    const blocks = await this.listBlocks({ workspaceId, chain }, baseSequence, limit)
+    const kept = blocks.findIndex((block) => !isOlder(block, before))
+    const last = kept === 0 ? undefined : blocks.at(kept < 0 ? -1 : kept - 1)
+    if (!last) return undefined
+    await this.db('chain_blocks')
+      .where({ workspace_id: workspaceId, chain })
+      .where('first_sequence', '<=', last.firstSequence)
+      .delete()
+    return last
+  }
+
+  /** The next blocks of a chain behind a sequence, in their order, with the first one that begins behind it. */
+  async listBlocks({ workspaceId, chain }: ChainKey, after: number, limit: number): Promise<Block[]> {
+    const rows: BlockRow[] = await this.db('chain_blocks')
+      .where({ workspace_id: workspaceId, chain })
+      .where('first_sequence', '>', after)
+      .orderBy('first_sequence')
+      .limit(limit)
+      .select()
+    return rows.map(toBlock)
+  }
+}
+
+interface PendingRow {
+  id: string
+  workspace_id: string
+  chain: ChainName
+  adopted: boolean | number
+  entry_ids: string
+}
+
+interface BlockRow {
+  workspace_id: string
+  chain: ChainName
+  first_sequence: number
+  adopted: boolean | number
+  entry_ids: Uint8Array
+  digests: Uint8Array
+}
+
+function toKey({ workspace_id: workspaceId, chain }: { workspace_id: string; chain: ChainName }): ChainKey {
+  return { workspaceId, chain }
+}
+
+function toPending(row: PendingRow): PendingEntries {
+  return { ...toKey(row), id: row.id, isAdopted: Boolean(row.adopted), entryIds: JSON.parse(row.entry_ids) }
+}
+
+function toPendingRow({ workspaceId, chain, isAdopted, entryIds }: Omit<PendingEntries, 'id'>): PendingRow {
+  const [id] = entryIds as [string]
+  return { id, workspace_id: workspaceId, chain, adopted: isAdopted, entry_ids: JSON.stringify(entryIds) }
+}
+
+/** A row as it is used. */
+export function toBlock(row: BlockRow): Block {
+  const { first_sequence: firstSequence, adopted } = row
+  const digests = split(row.digests, DIGEST_BYTES)
+  return {
+    ...toKey(row),
+    firstSequence,
+    isAdopted: Boolean(adopted),
+    entryIds: split(row.entry_ids, ID_BYTES).map(formatUuid),
+    digests,
+  }
+}
+
+function toBlockRow({ workspaceId, chain, firstSequence, isAdopted, entryIds, digests }: Block): BlockRow {
+  return {
+    workspace_id: workspaceId,
+    chain,
+    first_sequence: firstSequence,
+    adopted: isAdopted,
+    entry_ids: Buffer.concat(entryIds.map(parseUuid)),
+    digests: Buffer.concat(digests),
+  }
+}
+
+const ID_BYTES = 16
+const DIGEST_BYTES = 32
+
+function split(bytes: Uint8Array, size: number): Uint8Array[] {
+  return Array.from({ length: Math.ceil(bytes.length / size) }, (_, n) => bytes.subarray(n * size, (n + 1) * size))
+}
+
+/** Whether all of a block was written before. */
+function isOlder({ entryIds }: Block, before: Date): boolean {
+  const bound = idBound(before.getTime())
+  return entryIds.every((id) => id < bound)
+}
+
+function keyOf(workspaceId: string | null, chain: ChainName): ChainKey {
+  return { workspaceId: workspaceId ?? WHOLE_DATABASE, chain }
+}

@@ -1,0 +1,35 @@
+import type { Knex } from 'knex'
+import { commitmentOf, hex } from '../../core/rules/evidence/chain.ts'
+import { bytesOfHex, forUpdate, isPostgres } from '../db/dialect.ts'
+import { runPrepared } from '../db/prepared.ts'
+import { ERASED, readEntries } from './entries.ts'
+
+/** Scans that are erased by one statement. */
+const SCANS_AT_ONCE = 1_000
+
+/**
+ * Takes what they say of a holder out of scans. What their chain holds of it goes on standing for it: a digest, whose salt is
+ * deleted (decisions/0064).
+ * @param scans which
+ */
+export async function eraseScans(db: Knex, scans: () => Knex.QueryBuilder): Promise<void> {
+  // None is handed to the chain while it loses what it would be chained with.
+  await forUpdate(db, scans().orderBy('id')).select('id')
+  const erased = { external_pass_id: null, payload_digest: null, context: null, reversal_reason: null, ...ERASED }
+  const assignments = Object.entries(erased).map(
+    ([column, value]) => `${column} = ${value === null ? 'null' : `'${value}'`}`,
+  )
+  const [given, id] = isPostgres(db)
+    ? ['json_array_elements(:committed::json) as given(value)', 'cast(value ->> 0 as uuid)']
+    : ['json_each(:committed) as given', 'value ->> 0']
+  const update = `update scans set ${assignments.join(', ')}, salt = null, commitment = ${bytesOfHex(db, '(value ->> 1)')}
+    from ${given} where scans.id = ${id}`
+  for (;;) {
+    const ids: string[] = await scans().whereNotNull('salt').orderBy('id').limit(SCANS_AT_ONCE).pluck('id')
+    if (ids.length === 0) break
+    const entries = [...(await readEntries(db, 'scans', ids))]
+    const committed = entries.map(([scanId, { salt, personal }]) => [scanId, hex(commitmentOf(salt!, personal))])
+    await runPrepared(db, 'erase-scans', { committed: JSON.stringify(committed) }, () => update)
+  }
+  await scans().update(erased)
+}

@@ -1,0 +1,341 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Knex } from 'knex'
+import pino from 'pino'
+import { describe, expect, test } from 'vitest'
+import { verifyFile } from '../../../src/cli/evidence/verify.ts'
+import { newId, parseUuid } from '../../../src/core/ids.ts'
+import { type ChainName, chainNames } from '../../../src/core/rules/evidence/chain.ts'
+import type { ChainFault } from '../../../src/core/rules/evidence/verification.ts'
+
+import { sealChains, trimChains } from '../../../src/server/evidence/seal-chains.ts'
+import { createSigningKeys } from '../../../src/server/evidence/signing-keys.ts'
+import { proveChain, verifyChains } from '../../../src/server/operator/verify-chains.ts'
+import type { Database } from '../../../src/storage/db/database.ts'
+import { isPostgres } from '../../../src/storage/db/dialect.ts'
+import type { Block } from '../../../src/storage/evidence/chains.ts'
+import { createStore, type Store } from '../../../src/storage/store.ts'
+import {
+  acceptedScan,
+  insertPasses,
+  insertTemplate,
+  insertWorkspace,
+  newPass,
+  openTestStore,
+  start,
+} from '../../storage/fixtures.ts'
+import { dialects, type TestDialect, temporaryFolder } from '../../support/databases.ts'
+
+const keys = { current: Buffer.alloc(32, 7), previous: [] }
+
+/** A ledger of some scans, of which one pass was erased, and an audit log, both chained. */
+async function openChained(dialect: TestDialect) {
+  const opened = await openTestStore(dialect)
+  const { store } = opened
+  const workspaceId = await insertWorkspace(store)
+  const version = await insertTemplate(store, workspaceId)
+  const passes = [newPass(version), newPass(version)] as const
+  await insertPasses(store, workspaceId, [...passes])
+  const sealing = { store, clock: () => start, log: pino({ level: 'silent' }), signingKeys: createSigningKeys(keys) }
+  const seal = () => sealChains(sealing, () => true)
+  const scan = (passId: string) =>
+    store.transaction((tx) =>
+      tx.scans.insert(workspaceId, [
+        acceptedScan(passId, {
+          id: newId(start),
+          externalRef: newId(start),
+          context: { note: 'n' },
+          payloadDigest: Buffer.from('ab', 'hex'),
+          deviceId: 'gate',
+        }),
+      ]),
+    )
+  const audit = (at = start) =>
+    store.transaction((tx) =>
+      tx.auditLog.insert(
+        workspaceId,
+        { action: 'pass.void', actor: { tokenId: null, name: 'someone' }, targetId: newId(start), correlationId: 'c' },
+        at,
+      ),
+    )
+  for (const pass of [passes[0], passes[1], passes[0]]) await scan(pass.id)
+  for (let n = 0; n < 3; n += 1) await audit()
+  await seal()
+  await store.transaction((tx) => tx.erasure.erase(workspaceId, passes[1].id, passes[1].identifierDigest, start))
+  await scan(passes[0].id)
+  await seal()
+  return { ...opened, workspaceId, passes, seal, scan, audit, sealing }
+}
+
+async function faultsOf(store: Store, options = {}, chains: readonly ChainName[] = chainNames): Promise<ChainFault[]> {
+  const verified = await Promise.all(chains.map((chain) => verifyChains(store, chain, options)))
+  return verified.flatMap((one) => one.chains.flatMap(({ faults }) => faults))
+}
+
+class Undo extends Error {}
+
+/** What is found once something was done behind the back of the server, which is undone then. */
+async function faultsAfter(
+  database: Database,
+  tamper: (tx: Knex) => Promise<unknown>,
+  options = {},
+  chains?: readonly ChainName[],
+): Promise<ChainFault[]> {
+  let faults: ChainFault[] = []
+  const work = database.writer.transaction(async (tx) => {
+    if (isPostgres(tx)) await tx.raw('set local session_replication_role = replica')
+    await tamper(tx)
+    faults = await faultsOf(createStore({ ...database, reader: tx, writer: tx, entry: tx }), options, chains)
+    throw new Undo()
+  })
+  await expect(work).rejects.toThrow(Undo)
+  return faults
+}
+
+/** Whoever has the database needs no leave of its triggers. */
+async function dropTriggers({ dialect, writer }: Database): Promise<void> {
+  if (dialect === 'postgres') return
+  const names: string[] = await writer('sqlite_schema').where({ type: 'trigger', tbl_name: 'scans' }).pluck('name')
+  for (const name of names) await writer.raw('drop trigger ??', [name])
+}
+
+function anotherKey(): string {
+  return generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }).toString()
+}
+
+/** Another value of the same kind. */
+function other(column: string, value: unknown, otherWorkspace: string): unknown {
+  if (column === 'workspace_id') return otherWorkspace
+  if (column === 'public_key') return anotherKey()
+  if (value instanceof Uint8Array) return Buffer.from([...value.subarray(0, -1), value.at(-1)! ^ 1])
+  // A sequence that no other link has.
+  if (typeof value === 'number') return column === 'adopted' ? 1 - value : value + 1_000
+  if (typeof value === 'boolean') return !value
+  if (typeof value === 'string' && !/(^|_)id$/.test(column)) return `${value}.`
+  if (/(_at|_time|_count)$/.test(column)) return 1
+  if (/(digest|salt|commitment)$/.test(column)) return Buffer.alloc(32, 1)
+  return /(^|_)id$/.test(column) &&
+    column !== 'device_id' &&
+    column !== 'external_pass_id' &&
+    column !== 'correlation_id'
+    ? newId(start)
+    : 'other'
+}
+
+describe.each(dialects)('on %s', (dialect) => {
+  test('chains that nobody touched are sound, erased entries among them', async () => {
+    const { store, workspaceId, sealing } = await openChained(dialect)
+    const { chains, waiting } = await verifyChains(store, 'scans', { workspace: 'acme' })
+    expect(chains).toMatchObject([{ workspaceId, entries: 4, erased: 1, adopted: 0, faultCount: 0, sequence: 4 }])
+    expect(waiting).toBe(0)
+    expect(await faultsOf(store)).toEqual([])
+    const publicKey = chains[0]!.publicKey!
+    expect(publicKey).toMatch(/^-----BEGIN PUBLIC KEY-----/)
+    // Of what was erased nothing is left to guess by.
+    const entries = await sealing.store.chainReader.listEntries({ workspaceId, chain: 'scans' }, 0, 10)
+    expect(entries[1]).toMatchObject({ salt: null, commitment: expect.anything() })
+  })
+
+  test('one altered value in any column of any row is found and named', async () => {
+    const { database, store } = await openChained(dialect)
+    const beside = await insertWorkspace(store, 'beside')
+    await dropTriggers(database)
+    for (const table of ['scans', 'audit_entries']) {
+      const rows: Record<string, unknown>[] = await database.reader(table).select()
+      for (const row of rows) {
+        for (const [column, value] of Object.entries(row)) {
+          // Only says that it was handed over: it is in the chain.
+          if (column === 'chained') continue
+          const faults = await faultsAfter(
+            database,
+            (tx) =>
+              tx(table)
+                .where({ id: row.id })
+                .update({ [column]: other(column, value, beside) }),
+            {},
+            [table === 'scans' ? 'scans' : 'audit'],
+          )
+          const what = `${table}.${column} of ${row.id}: ${JSON.stringify(faults)}`
+          expect(
+            faults.map(({ id }) => id),
+            what,
+          ).toContain(row.id)
+        }
+      }
+    }
+    for (const table of ['chain_blocks', 'chain_heads', 'chain_signed_heads', 'chain_keys']) {
+      const rows: Record<string, unknown>[] = await database.reader(table).select()
+      for (const row of rows) {
+        for (const [column, value] of Object.entries(row)) {
+          if (column === 'sealed_key') continue
+          // As if the head of the hour were deleted: later ones vouch for what it did.
+          if (table === 'chain_signed_heads' && column === 'chain') continue
+          const faults = await faultsAfter(database, (tx) =>
+            tx(table)
+              .where(row)
+              .update({ [column]: other(column, value, beside) }),
+          )
+          expect(faults, `${table}.${column}`).not.toEqual([])
+        }
+      }
+    }
+  }, 120_000)
+
+  test('a removed, inserted or moved entry is found, with its links or without', async () => {
+    const { database, store, workspaceId } = await openChained(dialect)
+    await dropTriggers(database)
+    const [block, ...later] = await store.chains.listBlocks({ workspaceId, chain: 'scans' }, 0, 10)
+    const [first, second, third] = block!.entryIds as [string, string, string]
+    const last = later.at(-1)!.entryIds[0]!
+    const blocks = (tx: Knex) => tx('chain_blocks').where({ workspace_id: workspaceId, chain: 'scans' })
+    const put = (tx: Knex, entryIds: string[], digests: Uint8Array[]) =>
+      blocks(tx)
+        .where('first_sequence', 1)
+        .update({ entry_ids: Buffer.concat(entryIds.map(parseUuid)), digests: Buffer.concat(digests) })
+    const find = (tamper: (tx: Knex) => Promise<unknown>) => faultsAfter(database, tamper)
+    expect(await find((tx) => tx('scans').where({ id: second }).delete())).toMatchObject([
+      { kind: 'removed', sequence: 2, id: second },
+    ])
+    const [one, two, three] = block!.digests as [Uint8Array, Uint8Array, Uint8Array]
+    const cut = await find(async (tx) => {
+      await tx('scans').where({ id: third }).delete()
+      await put(tx, [first, second], [one, two])
+    })
+    expect(cut).toMatchObject([{ kind: 'missing', sequence: 3, toSequence: 3 }])
+    const shifted = await find(async (tx) => {
+      await tx('scans').where({ id: second }).delete()
+      await put(tx, [first, third], [one, three])
+    })
+    expect(shifted).toMatchObject([
+      { kind: 'altered', sequence: 2, id: third },
+      { kind: 'missing', sequence: 3, toSequence: 3 },
+    ])
+    const lost = await find(async (tx) => {
+      await tx('scans').where({ id: last }).delete()
+      await blocks(tx).where('first_sequence', 4).delete()
+    })
+    expect(lost).toMatchObject([{ kind: 'missing', sequence: 4, toSequence: 4 }])
+    const row = await database.reader('scans').where({ id: third }).first()
+    const made = newId(start)
+    const inserted = await find((tx) => tx('scans').insert({ ...row, id: made, external_ref: 'made' }))
+    expect(inserted).toMatchObject([{ kind: 'inserted', id: made }])
+    const swapped = await find((tx) => put(tx, [third, second, first], [one, two, three]))
+    expect(swapped.map(({ kind, sequence }) => [kind, sequence])).toEqual([
+      ['altered', 1],
+      ['altered', 3],
+    ])
+  })
+
+  test('what is there before its chain, or comes from an older server, is chained as such, erased or not', async () => {
+    const { database, store, workspaceId, passes, seal } = await openChained(dialect)
+    const [, row] = await database.reader('scans').where({ pass_id: passes[0].id }).orderBy('id')
+    const older = ['a', 'b', 'c'].map((externalRef) => ({
+      ...row,
+      id: newId(start),
+      external_ref: externalRef,
+      chained: false,
+      salt: null,
+      commitment: null,
+    }))
+    await database.writer('scans').insert(older)
+    await store.transaction((tx) => tx.erasure.erase(workspaceId, passes[0].id, passes[0].identifierDigest, start))
+    await database.writer('scans').insert({ ...older[0], id: newId(start), external_ref: 'd', message: 'Welcome.' })
+    const { count } = await store.chainReader.findPending('scans')
+    expect(count).toBe(4)
+    await seal()
+    const { chains, waiting } = await verifyChains(store, 'scans')
+    expect(chains).toMatchObject([{ entries: 8, adopted: 4, erased: 4, faultCount: 0 }])
+    expect(waiting).toBe(0)
+    // And once more, now that all is chained.
+    await store.transaction((tx) => tx.erasure.erase(workspaceId, passes[0].id, passes[0].identifierDigest, start))
+    expect(await verifyChains(store, 'scans')).toMatchObject({ chains: [{ erased: 8, faultCount: 0 }] })
+  })
+
+  test('a new server key takes the signing keys over', async () => {
+    const { store, sealing, scan, passes } = await openChained(dialect)
+    const current = Buffer.alloc(32, 8)
+    await createSigningKeys({ current, previous: [keys.current] }).reseal(store)
+    await scan(passes[0].id)
+    await sealChains({ ...sealing, signingKeys: createSigningKeys({ current, previous: [] }) }, () => true)
+    expect(await verifyChains(store, 'scans')).toMatchObject({ waiting: 0, chains: [{ entries: 5, faultCount: 0 }] })
+  })
+
+  test('a head that is put back, or of another key, is found, and what follows is not signed', async () => {
+    const { database, store, workspaceId, seal, scan, passes } = await openChained(dialect)
+    await dropTriggers(database)
+    const key = { workspace_id: workspaceId, chain: 'scans' }
+    const old = await database.reader('chain_heads').where(key).first()
+    await scan(passes[0].id)
+    await seal()
+    const kept = await store.chainReader.findHead({ workspaceId, chain: 'scans' })
+    const rollBack = async (tx: Knex) => {
+      const [{ entryIds }] = (await store.chains.listBlocks({ workspaceId, chain: 'scans' }, 4, 1)) as [Block]
+      await tx('scans').whereIn('id', entryIds).delete()
+      await tx('chain_blocks').where(key).where('first_sequence', '>', 4).delete()
+      await tx('chain_heads').where(key).update(old)
+    }
+    expect(await faultsAfter(database, rollBack)).toMatchObject([{ kind: 'cut', sequence: 5, toSequence: 5 }])
+    // Nothing in the database says so once the heads of hours are gone, too: one that was kept elsewhere does.
+    const rollAllBack = async (tx: Knex) => {
+      await rollBack(tx)
+      await tx('chain_signed_heads').where(key).delete()
+    }
+    expect(await faultsAfter(database, rollAllBack)).toEqual([])
+    expect(await faultsAfter(database, rollAllBack, { kept: [kept!] })).toMatchObject([{ kind: 'cut', sequence: 5 }])
+
+    // A chain is never begun anew, whatever is deleted of it.
+    const head = await database.reader('chain_heads').where(key).first()
+    await database.writer('chain_heads').where(key).delete()
+    await scan(passes[0].id)
+    await seal()
+    expect(await database.reader('chain_heads').where(key)).toMatchObject([{ sequence: 0 }])
+    await database.writer('chain_heads').where(key).delete()
+    await database.writer('chain_heads').insert({ ...head, digest: Buffer.alloc(32) })
+    await scan(passes[0].id)
+    await seal()
+    expect(await verifyChains(store, 'scans')).toMatchObject({ waiting: 2, chains: [{ sequence: 5 }] })
+    expect((await faultsOf(store)).map(({ kind }) => kind)).toContain('unsigned')
+  })
+
+  test('a chain that was written with its proof verifies without the database, with the right key alone', async () => {
+    const { store } = await openChained(dialect)
+    let text = ''
+    for await (const part of proveChain(store, { workspace: 'acme', chain: 'scans' })) text += part
+    const file = join(temporaryFolder(), 'scans.jsonl')
+    const verify = (content: string, publicKey?: string) => {
+      writeFileSync(file, content)
+      return verifyFile(file, 'scans', { publicKey, kept: [] })
+    }
+    const { publicKey } = (await verifyChains(store, 'scans', { workspace: 'acme' })).chains[0]!
+    expect(await verify(text, publicKey!)).toMatchObject({ entries: 4, erased: 1, faultCount: 0 })
+    const changed = await verify(text.replace('"accepted"', '"denied"'), publicKey!)
+    expect(changed).toMatchObject({ faultCount: 1, faults: [{ kind: 'altered', sequence: 1 }] })
+    const cut = await verify(text.split('\n').slice(0, -2).join('\n'), publicKey!)
+    expect(cut).toMatchObject({ faults: [{ kind: 'missing', sequence: 4 }] })
+    expect((await verify(text, anotherKey())).faults[0]).toMatchObject({ kind: 'unsigned' })
+  })
+
+  test('retention takes the beginning out of an audit chain and leaves the rest sound', async () => {
+    const { database, store, audit, seal, sealing, workspaceId } = await openChained(dialect)
+    const late = new Date(start.getTime() + 3_600_000)
+    await audit(late)
+    await seal()
+    await trimChains(sealing, late, () => true)
+    await store.transaction((tx) => tx.retention.deleteAuditEntries(late, 100))
+    const { chains } = await verifyChains(store, 'audit', { workspace: 'acme' })
+    expect(chains).toMatchObject([{ entries: 1, sequence: 4, faultCount: 0 }])
+    const [entry] = await database.reader('audit_entries').where({ workspace_id: workspaceId })
+    expect(await faultsAfter(database, (tx) => tx('audit_entries').where({ id: entry.id }).delete())).toMatchObject([
+      { kind: 'removed', id: entry.id },
+    ])
+  })
+
+  test('of two servers that chain at once each entry is chained once', async () => {
+    const { store, seal, scan, passes } = await openChained(dialect)
+    for (let n = 0; n < 20; n += 1) await scan(passes[0].id)
+    await Promise.all([seal(), seal(), seal()])
+    await seal()
+    expect(await verifyChains(store, 'scans')).toMatchObject({ waiting: 0, chains: [{ entries: 24, faultCount: 0 }] })
+  })
+})
