@@ -91,7 +91,7 @@ export function createDoorServer(options: DoorServerOptions): DoorServer {
     const sentAt = options.clock.wallMs()
     const askedAt = options.monotonicMs()
     try {
-      const response = await options.fetch(`${options.baseUrl}${path}`, {
+      const sent = options.fetch(`${options.baseUrl}${path}`, {
         method,
         signal: given.signal,
         cache: 'no-store',
@@ -105,10 +105,11 @@ export function createDoorServer(options: DoorServerOptions): DoorServer {
         },
         ...(body && { body: JSON.stringify(body) }),
       })
+      const response = await given.within(sent)
       // Whatever a network says before it lets anybody in is no answer of the server.
       if (!response.headers.has('x-correlation-id')) return { kind: 'silence' }
       options.clock.observe(response.headers.get('date'), sentAt, options.clock.wallMs())
-      const answer = (await response.json().catch(() => ({}))) as Record<string, unknown>
+      const answer = await given.within(response.json().catch(nothingIfNoJson))
       const reply = classify<T>(response.status, answer, { token, fits })
       if (reply.kind === 'answer' && token !== undefined && token === options.token()) answeredAt = askedAt
       return reply
@@ -189,15 +190,37 @@ export function claimFailure(
   return { code: reply.status === 404 ? 'unknown_code' : 'refused', message: reply.message }
 }
 
+/** What is no JSON is no answer of this server; a body that broke off is none at all. */
+function nothingIfNoJson(error: unknown): Record<string, unknown> {
+  if (error instanceof SyntaxError) return {}
+  throw error
+}
+
+interface Given {
+  signal: AbortSignal
+  /** Rejects when the time is over, even where the network never says that it was told to stop. */
+  within<T>(work: Promise<T>): Promise<T>
+  end(): void
+}
+
 /** Aborts after a time, or with another signal. Phones of some years ago know no AbortSignal.any. */
-function giveUpAfter(ms: number, other: AbortSignal | undefined): { signal: AbortSignal; end: () => void } {
+function giveUpAfter(ms: number, other: AbortSignal | undefined): Given {
   const controller = new AbortController()
-  const abort = () => controller.abort()
+  let refuse: () => void = () => undefined
+  const over = new Promise<never>((_, reject) => {
+    refuse = () => reject(new DOMException('Given up', 'AbortError'))
+  })
+  over.catch(() => undefined)
+  const abort = () => {
+    refuse()
+    controller.abort()
+  }
   const timer = setTimeout(abort, ms)
   if (other?.aborted) abort()
   other?.addEventListener('abort', abort)
   return {
     signal: controller.signal,
+    within: (work) => Promise.race([work, over]),
     end() {
       clearTimeout(timer)
       other?.removeEventListener('abort', abort)

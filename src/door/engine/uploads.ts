@@ -5,7 +5,8 @@ import type { EngineStore, JournalEntry, UploadResult } from './store.ts'
 /** How a walk through what waits ended: all of it is there, nobody answered, or the server takes none of it. */
 export type UploadEnd = { kind: 'done' } | { kind: 'silence' } | { kind: 'refusal'; message: string }
 
-const BATCH = 100
+/** Small, so that all doors of a place, back at once, each get some of theirs in, long before their patience ends. */
+const BATCH = 25
 /**
  * An online request that was given up may have been recorded, and refused, while whoever it was for was let in by the list.
  * Then the ledger needs that admission as well: it stands under a reference of its own, as a conflict.

@@ -1,0 +1,47 @@
+import { expect, test, vi } from 'vitest'
+import { createDoorClock } from '../../src/door/engine/clock.ts'
+import { createDoorServer } from '../../src/door/engine/server.ts'
+
+const never = new Promise<never>(() => undefined)
+
+function serverOver(fetch: () => Promise<Response>) {
+  const onUnderstood = vi.fn()
+  const clock = { wallMs: () => 0, monotonicMs: () => 0 }
+  const server = createDoorServer({
+    fetch,
+    baseUrl: 'http://127.0.0.1',
+    version: '1',
+    clock: createDoorClock(clock, 0, () => undefined),
+    monotonicMs: clock.monotonicMs,
+    token: () => 'token',
+    pending: () => 0,
+    language: () => 'en',
+    onUnauthorized: () => undefined,
+    onUnderstood,
+  })
+  return { server, onUnderstood }
+}
+
+/** An answer of the server whose body the network brings, or does not. */
+const answer = (json: Promise<unknown>) =>
+  Object.assign(new Response(null, { headers: { 'x-correlation-id': 'c' } }), { json: () => json })
+
+test('a request is over when it is given up, even where the network never says that it was told to stop', async () => {
+  for (const fetch of [() => never, async () => answer(never)]) {
+    const { server, onUnderstood } = serverOver(fetch)
+    const stopped = new AbortController()
+    const asked = server.self(stopped.signal)
+    stopped.abort()
+    expect(await asked).toEqual({ kind: 'silence' })
+    expect(onUnderstood).not.toHaveBeenCalled()
+  }
+})
+
+test('an answer that breaks off is silence, and none of an older server', async () => {
+  const broken = serverOver(async () => answer(Promise.reject(new TypeError('network error'))))
+  expect(await broken.server.self(new AbortController().signal)).toEqual({ kind: 'silence' })
+  expect(broken.onUnderstood).not.toHaveBeenCalled()
+  const other = serverOver(async () => answer(Promise.reject(new SyntaxError('no JSON'))))
+  expect(await other.server.self(new AbortController().signal)).toEqual({ kind: 'silence' })
+  expect(other.onUnderstood).toHaveBeenLastCalledWith(false)
+})
