@@ -3,6 +3,9 @@ import { isUnavailable } from './dialect.ts'
 /** So many are done together at most: more would make others wait for too long. */
 const MAX_TOGETHER = 128
 
+/** And beside them so many of those that can wait: a set is over soon, since one that cannot may come meanwhile. */
+const MAX_PATIENT = 32
+
 /**
  * Does the items of a set in one go and returns a result for each, in order. It takes the items when it is about to read
  * them, as late as it can: what came meanwhile is done with the rest.
@@ -17,17 +20,26 @@ interface Waiting<Item, Result> {
   reject(error: unknown): void
 }
 
+/** What belongs into one set, and what goes first. */
+interface Order<Item> {
+  /** Items of one key are never in one set, and are done in the order in which they came. */
+  keyOf: (item: Item) => string | undefined
+  /** Whether nobody stands and waits for it: those that somebody waits for go before it, but for one of its key. */
+  canWait: (item: Item) => boolean
+}
+
 /**
  * Lets those that ask for the same work at the same moment share its statements and its commit. Nobody waits for company:
  * one that comes alone begins at once, and what comes while a set is being done is the next set. A set that fails is done
  * again one by one, so that each answers for itself, unless it is the database that failed.
- * @param keyOf items of one key are never in one set, and are done in the order in which they came
+ * @param order by default each item is of its own, and none can wait
  * @returns does one item, with others of the same scope
  */
 export function grouped<Scope extends object, Item, Result>(
   work: GroupWork<Scope, Item, Result>,
-  keyOf: (item: Item) => string | undefined = () => undefined,
+  { keyOf = () => undefined, canWait = () => false }: Partial<Order<Item>> = {},
 ): (scope: Scope, item: Item) => Promise<Result> {
+  const order = { keyOf, canWait }
   const queues = new WeakMap<Scope, Waiting<Item, Result>[]>()
 
   async function drain(scope: Scope, queue: Waiting<Item, Result>[]): Promise<void> {
@@ -40,7 +52,7 @@ export function grouped<Scope extends object, Item, Result>(
     let taken: Waiting<Item, Result>[] | undefined
     try {
       const results = await work(scope, () => {
-        taken = takeSet(queue, keyOf)
+        taken = takeSet(queue, order)
         return taken.map(({ item }) => item)
       })
       for (const [n, { resolve }] of taken!.entries()) resolve(results[n]!)
@@ -70,18 +82,25 @@ export function grouped<Scope extends object, Item, Result>(
 /** Takes the next set out of the queue; what stays behind keeps its order. */
 function takeSet<Item, Result>(
   queue: Waiting<Item, Result>[],
-  keyOf: (item: Item) => string | undefined,
+  { keyOf, canWait }: Order<Item>,
 ): Waiting<Item, Result>[] {
   if (queue[0]?.isAlone) return queue.splice(0, 1)
+  const isHurried = queue.map(({ item }) => !canWait(item))
+  // What somebody waits for comes after all others of its key that are before it.
+  const hurriedKeys = new Set(queue.flatMap(({ item }, n) => (isHurried[n] ? (keyOf(item) ?? []) : [])))
+  const room = { hurried: MAX_TOGETHER, patient: MAX_PATIENT }
   const keys = new Set<string>()
   const taken: Waiting<Item, Result>[] = []
   const left: Waiting<Item, Result>[] = []
-  for (const waiting of queue) {
+  for (const [n, waiting] of queue.entries()) {
     const key = keyOf(waiting.item)
-    const mayCome = taken.length < MAX_TOGETHER && !waiting.isAlone && (key === undefined || !keys.has(key))
+    const kind = isHurried[n] || (key !== undefined && hurriedKeys.has(key)) ? 'hurried' : 'patient'
+    const mayCome = room[kind] > 0 && !waiting.isAlone && (key === undefined || !keys.has(key))
     if (key !== undefined) keys.add(key)
-    if (mayCome) taken.push(waiting)
-    else left.push(waiting)
+    if (mayCome) {
+      room[kind] -= 1
+      taken.push(waiting)
+    } else left.push(waiting)
   }
   queue.splice(0, queue.length, ...left)
   return taken

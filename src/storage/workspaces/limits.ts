@@ -95,10 +95,19 @@ export class Usage {
 
   /** What triggers have counted of a workspace (decisions/0026). */
   async findStored(workspaceId: string): Promise<StoredUsage> {
-    const row = await this.db('workspace_usage')
-      .where({ workspace_id: workspaceId })
-      .first({ passes: this.db.raw('sum(passes)'), bytes: this.db.raw('sum(stored_bytes)') })
-    return { passes: Number(row?.passes ?? 0), storedBytes: Number(row?.bytes ?? 0) }
+    return (await this.listStored([workspaceId])).get(workspaceId) ?? { passes: 0, storedBytes: 0 }
+  }
+
+  /** The same of several; one of which nothing was counted is not among them. */
+  async listStored(workspaceIds: string[]): Promise<Map<string, StoredUsage>> {
+    if (workspaceIds.length === 0) return new Map()
+    const rows = await this.db('workspace_usage')
+      .whereIn('workspace_id', workspaceIds)
+      .groupBy('workspace_id')
+      .select('workspace_id', { passes: this.db.raw('sum(passes)'), bytes: this.db.raw('sum(stored_bytes)') })
+    return new Map(
+      rows.map(({ workspace_id: id, passes, bytes }) => [id, { passes: Number(passes), storedBytes: Number(bytes) }]),
+    )
   }
 
   /** Endpoints of a workspace. */

@@ -3,6 +3,7 @@ import { newId } from '../../core/ids.ts'
 import type { Role, Scope } from '../../core/route.ts'
 import type { WorkspaceLimits } from '../../core/rules/pass/limits.ts'
 import { forUpdate, toDate } from '../db/dialect.ts'
+import { grouped } from '../db/grouped.ts'
 import type { DoorReport } from './doors.ts'
 import { type StoredUsage, toLimits, Usage } from './limits.ts'
 
@@ -37,7 +38,7 @@ export interface TokenWithWorkspace extends StoredToken {
   door: (DoorReport & { gate: string }) | null
 }
 
-/** What doors are told is stored: they come with each scan, and add nothing to it. */
+/** What doors are told is stored, which come with each scan and add nothing to it; and what a workspace has that is empty. */
 const NOTHING: StoredUsage = { passes: 0, storedBytes: 0 }
 
 /** A token that ends soon. */
@@ -99,35 +100,9 @@ export class Tokens {
     return toToken(row)
   }
 
-  /** The one lookup without a workspace: it is what tells the workspace. */
-  async findByDigest(digest: string): Promise<TokenWithWorkspace | undefined> {
-    const row = await this.db('tokens')
-      .join('workspaces', 'workspaces.id', 'tokens.workspace_id')
-      .leftJoin('workspace_limits', 'workspace_limits.workspace_id', 'tokens.workspace_id')
-      .leftJoin('doors', 'doors.id', 'tokens.id')
-      .where({ digest })
-      .first('workspace_limits.*', 'tokens.*', {
-        door_gate: 'doors.gate',
-        door_version: 'doors.version',
-        door_pending_scans: 'doors.pending_scans',
-        workspace_name: 'workspaces.name',
-        workspace_suspended_at: 'workspaces.suspended_at',
-        workspace_expires_at: 'workspaces.expires_at',
-        offline_scanning: 'workspaces.offline_scanning',
-      })
-    if (!row) return undefined
-    return {
-      ...toToken(row),
-      workspace: {
-        name: row.workspace_name,
-        suspendedAt: toDate(row.workspace_suspended_at),
-        expiresAt: toDate(row.workspace_expires_at),
-        offlineScanning: Boolean(row.offline_scanning),
-        limits: toLimits(row),
-        usage: row.door_gate === null ? await new Usage(this.db).findStored(row.workspace_id) : NOTHING,
-      },
-      door: row.door_gate === null ? null : doorOf(row),
-    }
+  /** The one lookup without a workspace: it is what tells the workspace. Those that come at the same moment share it. */
+  findByDigest(digest: string): Promise<TokenWithWorkspace | undefined> {
+    return findTogether(this.db, digest)
   }
 
   /** As it is, and nobody else changes it until the transaction ends. Of a door: undefined, as it is claimed anew. */
@@ -204,6 +179,43 @@ export class Tokens {
     return this.db('tokens').whereNotExists(ofDoor)
   }
 }
+
+const findTogether = grouped(async (db: Knex, take: () => string[]): Promise<(TokenWithWorkspace | undefined)[]> => {
+  const digests = take()
+  const rows = await db('tokens')
+    .join('workspaces', 'workspaces.id', 'tokens.workspace_id')
+    .leftJoin('workspace_limits', 'workspace_limits.workspace_id', 'tokens.workspace_id')
+    .leftJoin('doors', 'doors.id', 'tokens.id')
+    .whereIn('digest', digests)
+    .select('workspace_limits.*', 'tokens.*', {
+      door_gate: 'doors.gate',
+      door_version: 'doors.version',
+      door_pending_scans: 'doors.pending_scans',
+      workspace_name: 'workspaces.name',
+      workspace_suspended_at: 'workspaces.suspended_at',
+      workspace_expires_at: 'workspaces.expires_at',
+      offline_scanning: 'workspaces.offline_scanning',
+    })
+  const limited = rows.filter((row) => row.door_gate === null).map((row) => row.workspace_id)
+  const usage = await new Usage(db).listStored([...new Set<string>(limited)])
+  const tokens = new Map<string, TokenWithWorkspace>()
+  for (const row of rows) {
+    const isDoor = row.door_gate !== null
+    tokens.set(row.digest, {
+      ...toToken(row),
+      workspace: {
+        name: row.workspace_name,
+        suspendedAt: toDate(row.workspace_suspended_at),
+        expiresAt: toDate(row.workspace_expires_at),
+        offlineScanning: Boolean(row.offline_scanning),
+        limits: toLimits(row),
+        usage: isDoor ? NOTHING : (usage.get(row.workspace_id) ?? NOTHING),
+      },
+      door: isDoor ? doorOf(row) : null,
+    })
+  }
+  return digests.map((digest) => tokens.get(digest))
+})
 
 function doorOf(row: { door_gate: string; door_version: string | null; door_pending_scans: number | null }) {
   return { gate: row.door_gate, version: row.door_version, pendingScans: row.door_pending_scans }

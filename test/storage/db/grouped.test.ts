@@ -13,7 +13,7 @@ function startWork(outcome: (item: string) => string = (item) => item) {
       sets.push(items)
       return items.map(outcome)
     },
-    (item) => item.split(' ')[1],
+    { keyOf: (item) => item.split(' ')[1], canWait: (item) => item.startsWith('late') },
   )
   return {
     sets,
@@ -73,6 +73,27 @@ describe('work that is done together', () => {
     expect(await all).toEqual(items)
     expect(work.sets.map(({ length }) => length)).toEqual([128, 128, 44])
     expect(work.sets.flat()).toEqual(items)
+  })
+
+  test('what somebody waits for goes before what can wait, of which a set takes a few along', async () => {
+    const work = startWork()
+    const can = Array.from({ length: 70 }, (_, n) => `late${n}`)
+    const all = Promise.all([...can, 'a', 'b'].map((item) => work.do(item)))
+    await work.finish()
+    await all
+    expect(work.sets.map(({ length }) => length)).toEqual([34, 32, 6])
+    expect(work.sets[0]!.slice(-2)).toEqual(['a', 'b'])
+    expect(work.sets.flat().filter((item) => item.startsWith('late'))).toEqual(can)
+  })
+
+  test('of one key what can wait goes before what came after it, even if somebody waits for that', async () => {
+    const work = startWork()
+    const can = Array.from({ length: 40 }, (_, n) => `late${n}`)
+    const all = Promise.all([...can, 'late x', 'a x', 'late y'].map((item) => work.do(item)))
+    await work.finish()
+    await all
+    expect(work.sets[0]).toEqual([...can.slice(0, 32), 'late x'])
+    expect(work.sets[1]).toEqual([...can.slice(32), 'a x', 'late y'])
   })
 
   test('scopes have sets of their own', async () => {

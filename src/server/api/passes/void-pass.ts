@@ -60,5 +60,5 @@ export const voidTogether = grouped(
         return pass.status === 'VOID' ? new ApiError('PASS_ALREADY_VOIDED', { details: { passId } }) : undefined
       })
     }),
-  ({ passId }) => passId,
+  { keyOf: ({ passId }) => passId },
 )

@@ -31,7 +31,7 @@ export async function recordScan(given: ScanCreate, context: RequestContext): Pr
   const isDated = body.scannedAt !== undefined && !context.token.door
   const realTime = isDated ? new Date(body.scannedAt!) : now
   const attempt = { ...body, realTime, statusAt: now, matches, language: languageOf(context) }
-  const recorded = await recordTogether(store, { attempt, context, toScan: toStoredScan })
+  const recorded = await recordTogether(store, { attempt, context, isReport: false, toScan: toStoredScan })
   if (!recorded) return replay((await findByRef(body, context)) ?? takenRef(body.externalRef), body, context)
 
   const { scan, decision } = recorded
@@ -64,9 +64,11 @@ const lookUpTogether = grouped(
     const { workspaceId } = asked[0]!.context
     const bodies = asked.map(({ body }) => body)
     const refs = bodies.flatMap(({ externalRef }) => externalRef ?? [])
-    const known = refs.length > 0 ? await store.scans.listByExternalRefs(workspaceId, refs) : []
+    const [known, matches] = await Promise.all([
+      refs.length > 0 ? store.scans.listByExternalRefs(workspaceId, refs) : [],
+      findMatches(store, workspaceId, bodies),
+    ])
     const byRef = new Map(known.map((scan) => [scan.externalRef, scan]))
-    const matches = await findMatches(store, workspaceId, bodies)
     return bodies.map(({ externalRef }, n) => ({
       known: externalRef === undefined ? undefined : byRef.get(externalRef),
       matches: matches[n]!,
@@ -142,6 +144,8 @@ function toResponse(
 export interface PendingScan {
   attempt: Attempt & ScannedBody
   context: RequestContext
+  /** It was decided before, so that nobody stands at a door and waits for it. */
+  isReport: boolean
   /** What is to stand in the ledger: what a device decided may differ from the evaluation. */
   toScan(body: ScannedBody, decision: EvaluatedScan, context: RequestContext): StoredScan
 }
@@ -155,6 +159,7 @@ export interface RecordedScan {
 /**
  * Evaluates scans of a workspace that wait at the same moment and records them, in one transaction: each as if it had come
  * alone. Scans of one pass are never evaluated together: the later counts what the earlier used, and so comes in a later set.
+ * When the network comes back to a hundred doors, who stands at one of them does not wait for what all have to report.
  * Undefined where the externalRef stands in the ledger already.
  */
 export const recordTogether = grouped(
@@ -172,5 +177,5 @@ export const recordTogether = grouped(
       const written = await writeScans(tx, workspaceId, evaluated)
       return evaluated.map((one) => (written.has(one) ? one : undefined))
     }),
-  ({ attempt }) => namedPass(attempt),
+  { keyOf: ({ attempt }) => namedPass(attempt), canWait: ({ isReport }) => isReport },
 )

@@ -97,6 +97,7 @@ async function recordReport(
   const recorded = await recordTogether(store, {
     attempt: { ...report, realTime, statusAt: realTime, matches },
     context,
+    isReport: true,
     toScan: (body, evaluation) => ({
       ...toStoredScan(body, evaluation, context),
       ...decidedOffline(report, evaluation, deviceTime),
