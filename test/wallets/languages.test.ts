@@ -195,3 +195,50 @@ test('the event is called and found in each language', async () => {
   const english = readStrings(files['en.lproj/pass.strings']!)
   expect([english.get('Noite'), english.get('Cais 1250')]).toEqual(['Night', 'Quay 1250'])
 })
+
+test('a notification by language, and values with a type, are read in the language of each phone', async () => {
+  const field = (key: string, value: string) => ({ key, label: { en: key, de: `${key} (de)` }, value })
+  const definition = parseDefinition({
+    languages: { default: 'en', others: ['de'] },
+    design: {
+      organizationName: 'Harbour',
+      description: 'Card',
+      fields: {
+        back: [
+          { ...field('price', '1234.5'), as: 'currency', currency: 'EUR' },
+          { ...field('day', '2027-05-31'), as: 'date', style: 'long' },
+          { ...field('share', '2.5'), as: 'percent' },
+        ],
+      },
+    },
+  })
+  const pass = { ...samplePass(definition, 'generic'), message: { en: 'Rain today', de: 'Heute Regen' } }
+  const unsigned = await apple.preparePackage(pass, new Date())
+  const files = unzipSync(unsigned.complete(await apple.signPackage(unsigned, new Date())))
+  const { backFields } = JSON.parse(Buffer.from(files['pass.json']!).toString()).generic
+  expect(backFields).toEqual([
+    { key: 'message', label: 'Harbour', value: 'Rain today', changeMessage: '%@' },
+    { key: 'price', label: 'price', value: 1234.5, currencyCode: 'EUR' },
+    // An iPhone writes both by itself in its own language; of a per cent with a fraction it shows none, so that is a text.
+    expect.objectContaining({ value: '2027-05-31T00:00:00Z', dateStyle: 'PKDateStyleLong', ignoresTimeZone: true }),
+    { key: 'share', label: 'share', value: '2.5%' },
+  ])
+  const german = readStrings(files['de.lproj/pass.strings']!)
+  expect([german.get('Rain today'), german.get('price'), german.get('2.5%')]).toEqual([
+    'Heute Regen',
+    'price (de)',
+    '2,5\u00a0%',
+  ])
+  const { textModulesData } = google.objectOf(pass, at) as unknown as { textModulesData: { localizedBody: unknown }[] }
+  const body = (en: string, de: string) => ({
+    localizedBody: {
+      defaultValue: { language: 'en', value: en },
+      translatedValues: [{ language: 'de', value: de }],
+    },
+  })
+  expect(textModulesData).toMatchObject([
+    body('€1,234.50', '1.234,50\u00a0€'),
+    body('May 31, 2027', '31. Mai 2027'),
+    body('2.5%', '2,5\u00a0%'),
+  ])
+})
