@@ -40,6 +40,9 @@ if (unknown !== undefined) throw new Error(`There is no benchmark ${unknown}, on
 
 const MOST_MINUTES = 10
 
+/** What the time of figures is made of that miss their goals, seen from the results. */
+const REASONS = '../../docs/decisions/0057-what-the-time-is-made-of.md'
+
 const results = join(import.meta.dirname, 'results')
 mkdirSync(results, { recursive: true })
 for (const name of chosen) {
@@ -66,7 +69,8 @@ function tableOf(names: string[]): string {
 }
 
 function row(name: string, { what, measured, limit, met }: Figure): string {
-  return `| [${name}](../${name}.ts) | ${what} | ${measured} | ${limit} | ${met} |`
+  const told = met === 'MISSED' ? `${met}: [why](${REASONS})` : met
+  return `| [${name}](../${name}.ts) | ${what} | ${measured} | ${limit} | ${told} |`
 }
 
 /** Figures depend on it, ratios hardly do. */

@@ -11,6 +11,14 @@ import { createPace, workInChunks } from './chunks.ts'
 /** Rows that a transaction deletes or marks. */
 const ROWS = { first: 250, most: 1_000 }
 
+/**
+ * As many at least as a batch writes at once: with ten a busy PostgreSQL marks a third as many passes a second, and deletes a
+ * sixth as many rows, and nobody waits for its writer.
+ */
+function rowsOf({ passesATurn }: Pick<Services['store'], 'passesATurn'>) {
+  return { ...ROWS, least: passesATurn }
+}
+
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 
@@ -38,7 +46,7 @@ export async function sweep(services: Services): Promise<void> {
   async function deleteOld(days: number, work: Delete): Promise<void> {
     if (days === 0) return
     const before = new Date(clock().getTime() - days * DAY_MS)
-    const pace = createPace(ROWS)
+    const pace = createPace(rowsOf(store))
     let after: string | undefined
     let isMore = true
     while (isMore && !stopping.aborted) {
@@ -87,8 +95,7 @@ const EXPIRED = 5_000
 
 /** Marks passes past their expiry, and queues what wallets are to show of it. One that stops leaves the rest. */
 export async function expirePasses({ store, clock, stopping }: Services): Promise<void> {
-  // With fewer a busy PostgreSQL does a third as many a second, and nobody waits for its writer.
-  const pace = createPace({ ...ROWS, least: store.passesATurn })
+  const pace = createPace(rowsOf(store))
   let expired = 0
   // A read first: a scheduler with nothing to do must not take turns with writers.
   while (expired < EXPIRED && !stopping.aborted && (await store.passes.hasExpired(clock()))) {

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Services } from '../../../src/server/context.ts'
 import { createPace } from '../../../src/server/jobs/chunks.ts'
-import { expirePasses } from '../../../src/server/jobs/maintenance.ts'
+import { expirePasses, sweep } from '../../../src/server/jobs/maintenance.ts'
 import type { Repositories } from '../../../src/storage/store.ts'
 
 test.each([
@@ -54,5 +54,28 @@ test('where all is slow, passes expire by as many as a transaction of a batch ta
   }
   const stopping = new AbortController().signal
   await expirePasses({ store, clock: () => new Date(0), stopping } as unknown as Services)
+  expect(taken).toEqual([250, 100, 100])
+})
+
+test('where all is slow, retention deletes by as many as a transaction of a batch takes', async () => {
+  let now = 0
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now)
+  onTestFinished(() => clock.mockRestore())
+  const taken: number[] = []
+  const deleteEvents = async (_: Date, rows: number) => {
+    taken.push(rows)
+    now += rows * 100
+    return { rows: taken.length < 3 ? rows : 0 }
+  }
+  const none = async () => ({ rows: 0, dropped: [] })
+  const retention = new Proxy({ deleteEvents }, { get: (own, name) => (name in own ? deleteEvents : none) })
+  const tx = { retention } as unknown as Repositories
+  const store = { passesATurn: 100, transaction: <T>(work: (tx: Repositories) => Promise<T>) => work(tx) }
+  await sweep({
+    store,
+    clock: () => new Date(0),
+    retention: { deliveriesDays: 30, auditDays: 0 },
+    stopping: new AbortController().signal,
+  } as unknown as Services)
   expect(taken).toEqual([250, 100, 100])
 })
