@@ -108,6 +108,9 @@ export const endpoints: { readonly [R in keyof Contract]: { readonly [O in keyof
     update: { method: 'PATCH', path: '/v1/doors/{id}' },
     revoke: { method: 'DELETE', path: '/v1/doors/{id}' },
   },
+  identities: {
+    list: { method: 'GET', path: '/v1/identities' },
+  },
   wallets: {
     list: { method: 'GET', path: '/v1/wallets' },
     slo: { method: 'GET', path: '/v1/wallets/slo' },

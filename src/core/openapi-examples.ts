@@ -254,5 +254,6 @@ export const commandSamples: Record<Operation, string> = {
   'wallets.slo': 'wallets slo',
   'wallets.nudge': 'wallets nudge --silent-for 1h',
   'tokens.current': 'whoami',
+  'identities.list': 'identity list',
   'workspace.get': 'workspace show',
 }

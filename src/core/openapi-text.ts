@@ -43,6 +43,7 @@ export const tags: Record<keyof Contract, { name: string; description: string }>
       'Phones that scan at a gate, each with a token of its own. Owners invite them; each of their requests carries ' +
       '`X-Door-Version` and `X-Door-Pending`.',
   },
+  identities: { name: 'Identities', description: 'Who signs passes for Apple, and whose they are at Google.' },
   wallets: {
     name: 'Wallets',
     description: 'Which phone holds which version of a pass, and a way to reach those that stay silent.',

@@ -10,6 +10,7 @@ import type { Wallets } from './boot/wallets.ts'
 import type { SigningKeys } from './evidence/signing-keys.ts'
 import type { InFlight } from './http/middleware/in-flight.ts'
 import type { Thread } from './http/thread.ts'
+import type { Identities } from './identities/registry.ts'
 import type { Images } from './images/images.ts'
 import type { Links } from './links.ts'
 import type { Metrics } from './metrics/metrics.ts'
@@ -25,7 +26,10 @@ import type { WebhookSecrets } from './webhooks/webhook-secrets.ts'
 /** What every part of the server works with. */
 export interface Services {
   store: Store
+  /** Those of the server itself: what is the same for all identities, and passes of no other one. */
   wallets: Wallets
+  /** Who signs, pushes and writes for passes. */
+  identities: Identities
   links: Links
   /** Buttons of hosted pages that the operator brought. */
   badges: Badges
@@ -36,7 +40,7 @@ export interface Services {
   packages?: Packages
   /** Whose turn it is at the one thread. */
   thread: Thread
-  /** Apple push; absent where apple is not configured. */
+  /** Apple push of the server itself; absent where apple is not configured. Passes are pushed by `pushTo`. */
   push?: ApplePush
   /** What is kept at Google; absent where google is not configured. */
   google?: GoogleSync

@@ -38,6 +38,7 @@ import { EventLog } from './webhooks/event-log.ts'
 import { Events } from './webhooks/events.ts'
 import { Webhooks } from './webhooks/webhooks.ts'
 import { Doors } from './workspaces/doors.ts'
+import { Identities } from './workspaces/identities.ts'
 import { Limits, Usage } from './workspaces/limits.ts'
 import { Projects } from './workspaces/projects.ts'
 import { Tokens } from './workspaces/tokens.ts'
@@ -49,6 +50,7 @@ export interface Repositories {
   workspaces: Workspaces
   tokens: Tokens
   doors: Doors
+  identities: Identities
   projects: Projects
   templates: Templates
   templateVersions: TemplateVersions
@@ -201,6 +203,7 @@ function repositories(db: Knex, { onDue, onEvent }: Required<StoreListener>, sco
     workspaces: new Workspaces(db),
     tokens: new Tokens(db),
     doors: new Doors(db, scope),
+    identities: new Identities(db),
     projects: new Projects(db, scope),
     templates: new Templates(db, scope),
     templateVersions: new TemplateVersions(db, scope),

@@ -45,6 +45,10 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'doors.endProject': (tx, intruder, { project }) => tx.doors.endProject(intruder, project, later(1)),
   'doors.setSeen': (tx, intruder, { token }) =>
     tx.doors.setSeen(intruder, [{ doorId: token, at: later(1), version: '9', pendingScans: 9 }]),
+  'identities.list': (tx, intruder) => tx.identities.list(intruder, byName),
+  'identities.findGranted': (tx, intruder, { identity }) => tx.identities.findGranted(intruder, identity),
+  'identities.findDefaults': (tx, intruder, { project }) => tx.identities.findDefaults(intruder, project),
+  'googleClasses.findIssuer': (tx, intruder, { googleClass }) => tx.googleClasses.findIssuer(intruder, googleClass),
   'projects.find': (tx, intruder, { project }) => tx.projects.find(intruder, project),
   'projects.listIdsByName': (tx, intruder) => tx.projects.listIdsByName(intruder, 'Tour'),
   'projects.findForUpdate': (tx, intruder, { project }) => tx.projects.findForUpdate(intruder, project),
@@ -333,6 +337,7 @@ interface Ids {
   /** Serial number of a pass that went to another holder: of the one that failed. */
   former: string
   googleClass: string
+  identity: string
   group: string
   failed: string
   notification: string
@@ -372,6 +377,16 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 })
 
+const ofTheirs = {
+  platform: 'apple' as const,
+  name: 'theirs',
+  isSandbox: false,
+  passTypeIdentifier: 'pass.example.theirs',
+  teamIdentifier: 'THEIRS0001',
+  issuerId: null,
+  expiresAt: null,
+}
+
 async function insertEverything(store: Store, workspaceId: string): Promise<Ids> {
   const project = await store.transaction((tx) =>
     tx.projects.insert(workspaceId, { name: 'Tour', description: '', color: 'gray' }, start),
@@ -382,7 +397,7 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
   const group = { id: groupId, key: 'theirs' }
   const passes = [newPass(version, { externalPassId: 'theirs', identifierDigest: digest, group }), newPass(version)]
   const [pass, failed] = (await insertPasses(store, workspaceId, passes)) as [string, string]
-  const { token, invitation, delivery, googleClass } = await store.transaction(async (tx) => {
+  const { token, invitation, delivery, googleClass, identity } = await store.transaction(async (tx) => {
     await tx.limits.set(workspaceId, { webhooks: 7 })
     await tx.templateVersions.insert(workspaceId, version.templateId, 2, definition, start)
     await tx.passes.setFailed(workspaceId, failed, { code: 'PASS_ISSUING_FAILED', message: 'x' }, start)
@@ -433,11 +448,15 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
       [{ ...attemptOf(delivery), outcome: { responseCode: 500, error: 'Answered 500.' } }],
       start,
     )
+    const identity = await tx.identities.insert(ofTheirs, () => 'sealed', start)
+    await tx.identities.insertGrant(workspaceId, identity!.id)
+    await tx.identities.setDefault({ workspaceId, projectId: project.id }, 'apple', identity!.id)
     // As it stands now, so that another attempt finds it as it was read.
     return {
       token,
       invitation,
       googleClass: ofClass!.id,
+      identity: identity!.id,
       delivery: (await tx.deliveries.find(workspaceId, delivery.id))!,
     }
   })
@@ -462,6 +481,7 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
     version: version.id,
     pass,
     googleClass,
+    identity,
     failed,
     former: failed,
     group: groupId,
@@ -480,6 +500,8 @@ async function dump({ reader }: Database): Promise<string[][]> {
     'doors',
     'door_invitations',
     'projects',
+    'identities',
+    'workspace_identities',
     'templates',
     'template_versions',
     'images',

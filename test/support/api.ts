@@ -10,6 +10,7 @@ import type { Services } from '../../src/server/context.ts'
 import { createApp } from '../../src/server/http/app.ts'
 import { createCursors } from '../../src/server/http/cursors.ts'
 import { createLimits, type Limits } from '../../src/server/http/middleware/rate-limit.ts'
+import type { IdentityConnections } from '../../src/server/identities/registry.ts'
 import { createDecoder, type Decoder } from '../../src/server/images/images.ts'
 import { jobHandlers } from '../../src/server/jobs/handlers.ts'
 import { countEvent, createMetrics } from '../../src/server/metrics/metrics.ts'
@@ -39,6 +40,8 @@ export interface ApiOptions {
   /** A silent one by default. */
   log?: Logger
   readiness?: () => Promise<Record<string, boolean>>
+  /** How identities of the database reach their platforms; not at all by default. */
+  connections?: IdentityConnections
   /** How webhooks are sent; to no host at all by default. */
   outbound?: Partial<OutboundOptions>
 }
@@ -122,6 +125,7 @@ export class Api {
       publicUrl,
       linkTtlDays: 400,
       googleApi,
+      ...(options.connections && { connections: options.connections }),
       metrics,
       createWallets: (loadImageFiles) => createWallets(identities, { publicUrl, loadImageFiles }),
       ...webhookServices(options.outbound),

@@ -13,9 +13,18 @@ export default class ProjectUpdate extends ClientCommand {
   ]
   static override args = { id: namedArg('project') }
   static override flags = {
-    name: Flags.string({ summary: 'New name.', atLeastOne: ['name', 'description', 'color'] }),
+    name: Flags.string({
+      summary: 'New name.',
+      atLeastOne: ['name', 'description', 'color', 'apple-identity', 'google-identity'],
+    }),
     description: Flags.string({ summary: 'New description.' }),
     color: Flags.option({ summary: 'New colour.', options: ProjectColor.options })(),
+    'apple-identity': Flags.string({
+      summary: 'Id of the identity that new passes are signed by for Apple; none for the default of the workspace.',
+    }),
+    'google-identity': Flags.string({
+      summary: 'Id of the identity whose new passes are at Google; none for the default of the workspace.',
+    }),
   }
 
   async run() {
@@ -23,9 +32,19 @@ export default class ProjectUpdate extends ClientCommand {
     const { name, description, color } = flags
     const project = await this.connect(flags).projects.update({
       params: { id: args.id },
-      body: { name, description, color },
+      body: {
+        name,
+        description,
+        color,
+        appleIdentityId: orNull(flags['apple-identity']),
+        googleIdentityId: orNull(flags['google-identity']),
+      },
     })
     this.log(showProject(project))
     return project
   }
+}
+
+function orNull(id: string | undefined): string | null | undefined {
+  return id === 'none' ? null : id
 }

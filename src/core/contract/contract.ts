@@ -3,6 +3,7 @@ import { broadcasts } from './broadcasts.ts'
 import { deliveries } from './deliveries.ts'
 import { doors } from './doors.ts'
 import { events } from './events.ts'
+import { identities } from './identities.ts'
 import { images } from './images.ts'
 import { notifications } from './notifications.ts'
 import { passes } from './passes.ts'
@@ -30,6 +31,7 @@ export const contract = {
   scans,
   scanner,
   doors,
+  identities,
   wallets,
   tokens,
   workspace,

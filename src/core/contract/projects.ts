@@ -13,6 +13,8 @@ export const Project = z.strictObject({
   name: z.string(),
   description: z.string(),
   color: ProjectColor,
+  appleIdentityId: Uuid.nullable().describe('Who signs new passes for Apple; null is the default of the workspace.'),
+  googleIdentityId: Uuid.nullable().describe('Whose new passes are at Google; null is the default of the workspace.'),
   createdAt: UtcTimestamp,
   updatedAt: UtcTimestamp,
 })
@@ -73,12 +75,16 @@ export const projects = {
     path: '/v1/projects/{id}',
     scope: 'templates:write',
     summary: 'Change a project',
-    description: 'At least one field must be given.',
+    description:
+      'At least one field must be given. Another identity (GET /v1/identities; null: the default) concerns passes that are made ' +
+      'from then on: each pass belongs to the identities that it was made under for good.',
     params: ById,
     body: z.strictObject({
       name: name.optional(),
       description: description.optional(),
       color: ProjectColor.optional(),
+      appleIdentityId: Uuid.nullable().optional(),
+      googleIdentityId: Uuid.nullable().optional(),
     }),
     responses: { 200: Project },
     errors: ['MISSING_REQUIRED_FIELD'],

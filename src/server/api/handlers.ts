@@ -1,5 +1,6 @@
 import type { AllHandlers } from '../http/mount.ts'
 import { doors } from './doors/doors.ts'
+import { identities } from './identities.ts'
 import { broadcasts } from './messages/broadcasts.ts'
 import { notifications } from './messages/notifications.ts'
 import { passes } from './passes/passes.ts'
@@ -30,6 +31,7 @@ export const handlers: AllHandlers = {
   scans,
   scanner,
   doors,
+  identities,
   wallets,
   tokens,
   workspace,

@@ -1,16 +1,20 @@
 import { createPublicKey } from 'node:crypto'
 import { join } from 'node:path'
+import type { AppleIdentity } from '../../wallets/apple/identity.ts'
 import type { ApplePush, ApplePushOptions, RenewablePush } from '../../wallets/apple/push.ts'
 import { createGoogleApi, type GoogleApi } from '../../wallets/google/api/api.ts'
 import { type CallbackVerifier, createCallbackVerifier, createRootKeys } from '../../wallets/google/callbacks.ts'
+import type { GoogleSigner } from '../../wallets/google/identity.ts'
 import { startSandboxApns } from '../../wallets/sandbox/apple/apns-server.ts'
 import { createFaults, type Faults, parseFaults } from '../../wallets/sandbox/faults.ts'
 import { startSandboxGoogle } from '../../wallets/sandbox/google/google-server.ts'
 import { type Emulator, type SandboxDirectory, shareEmulator } from '../../wallets/sandbox/sharing.ts'
 import type { ProviderCall } from '../../wallets/wallet.ts'
+import { createLazyPush, type PushServer } from '../identities/lazy-push.ts'
+import type { IdentityConnections } from '../identities/registry.ts'
 import { type Config, sandboxFolder } from './config.ts'
 import type { Logger } from './log.ts'
-import { loadSandboxApple, loadSandboxGoogle } from './sandbox.ts'
+import { loadSandboxApple, loadSandboxGoogle, sandboxIssuers } from './sandbox.ts'
 import type { Identities } from './wallets.ts'
 
 /** The connections to Apple and Google, or to their local emulators: only addresses, keys and trust roots differ. */
@@ -20,6 +24,8 @@ export interface Providers {
   renewable?: RenewablePush
   googleApi?: GoogleApi
   callbacks?: CallbackVerifier
+  /** The same for identities of the database. */
+  connections: IdentityConnections
   /** Where virtual phones find the emulators at this moment; null where every platform is real. */
   readonly sandbox: SandboxDirectory | null
   close(): Promise<void>
@@ -41,32 +47,92 @@ export interface ProvidersOptions {
  * works never does: the emulator for Google could not call it back.
  */
 export async function startProviders(options: ProvidersOptions): Promise<Providers> {
-  const { identities, config } = options
+  const { identities, config, clock, onCall } = options
   const faults = createFaults(parseFaults(config.faults))
-  const apple = identities.apple && (await startApple(options, faults))
-  const google = identities.google && (await startGoogle(options, faults))
-  const isSandboxed = identities.sandboxed.length > 0
+  const emulators: Emulators = {
+    apple: once(() => startAppleEmulator(options, faults)),
+    google: once(() => startGoogleEmulator(options, faults)),
+  }
+  const { sandboxed, apple: ofApple, google: ofGoogle } = identities
+  const [apple, google] = await Promise.all([
+    sandboxed.includes('apple') ? emulators.apple() : undefined,
+    sandboxed.includes('google') ? emulators.google() : undefined,
+  ])
+  const push =
+    ofApple &&
+    (apple
+      ? createLazyPush(ofApple, apple.find, openerOf(apple, onCall))
+      : await openPush({ identity: ofApple, onCall }))
+  const googleSide = ofGoogle && openGoogle(ofGoogle, google, { clock, onCall })
   return {
-    ...(apple && { push: apple.push }),
-    ...(apple?.renewable && { renewable: apple.renewable }),
-    ...(google && { googleApi: google.api, callbacks: google.callbacks }),
+    ...(push && { push }),
+    ...(push && !apple && { renewable: push }),
+    ...(googleSide && { googleApi: googleSide.api, callbacks: googleSide.callbacks }),
+    connections: connect(emulators, options),
     get sandbox() {
-      return isSandboxed ? { apple: apple?.sandbox() ?? null, google: google?.sandbox() ?? null } : null
+      const [atApple, atGoogle] = [apple?.sandbox() ?? null, google?.sandbox() ?? null]
+      return sandboxed.length > 0 ? { apple: atApple, google: atGoogle } : null
     },
     async close() {
-      await apple?.close()
-      await google?.close()
+      await push?.close()
+      await (await emulators.apple.started())?.close()
+      await (await emulators.google.started())?.close()
     },
   }
 }
 
-async function startApple(options: ProvidersOptions, faults: Faults) {
-  const { config, identities, clock, onCall } = options
-  const identity = identities.apple!
-  if (!identities.sandboxed.includes('apple')) {
-    const push = await openPush({ identity, onCall })
-    return { push, renewable: push, sandbox: () => null, close: () => push.close() }
+/** Identities of the database go to the same places, each over a connection of its own. The sandbox is emulated once one needs it. */
+function connect(emulators: Emulators, { clock, onCall }: ProvidersOptions): IdentityConnections {
+  const counted = (name: string) => onCall && ((call: ProviderCall) => onCall({ ...call, identity: name }))
+  return {
+    openPush({ name, isSandbox, identity }) {
+      const ofIdentity = counted(name)
+      if (!isSandbox)
+        return createLazyPush(
+          identity,
+          () => 'apple',
+          (_, opened) => openPush({ identity: opened, onCall: ofIdentity }),
+        )
+      const emulator = emulators.apple()
+      let find: () => PushServer | undefined = () => undefined
+      const ready = emulator.then((started) => {
+        find = started.find
+      })
+      const push = createLazyPush(
+        identity,
+        () => find(),
+        async (server, opened) => openerOf(await emulator, ofIdentity)(server, opened),
+      )
+      return { ...push, send: (tokens) => ready.then(() => push.send(tokens)) }
+    },
+    async openGoogle({ name, isSandbox, signer }) {
+      return openGoogle(signer, isSandbox ? await emulators.google() : undefined, { clock, onCall: counted(name) })
+    },
   }
+}
+
+interface Emulators {
+  apple: Once<Awaited<ReturnType<typeof startAppleEmulator>>>
+  google: Once<Awaited<ReturnType<typeof startGoogleEmulator>>>
+}
+
+/** Started with the first call; `started` starts nothing. */
+interface Once<T> {
+  (): Promise<T>
+  started(): Promise<T> | undefined
+}
+
+function once<T>(start: () => Promise<T>): Once<T> {
+  let started: Promise<T> | undefined
+  const run = () => {
+    started ??= start()
+    return started
+  }
+  return Object.assign(run, { started: () => started })
+}
+
+async function startAppleEmulator(options: ProvidersOptions, faults: Faults) {
+  const { config, clock } = options
   const { rootPem, wwdrPem, serverCertificatePem, serverKeyPem } = await loadSandboxApple(config, clock())
   const emulator = await share(options, 'apple', async () => {
     const { close, address, port, control } = await startSandboxApns({
@@ -79,35 +145,31 @@ async function startApple(options: ProvidersOptions, faults: Faults) {
     })
     return { addresses: { address, port, control }, close }
   })
-  const push = createMovingPush(emulator.find, (server) =>
-    openPush({ identity, server: { ...server, ca: rootPem }, onCall }),
-  )
   return {
-    push,
+    find: emulator.find as () => Exclude<PushServer, 'apple'> | undefined,
+    rootPem,
     sandbox() {
       const found = emulator.find()
       return found ? { control: found.control, rootPem } : null
     },
-    async close() {
-      await push.close()
-      await emulator.close()
-    },
+    close: () => emulator.close(),
   }
 }
 
-async function startGoogle(options: ProvidersOptions, faults: Faults) {
-  const { config, identities, url, clock, onCall } = options
-  const identity = identities.google!
-  const { issuerId, clientEmail } = identity
-  if (!identities.sandboxed.includes('google')) {
-    const callbacks = createCallbackVerifier(issuerId, createRootKeys({ clock }))
-    return { api: createGoogleApi({ identity, onCall }), callbacks, sandbox: () => null, close: async () => undefined }
-  }
+function openerOf({ rootPem }: { rootPem: string }, onCall: ProvidersOptions['onCall']) {
+  return (server: PushServer, identity: AppleIdentity) =>
+    openPush({ identity, onCall, ...(server !== 'apple' && { server: { ...server, ca: rootPem } }) })
+}
+
+async function startGoogleEmulator(options: ProvidersOptions, faults: Faults) {
+  const { config, url, clock } = options
+  const { issuerId, clientEmail, privateKey } = await loadSandboxGoogle(config)
   const emulator = await share(options, 'google', async () => {
     const { close, ...addresses } = await startSandboxGoogle({
       clientEmail,
-      publicKey: createPublicKey((await loadSandboxGoogle(config)).privateKey),
+      publicKey: createPublicKey(privateKey),
       issuerId,
+      others: () => sandboxIssuers(config),
       callbackUrl: `${url}/google/callbacks`,
       faults,
       stateFile: join(sandboxFolder(config), 'google-wallet'),
@@ -130,13 +192,25 @@ async function startGoogle(options: ProvidersOptions, faults: Faults) {
     clock,
   })
   return {
-    api: createGoogleApi({ identity, endpoints, onCall }),
-    callbacks: createCallbackVerifier(issuerId, rootKeys),
+    endpoints,
+    rootKeys,
     sandbox() {
       const found = emulator.find()
       return found ? { url: found.url } : null
     },
     close: () => emulator.close(),
+  }
+}
+
+function openGoogle(
+  identity: GoogleSigner,
+  emulator: Pick<Awaited<ReturnType<typeof startGoogleEmulator>>, 'endpoints' | 'rootKeys'> | undefined,
+  { clock, onCall }: Pick<ProvidersOptions, 'clock' | 'onCall'>,
+) {
+  const rootKeys = emulator?.rootKeys ?? createRootKeys({ clock })
+  return {
+    api: createGoogleApi({ identity, ...(emulator && { endpoints: emulator.endpoints }), onCall }),
+    callbacks: createCallbackVerifier(identity.issuerId, rootKeys),
   }
 }
 
@@ -156,33 +230,8 @@ function share<Addresses extends object>(
   })
 }
 
-type PushServer = Pick<Awaited<ReturnType<typeof startSandboxApns>>, 'address' | 'port'>
-
 /** Loads the client of APNs, which is a tenth of the start of a server, where there is something to push to. */
 async function openPush(options: ApplePushOptions): Promise<RenewablePush> {
   const { createApplePush } = await import('../../wallets/apple/push.ts')
   return createApplePush(options)
-}
-
-/** Pushes to wherever APNs is at the moment. */
-function createMovingPush(
-  find: () => PushServer | undefined,
-  open: (server: PushServer) => Promise<ApplePush>,
-): ApplePush {
-  let latest: { port: number; push: Promise<ApplePush> } | undefined
-  return {
-    async send(pushTokens) {
-      const server = find()
-      if (!server) {
-        return pushTokens.map((pushToken) => ({ pushToken, outcome: 'failed', reason: 'No APNs emulator is running.' }))
-      }
-      if (latest?.port !== server.port) {
-        const former = latest
-        latest = { port: server.port, push: open(server) }
-        await (await former?.push)?.close()
-      }
-      return (await latest.push).send(pushTokens)
-    },
-    close: async () => (await latest?.push)?.close(),
-  }
 }

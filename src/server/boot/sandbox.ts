@@ -1,10 +1,11 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { createPrivateKey, createPublicKey, X509Certificate } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { makePrivateFolder, writePrivate } from '../../files/private-file.ts'
 import { type AppleIdentity, parseAppleIdentity } from '../../wallets/apple/identity.ts'
 import { type GoogleIdentity, parseGoogleIdentity } from '../../wallets/google/identity.ts'
-import { createSandboxGoogle } from '../../wallets/sandbox/google/google-token.ts'
+import { createSandboxGoogle, type ServiceAccount } from '../../wallets/sandbox/google/google-token.ts'
 import { CredentialError } from '../../wallets/wallet.ts'
 import { type Config, sandboxFolder } from './config.ts'
 
@@ -22,6 +23,8 @@ export interface AppleSandbox {
   wwdrPem: string
   serverCertificatePem: string
   serverKeyPem: string
+  /** What signs further pass certificates; undefined in a sandbox that an older program made. */
+  wwdrKeyPem: string | undefined
 }
 
 /** The sandbox's certificates for Apple; made on the first start, and again when they are broken or expired. */
@@ -35,6 +38,7 @@ export function loadSandboxApple(config: Config, at: Date): Promise<AppleSandbox
       return {
         'root.pem': made.rootPem,
         'wwdr.pem': made.wwdrPem,
+        'wwdr.key': made.wwdrKeyPem,
         'pass.pem': made.certificatePem,
         'pass.key': made.keyPem,
         'apns.pem': made.serverCertificatePem,
@@ -54,6 +58,7 @@ export function loadSandboxApple(config: Config, at: Date): Promise<AppleSandbox
         wwdrPem: await text('wwdr.pem'),
         serverCertificatePem: await text('apns.pem'),
         serverKeyPem: await text('apns.key'),
+        wwdrKeyPem: await text('wwdr.key').catch(() => undefined),
       }
       if (!isChainSound(sandbox, at)) throw new CredentialError(`The certificates in ${folder} are not sound.`)
       return sandbox
@@ -75,6 +80,57 @@ export function loadSandboxGoogle(config: Config): Promise<GoogleIdentity> {
       return parseGoogleIdentity({ source, json: await readFile(source, 'utf8') }, issuerId.trim())
     },
   )
+}
+
+/**
+ * A pass certificate more in the sandbox, for an identity of its own: the emulator and virtual phones trust it as they do the
+ * first.
+ * @throws CredentialError
+ */
+export async function makeSandboxPass(
+  config: Config,
+  subject: Pick<AppleIdentity, 'passTypeIdentifier' | 'teamIdentifier'>,
+  at: Date,
+): Promise<{ certificate: string; key: string; wwdr: string }> {
+  const { wwdrPem, wwdrKeyPem } = await loadSandboxApple(config, at)
+  if (wwdrKeyPem === undefined) {
+    const folder = join(sandboxFolder(config), 'apple')
+    throw new CredentialError(
+      `An older program made the sandbox, which cannot sign another certificate: move ${folder} away, and a new one is made.`,
+    )
+  }
+  const { createSandboxPass } = await import('../../wallets/sandbox/apple/certificates.ts')
+  const made = await createSandboxPass({ ...subject, at, wwdrKeyPem })
+  return { certificate: made.certificatePem, key: made.keyPem, wwdr: wwdrPem }
+}
+
+/** The file of what the emulator for Google knows of further issuers. */
+const issuersFolder = (config: Pick<Config, 'databaseUrl' | 'sandboxFolder'>) =>
+  join(sandboxFolder(config), 'google-issuers')
+
+/** A service account for one issuer more, which the emulator for Google takes at once. Returns its key file. */
+export async function makeSandboxIssuer(config: Config, issuerId: string): Promise<string> {
+  const { serviceAccountJson } = await createSandboxGoogle(`sandbox-${issuerId}`)
+  const { client_email: clientEmail, private_key: key } = JSON.parse(serviceAccountJson)
+  const publicKey = createPublicKey(key).export({ type: 'spki', format: 'pem' })
+  const folder = issuersFolder(config)
+  makePrivateFolder(folder)
+  const file = join(folder, `${issuerId}.json`)
+  await writePrivate(`${file}.draft`, JSON.stringify({ clientEmail, publicKey, issuerId }))
+  await rename(`${file}.draft`, file)
+  return serviceAccountJson
+}
+
+/** The accounts of further issuers, read as they are now. */
+export function sandboxIssuers(config: Pick<Config, 'databaseUrl' | 'sandboxFolder'>): ServiceAccount[] {
+  const folder = issuersFolder(config)
+  if (!existsSync(folder)) return []
+  return readdirSync(folder)
+    .filter((name) => name.endsWith('.json'))
+    .map((name) => {
+      const { publicKey, ...account } = JSON.parse(readFileSync(join(folder, name), 'utf8'))
+      return { ...account, publicKey: createPublicKey(publicKey) }
+    })
 }
 
 /** Root and push server; who signs was checked when it was read. */

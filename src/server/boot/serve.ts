@@ -12,6 +12,7 @@ import { createApp } from '../http/app.ts'
 import { createCursors } from '../http/cursors.ts'
 import { createLimits } from '../http/middleware/rate-limit.ts'
 import { createSecurityLog } from '../http/security-log.ts'
+import { resealIdentities } from '../identities/secrets.ts'
 import { giveUp, jobHandlers, queueOptions } from '../jobs/handlers.ts'
 import { startScheduler } from '../jobs/scheduler.ts'
 import { startWorker } from '../jobs/worker.ts'
@@ -31,7 +32,14 @@ import { watchAppleFiles } from './renewal.ts'
 import { SANDBOX_PASS_TYPE } from './sandbox.ts'
 import { loadServerKeys } from './server-key.ts'
 import { createServices } from './services.ts'
-import { certificatesOf, createWallets, type Identities, loadIdentities, watchCertificates } from './wallets.ts'
+import {
+  certificatesOf,
+  certificatesOfIdentities,
+  createWallets,
+  type Identities,
+  loadIdentities,
+  watchCertificates,
+} from './wallets.ts'
 
 /** A server that answers, works, or both. */
 export interface RunningServer {
@@ -139,6 +147,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
       createWallets: (loadImageFiles) => createWallets(identities, { publicUrl, loadImageFiles }),
       push: providers.push,
       googleApi: providers.googleApi,
+      connections: providers.connections,
       outbound,
       stopping: stopping.signal,
       clock,
@@ -147,10 +156,13 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     })
     merge = services.wakeUps.merge
     closers.push(async () => services.close(), services.sightings.flush)
+    closers.push(services.identities.close)
     await services.webhookSecrets.reseal(store)
     await services.signingKeys.reseal(store)
+    await resealIdentities(store, keys)
+    await services.identities.refresh()
 
-    const certificates = () => certificatesOf(identities)
+    const certificates = () => [...certificatesOf(identities), ...certificatesOfIdentities(services.identities.list())]
     closers.push(watchCertificates(certificates, { clock, log }).stop)
     const { renewable } = providers
     if (renewable) {

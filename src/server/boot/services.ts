@@ -1,11 +1,15 @@
+import type { IdentityIds } from '../../storage/workspaces/identities.ts'
 import type { ApplePush } from '../../wallets/apple/push.ts'
+import { createAppleWallet } from '../../wallets/apple/wallet.ts'
 import { type GoogleApi, withAllowedLocations } from '../../wallets/google/api/api.ts'
+import { createGoogleWallet } from '../../wallets/google/wallet.ts'
 import type { LoadImageFiles } from '../../wallets/wallet.ts'
 import { createSightings } from '../api/doors/sightings.ts'
 import { createDoorLists } from '../api/scans/door-lists.ts'
 import type { Services } from '../context.ts'
 import { createSigningKeys } from '../evidence/signing-keys.ts'
 import { createThread } from '../http/thread.ts'
+import { createIdentities, type IdentityConnections, unconnected } from '../identities/registry.ts'
 import { createDecoder, createImages, type Decoder } from '../images/images.ts'
 import { createLinks } from '../links.ts'
 import { type Badges, noBadges } from '../pages/badges.ts'
@@ -29,6 +33,8 @@ export interface ServicesOptions
   badges?: Badges | undefined
   createWallets: (loadImageFiles: LoadImageFiles) => Wallets
   push?: ApplePush | undefined
+  /** How identities of the database reach their platforms; not at all by default. */
+  connections?: IdentityConnections
   googleApi?: GoogleApi | undefined
   /** One of its own by default. */
   decoder?: Decoder
@@ -49,6 +55,7 @@ export function createServices(options: ServicesOptions): RunningServices {
     createWallets,
     push,
     googleApi: api,
+    connections = unconnected,
     decoder,
     badges = noBadges,
     ...given
@@ -59,22 +66,55 @@ export function createServices(options: ServicesOptions): RunningServices {
   const sightings = createSightings({ store, log })
   const wallets = createWallets(images.loadFiles)
   const definitions = createDefinitions(store)
-  const issuing = createIssuing(store, wallets, definitions)
+  const allowing = createLocationRejections(store, clock)
+  const googleApi = api && withAllowedLocations(api, allowing)
+  const identities = createIdentities({
+    store,
+    keys,
+    wallets,
+    server: () => ({
+      ...(wallets.apple && { apple: { wallet: wallets.apple, push } }),
+      ...(wallets.google && googleApi && { google: { wallet: wallets.google, api: googleApi } }),
+    }),
+    makeWallets: {
+      apple: (identity) =>
+        createAppleWallet({ identity, webServiceUrl: `${publicUrl}/apple`, loadImageFiles: images.loadFiles }),
+      google: (identity) => createGoogleWallet({ identity, publicUrl }),
+    },
+    connections: {
+      ...connections,
+      async openGoogle(of) {
+        const opened = await connections.openGoogle(of)
+        return { ...opened, api: withAllowedLocations(opened.api, allowing) }
+      },
+    },
+    log,
+  })
+  const issuing = createIssuing(store, wallets, definitions, identities.walletsOf)
+  const appleWalletOf = async ({ appleIdentityId }: IdentityIds) => (await identities.apple(appleIdentityId))!.wallet
   const isOnlyPlatform = wallets.all.length === 1
-  const googleApi = api && withAllowedLocations(api, createLocationRejections(store, clock))
   const google =
     googleApi &&
     wallets.google &&
-    createGoogleSync({ api: googleApi, wallet: wallets.google, store, issuing, isOnlyPlatform, clock })
+    createGoogleSync({
+      api: googleApi,
+      wallet: wallets.google,
+      sideOf: async (id) => (await identities.google(id))!,
+      store,
+      issuing,
+      isOnlyPlatform,
+      clock,
+    })
   const platforms = wallets.all.map(({ platform }) => platform)
   return {
     ...given,
     wallets,
+    identities,
     links: createLinks({ keys, publicUrl, platforms, ttlDays: linkTtlDays }),
     badges,
     issuing,
     definitions,
-    ...(wallets.apple && { packages: createPackages(wallets.apple, issuing, { log: given.log }) }),
+    ...(wallets.apple && { packages: createPackages(appleWalletOf, issuing, { log: given.log }) }),
     images,
     thread,
     ...(push && { push }),
@@ -85,6 +125,7 @@ export function createServices(options: ServicesOptions): RunningServices {
     webhookSecrets: createWebhookSecrets(keys),
     signingKeys: createSigningKeys(keys),
     close() {
+      void identities.close()
       sightings.close()
       images.close()
       thread.close()

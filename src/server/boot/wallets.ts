@@ -1,3 +1,4 @@
+import type { StoredIdentity } from '../../storage/workspaces/identities.ts'
 import { type AppleCredentials, type AppleIdentity, parseAppleIdentity } from '../../wallets/apple/identity.ts'
 import { type AppleWallet, createAppleWallet } from '../../wallets/apple/wallet.ts'
 import type { KeylessOptions } from '../../wallets/google/api/keyless.ts'
@@ -125,7 +126,7 @@ export async function readGoogleIdentity({ google }: Pick<Config, 'google'>): Pr
 }
 
 /** What it needs takes long to load, and who has a key needs none of it. */
-async function loadKeyless(options: KeylessOptions): Promise<GoogleSigner> {
+export async function loadKeyless(options: KeylessOptions): Promise<GoogleSigner> {
   const { createKeylessIdentity } = await import('../../wallets/google/api/keyless.ts')
   return createKeylessIdentity(options)
 }
@@ -141,6 +142,8 @@ export interface Certificate {
   id: 'apple_pass' | 'apple_wwdr'
   /** As messages call it. */
   name: string
+  /** The identity of the database that it is of; the server's own where left out. */
+  identity?: string
   notAfter: Date
 }
 
@@ -161,6 +164,13 @@ export function certificatesOf({ apple }: Pick<Identities, 'apple'>): Certificat
   ]
 }
 
+/** The certificates of identities of the database. */
+export function certificatesOfIdentities(identities: Pick<StoredIdentity, 'name' | 'expiresAt'>[]): Certificate[] {
+  return identities.flatMap(({ name: identity, expiresAt: notAfter }) =>
+    notAfter ? [{ id: 'apple_pass' as const, name: 'Apple pass certificate', identity, notAfter }] : [],
+  )
+}
+
 /** Negative once it has expired. */
 export function secondsLeft({ notAfter }: Pick<Certificate, 'notAfter'>, at: Date): number {
   return (notAfter.getTime() - at.getTime()) / 1000
@@ -176,10 +186,14 @@ export function warnOfExpiry(certificates: Certificate[], at: Date, log: Logger)
   for (const certificate of certificates) {
     const days = daysLeft(certificate, at)
     if (days >= WARNING_DAYS) continue
-    const { id, name, notAfter } = certificate
+    const { id, name, notAfter, identity } = certificate
     const end = days < 0 ? 'has expired' : `expires in ${days} days`
-    const message = `the ${name} ${end}: renew it, and put the new file in the place of the old one`
-    log[days < URGENT_DAYS ? 'error' : 'warn']({ certificate: id, notAfter, daysLeft: days }, message)
+    const message =
+      identity === undefined
+        ? `the ${name} ${end}: renew it, and put the new file in the place of the old one`
+        : `the ${name} of the identity ${identity} ${end}: passes identity renew ${identity}`
+    const facts = { certificate: id, ...(identity !== undefined && { identity }), notAfter, daysLeft: days }
+    log[days < URGENT_DAYS ? 'error' : 'warn'](facts, message)
   }
 }
 

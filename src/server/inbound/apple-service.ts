@@ -19,6 +19,8 @@ export type LimitRefused = (event: H3Event) => void
 const Registration = z.object({ pushToken: z.string().regex(/^[0-9A-Za-z]{1,200}$/) })
 const Log = z.object({ logs: z.array(z.string()).max(100) })
 const DeviceId = text(1, 255)
+/** Those of other providers have any form. */
+const SerialNumber = text(1, 255)
 
 const MAX_BODY_BYTES = 64 * 1024
 /** Anybody may send logs: a request says no more than this. */
@@ -33,9 +35,8 @@ const MAX_DEVICES = 10_000
  * fetch one, complain. A void or expired pass is still served, so that phones show that it is over.
  */
 export function mountAppleService(app: H3, services: Services, limitRefused: LimitRefused): void {
-  const { store, wallets, packages, clock, log } = services
-  if (!wallets.apple || !packages) return
-  const { apple } = wallets
+  const { store, identities, packages, clock, log } = services
+  if (!packages) return
   const toldFull = new Set<string>()
 
   app.post('/apple/v1/devices/:device/registrations/:type/:serial', async (event) => {
@@ -83,10 +84,11 @@ export function mountAppleService(app: H3, services: Services, limitRefused: Lim
     const deviceId = deviceIdOf(event)
     const since = parseTag(event.url.searchParams.get('passesUpdatedSince'))
     const isKnown = await store.registrations.isKnownDevice(deviceId)
-    const isOurs = typeOf(event) === apple.passTypeIdentifier
+    const ofType = await identities.ofPassType(typeOf(event))
+    const isOurs = ofType.length > 0
     if (!isOurs || !isKnown) limitRefused(event)
     if (!isOurs || (!isKnown && since !== null)) return new Response(null, { status: 404 })
-    const { serialNumbers, passIds, tag } = await store.registrations.listChanged(deviceId, since)
+    const { serialNumbers, passIds, tag } = await store.registrations.listChanged(deviceId, since, ofType)
     if (serialNumbers.length === 0) return new Response(null, { status: 204 })
     await store.statement((tx) => tx.registrations.setListed(deviceId, passIds, clock()))
     return Response.json({ serialNumbers, lastUpdated: walletTag(tag) })
@@ -131,9 +133,9 @@ async function authenticatePass(
   limitRefused: LimitRefused,
 ): Promise<AuthenticatedPass> {
   const [, token] = /^ApplePass ([\x21-\x7e]{1,255})$/.exec(event.req.headers.get('authorization') ?? '') ?? []
-  const serialNumber = Uuid.safeParse(event.context.params?.serial).data
-  const isOurs = typeOf(event) === services.wallets.apple?.passTypeIdentifier
-  const found = token && serialNumber && isOurs ? await findHeld(serialNumber, services) : undefined
+  const serialNumber = SerialNumber.safeParse(decoded(event.context.params?.serial)).data
+  const ofType = token && serialNumber ? await services.identities.ofPassType(typeOf(event)) : []
+  const found = serialNumber && ofType.length > 0 ? await findHeld(serialNumber, ofType, services) : undefined
   if (found && token && isEqual(token, found.pass.appleToken)) return found
   limitRefused(event)
   throw new ApiError('UNAUTHORIZED', {
@@ -141,12 +143,18 @@ async function authenticatePass(
   })
 }
 
-async function findHeld(serialNumber: string, { store, clock }: Services): Promise<AuthenticatedPass | undefined> {
-  const pass = await store.passes.findBySerialNumber(serialNumber)
+async function findHeld(
+  serialNumber: string,
+  identityIds: (string | null)[],
+  { store, clock }: Services,
+): Promise<AuthenticatedPass | undefined> {
+  const pass = await store.registrations.findPass(serialNumber, identityIds)
   if (pass) return { pass, isFormer: false }
-  const former = await store.formerPasses.findBySerialNumber(serialNumber, clock())
+  const { data: id } = Uuid.safeParse(serialNumber)
+  const former = id && (await store.formerPasses.findBySerialNumber(id, clock()))
   const current = former && (await store.passes.find(former.workspaceId, former.passId))
-  return current && { pass: asFormer(current, former), isFormer: true }
+  if (!current || !identityIds.includes(current.appleIdentityId)) return undefined
+  return { pass: asFormer(current, former), isFormer: true }
 }
 
 function isEqual(given: string, expected: string): boolean {

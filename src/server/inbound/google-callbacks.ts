@@ -1,6 +1,8 @@
 import type { H3 } from 'h3'
+import { z } from 'zod'
 import { ApiError } from '../../core/errors.ts'
 import type { CallbackVerifier } from '../../wallets/google/callbacks.ts'
+import { parseAs } from '../../wallets/google/resource.ts'
 import type { Services } from '../context.ts'
 import { correlationIdOf } from '../http/middleware/observe.ts'
 import { readJson } from '../http/request-body.ts'
@@ -15,13 +17,18 @@ const MAX_BODY_BYTES = 64 * 1024
  */
 export function mountGoogleCallbacks(
   app: H3,
-  { store, clock }: Services,
-  verifier: CallbackVerifier,
+  { store, clock, identities }: Services,
+  server: CallbackVerifier,
   limitRefused: LimitRefused,
 ): void {
   app.post('/google/callbacks', async (event) => {
     const body = await readJson(event, MAX_BODY_BYTES)
     const at = clock()
+    const found = await identities.ofIssuer(issuerNamedBy(body))
+    const other = found.find((id) => id !== null)
+    // That of the server takes what is signed for its own issuer alone.
+    const ofIssuer = other === undefined ? [null] : found
+    const verifier = other === undefined ? server : ((await identities.google(other))?.callbacks ?? server)
     const check = await verifier.verify(body, at)
     if (!check.ok) {
       limitRefused(event)
@@ -35,11 +42,21 @@ export function mountGoogleCallbacks(
     await store.transaction(async (tx) => {
       const isNew = await tx.googleObjects.takeCallback(nonce, at)
       if (!isNew) return
-      if (eventType === 'activate') return tx.googleObjects.setActivated(objectSuffix, at)
-      const held = await tx.googleObjects.addHolders(objectSuffix, eventType === 'save' ? 1 : -1, at)
+      if (eventType === 'activate') return tx.googleObjects.setActivated(objectSuffix, ofIssuer, at)
+      const held = await tx.googleObjects.addHolders(objectSuffix, eventType === 'save' ? 1 : -1, at, ofIssuer)
       const cause = { at, correlationId: correlationIdOf(event) }
       if (held) await tellHolders(tx, held.workspaceId, [held.passId], cause)
     })
     return new Response(null, { status: 200 })
   })
+}
+
+const Named = z.object({ objectId: z.string().max(255) })
+const Signed = z.object({ signedMessage: z.string().max(16_384) })
+
+/** The issuer whose object a callback is about, by its own word: that Google signed it for that one is still to be seen. */
+function issuerNamedBy(body: unknown): string {
+  const { data: signed } = Signed.safeParse(body)
+  const objectId = signed && parseAs(Named, signed.signedMessage)?.objectId
+  return objectId?.split('.')[0] ?? ''
 }

@@ -11,6 +11,8 @@ import type { Services } from '../context.ts'
 import type { SetAsideJob } from '../jobs/worker.ts'
 import { tellDropped } from '../wallet-sync/holders.ts'
 import { logDropped, logPlatformCall } from '../wallet-sync/platform-calls.ts'
+import { type PushResults, pushTo } from '../wallet-sync/push.ts'
+import { dropGone } from '../wallet-sync/update-wallets.ts'
 
 /**
  * Delivers notifications, single ones and those of broadcasts: decides what applies, puts the text into the back field of
@@ -47,33 +49,33 @@ async function sendSome(workspaceId: string, jobs: Job[], services: Services): P
 }
 
 async function push(workspaceId: string, sendings: Sending[], services: Services): Promise<void> {
-  const { store, push: apple, clock, log } = services
+  const { store, clock, log } = services
   const passIds = sendings.map(({ notification }) => notification.passId)
   // Announced before the push, so that a phone that asks at once is told.
   await store.transaction((tx) => tx.registrations.bumpUpdateTag(workspaceId, passIds))
-  const registrations = apple ? await store.registrations.list(workspaceId, passIds) : []
-  const versions = new Map(
-    (await store.passes.listByIds(workspaceId, passIds)).map(({ id, walletVersion }) => [id, walletVersion]),
-  )
-  const tokens = [...new Set(registrations.map(({ pushToken }) => pushToken))]
-  const results = new Map((await apple?.send(tokens))?.map((result) => [result.pushToken, result]))
+  const held = services.push ? await store.registrations.list(workspaceId, passIds) : []
+  const passes = new Map((await store.passes.listByIds(workspaceId, passIds)).map((pass) => [pass.id, pass]))
+  const registrations = held.map((one) => {
+    const { appleIdentityId, walletVersion } = passes.get(one.passId)!
+    return { ...one, appleIdentityId, version: walletVersion }
+  })
+  const results = await pushTo(registrations, services)
   const dropped = await store.transaction(async (tx) => {
     const at = clock()
-    const held = new Set(await tx.jobs.lockHeld(sendings.map(({ job }) => job)))
-    const ours = sendings.filter(({ job }) => held.has(job))
+    const heldJobs = new Set(await tx.jobs.lockHeld(sendings.map(({ job }) => job)))
+    const ours = sendings.filter(({ job }) => heldJobs.has(job))
     const byPass = new Map<string, Outcome[]>(ours.map(({ notification }) => [notification.passId, []]))
     for (const registration of registrations) {
-      const result = results.get(registration.pushToken) ?? NO_ANSWER
-      const version = versions.get(registration.passId)!
-      byPass.get(registration.passId)?.push({ ...registration, result, version })
+      const result = results.of(registration) ?? NO_ANSWER
+      byPass.get(registration.passId)?.push({ ...registration, result })
     }
-    const dropped = await recordPushes(tx, workspaceId, [...byPass.values()].flat(), at)
+    const dropped = await recordPushes(tx, workspaceId, [...byPass.values()].flat(), results, at)
     await settle(tx, workspaceId, ours, byPass, at)
     await tellDropped(tx, dropped, at)
     return dropped
   })
-  logDropped(log, dropped, results.values())
-  const reached = new Map(registrations.map(({ passId, pushToken }) => [passId, results.get(pushToken)?.outcome]))
+  logDropped(log, dropped, results.all)
+  const reached = new Map(registrations.map((one) => [one.passId, results.of(one)?.outcome]))
   for (const { job, notification } of sendings) {
     const outcome = reached.get(notification.passId) === 'sent' ? 'sent' : 'failed'
     if (reached.has(notification.passId)) {
@@ -94,10 +96,10 @@ async function recordPushes(
   tx: Repositories,
   workspaceId: string,
   outcomes: Outcome[],
+  results: PushResults,
   at: Date,
 ): Promise<DroppedRegistration[]> {
-  const gone = outcomes.filter(({ result }) => result.outcome === 'gone')
-  const dropped = await tx.registrations.deleteByTokens(gone.map(({ pushToken }) => pushToken))
+  const dropped = await dropGone(tx, results)
   const sent = outcomes.filter(({ result }) => result.outcome === 'sent')
   await tx.registrations.setPushed(workspaceId, sent, at)
   const failed = outcomes.filter(({ result }) => result.outcome === 'failed')

@@ -58,9 +58,14 @@ export function createMetrics() {
     webhookAttempts: counter('passes_webhook_attempts_total', 'Attempts to deliver an event.', ['outcome']),
     webhookSeconds: seconds('passes_webhook_attempt_duration_seconds', 'Time of an attempt.', WORK_SECONDS),
 
-    providerCalls: counter('passes_provider_calls_total', 'What platforms answered.', ['provider', 'outcome']),
+    providerCalls: counter('passes_provider_calls_total', 'What platforms answered.', [
+      'provider',
+      'outcome',
+      'identity',
+    ]),
     providerSeconds: seconds('passes_provider_call_duration_seconds', 'Time of an exchange.', WORK_SECONDS, [
       'provider',
+      'identity',
     ]),
   }
 }
@@ -93,9 +98,11 @@ export function countEvent(metrics: Metrics, event: StoreEvent): void {
 }
 
 /** Counts a request to Apple or Google, and its seconds. */
-export function countProviderCall(metrics: Metrics, { provider, outcomes, seconds }: ProviderCall): void {
-  for (const outcome of outcomes) metrics.providerCalls.inc({ provider, outcome })
-  metrics.providerSeconds.observe({ provider }, seconds)
+export function countProviderCall(metrics: Metrics, { provider, identity, outcomes, seconds }: ProviderCall): void {
+  // What the server itself calls is counted without one.
+  const labels = { provider, ...(identity !== undefined && { identity }) }
+  for (const outcome of outcomes) metrics.providerCalls.inc({ ...labels, outcome })
+  metrics.providerSeconds.observe(labels, seconds)
 }
 
 /** A rejection because the workspace is at a limit; any other problem is not counted. */

@@ -201,11 +201,12 @@ function registerGauges({ registry }: Metrics, { store, certificates, isDamaged,
   new Gauge({
     name: 'passes_certificate_remaining_seconds',
     help: 'Until the certificate expires; negative when it has.',
-    labelNames: ['certificate'],
+    labelNames: ['certificate', 'identity'],
     registers,
     collect() {
       for (const certificate of certificates()) {
-        this.set({ certificate: certificate.id }, secondsLeft(certificate, clock()))
+        const { id, identity } = certificate
+        this.set({ certificate: id, ...(identity !== undefined && { identity }) }, secondsLeft(certificate, clock()))
       }
     },
   })

@@ -84,7 +84,7 @@ export function insertWorkspace(
 /** Notes what an operator's command did, in the transaction that does it; commands are called as their actions are. */
 export function auditOperator(
   tx: Repositories,
-  workspaceId: string,
+  workspaceId: string | null,
   { action, targetId, targetCount = 1 }: { action: AuditAction; targetId: string | null; targetCount?: number },
   at: Date,
 ): Promise<void> {

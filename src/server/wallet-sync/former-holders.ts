@@ -7,7 +7,8 @@ import type { Repositories, Services } from '../context.ts'
 import { nackFailed } from '../jobs/worker.ts'
 import { tellDropped, tellHolders } from './holders.ts'
 import { logDropped, toJobError } from './platform-calls.ts'
-import { groupByOutcome } from './update-wallets.ts'
+import { pushTo } from './push.ts'
+import { dropGone, groupByOutcome } from './update-wallets.ts'
 
 /**
  * What wallets of the former holder have is over; they are told. In the transaction of the transfer, which holds the pass.
@@ -37,18 +38,18 @@ export async function updateFormerWallets(jobs: Job[], services: Services): Prom
   }
 }
 
-async function updateInWorkspace(workspaceId: string, jobs: Job[], { store, push, clock, log }: Services) {
+async function updateInWorkspace(workspaceId: string, jobs: Job[], services: Services) {
+  const { store, clock, log } = services
   const passIds = [...new Set(jobs.map((job) => job.subject))]
   await store.transaction((tx) => tx.formerPasses.bumpUpdateTag(workspaceId, passIds))
-  const outdated = push ? await store.formerPasses.listOutdated(workspaceId, passIds) : []
-  const tokens = [...new Set(outdated.map(({ pushToken }) => pushToken))]
-  const results = push && tokens.length > 0 ? await push.send(tokens) : []
+  const outdated = services.push ? await store.formerPasses.listOutdated(workspaceId, passIds) : []
+  const results = await pushTo(outdated, services)
   const dropped = await store.transaction(async (tx) => {
     const ours = await tx.jobs.lockHeld(jobs)
     const held = new Set(ours.map((job) => job.subject))
     const ofOurs = outdated.filter(({ passId }) => held.has(passId))
-    const { sent, failed, gone } = groupByOutcome(ofOurs, results)
-    const dropped = await tx.registrations.deleteByTokens(gone)
+    const { sent, failed } = groupByOutcome(ofOurs, results)
+    const dropped = await dropGone(tx, results)
     await tx.formerPasses.setPushed(workspaceId, sent)
     const errors = new Map([...failed].flatMap(([error, some]) => some.map(({ passId }) => [passId, error] as const)))
     await tx.jobs.complete(ours.filter((job) => !errors.has(job.subject)))
@@ -59,7 +60,7 @@ async function updateInWorkspace(workspaceId: string, jobs: Job[], { store, push
     await tellDropped(tx, dropped, clock())
     return dropped
   })
-  logDropped(log, dropped, results)
+  logDropped(log, dropped, results.all)
 }
 
 /** Expires the objects of former holders at Google, and takes off them what they say of anybody. */
@@ -75,15 +76,16 @@ export async function expireFormerObjects(jobs: Job[], services: Services): Prom
 }
 
 async function retireObjects(workspaceId: string, passId: string, services: Services): Promise<void> {
-  const { store, wallets, google, issuing, clock } = services
+  const { store, google, issuing, clock } = services
   const objects = await store.googleObjects.listTransferred(workspaceId, passId)
   const pass = objects.length > 0 ? await store.passes.find(workspaceId, passId) : undefined
-  if (!pass || !google || !wallets.google) return
+  if (!pass || !google) return
+  const { api, wallet } = await google.sideOf(pass)
   for (const { objectSuffix, kind, templateVersionId } of objects) {
     const rendered = await issuing.render(asFormer(pass, { templateVersionId }))
     const shown = asKind({ ...rendered, googleSuffix: objectSuffix }, kind)
-    const { classId: _, ...object } = wallets.google.objectOf(shown, clock())
-    await google.api.bulk.expireObject(kind, object)
+    const { classId: _, ...object } = wallet.objectOf(shown, clock())
+    await api.bulk.expireObject(kind, object)
     await store.statement((tx) => tx.googleObjects.setRetired(workspaceId, objectSuffix, clock()))
   }
 }

@@ -18,7 +18,10 @@ import { queueWalletUpdates } from './wallet-updates.ts'
 
 /** Keeps classes and objects at Google in step with templates and passes. */
 export interface GoogleSync {
+  /** Of the server itself. */
   readonly api: GoogleApi
+  /** Whose a pass is at Google. @throws Problem GOOGLE_JWT_FAILED */
+  sideOf(pass: Pick<StoredPass, 'googleIdentityId'>): Promise<GoogleParts>
   /** What Google is given of a pass, under the ids that it has there. */
   render(pass: StoredPass): Promise<WalletPass>
   /**
@@ -55,10 +58,18 @@ export interface PassMessage extends WrittenMessage {
   isBulk: boolean
 }
 
+/** Who renders for an issuer, and who calls for it. */
+export interface GoogleParts {
+  api: GoogleApi
+  wallet: GoogleWallet
+}
+
 /** What objects at Google are kept in step with. */
 export interface GoogleSyncOptions {
   api: GoogleApi
   wallet: GoogleWallet
+  /** The same of another identity; that of the server by default. */
+  sideOf?: (googleIdentityId: string) => Promise<GoogleParts>
   store: Store
   issuing: Issuing
   /** True where passes have no other platform. */
@@ -69,6 +80,11 @@ export interface GoogleSyncOptions {
 /** Brings classes and objects to Google: see GoogleSync. */
 export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
   const { api, wallet, store, issuing, isOnlyPlatform = false, clock } = options
+  const own: GoogleParts = { api, wallet }
+
+  async function sideOf({ googleIdentityId }: Pick<StoredPass, 'googleIdentityId'>): Promise<GoogleParts> {
+    return googleIdentityId === null ? own : ((await options.sideOf?.(googleIdentityId)) ?? own)
+  }
 
   /**
    * The pass as Google is to show it. An object that is there keeps its id, and its kind as long as the pass keeps its
@@ -94,6 +110,7 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
   /** Object and class, ready to be sent. */
   async function prepare(pass: StoredPass, at: Date, known?: StoredGoogleObject) {
     const { workspaceId, templateId, templateVersion, googleClassId } = pass
+    const { api, wallet } = await sideOf(pass)
     // Before the pass is rendered: no class is noted as newer than what was sent of it.
     const [ofClass] = googleClassId ? await store.googleClasses.list(workspaceId, [googleClassId]) : []
     const { rendered, former } = await locate(pass, known)
@@ -122,6 +139,7 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
       }
     }
     return {
+      api,
       rendered,
       place,
       sent,
@@ -198,7 +216,7 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
   async function makeSure(pass: StoredPass, at: Date): Promise<GooglePlace> {
     const [known] = await store.googleObjects.list(pass.workspaceId, [pass.id])
     if (known?.sent && known.sentVersion >= pass.walletVersion) return known.sent
-    const { make, place, sent } = await prepare(pass, at, known)
+    const { api, make, place, sent } = await prepare(pass, at, known)
     try {
       await make(api)
     } catch (error) {
@@ -213,6 +231,7 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
 
   return {
     api,
+    sideOf,
     render: async (pass) => (await locate(pass)).rendered,
     // Those who open a pass at the same moment share one making: each other would spend the calls that all workspaces have.
     ensure(pass, at) {
@@ -223,6 +242,9 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
     },
     async upsertClass(workspaceId, version, ofClass) {
       const { templateId, id, version: templateVersion } = version
+      const ofIssuer = ofClass ? await store.googleClasses.findIssuer(workspaceId, ofClass.id) : version
+      if (!ofIssuer) return
+      const { api, wallet } = await sideOf(ofIssuer)
       const { templateCard: card, templateTranslations = [] } = renderTemplateCards(version, ofClass?.values)
       const content = { templateId, templateVersion, ...(ofClass && { classDigest: ofClass.keyDigest }) }
       const inUse = ofClass ? await store.googleClasses.listKinds(workspaceId, ofClass.id) : []
@@ -248,7 +270,7 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
       }
     },
     async update(pass, known) {
-      const { update, make, sent } = await prepare(pass, clock(), known)
+      const { api, update, make, sent } = await prepare(pass, clock(), known)
       try {
         await update(api.bulk)
       } catch (error) {
@@ -259,8 +281,8 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
       await recordSent(pass, sent)
     },
     async message(pass, { mayBeThere, isBulk, ...written }) {
+      const { api, rendered, place, objectId, make } = await prepare(pass, clock())
       const calls = isBulk ? api.bulk : api
-      const { rendered, place, objectId, make } = await prepare(pass, clock())
       const message = buildMessage(rendered, written)
       try {
         await sendMessage(calls, { kind: place.kind, id: objectId }, message, { mayBeThere })

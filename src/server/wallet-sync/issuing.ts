@@ -11,6 +11,7 @@ import type { StoredClass } from '../../storage/passes/google-classes.ts'
 import type { PassError, StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Repositories, Store } from '../../storage/store.ts'
 import type { PublishedVersion } from '../../storage/templates/template-versions.ts'
+import type { IdentityIds } from '../../storage/workspaces/identities.ts'
 import type { ApplePass } from '../../wallets/apple/pass-json.ts'
 import type { WalletPass } from '../../wallets/wallet.ts'
 import type { Wallets } from '../boot/wallets.ts'
@@ -48,7 +49,12 @@ export interface Cause {
 }
 
 /** Renders passes and settles what became of them: see Issuing. */
-export function createIssuing(store: Store, wallets: Wallets, definitions = createDefinitions(store)): Issuing {
+export function createIssuing(
+  store: Store,
+  wallets: Wallets,
+  definitions = createDefinitions(store),
+  walletsOf: (pass: IdentityIds) => Promise<Pick<Wallets, 'all'>> = async () => wallets,
+): Issuing {
   return {
     async prepare(workspaceId, passIds, at) {
       const passes = (await store.passes.listByIds(workspaceId, passIds)).filter(isUnissued)
@@ -61,7 +67,12 @@ export function createIssuing(store: Store, wallets: Wallets, definitions = crea
         if (error) return { pass, error: { code: error.code, message: error.message } }
         const version = versions.get(pass.templateVersionId)!
         const ofClass = classes.get(pass.googleClassId ?? '')
-        return check(pass, () => toWalletPass(pass, version, ofClass, templateCardsOf), wallets, at)
+        return check(
+          pass,
+          () => toWalletPass(pass, version, ofClass, templateCardsOf),
+          () => walletsOf(pass),
+          at,
+        )
       })
     },
 
@@ -170,9 +181,15 @@ export async function recordFailure(
   await tx.events.insert(pass.workspaceId, [{ type: 'pass.failed', subject: pass.id, data, correlationId }], at)
 }
 
-async function check(pass: StoredPass, walletPassOf: () => WalletPass, wallets: Wallets, at: Date): Promise<Outcome> {
+async function check(
+  pass: StoredPass,
+  walletPassOf: () => WalletPass,
+  walletsOf: () => Promise<Pick<Wallets, 'all'>>,
+  at: Date,
+): Promise<Outcome> {
   try {
     const walletPass = walletPassOf()
+    const wallets = await walletsOf()
     let rejection: StoredRejection | undefined
     for (const wallet of wallets.all) {
       try {
@@ -238,7 +255,10 @@ function toWalletPass(
   const { definition } = version
   const scope = scopeOf(pass, definition)
   // A program of before gives a pass no class, and one that is shown as of another version stands in none of that.
-  const claim = ofClass?.templateVersionId === version.id ? ofClass : claimClass(definition, version.passType, scope)
+  const claim =
+    ofClass?.templateVersionId === version.id
+      ? ofClass
+      : claimClass(definition, version.passType, scope, pass.googleIdentityId)
   return {
     ...toApplePass(pass, version, scope),
     templateId: pass.templateId,

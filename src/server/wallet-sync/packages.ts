@@ -55,6 +55,11 @@ export interface PackagesOptions {
   log?: Pick<Logger, 'warn'>
 }
 
+/** With who signs it. */
+interface SignablePackage extends UnsignedPackage {
+  sign(at: Date): Promise<Buffer>
+}
+
 /** Versions of which it is remembered that they were told of. */
 const MAX_TOLD = 1_000
 
@@ -79,7 +84,7 @@ const MAX_BUNDLES_OF_WORKSPACE = 16
 
 /** Builds packages, and keeps their signatures by content (decisions/0037): see Packages. */
 export function createPackages(
-  apple: Pick<AppleWallet, 'preparePackage' | 'signPackage'>,
+  walletOf: (pass: StoredPass) => Promise<Pick<AppleWallet, 'preparePackage' | 'signPackage'>>,
   issuing: Pick<Issuing, 'renderForApple'>,
   options: PackagesOptions = {},
 ): Packages {
@@ -97,10 +102,11 @@ export function createPackages(
 
   const told = new Set<string>()
 
-  async function prepare(pass: StoredPass, at: Date): Promise<UnsignedPackage> {
+  async function prepare(pass: StoredPass, at: Date): Promise<SignablePackage> {
+    const apple = await walletOf(pass)
     const unsigned = await apple.preparePackage(await issuing.renderForApple(pass), at)
     if (unsigned.ambiguous) tellOnce(pass, unsigned.ambiguous)
-    return unsigned
+    return { ...unsigned, sign: (moment) => apple.signPackage(unsigned, moment) }
   }
 
   /** Once a version, with places and no value: its passes are opened by the thousand. */
@@ -113,7 +119,7 @@ export function createPackages(
   }
 
   /** Whoever asks for the same while it is signed waits for that signature. */
-  function signatureOf(unsigned: UnsignedPackage, workspaceId: string, at: Date): Promise<Buffer> | Buffer {
+  function signatureOf(unsigned: SignablePackage, workspaceId: string, at: Date): Promise<Buffer> | Buffer {
     const { digest } = unsigned
     const known = kept.get(workspaceId, digest)
     if (known) return known
@@ -122,9 +128,9 @@ export function createPackages(
     return pending
   }
 
-  async function sign(unsigned: UnsignedPackage, workspaceId: string, at: Date): Promise<Buffer> {
+  async function sign(unsigned: SignablePackage, workspaceId: string, at: Date): Promise<Buffer> {
     try {
-      const signature = await queue.run(workspaceId, () => apple.signPackage(unsigned, at))
+      const signature = await queue.run(workspaceId, () => unsigned.sign(at))
       kept.set(workspaceId, unsigned.digest, signature)
       return signature
     } catch (error) {

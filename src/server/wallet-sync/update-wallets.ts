@@ -1,12 +1,12 @@
 import type { Job } from '../../storage/jobs/jobs.ts'
-import type { OutdatedRegistration } from '../../storage/passes/registrations.ts'
-import type { PushResult } from '../../wallets/apple/push.ts'
+import type { DroppedRegistration, OutdatedRegistration } from '../../storage/passes/registrations.ts'
 import { isRefused } from '../../wallets/google/api/api-error.ts'
-import type { Services } from '../context.ts'
+import type { Repositories, Services } from '../context.ts'
 import { isHeldBack, nackFailed } from '../jobs/worker.ts'
 import { type GoogleSync, rejectionOf } from './google-sync.ts'
 import { tellDropped } from './holders.ts'
 import { logDropped, logPlatformCall, toJobError } from './platform-calls.ts'
+import { type PushResults, pushTo } from './push.ts'
 
 /**
  * Tells the phones of Apple that hold a pass that it changed; they fetch it by themselves. What fails is tried again; what
@@ -26,25 +26,23 @@ export async function updateWallets(jobs: Job[], services: Services): Promise<vo
 }
 
 async function updateInWorkspace(workspaceId: string, jobs: Job[], services: Services): Promise<void> {
-  const { store, push, clock, log } = services
+  const { store, clock, log } = services
   const passIds = [...new Set(jobs.map((job) => job.subject))]
   // Announced before the push, so that a phone that asks at once is told.
   await store.transaction((tx) => tx.registrations.bumpUpdateTag(workspaceId, passIds))
-  const outdated = push ? await store.registrations.listOutdated(workspaceId, passIds) : []
-  // One push says "look" for every pass that the phone holds.
-  const tokens = [...new Set(outdated.map(({ pushToken }) => pushToken))]
-  const results = push && tokens.length > 0 ? await push.send(tokens) : []
+  const outdated = services.push ? await store.registrations.listOutdated(workspaceId, passIds) : []
+  const results = await pushTo(outdated, services)
   logPushes(jobs, groupByOutcome(outdated, results), services)
 
   const dropped = await store.transaction(async (tx) => {
     const at = clock()
     const ours = await tx.jobs.lockHeld(jobs)
     const held = new Set(ours.map((job) => job.subject))
-    const { sent, failed, gone } = groupByOutcome(
+    const { sent, failed } = groupByOutcome(
       outdated.filter(({ passId }) => held.has(passId)),
       results,
     )
-    const dropped = await tx.registrations.deleteByTokens(gone)
+    const dropped = await dropGone(tx, results)
     await tx.registrations.setPushed(
       workspaceId,
       sent.map(({ passId, deviceId, walletVersion }) => ({ passId, deviceId, version: walletVersion })),
@@ -63,7 +61,7 @@ async function updateInWorkspace(workspaceId: string, jobs: Job[], services: Ser
     await tellDropped(tx, dropped, at)
     return dropped
   })
-  logDropped(log, dropped, results)
+  logDropped(log, dropped, results.all)
 }
 
 function logPushes(jobs: Job[], { sent, failed }: ReturnType<typeof groupByOutcome>, { log }: Services): void {
@@ -76,19 +74,26 @@ function logPushes(jobs: Job[], { sent, failed }: ReturnType<typeof groupByOutco
 }
 
 /** Registrations by what became of the push to their device; failed ones by the error, since most share one. */
-export function groupByOutcome(registrations: OutdatedRegistration[], results: PushResult[]) {
-  const outcomes = new Map(results.map((result) => [result.pushToken, result]))
+export function groupByOutcome(registrations: OutdatedRegistration[], results: PushResults) {
   const sent: OutdatedRegistration[] = []
   const failed = new Map<string, OutdatedRegistration[]>()
   for (const registration of registrations) {
-    const { outcome = 'failed', reason = 'no answer' } = outcomes.get(registration.pushToken) ?? {}
+    const { outcome = 'failed', reason = 'no answer' } = results.of(registration) ?? {}
     if (outcome === 'sent') sent.push(registration)
     if (outcome !== 'failed') continue
     const error = `APPLE_APNS_FAILED: ${reason}`
     failed.set(error, [...(failed.get(error) ?? []), registration])
   }
-  const gone = results.filter(({ outcome }) => outcome === 'gone').map(({ pushToken }) => pushToken)
-  return { sent, failed, gone }
+  return { sent, failed }
+}
+
+/** Registrations whose tokens Apple says are dead go, and are returned. */
+export async function dropGone(tx: Repositories, { gone }: Pick<PushResults, 'gone'>): Promise<DroppedRegistration[]> {
+  const dropped: DroppedRegistration[] = []
+  for (const { identityId, pushTokens } of gone) {
+    dropped.push(...(await tx.registrations.deleteByTokens(pushTokens, identityId)))
+  }
+  return dropped
 }
 
 /** Sends Google the objects of changed passes as they now stand. What Google has already is not sent again. */

@@ -42,6 +42,7 @@ import * as erasedPasses from '../migrations/0052-erased-passes.ts'
 import * as heldPasses from '../migrations/0053-held-passes.ts'
 import * as jobsOfWorkspaces from '../migrations/0054-jobs-of-workspaces.ts'
 import * as scansByGate from '../migrations/0057-scans-by-gate.ts'
+import * as identities from '../migrations/0061-identities.ts'
 import * as evidence from '../migrations/0064-evidence.ts'
 import { BUSY_TIMEOUT_MS, type Database } from './database.ts'
 import { isPostgres, settleRestored } from './dialect.ts'
@@ -94,6 +95,7 @@ const migrations: Record<string, Migration> = {
   '0053-held-passes': heldPasses,
   '0054-jobs-of-workspaces': jobsOfWorkspaces,
   '0057-scans-by-gate': scansByGate,
+  '0061-identities': identities,
   '0064-evidence': evidence,
 }
 

@@ -149,15 +149,18 @@ export class FormerPasses {
 
   /** Devices of former holders that were not pushed yet. */
   async listOutdated(workspaceId: string, passIds: string[]): Promise<OutdatedRegistration[]> {
-    const rows: { pass_id: string; device_id: string; push_token: string }[] = await this.untold(workspaceId, passIds)
-      .join('former_passes', 'former_passes.serial_number', 'former_registrations.serial_number')
-      .select('pass_id', 'device_id', 'push_token')
+    const rows: { pass_id: string; device_id: string; push_token: string; apple_identity_id: string | null }[] =
+      await this.untold(workspaceId, passIds)
+        .join('former_passes', 'former_passes.serial_number', 'former_registrations.serial_number')
+        .join('passes', 'passes.id', 'former_passes.pass_id')
+        .select('pass_id', 'device_id', 'push_token', 'apple_identity_id')
     // Nothing newer will ever come: no version of the pass is what they lack.
     return rows.map((row) => ({
       passId: row.pass_id,
       deviceId: row.device_id,
       pushToken: row.push_token,
       walletVersion: 0,
+      appleIdentityId: row.apple_identity_id,
     }))
   }
 

@@ -4,6 +4,7 @@ import { newId } from '../../core/ids.ts'
 import type { ClassClaim } from '../../core/rules/template/class-key.ts'
 import { insertRows } from '../db/bulk-rows.ts'
 import { forUpdate } from '../db/dialect.ts'
+import type { IdentityIds } from '../workspaces/identities.ts'
 
 /** A class at Google that passes with the same key share. */
 export interface StoredClass extends ClassClaim {
@@ -108,6 +109,13 @@ export class GoogleClasses {
     const member = this.db('passes').whereRaw('passes.google_class_id = google_classes.id').whereNull('erased_at')
     const ids = classes.map(({ id }) => id)
     return new Set(await this.db('google_classes').whereIn('id', ids).whereExists(member.select('id')).pluck('id'))
+  }
+
+  /** Whose the class is: all of its passes are of one issuer, null being that of the server. Undefined where it has none. */
+  async findIssuer(workspaceId: string, id: string): Promise<Pick<IdentityIds, 'googleIdentityId'> | undefined> {
+    const ofClass = this.db('passes').where({ workspace_id: workspaceId, google_class_id: id })
+    const row: { google_identity_id: string | null } | undefined = await ofClass.first('google_identity_id')
+    return row && { googleIdentityId: row.google_identity_id }
   }
 
   /** The kinds of the objects that stand in a class: it has a resource at Google for each. */

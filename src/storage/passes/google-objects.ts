@@ -199,31 +199,48 @@ export class GoogleObjects {
     objectSuffix: string,
     change: 1 | -1,
     at: Date,
+    identityIds: (string | null)[] = [null],
   ): Promise<{ workspaceId: string; passId: string } | undefined> {
     const holders = this.db.raw('holders + ?', [change])
     const installed = this.db.raw('case when holders + :change > 0 then coalesce(installed_at, :at) end', {
       change,
       at: at.getTime(),
     })
-    const [counted]: Pick<Row, 'workspace_id' | 'pass_id'>[] = await this.called(objectSuffix)
+    const [counted]: Pick<Row, 'workspace_id' | 'pass_id'>[] = await this.called(objectSuffix, identityIds)
       .update({ holders, installed_at: installed })
       .returning(['workspace_id', 'pass_id'])
     if (counted) return { workspaceId: counted.workspace_id, passId: counted.pass_id }
-    await this.db('google_former_objects').where({ object_suffix: objectSuffix }).update({ holders })
+    const former = this.db('google_former_objects').where({ object_suffix: objectSuffix })
+    await former.whereExists(this.ofIdentities('google_former_objects', identityIds)).update({ holders })
     return undefined
   }
 
   /** The holder of a transit ticket activated it. What comes again changes nothing. */
-  async setActivated(objectSuffix: string, at: Date): Promise<void> {
-    await this.called(objectSuffix).whereNull('activated_at').update({ activated_at: at.getTime() })
+  async setActivated(objectSuffix: string, identityIds: (string | null)[], at: Date): Promise<void> {
+    await this.called(objectSuffix, identityIds).whereNull('activated_at').update({ activated_at: at.getTime() })
   }
 
-  private called(objectSuffix: string) {
+  /** Google's signature is for one issuer, and says nothing of objects of others. */
+  private called(objectSuffix: string, identityIds: (string | null)[]) {
     const passId = Uuid.safeParse(objectSuffix).data
-    return this.db('google_objects').where((called) => {
+    const objects = this.db('google_objects').whereExists(this.ofIdentities('google_objects', identityIds))
+    return objects.where((called) => {
       called.where({ object_suffix: objectSuffix })
       if (passId) called.orWhere({ object_suffix: null, pass_id: passId })
     })
+  }
+
+  private ofIdentities(table: string, identityIds: (string | null)[]) {
+    return this.db('passes')
+      .whereRaw(`passes.id = ${table}.pass_id`)
+      .where((passes) => {
+        passes.whereIn(
+          'google_identity_id',
+          identityIds.filter((id) => id !== null),
+        )
+        if (identityIds.includes(null)) passes.orWhereNull('google_identity_id')
+      })
+      .select(this.db.raw('1'))
   }
 }
 

@@ -7,12 +7,13 @@ import type { PassGroup } from '../../core/rules/pass/groups.ts'
 import { expiryDate } from '../../core/rules/redemption/redemption-windows.ts'
 import type { Variables } from '../../core/rules/template/variables.ts'
 import { boundColumn, toDate } from '../db/dialect.ts'
+import type { IdentityIds } from '../workspaces/identities.ts'
 
 /**
  * A pass as it is stored. Its status is the stored one, in that an ISSUED pass past expiresAt reads as EXPIRED; but ISSUING
  * is not stored: that is a pass whose job a worker holds.
  */
-export interface StoredPass {
+export interface StoredPass extends IdentityIds {
   id: string
   workspaceId: string
   externalPassId: string
@@ -34,12 +35,14 @@ export interface StoredPass {
   redemption: RedemptionPolicy | null
   expiresAt: Date | null
   scanCode: string
-  /** Of the present holder, for Apple: the id of the pass until it is transferred. */
+  /** Of the present holder, for Apple: the id of the pass until it is transferred, unless another provider made it. */
   serialNumber: string
   appleToken: string
   linkGeneration: number
   /** The class at Google that the pass shares with those of its key; null where its version has no google.classKey. */
   googleClassId: string | null
+  /** What another provider called its object at Google, without the issuer; null where it is called as the pass is. */
+  googleObjectId: string | null
   /** The passes that it belongs together with, and the generation of their links. */
   group: (PassGroup & { generation: number }) | null
   /** The notification in the back field, and the how manyeth it is; null before the first. */
@@ -65,15 +68,16 @@ export type NewPass = Pick<
   | 'expiresAt'
   | 'scanCode'
   | 'appleToken'
-> & {
-  /** None where it is not given. */
-  googleClassId?: string | null
-  group?: PassGroup | null
-  /** SHA-256 of what a scanner reads off the pass. */
-  identifierDigest: Uint8Array
-  /** Where it is another moment than that of the others. */
-  createdAt?: Date
-}
+> &
+  Partial<IdentityIds> & {
+    /** None where it is not given. */
+    googleClassId?: string | null
+    group?: PassGroup | null
+    /** SHA-256 of what a scanner reads off the pass. */
+    identifierDigest: Uint8Array
+    /** Where it is another moment than that of the others. */
+    createdAt?: Date
+  }
 
 /** Why a pass failed to be issued. */
 export interface PassError {
@@ -103,6 +107,10 @@ export interface PassRow {
   expires_at: number | null
   scan_code: string
   serial_number: string | null
+  imported_serial_number: string | null
+  apple_identity_id: string | null
+  google_identity_id: string | null
+  google_object_id: string | null
   apple_token: string
   link_generation: number
   google_class_id: string | null
@@ -148,6 +156,10 @@ const COLUMNS = [
   'expires_at',
   'scan_code',
   'serial_number',
+  'imported_serial_number',
+  'apple_identity_id',
+  'google_identity_id',
+  'google_object_id',
   'apple_token',
   'link_generation',
   'google_class_id',
@@ -204,10 +216,13 @@ export function toPass(row: PassRow): StoredPass {
     redemption: row.redemption === null ? null : JSON.parse(row.redemption),
     expiresAt: toDate(row.expires_at),
     scanCode: row.scan_code,
-    serialNumber: row.serial_number ?? row.id,
+    serialNumber: row.imported_serial_number ?? row.serial_number ?? row.id,
+    appleIdentityId: row.apple_identity_id,
+    googleIdentityId: row.google_identity_id,
     appleToken: row.apple_token,
     linkGeneration: row.link_generation,
     googleClassId: row.google_class_id,
+    googleObjectId: row.google_object_id,
     group:
       row.group_id === null ? null : { id: row.group_id, key: row.group_key!, generation: row.group_generation ?? 0 },
     message: row.message_id === null ? null : { notificationId: row.message_id, number: row.message_count },
@@ -232,6 +247,8 @@ export function toNewRow(workspaceId: string, pass: NewPass, at: Date) {
     project_id: pass.projectId,
     scan_code: pass.scanCode,
     apple_token: pass.appleToken,
+    apple_identity_id: pass.appleIdentityId ?? null,
+    google_identity_id: pass.googleIdentityId ?? null,
     link_generation: 0,
     modified_at: at.getTime() - (at.getTime() % 1000),
     created_at: at.getTime(),
@@ -268,9 +285,12 @@ export function asStored(
     expiresAt: pass.expiresAt,
     scanCode: pass.scanCode,
     serialNumber: pass.id,
+    appleIdentityId: pass.appleIdentityId ?? null,
+    googleIdentityId: pass.googleIdentityId ?? null,
     appleToken: pass.appleToken,
     linkGeneration: 0,
     googleClassId: pass.googleClassId ?? null,
+    googleObjectId: null,
     group: pass.group ? { ...pass.group, generation: groupGeneration } : null,
     message: null,
     modifiedAt: new Date(at.getTime() - (at.getTime() % 1000)),
@@ -310,5 +330,12 @@ export function toHolderColumns(
   { serialNumber, appleToken }: Pick<StoredPass, 'serialNumber' | 'appleToken'>,
 ) {
   const link_generation = db.raw('link_generation + 1')
-  return { serial_number: serialNumber, apple_token: appleToken, message_id: null, link_generation }
+  return {
+    serial_number: serialNumber,
+    imported_serial_number: null,
+    google_object_id: null,
+    apple_token: appleToken,
+    message_id: null,
+    link_generation,
+  }
 }

@@ -93,25 +93,13 @@ export class Passes {
     workspaceId: string,
     id: string,
   ): Promise<Pick<StoredPass, 'walletVersion' | 'serialNumber'> | undefined> {
-    const row = await forShare(this.db, this.row(workspaceId, id).select('wallet_version', 'serial_number')).first()
-    return row && { walletVersion: row.wallet_version, serialNumber: row.serial_number ?? id }
-  }
-
-  /**
-   * The one read without a workspace, for phones: a serial number says nothing without the pass's own token, which the
-   * caller must compare.
-   */
-  async findBySerialNumber(serialNumber: string): Promise<StoredPass | undefined> {
-    const [row] = await runPrepared<PassRow>(this.db, 'find-pass-by-serial-number', { serialNumber }, () =>
-      selectPass(
-        this.db,
-        this.db('passes').whereRaw(
-          `(${boundColumn(this.db, 'passes.id')} = :serialNumber and passes.serial_number is null
-            or ${boundColumn(this.db, 'passes.serial_number')} = :serialNumber)`,
-        ),
-      ),
+    const row = await forShare(
+      this.db,
+      this.row(workspaceId, id).select('wallet_version', 'serial_number', 'imported_serial_number'),
+    ).first()
+    return (
+      row && { walletVersion: row.wallet_version, serialNumber: row.imported_serial_number ?? row.serial_number ?? id }
     )
-    return row && toPass(row)
   }
 
   /** A pass as somebody opens its hosted link, and whether its workspace lets any be opened. */

@@ -1,7 +1,9 @@
 import type { Knex } from 'knex'
-import { bindIds, boundColumn, isAmong, toDate } from '../db/dialect.ts'
+import { Uuid } from '../../core/ids.ts'
+import { bindIds, boundColumn, isAmong, joinPasses, toDate } from '../db/dialect.ts'
 import { runPrepared } from '../db/prepared.ts'
 import { lockPasses } from './pass-change.ts'
+import { type PassRow, type StoredPass, selectPass, toPass } from './pass-row.ts'
 
 /** A device that holds a pass in Apple Wallet, and how far it has come. */
 export interface StoredRegistration {
@@ -35,6 +37,7 @@ interface Row {
 export interface OutdatedRegistration extends Pick<StoredRegistration, 'passId' | 'deviceId' | 'pushToken'> {
   /** What the pass shows now. */
   walletVersion: number
+  appleIdentityId: string | null
 }
 
 /** What a device is told that asks what changed. */
@@ -44,7 +47,10 @@ export interface ChangedPasses {
   tag: number
 }
 
-type OutdatedRow = Pick<Row, 'pass_id' | 'device_id' | 'push_token'> & { wallet_version: number }
+type OutdatedRow = Pick<Row, 'pass_id' | 'device_id' | 'push_token'> & {
+  wallet_version: number
+  apple_identity_id: string | null
+}
 
 /** Phones that have passes in Apple Wallet, and which of them must still fetch a change. */
 export class Registrations {
@@ -79,9 +85,30 @@ export class Registrations {
     return false
   }
 
-  /** Whether any device holds a pass, of all workspaces. */
+  /** Whether any device holds a pass of the server's own identity, of all workspaces. */
   async hasAny(): Promise<boolean> {
-    return (await this.db('apple_registrations').first('pass_id')) !== undefined
+    const held = joinPasses(this.db, this.db('apple_registrations'), 'apple_registrations.pass_id')
+    return (await held.whereNull('passes.apple_identity_id').first('pass_id')) !== undefined
+  }
+
+  /**
+   * The one read of a pass without a workspace, for phones: a serial number says nothing without the pass's own token, which the
+   * caller must compare. Of some identities, since another provider may have given a number to several passes.
+   */
+  async findPass(serialNumber: string, identityIds: (string | null)[]): Promise<StoredPass | undefined> {
+    // Those of other providers may have any form.
+    const values = { own: Uuid.safeParse(serialNumber).data ?? null, serialNumber }
+    const rows = await runPrepared<PassRow>(this.db, 'find-pass-by-serial-number', values, () =>
+      selectPass(
+        this.db,
+        this.db('passes').whereRaw(
+          `(passes.id = :own and passes.serial_number is null and passes.imported_serial_number is null
+            or passes.serial_number = :own
+            or passes.imported_serial_number = :serialNumber)`,
+        ),
+      ),
+    )
+    return rows.map(toPass).find(({ appleIdentityId }) => identityIds.includes(appleIdentityId))
   }
 
   /** Whether a device that is new to the pass would be one too many. */
@@ -126,12 +153,13 @@ export class Registrations {
       .where('apple_registrations.workspace_id', workspaceId)
       .whereIn('apple_registrations.pass_id', passIds)
       .whereRaw('apple_registrations.pushed_version < passes.wallet_version')
-      .select('pass_id', 'device_id', 'push_token', 'wallet_version')
+      .select('pass_id', 'device_id', 'push_token', 'wallet_version', 'apple_identity_id')
     return rows.map((row) => ({
       passId: row.pass_id,
       deviceId: row.device_id,
       pushToken: row.push_token,
       walletVersion: row.wallet_version,
+      appleIdentityId: row.apple_identity_id,
     }))
   }
 
@@ -140,23 +168,25 @@ export class Registrations {
    * tag all of them, also those that never changed. Those that went to another holder are among them: they are void.
    * Without a workspace: the device id, which nobody else knows, stands for the person.
    */
-  async listChanged(deviceId: string, sinceTag: number | null): Promise<ChangedPasses> {
+  async listChanged(deviceId: string, sinceTag: number | null, identityIds: (string | null)[]): Promise<ChangedPasses> {
     const held = this.db('apple_registrations')
       .join('passes', 'passes.id', 'apple_registrations.pass_id')
       .where({ device_id: deviceId })
-      .select('passes.id', 'passes.serial_number', 'passes.wallet_tag')
+      .select('passes.id', 'passes.serial_number', 'passes.imported_serial_number', 'passes.wallet_tag')
     const former = this.db('former_registrations')
       .join('former_passes', 'former_passes.serial_number', 'former_registrations.serial_number')
+      .join('passes', 'passes.id', 'former_passes.pass_id')
       .where({ device_id: deviceId })
       .select('former_passes.pass_id as id', 'former_passes.serial_number', 'former_passes.wallet_tag')
+    for (const query of [held, former]) query.where((one) => whereOfIdentities(one, identityIds))
     if (sinceTag !== null) held.where('passes.wallet_tag', '>', sinceTag)
     if (sinceTag !== null) former.where('former_passes.wallet_tag', '>', sinceTag)
-    const found: { id: string; serial_number: string | null; wallet_tag: number }[] = [
-      ...(await held),
-      ...(await former),
-    ]
+    const found: (Pick<PassRow, 'id' | 'serial_number'> & {
+      imported_serial_number?: string | null
+      wallet_tag: number
+    })[] = [...(await held), ...(await former)]
     const rows = found
-      .map((row) => ({ ...row, serialNumber: row.serial_number ?? row.id }))
+      .map((row) => ({ ...row, serialNumber: row.imported_serial_number ?? row.serial_number ?? row.id }))
       .toSorted((a, b) => a.wallet_tag - b.wallet_tag || (a.serialNumber < b.serialNumber ? -1 : 1))
     return {
       serialNumbers: rows.map(({ serialNumber }) => serialNumber),
@@ -221,17 +251,28 @@ export class Registrations {
     for (const some of chunks(registrations)) await this.some(workspaceId, some).update({ last_error: error })
   }
 
-  /** Apple says that these tokens are dead; a device that came back with another token stays. Returns what went. */
-  async deleteByTokens(pushTokens: string[]): Promise<DroppedRegistration[]> {
+  /**
+   * Apple says that these tokens are dead for passes of an identity; a device that came back with another token stays. Returns
+   * what went.
+   */
+  async deleteByTokens(pushTokens: string[], identityId: string | null): Promise<DroppedRegistration[]> {
     if (pushTokens.length === 0) return []
-    const dead = () => this.db('apple_registrations').whereIn('push_token', pushTokens)
+    const ofIdentity = () =>
+      this.db('passes').where({ 'passes.apple_identity_id': identityId }).select(this.db.raw('1'))
+    const dead = () =>
+      this.db('apple_registrations')
+        .whereIn('push_token', pushTokens)
+        .whereExists(ofIdentity().whereRaw('passes.id = apple_registrations.pass_id'))
     const rows: Pick<Row, 'workspace_id' | 'pass_id' | 'push_token'>[] = await dead().select([
       'workspace_id',
       'pass_id',
       'push_token',
     ])
     await dead().delete()
-    await this.db('former_registrations').whereIn('push_token', pushTokens).delete()
+    const former = ofIdentity()
+      .join('former_passes', 'former_passes.pass_id', 'passes.id')
+      .whereRaw('former_passes.serial_number = former_registrations.serial_number')
+    await this.db('former_registrations').whereIn('push_token', pushTokens).whereExists(former).delete()
     return rows.map((row) => ({ workspaceId: row.workspace_id, passId: row.pass_id, pushToken: row.push_token }))
   }
 
@@ -259,6 +300,13 @@ export class Registrations {
 }
 
 export type DroppedRegistration = Pick<StoredRegistration, 'workspaceId' | 'passId' | 'pushToken'>
+
+/** Passes of some identities for Apple; null is that of the server. */
+function whereOfIdentities(passes: Knex.QueryBuilder, identityIds: (string | null)[]): void {
+  const ids = identityIds.filter((id) => id !== null)
+  passes.whereIn('passes.apple_identity_id', ids)
+  if (identityIds.includes(null)) passes.orWhereNull('passes.apple_identity_id')
+}
 
 /** As many pairs as one statement takes well. */
 const CHUNK = 500

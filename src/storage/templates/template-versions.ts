@@ -7,6 +7,7 @@ import { inLanguage } from '../../core/rules/template/languages.ts'
 import { forUpdate, keyOfJson, toDate } from '../db/dialect.ts'
 import { type ProjectScope, withinProjects } from '../db/project-scope.ts'
 import { countsOf } from '../operations/counts.ts'
+import { defaultsOf, type IdentityIds } from '../workspaces/identities.ts'
 
 interface Row {
   id: string
@@ -32,8 +33,8 @@ export interface StoredVersion extends StoredVersionSummary {
   definition: WrittenDefinition
 }
 
-/** A published version with what rendering needs of its template; published versions never change. */
-export interface PublishedVersion {
+/** A published version with what rendering needs of its template, and whom passes of it are made under now; it never changes itself. */
+export interface PublishedVersion extends IdentityIds {
   id: string
   version: number
   templateId: string
@@ -202,6 +203,7 @@ export class TemplateVersions {
   private rendering(workspaceId: string) {
     return this.db('template_versions')
       .join('templates', 'templates.id', 'template_versions.template_id')
+      .join('workspaces', 'workspaces.id', 'template_versions.workspace_id')
       .leftJoin('projects', 'projects.id', 'templates.project_id')
       .where('template_versions.workspace_id', workspaceId)
       .select('template_versions.*', {
@@ -209,6 +211,7 @@ export class TemplateVersions {
         pass_type: 'templates.pass_type',
         project_id: 'projects.id',
         project_name: 'projects.name',
+        ...defaultsOf(this.db),
       })
   }
 }
@@ -230,7 +233,14 @@ function toVersion(row: Row): StoredVersion {
 }
 
 function toPublished(
-  row: Row & { template_name: string; pass_type: PassType; project_id: string | null; project_name: string | null },
+  row: Row & {
+    template_name: string
+    pass_type: PassType
+    project_id: string | null
+    project_name: string | null
+    apple_identity_id: string | null
+    google_identity_id: string | null
+  },
 ): PublishedVersion {
   return {
     id: row.id,
@@ -240,6 +250,8 @@ function toPublished(
     passType: row.pass_type,
     projectId: row.project_id,
     projectName: row.project_name,
+    appleIdentityId: row.apple_identity_id,
+    googleIdentityId: row.google_identity_id,
     definition: inLanguage(JSON.parse(row.definition)),
   }
 }

@@ -6,12 +6,15 @@ import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/
 import { type ProjectScope, withinProjects } from '../db/project-scope.ts'
 import { countsOf, HOUR_MS } from '../operations/counts.ts'
 import { issuingPasses, lapsedPasses, UNISSUED } from '../passes/pass-row.ts'
+import type { IdentityIds } from './identities.ts'
 
 interface Row {
   id: string
   name: string
   description: string
   color: Project['color']
+  apple_identity_id: string | null
+  google_identity_id: string | null
   created_at: number
   updated_at: number
 }
@@ -57,7 +60,14 @@ export class Projects {
 
   /** Makes a project. */
   async insert(workspaceId: string, fields: ProjectFields, at: Date): Promise<StoredProject> {
-    const row: Row = { id: newId(at), ...fields, created_at: at.getTime(), updated_at: at.getTime() }
+    const row: Row = {
+      id: newId(at),
+      ...fields,
+      apple_identity_id: null,
+      google_identity_id: null,
+      created_at: at.getTime(),
+      updated_at: at.getTime(),
+    }
     await this.db('projects').insert({ ...row, workspace_id: workspaceId })
     return toProject(row)
   }
@@ -91,12 +101,17 @@ export class Projects {
   async update(
     workspaceId: string,
     id: string,
-    fields: Partial<ProjectFields>,
+    { appleIdentityId, googleIdentityId, ...fields }: Partial<ProjectFields & IdentityIds>,
     at: Date,
   ): Promise<StoredProject | undefined> {
     const [row] = await this.ofWorkspace(workspaceId)
       .where({ id })
-      .update({ ...fields, updated_at: at.getTime() })
+      .update({
+        ...fields,
+        ...(appleIdentityId !== undefined && { apple_identity_id: appleIdentityId }),
+        ...(googleIdentityId !== undefined && { google_identity_id: googleIdentityId }),
+        updated_at: at.getTime(),
+      })
       .returning('*')
     return row && toProject(row)
   }
@@ -153,6 +168,8 @@ function toProject(row: Row): StoredProject {
     name: row.name,
     description: row.description,
     color: row.color,
+    appleIdentityId: row.apple_identity_id,
+    googleIdentityId: row.google_identity_id,
     createdAt: new Date(row.created_at),
     updatedAt: new Date(row.updated_at),
   }

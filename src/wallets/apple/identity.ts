@@ -42,22 +42,24 @@ export interface AppleCredentials {
  * @throws CredentialError naming the file or setting, what is wrong with it and what to do.
  */
 export function parseAppleIdentity(credentials: AppleCredentials, at: Date): AppleIdentity {
+  const identity = readAppleIdentity(credentials)
+  assertValidity(identity.certificate, 'pass certificate', credentials.certificate.source, at)
+  assertValidity(identity.wwdr, 'WWDR certificate', credentials.wwdr.source, at)
+  return identity
+}
+
+/**
+ * The same for what was checked when it was taken: it may have expired since, which signing says of each pass.
+ * @throws CredentialError
+ */
+export function readAppleIdentity(credentials: AppleCredentials): AppleIdentity {
   const leaf = parseCertificate(credentials.certificate, 'pass certificate')
   const wwdr = parseCertificate(credentials.wwdr, 'WWDR certificate')
   const key = parseKey(credentials.key)
   assertKeyMatches(leaf, key, credentials)
   const subject = readSubject(leaf, credentials)
   assertIssued(leaf, wwdr, credentials)
-  const identity = {
-    ...subject,
-    certificatePem: leaf.toString(),
-    key,
-    certificate: toParsed(leaf),
-    wwdr: toParsed(wwdr),
-  }
-  assertValidity(identity.certificate, 'pass certificate', credentials.certificate.source, at)
-  assertValidity(identity.wwdr, 'WWDR certificate', credentials.wwdr.source, at)
-  return identity
+  return { ...subject, certificatePem: leaf.toString(), key, certificate: toParsed(leaf), wwdr: toParsed(wwdr) }
 }
 
 /** @throws CredentialError */

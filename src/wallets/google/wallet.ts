@@ -13,6 +13,7 @@ import { type GoogleIssuer, type GooglePlace, type GoogleResource, idOf, kindOf 
 
 export interface GoogleWallet extends Wallet {
   readonly platform: 'google'
+  readonly issuerId: string
   classOf(content: ClassContent): GoogleResource
   objectOf(pass: WalletPass, at: Date): GoogleResource
   /**
@@ -46,6 +47,7 @@ export function createGoogleWallet({ identity, publicUrl }: GoogleWalletOptions)
 
   return {
     platform: 'google',
+    issuerId: identity.issuerId,
     classOf: (content) => buildClass(issuer, content),
     objectOf: (pass, at) => buildObject(issuer, pass, at),
 

@@ -77,6 +77,23 @@ const ticket: DefinitionInput = {
   redemption: { windows: [{ start: '2027-05-20T06:00Z', end: '2027-05-20T20:00Z', maxUses: 2 }] },
 }
 
+/** As an operator adds one. */
+async function addIdentity({ id: workspaceId }: TestWorkspace): Promise<void> {
+  await api.services.store.transaction(async (tx) => {
+    const identity = {
+      platform: 'apple' as const,
+      name: 'polyglot',
+      isSandbox: false,
+      passTypeIdentifier: 'pass.example.polyglot',
+      teamIdentifier: 'POLYGLOT01',
+      issuerId: null,
+      expiresAt: new Date('2028-05-01T00:00:00.000Z'),
+    }
+    const made = await tx.identities.insert(identity, () => null, api.now)
+    await tx.identities.insertGrant(workspaceId, made!.id)
+  })
+}
+
 /** A conference from its project to the door: every endpoint once, in the order in which somebody would call them. */
 async function record(workspace: TestWorkspace, receiver: Receiver): Promise<Recording> {
   const answers: Recording = {}
@@ -207,6 +224,8 @@ async function record(workspace: TestWorkspace, receiver: Receiver): Promise<Rec
   await ask(passes.rotateCode, { params: { id: shown.id } })
   await ask(passes.transfer, { params: { id: shown.id }, body: { label: 'Charles Babbage' } })
   await ask(passes.void, { ...ofPass, body: { reason: 'refunded' } })
+  await addIdentity(workspace)
+  await ask(contract.identities.list, {})
   await ask(contract.workspace.get, {})
   return settled(answers)
 }

@@ -127,7 +127,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await call('POST', 'two')
     const drop = (...tokens: string[]) =>
       api.services.store.transaction(async (tx) =>
-        tellDropped(tx, await tx.registrations.deleteByTokens(tokens), api.now),
+        tellDropped(tx, await tx.registrations.deleteByTokens(tokens, null), api.now),
       )
     await drop('pushone')
     expect(await told()).toHaveLength(1)

@@ -149,7 +149,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await store.transaction((tx) => tx.retention.deleteAuditEntries(clock(), 5))
     await store.transaction((tx) => tx.retention.deleteErasedRegistrations(clock(), 5))
     await store.transaction((tx) => tx.retention.deleteGoogleCallbacks(clock(), 5))
-    await store.transaction((tx) => tx.registrations.deleteByTokens(['dead']))
+    await store.transaction((tx) => tx.registrations.deleteByTokens(['dead'], null))
     const filters = [
       {},
       { workspaceId },

@@ -29,7 +29,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
       await hold
       return apple.signPackage(unsigned, at)
     }
-    const packages = createPackages({ ...apple, signPackage }, api.services.issuing, options)
+    const packages = createPackages(async () => ({ ...apple, signPackage }), api.services.issuing, options)
     const build = async (workspace: TestWorkspace, id: string) => packages.build(await stored(workspace, id), api.now)
     return { signed, packages, build }
   }

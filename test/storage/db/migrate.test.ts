@@ -259,7 +259,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await store.transaction((tx) => tx.jobs.insert([job], start))
 
     expect(await migrate(database)).toEqual(['0041-former-holders'])
-    expect(await store.passes.findBySerialNumber(id)).toMatchObject({ id, serialNumber: id })
+    expect(await store.registrations.findPass(id, [null])).toMatchObject({ id, serialNumber: id })
     expect(await store.googleObjects.listFormer(workspaceId, id)).toMatchObject([{ objectSuffix: id }])
     const pass = (await store.passes.find(workspaceId, id))!
     await store.transaction((tx) => tx.formerPasses.insert(pass, start))

@@ -14,7 +14,10 @@ export class ServerKeyError extends SetupError {
 }
 
 /** What a key protects. A purpose must never be renamed: everything made under it would be lost. */
-export type KeyPurpose = 'links' | 'cursors' | 'webhook-secrets' | 'fingerprint'
+export type KeyPurpose = 'links' | 'cursors' | SecretPurpose | 'fingerprint'
+
+/** What is sealed at rest. */
+export type SecretPurpose = 'webhook-secrets' | 'identities'
 
 /** A fresh key: 32 random bytes as base64url. */
 export function newServerKey(): string {
@@ -62,16 +65,26 @@ export class SealError extends Error {
 }
 
 /** `<fingerprint of the server key>:<nonce, tag and ciphertext>`. */
-export function seal(secret: string, rowId: string, serverKey: Uint8Array): string {
+export function seal(
+  secret: string,
+  rowId: string,
+  serverKey: Uint8Array,
+  purpose: SecretPurpose = 'webhook-secrets',
+): string {
   const nonce = randomBytes(NONCE_BYTES)
-  const cipher = createCipheriv(CIPHER, deriveKey(serverKey, 'webhook-secrets'), nonce)
+  const cipher = createCipheriv(CIPHER, deriveKey(serverKey, purpose), nonce)
   cipher.setAAD(Buffer.from(rowId))
   const text = Buffer.concat([cipher.update(secret, 'utf8'), cipher.final()])
   return `${fingerprint(serverKey)}:${Buffer.concat([nonce, cipher.getAuthTag(), text]).toString('base64url')}`
 }
 
 /** @throws SealError */
-export function unseal(sealed: string, rowId: string, serverKeys: readonly Uint8Array[]): string {
+export function unseal(
+  sealed: string,
+  rowId: string,
+  serverKeys: readonly Uint8Array[],
+  purpose: SecretPurpose = 'webhook-secrets',
+): string {
   const [madeWith, content = ''] = sealed.split(':')
   const serverKey = serverKeys.find((key) => fingerprint(key) === madeWith)
   if (!serverKey) {
@@ -80,7 +93,7 @@ export function unseal(sealed: string, rowId: string, serverKeys: readonly Uint8
   const bytes = Buffer.from(content, 'base64url')
   try {
     const nonce = bytes.subarray(0, NONCE_BYTES)
-    const decipher = createDecipheriv(CIPHER, deriveKey(serverKey, 'webhook-secrets'), nonce, {
+    const decipher = createDecipheriv(CIPHER, deriveKey(serverKey, purpose), nonce, {
       authTagLength: TAG_BYTES,
     })
     decipher.setAAD(Buffer.from(rowId))

@@ -12,13 +12,23 @@ export interface ClassClaim {
   values: Record<string, string>
 }
 
-/** The class of a pass by the values that it brings; undefined where all passes of the version share one. */
-export function claimClass(definition: Definition, passType: PassType, scope: Scope): ClassClaim | undefined {
+/**
+ * The class of a pass by the values that it brings; undefined where all passes of the version share one. A class is of one
+ * issuer: passes of others (null: that of the server) never stand in it.
+ */
+export function claimClass(
+  definition: Definition,
+  passType: PassType,
+  scope: Scope,
+  issuer: string | null = null,
+): ClassClaim | undefined {
   if (!hasClassKeys(definition, passType)) return undefined
   const values = classVariables(definition, passType).map((name) => [name, scope.get(name) ?? ''] as const)
   const classKey = definition.google?.classKey
   const key = classKey === undefined ? JSON.stringify(values) : fill(classKey, scope)
-  const digest = createHash('sha256').update(key).digest('hex')
+  const digest = createHash('sha256')
+    .update(issuer === null ? key : `${issuer} ${key}`)
+    .digest('hex')
   return { keyDigest: digest.slice(0, DIGEST_LENGTH), values: Object.fromEntries(values) }
 }
 

@@ -254,7 +254,9 @@ function planPass(
     appleToken: newAppleToken(),
     identifierDigest: identifierDigest(barcodeMessage(definition, scope)),
     images: imagesOfPass(definition, request.variables),
-    claim: claimClass(definition, version.passType, scope),
+    claim: claimClass(definition, version.passType, scope, version.googleIdentityId),
+    appleIdentityId: version.appleIdentityId,
+    googleIdentityId: version.googleIdentityId,
     group: groupKey === null ? null : groupOf(workspaceId, version.projectId, groupKey),
   }
 }

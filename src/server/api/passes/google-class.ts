@@ -1,5 +1,6 @@
 import { ApiError, validationError } from '../../../core/errors.ts'
 import { type ClassClaim, claimClass, differingNames } from '../../../core/rules/template/class-key.ts'
+import type { Scope } from '../../../core/rules/template/placeholder.ts'
 import { pathOfValue } from '../../../core/rules/template/rendered-size.ts'
 import { buildScope, type PassFacts } from '../../../core/rules/template/resolve.ts'
 import { keyOf, type NewClass } from '../../../storage/passes/google-classes.ts'
@@ -82,9 +83,10 @@ export async function followClass(
 ): Promise<string | null> {
   const { workspaceId } = pass
   const { definition, passType, id: templateVersionId } = version
-  const claim = claimClass(definition, passType, buildScope(definition.variables, facts, expiresAt))
+  const claimOf = (scope: Scope) => claimClass(definition, passType, scope, pass.googleIdentityId)
+  const claim = claimOf(buildScope(definition.variables, facts, expiresAt))
   if (!claim) return null
-  const before = claimClass(definition, passType, buildScope(definition.variables, pass, pass.expiresAt))!
+  const before = claimOf(buildScope(definition.variables, pass, pass.expiresAt))!
   const [own] = pass.googleClassId ? await tx.googleClasses.list(workspaceId, [pass.googleClassId]) : []
   const kept = own?.keyDigest === claim.keyDigest ? pick(own.values, Object.keys(claim.values)) : {}
   const asked = { templateVersionId, keyDigest: claim.keyDigest, values: { ...claim.values, ...kept } }

@@ -110,7 +110,7 @@ export const passes: Handlers<typeof contract> = {
     return { status: 200, body: wallets.get(pass.id)! }
   },
 
-  preview: async ({ params, query }, { store, workspaceId, wallets, packages, issuing, google, now }) => {
+  preview: async ({ params, query }, { store, workspaceId, identities, packages, issuing, google, now }) => {
     const pass = (await store.passes.find(workspaceId, params.id)) ?? missing(params.id)
     if (query.format === 'pkpass') {
       if (!packages) throw new ApiError('CONFLICT', { message: 'This server does not issue for apple.' })
@@ -118,6 +118,7 @@ export const passes: Handlers<typeof contract> = {
       return { status: 200, body: file, headers: { 'content-type': 'application/vnd.apple.pkpass' } }
     }
     const rendered = passIn(await renderOr(() => (google ?? issuing).render(pass)), query.language)
+    const wallets = await identities.walletsOf(pass)
     if (query.format === 'html') {
       const { label: title, externalPassId, templateVersion } = pass
       const subtitle = `${externalPassId}, version ${templateVersion} of ${pass.templateName}`

@@ -1,6 +1,8 @@
 import type { projects as contract, Project } from '../../../core/contract/projects.ts'
-import { ApiError } from '../../../core/errors.ts'
+import { ApiError, validationError } from '../../../core/errors.ts'
+import type { Repositories } from '../../../storage/store.ts'
 import type { StoredProject } from '../../../storage/workspaces/projects.ts'
+import type { RequestContext } from '../../context.ts'
 import { toPage } from '../../http/cursors.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { audit } from '../audit.ts'
@@ -38,9 +40,12 @@ export const projects: Handlers<typeof contract> = {
 
   update: async ({ params, body }, context) => {
     if (Object.keys(body).length === 0) {
-      throw new ApiError('MISSING_REQUIRED_FIELD', { message: 'Give at least one of name, description and color.' })
+      throw new ApiError('MISSING_REQUIRED_FIELD', {
+        message: 'Give at least one of name, description, color and the identities.',
+      })
     }
     return context.store.transaction(async (tx) => {
+      await requireIdentities(tx, body, context)
       const project = await tx.projects.update(context.workspaceId, params.id, body, context.now)
       if (!project) return missing(params.id)
       await audit(tx, context, 'project.update', project.id)
@@ -69,6 +74,24 @@ export const projects: Handlers<typeof contract> = {
       body: { projectId: params.id, ...(await store.projects.counts(workspaceId, params.id, now)) },
     }
   },
+}
+
+/** @throws Problem VALIDATION_ERROR for one that the workspace may not use, that is retired, or is of the other platform */
+async function requireIdentities(
+  tx: Repositories,
+  body: Partial<Pick<Project, 'appleIdentityId' | 'googleIdentityId'>>,
+  { workspaceId, token }: RequestContext,
+): Promise<void> {
+  for (const platform of ['apple', 'google'] as const) {
+    const field = `${platform}IdentityId` as const
+    const id = body[field]
+    if (typeof id !== 'string') continue
+    const identity = token.projectIds ? undefined : await tx.identities.findGranted(workspaceId, id)
+    const refuse = (message: string) => validationError([{ path: [field], message }])
+    if (identity?.platform !== platform)
+      throw refuse(`Is no identity for ${platform} of this workspace: GET /v1/identities`)
+    if (identity.status === 'retired') throw refuse(`${identity.name} is retired`)
+  }
 }
 
 function showProject({ createdAt, updatedAt, ...project }: StoredProject): Project {

@@ -12,6 +12,7 @@ import { namedImages } from '../../../core/rules/template/image-choice.ts'
 import { inLanguage } from '../../../core/rules/template/languages.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import type { StoredVersion, StoredVersionSummary } from '../../../storage/templates/template-versions.ts'
+import type { StoredTemplate } from '../../../storage/templates/templates.ts'
 import type { RequestContext } from '../../context.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { passIn, previewOf, previewPageOf, samplePass } from '../../pages/card/preview.ts'
@@ -66,7 +67,7 @@ export const templateVersions: Handlers<typeof contract> = {
     const { store, workspaceId, now, correlationId } = context
     const checked = (await store.templateVersions.find(workspaceId, params.id)) ?? missing(params.id)
     const template = (await store.templates.find(workspaceId, checked.templateId)) ?? missing(params.id)
-    if (checked.stage === 'draft') await checkPublishable(checked.definition, template.passType, context)
+    if (checked.stage === 'draft') await checkPublishable(checked.definition, template, context)
     const version = await store.transaction(async (tx) => {
       // The template's row first, in the order of every other writer.
       const current = await tx.templates.findForUpdate(workspaceId, checked.templateId)
@@ -95,12 +96,13 @@ export const templateVersions: Handlers<typeof contract> = {
   },
 
   preview: async ({ params, query }, context) => {
-    const { store, workspaceId, wallets, now } = context
+    const { store, workspaceId, now } = context
     const version = (await store.templateVersions.find(workspaceId, params.id)) ?? missing(params.id)
     const template = (await store.templates.find(workspaceId, version.templateId)) ?? missing(params.id)
     const whole = await renderOr(() => samplePass(inLanguage(version.definition), template.passType))
     const sample = passIn(whole, query.language)
     const warnings = await findTemplateWarnings(version, context)
+    const wallets = await walletsOfProject(template.projectId, context)
     if (query.format === 'html') {
       const subtitle = `Version ${version.version}, ${version.stage}, with sample values`
       const page = await previewPageOf(sample, { title: template.name, subtitle, wallets, store, at: now, warnings })
@@ -133,7 +135,7 @@ function showVersion(version: StoredVersionSummary): TemplateVersion {
 /** @throws Problem VALIDATION_ERROR with everything that is wrong with the definition, for itself and each platform */
 async function checkPublishable(
   definition: WrittenDefinition,
-  passType: PassType,
+  { passType, projectId }: Pick<StoredTemplate, 'passType' | 'projectId'>,
   context: RequestContext,
 ): Promise<void> {
   const images = [...namedImages(definition)]
@@ -143,8 +145,16 @@ async function checkPublishable(
     .filter(({ id }) => !known.has(id))
     .map(({ path }) => ({ path, message: 'There is no such image; upload it first' }))
   const issues = [...checkDefinition(definition), ...unknown]
-  if (issues.length === 0) issues.push(...(await findPlatformIssues(inLanguage(definition), passType, context)))
+  if (issues.length === 0) {
+    const wallets = await walletsOfProject(projectId, context)
+    issues.push(...(await findPlatformIssues(inLanguage(definition), passType, { ...context, wallets })))
+  }
   if (issues.length > 0) throw validationError(listIssues(below('definition', issues)))
+}
+
+/** Those that passes of the template would be made with now. */
+async function walletsOfProject(projectId: string | null, { store, workspaceId, identities }: RequestContext) {
+  return identities.walletsOf(await store.identities.findDefaults(workspaceId, projectId))
 }
 
 async function getDraft(tx: Repositories, workspaceId: string, id: string): Promise<StoredVersion> {

@@ -5,6 +5,7 @@ import type { Check } from './check.ts'
 import { checkConfiguration, checkFiles, checkPublicUrl, checkServerKey } from './configuration.ts'
 import { checkDatabase, openExisting } from './database.ts'
 import { checkGoogle, type GoogleOptions } from './google.ts'
+import { checkIdentities } from './identities.ts'
 import { checkWork } from './work.ts'
 
 /** What the doctor looks at, and what it may write. */
@@ -35,6 +36,7 @@ export async function diagnose(options: DoctorOptions): Promise<Check[]> {
       ...(await checkFiles(config)),
       ...(await checkApple(config, clock(), apns)),
       ...(await checkGoogle(config, { ...google, store: usable && createStore(usable), canWrite, clock })),
+      ...(await checkIdentities(config, usable && createStore(usable), clock())),
       ...publicUrl.checks,
       ...(await checkWork(usable, clock())),
     ]

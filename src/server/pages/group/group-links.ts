@@ -5,7 +5,6 @@ import type { Card } from '../../../core/rules/display/card.ts'
 import { inLanguage } from '../../../core/rules/template/languages.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import { type GooglePlace, placeOf } from '../../../wallets/google/resource.ts'
-import type { GoogleWallet } from '../../../wallets/google/wallet.ts'
 import type { Services } from '../../context.ts'
 import type { Link } from '../../links.ts'
 import { renderOr } from '../../wallet-sync/issuing.ts'
@@ -116,7 +115,7 @@ async function showGroup(
     language,
     device: devicePlatform({ userAgent, platformHint: event.req.headers.get('sec-ch-ua-platform') }),
     isInApp: isInAppBrowser(userAgent),
-    firsts: firstsOf(shown, each, wallets.google),
+    firsts: await firstsOf(shown, each, services),
     each: each === PASSES_A_BUNDLE ? undefined : each,
     sandboxed: wallets.sandboxed,
     own: addressOf(services, event),
@@ -148,9 +147,13 @@ async function openBundle(passes: StoredPass[], services: Services, event: H3Eve
 }
 
 async function openSave(passes: StoredPass[], services: Services, event: H3Event, at: Date): Promise<Response> {
-  const { google } = services.wallets
+  const issuable = await issued(passes, services, event, at)
+  const first = issuable[0]!
+  const { google } = await services.identities.walletsOf(first)
   if (!google) throw notConfigured()
-  const current = await issued(passes, services, event, at)
+  // A link is signed for one issuer: passes of another have a link of their own.
+  const ofOther = issuable.findIndex(({ googleIdentityId }) => googleIdentityId !== first.googleIdentityId)
+  const current = ofOther < 0 ? issuable : issuable.slice(0, ofOther)
   const count = google.countFitting(await Promise.all(current.map((pass) => placeIn(pass, services))))
   const places = await Promise.all(current.slice(0, count).map((pass) => ensureAtGoogle(pass, services, at)))
   const location = await google.saveUrl(places, at)
@@ -164,11 +167,19 @@ function addressOf({ links }: Services, event: H3Event): string {
 }
 
 /** Where each button begins that adds several passes: the places in the list, by platform. */
-function firstsOf(shown: ShownPass[], each: number, google: GoogleWallet | undefined): GroupPageFacts['firsts'] {
+async function firstsOf(shown: ShownPass[], each: number, { identities }: Services): Promise<GroupPageFacts['firsts']> {
   const apple = shown.flatMap((_, n) => (n % each === 0 ? [n] : []))
-  const places = google ? shown.map(({ pass, card }) => likelyPlace(pass, card)) : []
   const ofGoogle: number[] = []
-  for (let n = 0; n < places.length; n += google!.countFitting(places.slice(n, n + PASSES_A_SAVE))) ofGoogle.push(n)
+  for (let n = 0; n < shown.length; ) {
+    const { pass } = shown[n]!
+    const { google } = await identities.walletsOf(pass)
+    if (!google) break
+    const next = shown.slice(n, n + PASSES_A_SAVE)
+    const ofOther = next.findIndex((one) => one.pass.googleIdentityId !== pass.googleIdentityId)
+    const together = ofOther < 0 ? next : next.slice(0, ofOther)
+    ofGoogle.push(n)
+    n += google.countFitting(together.map((one) => likelyPlace(one.pass, one.card)))
+  }
   return { apple, google: ofGoogle }
 }
 

@@ -127,10 +127,10 @@ async function openApple({ req }: H3Event, pass: StoredPass, services: Services,
 }
 
 async function openGoogle(pass: StoredPass, services: Services, at: Date): Promise<Response> {
-  const { wallets } = services
-  if (!wallets.google) throw notConfigured()
+  const { google } = await services.identities.walletsOf(pass)
+  if (!google) throw notConfigured()
   const place = await ensureAtGoogle(pass, services, at)
-  const location = await wallets.google.saveUrl([place], at)
+  const location = await google.saveUrl([place], at)
   return new Response(null, {
     status: 302,
     headers: { location, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' },
@@ -142,7 +142,8 @@ async function openGoogle(pass: StoredPass, services: Services, at: Date): Promi
  * sandbox a browser stays too: no real phone takes the pass. Programs that take no page are sent on there as well.
  */
 async function openSmart(event: H3Event, pass: StoredPass, services: Services, at: Date): Promise<Response> {
-  const { links, wallets, issuing, badges } = services
+  const { links, issuing, badges, identities } = services
+  const wallets = await identities.walletsOf(pass)
   const { sandboxed } = wallets
   const userAgent = event.req.headers.get('user-agent')
   const device = devicePlatform({ userAgent, platformHint: event.req.headers.get('sec-ch-ua-platform') })

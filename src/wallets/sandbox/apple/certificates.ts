@@ -1,3 +1,4 @@
+import { createPrivateKey, createPublicKey } from 'node:crypto'
 import {
   AuthorityKeyIdentifierExtension,
   BasicConstraintsExtension,
@@ -16,6 +17,8 @@ export interface SandboxApple {
   rootPem: string
   /** The intermediate, in the place of Apple's WWDR certificate. */
   wwdrPem: string
+  /** Its key, which signs further pass certificates: PKCS #8, not encrypted. */
+  wwdrKeyPem: string
   certificatePem: string
   /** PKCS #8, not encrypted. */
   keyPem: string
@@ -39,6 +42,11 @@ const PASS_SIGNING = '1.2.840.113635.100.6.1.16'
 const PRODUCTION_PUSH = '1.2.840.113635.100.6.3.2'
 const DEVELOPMENT_PUSH = '1.2.840.113635.100.6.3.1'
 const ORGANIZATION: JsonName = [{ O: ['Development Sandbox (not Apple)'] }]
+const WWDR_NAME: JsonName = [
+  { CN: ['Wallet Sandbox Development Worldwide Developer Relations CA'] },
+  { OU: ['Sandbox'] },
+  ...ORGANIZATION,
+]
 
 /**
  * A certificate chain for development, shaped like Apple's: root, intermediate, pass certificate. The pass certificate
@@ -58,18 +66,6 @@ export async function createSandboxApple(options: {
     generateKeys(),
   ])
   const rootName: JsonName = [{ CN: ['Wallet Sandbox Development Root CA'] }, ...ORGANIZATION]
-  const wwdrName: JsonName = [
-    { CN: ['Wallet Sandbox Development Worldwide Developer Relations CA'] },
-    { OU: ['Sandbox'] },
-    ...ORGANIZATION,
-  ]
-  const passName: JsonName = [
-    { [USER_ID]: [passTypeIdentifier] },
-    { CN: ['Wallet Sandbox Development Pass Type ID'] },
-    { OU: [teamIdentifier] },
-    ...ORGANIZATION,
-  ]
-
   const [rootPem, wwdrPem, certificatePem, serverCertificatePem] = await Promise.all([
     issue({
       subject: rootName,
@@ -81,7 +77,7 @@ export async function createSandboxApple(options: {
       extensions: authority(),
     }),
     issue({
-      subject: wwdrName,
+      subject: WWDR_NAME,
       keys: wwdrKeys,
       issuer: rootName,
       issuerKeys: rootKeys,
@@ -89,22 +85,7 @@ export async function createSandboxApple(options: {
       years: 10,
       extensions: authority(0),
     }),
-    issue({
-      subject: passName,
-      keys: passKeys,
-      issuer: wwdrName,
-      issuerKeys: wwdrKeys,
-      at,
-      years: 5,
-      extensions: [
-        new BasicConstraintsExtension(false, undefined, true),
-        new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
-        new ExtendedKeyUsageExtension([CLIENT_AUTH]),
-        new Extension(PASS_SIGNING, false, utf8String(passTypeIdentifier)),
-        new Extension(DEVELOPMENT_PUSH, false, Buffer.from([0x05, 0x00])),
-        new Extension(PRODUCTION_PUSH, false, Buffer.from([0x05, 0x00])),
-      ],
-    }),
+    issuePass({ passTypeIdentifier, teamIdentifier, at, keys: passKeys, wwdrKeys }),
     issue({
       subject: [{ CN: ['localhost'] }, ...ORGANIZATION],
       keys: serverKeys,
@@ -123,12 +104,79 @@ export async function createSandboxApple(options: {
       ],
     }),
   ])
-  const [keyPem, serverKeyPem] = await Promise.all([exportKey(passKeys.privateKey), exportKey(serverKeys.privateKey)])
-  return { rootPem, wwdrPem, certificatePem, keyPem, serverCertificatePem, serverKeyPem }
+  const [keyPem, serverKeyPem, wwdrKeyPem] = await Promise.all(
+    [passKeys, serverKeys, wwdrKeys].map(({ privateKey }) => exportKey(privateKey)),
+  )
+  return {
+    rootPem,
+    wwdrPem,
+    certificatePem,
+    serverCertificatePem,
+    keyPem: keyPem!,
+    serverKeyPem: serverKeyPem!,
+    wwdrKeyPem: wwdrKeyPem!,
+  }
+}
+
+/** A pass certificate more, with a key of its own, of a chain that is there. */
+export async function createSandboxPass(options: {
+  passTypeIdentifier: string
+  teamIdentifier: string
+  at: Date
+  wwdrKeyPem: string
+}): Promise<Pick<SandboxApple, 'certificatePem' | 'keyPem'>> {
+  const { wwdrKeyPem, ...subject } = options
+  const keys = await generateKeys()
+  const certificatePem = await issuePass({ ...subject, keys, wwdrKeys: await importKeys(wwdrKeyPem) })
+  return { certificatePem, keyPem: await exportKey(keys.privateKey) }
+}
+
+function issuePass(request: {
+  passTypeIdentifier: string
+  teamIdentifier: string
+  at: Date
+  keys: CryptoKeyPair
+  wwdrKeys: CryptoKeyPair
+}): Promise<string> {
+  const { passTypeIdentifier, teamIdentifier, at, keys, wwdrKeys } = request
+  return issue({
+    subject: [
+      { [USER_ID]: [passTypeIdentifier] },
+      { CN: ['Wallet Sandbox Development Pass Type ID'] },
+      { OU: [teamIdentifier] },
+      ...ORGANIZATION,
+    ],
+    keys,
+    issuer: WWDR_NAME,
+    issuerKeys: wwdrKeys,
+    at,
+    years: 5,
+    extensions: [
+      new BasicConstraintsExtension(false, undefined, true),
+      new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
+      new ExtendedKeyUsageExtension([CLIENT_AUTH]),
+      new Extension(PASS_SIGNING, false, utf8String(passTypeIdentifier)),
+      new Extension(DEVELOPMENT_PUSH, false, Buffer.from([0x05, 0x00])),
+      new Extension(PRODUCTION_PUSH, false, Buffer.from([0x05, 0x00])),
+    ],
+  })
 }
 
 function generateKeys(): Promise<CryptoKeyPair> {
   return crypto.subtle.generateKey(algorithm, true, ['sign', 'verify'])
+}
+
+async function importKeys(pem: string): Promise<CryptoKeyPair> {
+  const key = createPrivateKey(pem)
+  const [pkcs8, spki] = [
+    key.export({ type: 'pkcs8', format: 'der' }),
+    createPublicKey(key).export({ type: 'spki', format: 'der' }),
+  ]
+  const [privateKey, publicKey] = await Promise.all([
+    crypto.subtle.importKey('pkcs8', new Uint8Array(pkcs8), algorithm, true, ['sign']),
+    crypto.subtle.importKey('spki', new Uint8Array(spki), algorithm, true, ['verify']),
+  ])
+  return { privateKey, publicKey }
 }
 
 async function issue(request: {

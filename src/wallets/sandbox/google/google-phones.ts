@@ -12,7 +12,7 @@ import {
   type SandboxKind,
   type StoredResource,
 } from './google-store.ts'
-import { verifyJwt } from './google-token.ts'
+import { type FindAccount, issuerOf, verifyJwt } from './google-token.ts'
 
 /** What a phone sees of one pass; `version` grows with every change of the object or its class. */
 export interface PhoneView {
@@ -23,7 +23,7 @@ export interface PhoneView {
 }
 
 export interface PhonesOptions {
-  account: { clientEmail: string; publicKey: KeyObject }
+  find: FindAccount
   store: GoogleStore
   rest: ReturnType<typeof createRest>
   callbacks: Callbacks
@@ -40,7 +40,7 @@ const SaveBody = z.object({ jwt: z.string(), device: z.string().min(1) })
 const RemoveBody = z.object({ kind: z.enum(googleKinds), objectId: z.string(), device: z.string().min(1) })
 
 /** The side of Google Wallet that phones see: save the pass of a link, look at it, remove it. */
-export function createPhones({ account, store, rest, callbacks }: PhonesOptions) {
+export function createPhones({ find, store, rest, callbacks }: PhonesOptions) {
   function viewOf(stored: StoredResource): PhoneView {
     const ofClass = store.find(stored.kind, 'Class', String(stored.resource.classId))!
     return {
@@ -57,15 +57,15 @@ export function createPhones({ account, store, rest, callbacks }: PhonesOptions)
     return store.put({ ...stored, devices })
   }
 
-  function saveOne({ kind, object, ofClass }: Content, device: string): LocalReply {
+  function saveOne({ kind, object, ofClass }: Content, device: string, issuerId: string): LocalReply {
     // What exists stays as it is: a link never changes a class or an object.
     const made = [
-      ofClass && !store.find(kind, 'Class', ofClass.id) && rest.insert(kind, 'Class', ofClass),
-      isWhole(object) && !store.find(kind, 'Object', object.id) && rest.insert(kind, 'Object', object),
+      ofClass && !store.find(kind, 'Class', ofClass.id) && rest.insert(issuerId, kind, 'Class', ofClass),
+      isWhole(object) && !store.find(kind, 'Object', object.id) && rest.insert(issuerId, kind, 'Object', object),
     ]
     const refused = made.find((reply) => reply && reply.status !== 200)
     if (refused) return refused
-    const stored = store.find(kind, 'Object', object.id)
+    const stored = object.id.startsWith(`${issuerId}.`) ? store.find(kind, 'Object', object.id) : undefined
     if (!stored) return wrong(404, `The object ${object.id} does not exist.`)
     if (stored.devices.includes(device)) return { status: 200, json: viewOf(stored) }
     return { status: 200, json: viewOf(setDevices(stored, [...stored.devices, device], 'save')) }
@@ -76,11 +76,12 @@ export function createPhones({ account, store, rest, callbacks }: PhonesOptions)
     save(body: unknown): LocalReply {
       const request = SaveBody.safeParse(body).data
       if (!request) return wrong(400, 'The body must be {"jwt": "…", "device": "…"}.')
-      const claims = Claims.safeParse(verifyJwt(request.jwt, account.publicKey)).data
-      if (claims?.iss !== account.clientEmail) return wrong(400, 'The JWT is not one that saves a pass.')
+      const account = find(({ clientEmail }) => clientEmail === issuerOf(request.jwt))
+      const claims = account && Claims.safeParse(verifyJwt(request.jwt, account.publicKey)).data
+      if (!claims) return wrong(400, 'The JWT is not one that saves a pass.')
       const contents = contentsOf(claims.payload)
       if (contents.length === 0) return wrong(400, 'The JWT must hold objects, and of each kind at most one class.')
-      const replies = contents.map((content) => saveOne(content, request.device))
+      const replies = contents.map((content) => saveOne(content, request.device, account.issuerId))
       // A phone shows the pass that was saved first, on top of the others.
       return replies.find(({ status }) => status !== 200) ?? replies[0]!
     },
@@ -144,7 +145,6 @@ interface Callbacks {
 }
 
 export interface CallbackOptions {
-  issuerId: string
   callbackUrl: string
   /** PKCS #8 in PEM, on the curve P-256. */
   rootKey: string
@@ -162,7 +162,7 @@ const TIMEOUT_MS = 10_000
 export const KEYS_MAX_AGE_SECONDS = 3600
 
 /** Tells the server of saves and removals, signed as Google does it: see Callbacks. */
-export function createCallbacks({ issuerId, callbackUrl, rootKey, clock }: CallbackOptions): Callbacks {
+export function createCallbacks({ callbackUrl, rootKey, clock }: CallbackOptions): Callbacks {
   const root = createPrivateKey(rootKey)
   const intermediate = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const intermediateSigningKey = signIntermediate(intermediate.publicKey, root, inDays(clock(), 30))
@@ -172,6 +172,7 @@ export function createCallbacks({ issuerId, callbackUrl, rootKey, clock }: Callb
   function build(event: CallbackEvent): string {
     const expTimeMillis = clock().getTime() + MESSAGE_LIFETIME_MS
     const signedMessage = JSON.stringify({ ...event, expTimeMillis, count: 1, nonce: randomUUID() })
+    const [issuerId = ''] = event.objectId.split('.')
     const signature = signParts(intermediate.privateKey, SENDER, issuerId, PROTOCOL, signedMessage)
     return JSON.stringify({ signature, intermediateSigningKey, protocolVersion: PROTOCOL, signedMessage })
   }

@@ -17,7 +17,6 @@ import {
 
 export interface RestOptions {
   store: GoogleStore
-  issuerId: string
   faults: Faults
   clock: () => Date
   /** Told of every change, so that phones look. */
@@ -38,7 +37,7 @@ const Message = z.object({
 })
 
 /** The Wallet REST interface, version 1, for classes and objects of every kind. The caller has checked the access token. */
-export function createRest({ store, issuerId, faults, clock, onChange }: RestOptions) {
+export function createRest({ store, faults, clock, onChange }: RestOptions) {
   function write(entry: Omit<StoredResource, 'version'>): StoredResource {
     const stored = store.put(entry)
     onChange(stored)
@@ -50,7 +49,7 @@ export function createRest({ store, issuerId, faults, clock, onChange }: RestOpt
     return rejection(404, 'classNotFound', `The class ${classId} does not exist.`)
   }
 
-  function insert(kind: SandboxKind, role: Role, body: unknown): LocalReply {
+  function insert(issuerId: string, kind: SandboxKind, role: Role, body: unknown): LocalReply {
     const check = checkResource(kind, role, body, issuerId)
     if (!check.ok) return refuse(check)
     const { resource } = check
@@ -60,7 +59,7 @@ export function createRest({ store, issuerId, faults, clock, onChange }: RestOpt
     return lacksClass(kind, role, resource) ?? found(write({ kind, role, resource, devices: [], notifiedAt: [] }))
   }
 
-  function replace(stored: StoredResource, body: unknown): LocalReply {
+  function replace(issuerId: string, stored: StoredResource, body: unknown): LocalReply {
     const check = checkResource(stored.kind, stored.role, body, issuerId)
     if (!check.ok) return refuse(check)
     if (check.resource.id !== stored.resource.id) return rejection(400, 'invalid', 'The id cannot change.')
@@ -89,19 +88,20 @@ export function createRest({ store, issuerId, faults, clock, onChange }: RestOpt
 
   return {
     insert,
-    answer({ method, path, json }: LocalCall): LocalReply {
+    /** @param issuerId that the caller may write for, and read */
+    answer({ method, path, json }: LocalCall, issuerId: string): LocalReply {
       const [, kindName, role, encodedId, action] = PATH.exec(path) ?? []
       const kind = googleKinds.find((known) => known === kindName)
       if (!kind || !role) return rejection(404, 'notFound', 'There is no such method.')
-      if (encodedId === undefined) return method === 'POST' ? insert(kind, role as Role, json) : wrongMethod()
+      if (encodedId === undefined) return method === 'POST' ? insert(issuerId, kind, role as Role, json) : wrongMethod()
       const stored = store.find(kind, role as Role, decodeURIComponent(encodedId))
       if (!stored) return rejection(404, 'resourceNotFound', `${encodedId} does not exist.`)
       if (action) return method === 'POST' ? addMessage(stored, json) : wrongMethod()
       if (method === 'GET') return found(stored)
-      if (method === 'PUT') return replace(stored, json)
+      if (method === 'PUT') return replace(issuerId, stored, json)
       if (method !== 'PATCH') return wrongMethod()
       return isJsonObject(json)
-        ? replace(stored, mergePatch(stored.resource, json))
+        ? replace(issuerId, stored, mergePatch(stored.resource, json))
         : rejection(400, 'parseError', 'The body is not a JSON object.')
     },
   }

@@ -5,13 +5,15 @@ import { createChannels, type LocalCall, type LocalReply, serveLocally } from '.
 import { createCallbacks, createPhones, KEYS_MAX_AGE_SECONDS } from './google-phones.ts'
 import { createRest, rejection } from './google-rest.ts'
 import { openGoogleStore, type StoredResource } from './google-store.ts'
-import { createAccessTokens } from './google-token.ts'
+import { createAccessTokens, type FindAccount, type ServiceAccount } from './google-token.ts'
 
 export interface SandboxGoogleOptions {
   /** The service account that may call: its address and the public half of its key. */
   clientEmail: string
   publicKey: KeyObject | string
   issuerId: string
+  /** Accounts of further issuers, as they are at that moment. */
+  others?: () => ServiceAccount[]
   /** Where saves and removals are reported. */
   callbackUrl: string
   faults: Faults
@@ -36,13 +38,14 @@ export interface SandboxGoogleServer {
 export async function startSandboxGoogle(options: SandboxGoogleOptions): Promise<SandboxGoogleServer> {
   const { clientEmail, issuerId, callbackUrl, faults, stateFile, clock = () => new Date() } = options
   const publicKey = typeof options.publicKey === 'string' ? createPublicKey(options.publicKey) : options.publicKey
-  const account = { clientEmail, publicKey }
+  const own = { clientEmail, publicKey, issuerId }
+  const find: FindAccount = (fits) => (fits(own) ? own : options.others?.().find(fits))
   const store = openGoogleStore(stateFile)
   const channels = createChannels()
-  const tokens = createAccessTokens(account, clock)
-  const callbacks = createCallbacks({ issuerId, callbackUrl, rootKey: store.rootKey, clock })
-  const rest = createRest({ store, issuerId, faults, clock, onChange: tellPhones })
-  const phones = createPhones({ account, store, rest, callbacks })
+  const tokens = createAccessTokens(find, clock)
+  const callbacks = createCallbacks({ callbackUrl, rootKey: store.rootKey, clock })
+  const rest = createRest({ store, faults, clock, onChange: tellPhones })
+  const phones = createPhones({ find, store, rest, callbacks })
 
   function tellPhones({ kind, role, resource }: StoredResource): void {
     const objects = role === 'Class' ? store.listOfClass(kind, resource.id) : [store.find(kind, role, resource.id)!]
@@ -55,14 +58,15 @@ export async function startSandboxGoogle(options: SandboxGoogleOptions): Promise
     if (faults.has('google-429')) return rejection(429, 'rateLimitExceeded', 'Too many requests.')
     if (faults.has('google-500')) return rejection(500, 'backendError', 'Internal error.')
     if (faults.has('google-503')) return rejection(503, 'backendError', 'The service is currently unavailable.')
-    if (!tokens.isValid(call.headers.authorization)) {
+    const account = tokens.accountOf(call.headers.authorization)
+    if (!account) {
       return rejection(401, 'authError', 'Request had invalid authentication credentials.')
     }
     if (faults.has('google-400') && call.method !== 'GET') return rejection(400, 'invalid', 'Invalid value.')
     if (faults.has('google-locations') && isJsonObject(call.json) && Array.isArray(call.json.merchantLocations)) {
       return rejection(400, 'invalid', 'Issuer not allowlisted for Merchant Locations. Please contact support.')
     }
-    return rest.answer(call)
+    return rest.answer(call, account.issuerId)
   }
 
   const server = await serveLocally((call) => {

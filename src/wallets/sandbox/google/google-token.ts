@@ -10,16 +10,21 @@ const LIFETIME_SECONDS = 3599
 const MAX_LIFETIME_SECONDS = 3600
 const SKEW_SECONDS = 300
 
-/** The service account that the sandbox knows. */
+/** A service account that the sandbox knows, and the issuer that it may write for. */
 export interface ServiceAccount {
   clientEmail: string
   publicKey: KeyObject
+  issuerId: string
 }
+
+/** The first of the accounts that fits. */
+export type FindAccount = (fits: (account: ServiceAccount) => boolean) => ServiceAccount | undefined
 
 export interface AccessTokens {
   /** The token endpoint: a signed assertion in, an access token out. */
   answer(call: LocalCall): LocalReply
-  isValid(authorization: string | undefined): boolean
+  /** Whose token it is; undefined where it is none, or too old. */
+  accountOf(authorization: string | undefined): ServiceAccount | undefined
 }
 
 const Assertion = z.object({
@@ -31,27 +36,31 @@ const Assertion = z.object({
 })
 
 /** Access tokens for Google's APIs, renewed before they end. */
-export function createAccessTokens(account: ServiceAccount, clock: () => Date): AccessTokens {
-  const expiries = new Map<string, number>()
+export function createAccessTokens(find: FindAccount, clock: () => Date): AccessTokens {
+  const issued = new Map<string, { until: number; account: ServiceAccount }>()
   const seconds = () => clock().getTime() / 1000
 
   return {
     answer({ text }) {
       const form = new URLSearchParams(text)
       if (form.get('grant_type') !== GRANT) return rejection('unsupported_grant_type', 'Invalid grant_type.')
-      const claims = Assertion.safeParse(verifyJwt(form.get('assertion') ?? '', account.publicKey)).data
-      const wrong = claims ? flawOf(claims, account, seconds()) : 'Invalid JWT Signature.'
+      const assertion = form.get('assertion') ?? ''
+      const account = find((one) => one.clientEmail === issuerOf(assertion))
+      if (!account) return rejection('invalid_grant', 'Invalid issuer: there is no such service account.')
+      const claims = Assertion.safeParse(verifyJwt(assertion, account.publicKey)).data
+      const wrong = claims ? flawOf(claims, seconds()) : 'Invalid JWT Signature.'
       if (wrong) return rejection('invalid_grant', wrong)
       const token = `ya29.sandbox.${randomBytes(24).toString('base64url')}`
-      expiries.set(token, seconds() + LIFETIME_SECONDS)
+      issued.set(token, { until: seconds() + LIFETIME_SECONDS, account })
       return {
         status: 200,
         json: { access_token: token, expires_in: LIFETIME_SECONDS, token_type: 'Bearer' },
       }
     },
-    isValid(authorization) {
+    accountOf(authorization) {
       const [, token = ''] = /^Bearer (\S+)$/.exec(authorization ?? '') ?? []
-      return (expiries.get(token) ?? 0) > seconds()
+      const known = issued.get(token)
+      return known && known.until > seconds() ? known.account : undefined
     },
   }
 }
@@ -65,8 +74,13 @@ export function verifyJwt(jwt: string, publicKey: KeyObject): unknown {
   return isGenuine ? decode(claims) : undefined
 }
 
-function flawOf(claims: z.output<typeof Assertion>, account: ServiceAccount, now: number): string | undefined {
-  if (claims.iss !== account.clientEmail) return 'Invalid issuer: there is no such service account.'
+/** Who says to have signed; the signature is still to be looked at. */
+export function issuerOf(jwt: string): string | undefined {
+  const claims = decode(jwt.split('.')[1] ?? '') as { iss?: unknown } | null | undefined
+  return typeof claims?.iss === 'string' ? claims.iss : undefined
+}
+
+function flawOf(claims: z.output<typeof Assertion>, now: number): string | undefined {
   if (claims.aud !== AUDIENCE) return 'Invalid JWT: aud is not the token endpoint.'
   if (!claims.scope.split(' ').includes(SCOPE)) return 'Invalid scope.'
   if (claims.exp <= now || claims.iat > now + SKEW_SECONDS || claims.exp - claims.iat > MAX_LIFETIME_SECONDS) {
@@ -96,14 +110,14 @@ export interface SandboxGoogle {
 }
 
 /** Credentials for the Google Wallet emulator on loopback. Real Google refuses them. */
-export async function createSandboxGoogle(): Promise<SandboxGoogle> {
+export async function createSandboxGoogle(name = 'sandbox'): Promise<SandboxGoogle> {
   const { privateKey } = await promisify(generateKeyPair)('rsa', { modulusLength: 2048 })
   const account = {
     type: 'service_account',
     project_id: PROJECT,
     private_key_id: randomBytes(20).toString('hex'),
     private_key: privateKey.export({ type: 'pkcs8', format: 'pem' }),
-    client_email: `sandbox@${PROJECT}.iam.gserviceaccount.com`,
+    client_email: `${name}@${PROJECT}.iam.gserviceaccount.com`,
     token_uri: 'https://oauth2.googleapis.com/token',
   }
   return { serviceAccountJson: JSON.stringify(account, null, 2), issuerId: '3388000000000000000' }

@@ -1,0 +1,75 @@
+import { Flags, type Interfaces } from '@oclif/core'
+import { details, localTimeOr } from './command/output.ts'
+import { databaseFlags, serveFlags } from './settings/server-flags.ts'
+
+/** What every command about identities takes that seals keys. */
+export const identityFlags = {
+  ...databaseFlags,
+  'server-key': serveFlags['server-key'],
+  'previous-server-keys': serveFlags['previous-server-keys'],
+  'sandbox-dir': serveFlags['sandbox-dir'],
+}
+
+/** The files of a certificate of Apple. */
+export const certificateFlags = {
+  certificate: Flags.string({ summary: 'Pass Type ID certificate: a PEM or DER file.', helpGroup: 'APPLE' }),
+  key: Flags.string({ summary: 'Its private key: a PEM file.', helpGroup: 'APPLE' }),
+  'key-passphrase': Flags.string({
+    summary: 'Passphrase of the key.',
+    env: 'PASSES_APPLE_KEY_PASSPHRASE',
+    helpGroup: 'APPLE',
+  }),
+  wwdr: Flags.string({
+    summary: "Apple's intermediate certificate (WWDR G4).",
+    env: 'PASSES_APPLE_WWDR',
+    helpGroup: 'APPLE',
+  }),
+}
+
+/** Where a new identity is the default at once. */
+export const placeFlags = {
+  workspace: Flags.string({ summary: 'Make it the default of this workspace, by name or id.' }),
+  project: Flags.string({ summary: 'Make it the default of this project of the workspace, by name or id.' }),
+}
+
+/** The settings of the server that matter to identities. */
+export function identityConfig(flags: Interfaces.InferredFlags<typeof identityFlags>) {
+  return {
+    databaseUrl: flags.database,
+    serverKey: flags['server-key'],
+    previousServerKeys: flags['previous-server-keys'].split(',').filter((key) => key.trim() !== ''),
+    sandboxFolder: flags['sandbox-dir'],
+  }
+}
+
+/** What is shown of an identity. */
+interface ShownIdentity {
+  id: string
+  name: string
+  platform: string
+  isSandbox: boolean
+  passTypeIdentifier: string | null
+  teamIdentifier: string | null
+  issuerId: string | null
+  status: string
+  expiresAt: Date | null
+  uses: { workspace: string; project?: string }[]
+}
+
+/** An identity for people. */
+export function showIdentity(identity: ShownIdentity): string {
+  const { id, name, platform, isSandbox, passTypeIdentifier, teamIdentifier, issuerId, status, expiresAt, uses } =
+    identity
+  const places = uses.map(({ workspace, project }) => (project === undefined ? workspace : `${workspace}/${project}`))
+  return details([
+    ['Identity', id],
+    ['Name', name],
+    ['Platform', isSandbox ? `${platform} (sandbox)` : platform],
+    ['Pass type', passTypeIdentifier],
+    ['Team', teamIdentifier],
+    ['Issuer', issuerId],
+    ['Status', status],
+    ['Expires', platform === 'apple' ? localTimeOr(expiresAt?.toISOString() ?? null, 'never') : null],
+    ['Default of', places.length > 0 ? places.join(', ') : 'nothing: passes identity use'],
+  ])
+}

@@ -1,0 +1,55 @@
+import { Flags } from '@oclif/core'
+import { BaseCommand } from '../../../cli/command/base-command.ts'
+import { UsageError } from '../../../cli/command/errors.ts'
+import { certificateFlags, identityConfig, identityFlags, placeFlags, showIdentity } from '../../../cli/identity.ts'
+
+export default class IdentityAddApple extends BaseCommand {
+  static override summary = 'Add a pass type of Apple with its certificate.'
+  static override description =
+    'Works straight on the database; the key is sealed under the server key. Running servers know it within 10 seconds. Passes ' +
+    'are made under it where a workspace or a project has it as its default: say so here, or with identity use.'
+  static override examples = [
+    '<%= config.bin %> identity add apple --name acme --certificate pass.pem --key pass.key --wwdr AppleWWDRCAG4.cer --workspace acme',
+    '<%= config.bin %> identity add apple --name trial --sandbox --pass-type pass.test.trial --team TRIAL00001 --json',
+  ]
+  static override flags = {
+    ...identityFlags,
+    ...certificateFlags,
+    ...placeFlags,
+    name: Flags.string({ summary: 'Name, unique on this server.', required: true }),
+    sandbox: Flags.boolean({
+      summary: 'A certificate of the sandbox, which no real phone trusts.',
+      dependsOn: ['pass-type', 'team'],
+      exclusive: ['certificate', 'key'],
+      helpGroup: 'SANDBOX',
+    }),
+    'pass-type': Flags.string({ summary: 'Pass type identifier.', dependsOn: ['sandbox'], helpGroup: 'SANDBOX' }),
+    team: Flags.string({ summary: 'Team identifier.', dependsOn: ['sandbox'], helpGroup: 'SANDBOX' }),
+  }
+
+  async run() {
+    const { flags } = await this.parse(IdentityAddApple)
+    const { name, workspace, project } = flags
+    const { addApple } = await import('../../../server/operator/identities.ts')
+    const identity = await addApple(identityConfig(flags), {
+      name,
+      workspace,
+      project,
+      from: sourceOf(flags),
+      at: new Date(),
+    })
+    this.log(showIdentity(identity))
+    return identity
+  }
+}
+
+type Given = Partial<Record<'certificate' | 'key' | 'key-passphrase' | 'wwdr' | 'pass-type' | 'team', string>>
+
+/** @throws UsageError */
+function sourceOf({ certificate, key, wwdr, ...flags }: Given & { sandbox: boolean }) {
+  if (flags.sandbox) return { passTypeIdentifier: flags['pass-type']!, teamIdentifier: flags.team! }
+  if (certificate === undefined || key === undefined) {
+    throw new UsageError('Give --certificate and --key, or --sandbox with --pass-type and --team')
+  }
+  return { certificate, key, passphrase: flags['key-passphrase'], wwdr }
+}

@@ -1,0 +1,36 @@
+import { Flags } from '@oclif/core'
+import { BaseCommand } from '../../../cli/command/base-command.ts'
+import { identityConfig, identityFlags, placeFlags, showIdentity } from '../../../cli/identity.ts'
+
+export default class IdentityAddGoogle extends BaseCommand {
+  static override summary = 'Add an issuer of Google Wallet.'
+  static override description =
+    'Works straight on the database; the key is sealed under the server key. Without a key file each server uses the account ' +
+    'that its machine has. Running servers know it within 10 seconds. Passes are made under it where a workspace or a project ' +
+    'has it as its default: say so here, or with identity use.'
+  static override examples = [
+    '<%= config.bin %> identity add google --name acme-google --issuer 3388000000012345678 --key-file account.json --workspace acme',
+    '<%= config.bin %> identity add google --name trial-google --issuer 3388000000000000001 --sandbox --json',
+  ]
+  static override flags = {
+    ...identityFlags,
+    ...placeFlags,
+    name: Flags.string({ summary: 'Name, unique on this server.', required: true }),
+    issuer: Flags.string({ summary: 'Issuer id, a number.', required: true }),
+    'key-file': Flags.string({
+      summary: 'Key of the service account, or configuration of workload identity: a JSON file.',
+      exclusive: ['sandbox'],
+    }),
+    sandbox: Flags.boolean({ summary: 'An issuer that only the emulator knows.' }),
+  }
+
+  async run() {
+    const { flags } = await this.parse(IdentityAddGoogle)
+    const { name, workspace, project, issuer: issuerId, 'key-file': keyFile, sandbox: isSandbox } = flags
+    const { addGoogle } = await import('../../../server/operator/identities.ts')
+    const options = { name, workspace, project, issuerId, keyFile, isSandbox, at: new Date() }
+    const identity = await addGoogle(identityConfig(flags), options)
+    this.log(showIdentity(identity))
+    return identity
+  }
+}

@@ -1,0 +1,24 @@
+import { Args } from '@oclif/core'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { showIdentity } from '../../cli/identity.ts'
+import { databaseFlags } from '../../cli/settings/server-flags.ts'
+
+export default class IdentityRetire extends BaseCommand {
+  static override summary = 'Make no more passes under an identity.'
+  static override description =
+    'The passes that it has are kept up to date, so its certificate still has to be renewed. It must be the default of nothing.'
+  static override examples = [
+    '<%= config.bin %> identity retire acme',
+    '<%= config.bin %> identity retire acme --database sqlite:./data/passes.db --json',
+  ]
+  static override args = { name: Args.string({ description: 'Name of the identity.', required: true }) }
+  static override flags = databaseFlags
+
+  async run() {
+    const { args, flags } = await this.parse(IdentityRetire)
+    const { retireIdentity } = await import('../../server/operator/identities.ts')
+    const identity = await retireIdentity({ databaseUrl: flags.database }, args.name, new Date())
+    this.log(showIdentity(identity))
+    return identity
+  }
+}

@@ -1,0 +1,61 @@
+import type { AppleIdentity } from '../../wallets/apple/identity.ts'
+import type { PushResult, RenewablePush } from '../../wallets/apple/push.ts'
+
+/** Where APNs is: an address of an emulator, or Apple's own. */
+export type PushServer = { address: string; port: number } | 'apple'
+
+/**
+ * Pushes to wherever APNs is at the moment, over a connection that is opened with the first push. Where it cannot be opened the
+ * pushes have failed, with the reason.
+ */
+export function createLazyPush(
+  given: AppleIdentity,
+  find: () => PushServer | undefined,
+  open: (server: PushServer, identity: AppleIdentity) => Promise<RenewablePush>,
+): RenewablePush {
+  let identity = given
+  let latest: { where: string | number; push: Promise<RenewablePush> } | undefined
+
+  async function connect(server: PushServer): Promise<RenewablePush> {
+    const where = server === 'apple' ? server : server.port
+    if (latest?.where !== where) {
+      const former = latest
+      latest = { where, push: open(server, identity) }
+      await (await former?.push)?.close()
+    }
+    const { push } = latest
+    try {
+      return await push
+    } catch (error) {
+      if (latest?.push === push) latest = undefined
+      throw error
+    }
+  }
+
+  return {
+    async send(pushTokens) {
+      const server = find()
+      if (!server) return allFailed(pushTokens, 'No APNs emulator is running.')
+      try {
+        return await (await connect(server)).send(pushTokens)
+      } catch (error) {
+        return allFailed(pushTokens, (error as Error).message)
+      }
+    },
+    renew(renewed) {
+      identity = renewed
+      // One that does not take it is opened anew: what it says then is why pushes fail.
+      const { push } = latest ?? {}
+      push
+        ?.then((one) => one.renew(renewed))
+        .catch(() => {
+          if (latest?.push === push) latest = undefined
+        })
+    },
+    close: async () => (await latest?.push.catch(() => undefined))?.close(),
+  }
+}
+
+function allFailed(pushTokens: string[], reason: string): PushResult[] {
+  return pushTokens.map((pushToken) => ({ pushToken, outcome: 'failed', reason }))
+}

@@ -1,0 +1,86 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { z } from 'zod'
+import { isSealedUnder, seal, unseal } from '../../core/rules/crypto/server-key.ts'
+import type { Store } from '../../storage/store.ts'
+import type { StoredIdentity } from '../../storage/workspaces/identities.ts'
+import { type AppleCredentials, type AppleIdentity, readAppleIdentity } from '../../wallets/apple/identity.ts'
+import { type GoogleSigner, keylessConfiguration, parseGoogleIdentity } from '../../wallets/google/identity.ts'
+import { CredentialError } from '../../wallets/wallet.ts'
+import type { ServerKeys } from '../boot/server-key.ts'
+import { loadKeyless } from '../boot/wallets.ts'
+
+/** What is sealed of an identity for Apple, all of it PEM: the key is not encrypted otherwise. */
+export const AppleSecrets = z.object({ certificate: z.string(), key: z.string(), wwdr: z.string() })
+export type AppleSecrets = z.output<typeof AppleSecrets>
+
+/** The secrets of an identity as they are stored. */
+export function sealSecrets(text: string, id: string, { current }: Pick<ServerKeys, 'current'>): string {
+  return seal(text, id, current, 'identities')
+}
+
+/**
+ * What signs for an identity of Apple. It may have expired.
+ * @throws CredentialError, SealError
+ */
+export function openApple(stored: StoredIdentity, keys: ServerKeys): AppleIdentity {
+  return readAppleIdentity(storedCredentials(stored, keys))
+}
+
+/** @throws SealError */
+export function storedCredentials(stored: StoredIdentity, keys: ServerKeys): AppleCredentials {
+  const { certificate, key, wwdr } = AppleSecrets.parse(JSON.parse(openText(stored, keys) ?? '{}'))
+  const source = `the identity ${stored.name}`
+  return { certificate: { source, pem: certificate }, key: { source, pem: key }, wwdr: { source, pem: wwdr } }
+}
+
+/**
+ * Who writes for an identity of Google: the service account of its key, or the one that this machine has.
+ * @throws CredentialError, SealError
+ */
+export async function openGoogle(stored: StoredIdentity, keys: ServerKeys): Promise<GoogleSigner> {
+  return readGoogleSigner(`the identity ${stored.name}`, openText(stored, keys), stored.issuerId!)
+}
+
+/**
+ * The service account of a key, of a configuration of workload identity, or without either of this machine.
+ * @throws CredentialError
+ */
+export async function readGoogleSigner(source: string, json: string | null, issuerId: string): Promise<GoogleSigner> {
+  if (json === null) return loadKeyless({ issuerId })
+  const configuration = keylessConfiguration({ source, json })
+  return configuration ? loadKeyless({ issuerId, configuration }) : parseGoogleIdentity({ source, json }, issuerId)
+}
+
+function openText({ id, sealed }: StoredIdentity, { current, previous }: ServerKeys): string | null {
+  return sealed === null ? null : unseal(sealed, id, [current, ...previous], 'identities')
+}
+
+/** Encrypts whatever is not under the current key anew, so that previous keys can be taken out of use. */
+export async function resealIdentities(store: Store, keys: ServerKeys): Promise<void> {
+  for (const stored of await store.identities.listAll()) {
+    const { id, sealed } = stored
+    if (sealed === null || isSealedUnder(sealed, keys.current)) continue
+    const renewed = sealSecrets(openText(stored, keys)!, id, keys)
+    await store.transaction((tx) => tx.identities.replaceSealed(id, sealed, renewed))
+  }
+}
+
+/** PEM of what may be DER. @throws CredentialError */
+export function toPem({ source, pem }: AppleCredentials['certificate']): string {
+  try {
+    return new X509Certificate(pem).toString()
+  } catch (cause) {
+    throw new CredentialError(`${source} holds no certificate in PEM or DER.`, { cause })
+  }
+}
+
+/** A private key without its passphrase, since it is sealed otherwise. @throws CredentialError */
+export function toKeyPem({ source, pem }: AppleCredentials['certificate'], passphrase: string | undefined): string {
+  try {
+    return createPrivateKey({ key: pem, passphrase }).export({ type: 'pkcs8', format: 'pem' }) as string
+  } catch (cause) {
+    const isEncrypted = pem.includes('ENCRYPTED')
+    const why = isEncrypted ? 'cannot be decrypted: give its --key-passphrase' : 'is not a private key in PEM'
+    throw new CredentialError(`The key in ${source} ${why}.`, { cause })
+  }
+}

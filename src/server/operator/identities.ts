@@ -1,0 +1,350 @@
+import type { Repositories, Store } from '../../storage/store.ts'
+import type { IdentityUse, NewIdentity, StoredIdentity } from '../../storage/workspaces/identities.ts'
+import { type AppleCredentials, parseAppleIdentity } from '../../wallets/apple/identity.ts'
+import { assertIssuerId } from '../../wallets/google/identity.ts'
+import { type Config, readSecret } from '../boot/config.ts'
+import { makeSandboxIssuer, makeSandboxPass } from '../boot/sandbox.ts'
+import { loadServerKeys, type ServerKeys } from '../boot/server-key.ts'
+import {
+  type AppleSecrets,
+  readGoogleSigner,
+  sealSecrets,
+  storedCredentials,
+  toKeyPem,
+  toPem,
+} from '../identities/secrets.ts'
+import {
+  auditOperator,
+  getOrCreateWorkspace,
+  getWorkspace,
+  OperatorError,
+  withNewStore,
+  withStore,
+} from './operator.ts'
+import { findProjectsOfToken } from './tokens.ts'
+
+/** What commands about identities need to know of the server. */
+export type IdentityConfig = Pick<Config, 'databaseUrl' | 'serverKey' | 'previousServerKeys' | 'sandboxFolder'>
+
+/** The files of a certificate of Apple. */
+export interface AppleFiles {
+  certificate: string
+  key: string
+  passphrase?: string | undefined
+  wwdr?: string | undefined
+}
+
+/** An identity as commands show it: never its key. */
+export interface ShownIdentity extends Omit<StoredIdentity, 'sealed' | 'version'> {
+  /** Where new passes are made under it. */
+  uses: IdentityUse[]
+}
+
+/** A workspace, or one of its projects, by name or id. */
+export interface UsePlace {
+  workspace?: string | undefined
+  project?: string | undefined
+}
+
+/** What the flags of `serve` give: the default, and no row of the database. */
+const SERVER_IDENTITY = 'server'
+
+const [MAX_NAME, MAX_IDENTITIES, MAX_USES] = [100, 500, 100]
+
+/**
+ * Makes an identity for Apple of a certificate, or in the sandbox of a pass type and a team.
+ * @throws OperatorError, CredentialError
+ */
+export function addApple(
+  config: IdentityConfig,
+  options: UsePlace & {
+    name: string
+    from: AppleFiles | { passTypeIdentifier: string; teamIdentifier: string }
+    at: Date
+  },
+): Promise<ShownIdentity> {
+  const { name, from, at } = options
+  return add(config, options, async () => {
+    const isSandbox = 'passTypeIdentifier' in from
+    const secrets = isSandbox ? await makeSandboxPass(config as Config, from, at) : readFiles(from)
+    const { passTypeIdentifier, teamIdentifier, certificate } = parseAppleIdentity(credentialsOf(secrets, from), at)
+    const identity: NewIdentity = {
+      platform: 'apple',
+      name,
+      isSandbox,
+      passTypeIdentifier,
+      teamIdentifier,
+      issuerId: null,
+      expiresAt: certificate.notAfter,
+    }
+    return { identity, text: JSON.stringify(secrets) }
+  })
+}
+
+/**
+ * Makes an identity for Google of an issuer: with the key file of a service account, without one by what this machine has.
+ * @throws OperatorError, CredentialError
+ */
+export function addGoogle(
+  config: IdentityConfig,
+  options: UsePlace & {
+    name: string
+    issuerId: string
+    keyFile?: string | undefined
+    isSandbox?: boolean
+    at: Date
+  },
+): Promise<ShownIdentity> {
+  const { name, issuerId, keyFile, isSandbox = false } = options
+  return add(config, options, async () => {
+    assertIssuerId(issuerId)
+    const text = isSandbox ? await makeSandboxIssuer(config as Config, issuerId) : readKeyFile(keyFile)
+    await readGoogleSigner(keyFile ?? '--key-file', text, issuerId)
+    const none = { passTypeIdentifier: null, teamIdentifier: null, expiresAt: null }
+    return { identity: { platform: 'google', name, isSandbox, issuerId, ...none }, text }
+  })
+}
+
+/**
+ * Takes the renewed certificate, or another key for the same issuer. Servers sign and push with it within seconds.
+ * @throws OperatorError, CredentialError for one that is not of the same pass type and team
+ */
+export function renewIdentity(
+  config: IdentityConfig,
+  name: string,
+  { files, keyFile, at }: { files?: AppleFiles | undefined; keyFile?: string | undefined; at: Date },
+): Promise<ShownIdentity> {
+  return withKeys(config, async (store, keys) => {
+    const known = await getIdentity(store, name)
+    const { id } = known
+    const { text, expiresAt } = await renewed(config, known, { files, keyFile, keys, at })
+    return store.transaction(async (tx) => {
+      await getForUpdate(tx, name)
+      await tx.identities.update(id, { sealed: text === null ? null : sealSecrets(text, id, keys), expiresAt }, at)
+      await auditIdentity(tx, known, 'identity.renew', at)
+      return show(tx, (await tx.identities.findForUpdate(name))!)
+    })
+  })
+}
+
+async function renewed(
+  config: IdentityConfig,
+  known: StoredIdentity,
+  given: { files?: AppleFiles | undefined; keyFile?: string | undefined; keys: ServerKeys; at: Date },
+): Promise<{ text: string | null; expiresAt: Date | null }> {
+  const { files, keyFile, keys, at } = given
+  if (known.platform === 'google') {
+    if (files) throw new OperatorError(`${known.name} is an identity of Google: give its --key-file.`)
+    const text = known.isSandbox ? await makeSandboxIssuer(config as Config, known.issuerId!) : readKeyFile(keyFile)
+    await readGoogleSigner(keyFile ?? '--key-file', text, known.issuerId!)
+    return { text, expiresAt: null }
+  }
+  const subject = { passTypeIdentifier: known.passTypeIdentifier!, teamIdentifier: known.teamIdentifier! }
+  if (known.isSandbox) {
+    const secrets = await makeSandboxPass(config as Config, subject, at)
+    return {
+      text: JSON.stringify(secrets),
+      expiresAt: parseAppleIdentity(credentialsOf(secrets, {}), at).certificate.notAfter,
+    }
+  }
+  if (!files) throw new OperatorError('Give the renewed certificate and its key: --certificate and --key.')
+  const { wwdr } = storedCredentials(known, keys)
+  const secrets = readFiles(files, wwdr)
+  // Another pass type or team is named with the one that it should be.
+  const { certificate } = parseAppleIdentity({ ...credentialsOf(secrets, files), ...subject }, at)
+  return { text: JSON.stringify(secrets), expiresAt: certificate.notAfter }
+}
+
+/**
+ * Makes an identity the default of a workspace, or of one of its projects, for the passes that are made from then on; `server`
+ * takes the default away.
+ * @throws OperatorError
+ */
+export function setDefaultIdentity(
+  config: Pick<Config, 'databaseUrl'>,
+  name: string,
+  { workspace = 'default', project, platform, at }: UsePlace & { platform?: 'apple' | 'google' | undefined; at: Date },
+): Promise<{ name: string; platforms: ('apple' | 'google')[]; workspace: string; project: string | null }> {
+  return withStore(config.databaseUrl, (store) =>
+    store.transaction(async (tx) => {
+      const known = name === SERVER_IDENTITY ? null : await getForUpdate(tx, name)
+      const platforms = known ? [known.platform] : platform ? [platform] : (['apple', 'google'] as const)
+      const place = await findPlace(store, tx, { workspace, project })
+      for (const one of platforms) await setDefault(tx, place, one, known)
+      const target = { action: 'identity.use' as const, targetId: known?.id ?? null }
+      await auditOperator(tx, place.workspaceId, target, at)
+      return { name, platforms: [...platforms], workspace: place.workspace, project: project ?? null }
+    }),
+  )
+}
+
+/**
+ * Under a retired identity no pass is made any more; those that it has are kept up to date.
+ * @throws OperatorError while it is the default of a workspace or a project
+ */
+export function retireIdentity(config: Pick<Config, 'databaseUrl'>, name: string, at: Date): Promise<ShownIdentity> {
+  return withStore(config.databaseUrl, (store) =>
+    store.transaction(async (tx) => {
+      const known = await getForUpdate(tx, name)
+      const [use] = await tx.identities.listUses(known, 1)
+      if (use) {
+        const where = use.project === undefined ? `the workspace ${use.workspace}` : `the project ${use.project}`
+        throw new OperatorError(
+          `${name} is the default of ${where}: give it another one first, or passes identity use server.`,
+        )
+      }
+      await tx.identities.update(known.id, { status: 'retired' }, at)
+      await auditIdentity(tx, known, 'identity.retire', at)
+      return show(tx, { ...known, status: 'retired', updatedAt: at })
+    }),
+  )
+}
+
+/** Every identity of the database, by name. */
+export function listIdentities(config: Pick<Config, 'databaseUrl'>): Promise<ShownIdentity[]> {
+  return withStore(config.databaseUrl, async (store) => {
+    const shown: ShownIdentity[] = []
+    for (const identity of await store.identities.listAll()) shown.push(await show(store, identity))
+    return shown
+  })
+}
+
+/** One of them. @throws OperatorError */
+export function showIdentity(config: Pick<Config, 'databaseUrl'>, name: string) {
+  return withStore(config.databaseUrl, async (store) => show(store, await getIdentity(store, name)))
+}
+
+async function add(
+  config: IdentityConfig,
+  { name, workspace, project, at }: UsePlace & { name: string; at: Date },
+  make: () => Promise<{ identity: NewIdentity; text: string | null }>,
+): Promise<ShownIdentity> {
+  requireName(name)
+  return withKeys(config, async (store, keys) => {
+    const { size } = await store.identities.versions()
+    if (size >= MAX_IDENTITIES) throw new OperatorError(`A server has ${MAX_IDENTITIES} identities at most.`)
+    const { identity, text } = await make()
+    if (workspace !== undefined || project !== undefined) await getOrCreateWorkspace(store, workspace ?? 'default', at)
+    return store.transaction(async (tx) => {
+      const sealedFor = (id: string) => (text === null ? null : sealSecrets(text, id, keys))
+      const made = await tx.identities.insert(identity, sealedFor, at)
+      if (!made) throw taken(identity, await tx.identities.findAny(identity))
+      await auditOperator(tx, null, { action: 'identity.add', targetId: made.id }, at)
+      if (workspace !== undefined || project !== undefined) {
+        const place = await findPlace(store, tx, { workspace: workspace ?? 'default', project })
+        await setDefault(tx, place, made.platform, made)
+        await auditOperator(tx, place.workspaceId, { action: 'identity.use', targetId: made.id }, at)
+      }
+      return show(tx, made)
+    })
+  })
+}
+
+/** A database that is not there yet is made, and its key with it. */
+function withKeys<T>(config: IdentityConfig, work: (store: Store, keys: ServerKeys) => Promise<T>): Promise<T> {
+  return withNewStore(config.databaseUrl, async (store) => work(store, await loadServerKeys(config as Config, store)))
+}
+
+function taken({ name, passTypeIdentifier, issuerId }: NewIdentity, known: StoredIdentity | undefined): OperatorError {
+  if (known?.name === name) {
+    return new OperatorError(
+      `There is an identity ${name} already: passes identity renew gives it another certificate or key.`,
+    )
+  }
+  const what = passTypeIdentifier ? `The pass type ${passTypeIdentifier}` : `The issuer ${issuerId}`
+  return new OperatorError(
+    `${what} has an identity already, ${known?.name}: passes identity renew gives it another key.`,
+  )
+}
+
+function requireName(name: string): void {
+  if (name === SERVER_IDENTITY) {
+    throw new OperatorError(`${SERVER_IDENTITY} is what the flags of passes serve give: choose another name.`)
+  }
+  if (/^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(name) && name.length <= MAX_NAME) return
+  throw new OperatorError(
+    `The name ${JSON.stringify(name)} must begin with a letter or digit and have letters, digits, dots, dashes and ` +
+      `underscores only, ${MAX_NAME} at most: it stands in metrics.`,
+  )
+}
+
+async function getIdentity(store: Repositories, name: string): Promise<StoredIdentity> {
+  return (await store.identities.findAny({ name })) ?? missing(name)
+}
+
+async function getForUpdate(tx: Repositories, name: string): Promise<StoredIdentity> {
+  return (await tx.identities.findForUpdate(name)) ?? missing(name)
+}
+
+function missing(name: string): never {
+  const message =
+    name === SERVER_IDENTITY
+      ? 'The identity server is what the flags of passes serve give: change those.'
+      : `There is no identity ${name}; passes identity list shows them.`
+  throw new OperatorError(message)
+}
+
+interface Place {
+  workspaceId: string
+  workspace: string
+  projectId?: string | undefined
+}
+
+async function findPlace(
+  store: Store,
+  tx: Repositories,
+  { workspace, project }: { workspace: string; project?: string | undefined },
+): Promise<Place> {
+  const { id: workspaceId, name } = await getWorkspace(store, workspace)
+  if (project === undefined) return { workspaceId, workspace: name }
+  const [projectId] = await findProjectsOfToken(tx, workspaceId, { named: [project], scopes: undefined })
+  return { workspaceId, workspace: name, projectId }
+}
+
+async function setDefault(
+  tx: Repositories,
+  place: Place,
+  platform: 'apple' | 'google',
+  identity: StoredIdentity | null,
+): Promise<void> {
+  if (identity?.status === 'retired') throw new OperatorError(`${identity.name} is retired: add another identity.`)
+  if (identity) await tx.identities.insertGrant(place.workspaceId, identity.id)
+  await tx.identities.setDefault(place, platform, identity?.id ?? null)
+}
+
+/** It concerns each workspace that may use it, and the server itself. */
+async function auditIdentity(
+  tx: Repositories,
+  { id }: StoredIdentity,
+  action: 'identity.renew' | 'identity.retire',
+  at: Date,
+): Promise<void> {
+  const workspaces = await tx.identities.listWorkspaces(id)
+  for (const workspaceId of [null, ...workspaces]) await auditOperator(tx, workspaceId, { action, targetId: id }, at)
+}
+
+async function show(tx: Repositories, { sealed: _, version: __, ...identity }: StoredIdentity): Promise<ShownIdentity> {
+  return { ...identity, uses: await tx.identities.listUses(identity, MAX_USES) }
+}
+
+/** @param known the intermediate of before, where none is given */
+function readFiles({ certificate, key, passphrase, wwdr }: AppleFiles, known?: AppleCredentials['wwdr']): AppleSecrets {
+  const keySource = readSecret(key, '--key')
+  const intermediate = wwdr === undefined ? known : readSecret(wwdr, '--wwdr')
+  if (!intermediate) throw new OperatorError("Give Apple's intermediate certificate too: --wwdr (WWDR G4).")
+  return {
+    certificate: toPem(readSecret(certificate, '--certificate')),
+    key: toKeyPem(keySource, passphrase),
+    wwdr: toPem(intermediate),
+  }
+}
+
+function readKeyFile(keyFile: string | undefined): string | null {
+  return keyFile === undefined ? null : readSecret(keyFile, '--key-file').pem.toString()
+}
+
+function credentialsOf(secrets: AppleSecrets, from: object): AppleCredentials {
+  const files: Partial<AppleFiles> = from
+  const of = (name: 'certificate' | 'key' | 'wwdr') => ({ source: files[name] ?? `--${name}`, pem: secrets[name] })
+  return { certificate: of('certificate'), key: of('key'), wwdr: of('wwdr') }
+}

@@ -1,0 +1,260 @@
+import type { Knex } from 'knex'
+import type { Platform } from '../../core/contract/notifications.ts'
+import { newId } from '../../core/ids.ts'
+import { forUpdate, toDate } from '../db/dialect.ts'
+import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list.ts'
+
+/** Who signs passes and keeps them up to date, beside what the flags of the server give (decisions/0068). */
+export interface StoredIdentity {
+  id: string
+  platform: Platform
+  /** Unique on the server. */
+  name: string
+  /** Of a retired one no pass is made any more; those that it has go on. */
+  status: 'active' | 'retired'
+  isSandbox: boolean
+  /** Of Apple; each has one identity. */
+  passTypeIdentifier: string | null
+  teamIdentifier: string | null
+  /** Of Google; each has one identity. */
+  issuerId: string | null
+  /** When its certificate ends; null where nothing ends. */
+  expiresAt: Date | null
+  /** Its certificates and keys under the server key; null where the machine has an account of its own. */
+  sealed: string | null
+  /** Grows with each change. */
+  version: number
+  createdAt: Date
+  updatedAt: Date
+}
+
+/** What the caller of insert decides. */
+export type NewIdentity = Omit<StoredIdentity, 'id' | 'status' | 'version' | 'createdAt' | 'updatedAt' | 'sealed'>
+
+/** The identities that passes are made under; null is that of the server. */
+export interface IdentityIds {
+  appleIdentityId: string | null
+  googleIdentityId: string | null
+}
+
+interface Row {
+  id: string
+  platform: Platform
+  name: string
+  status: StoredIdentity['status']
+  is_sandbox: boolean
+  pass_type_identifier: string | null
+  team_identifier: string | null
+  issuer_id: string | null
+  expires_at: number | null
+  sealed: string | null
+  version: number
+  created_at: number
+  updated_at: number
+}
+
+const SPEC: ListSpec = {
+  name: 'identities',
+  id: 'identities.id',
+  sorts: {
+    name: { key: 'identities.name', type: 'text' },
+    createdAt: { key: 'identities.created_at' },
+  },
+}
+
+/** Identities of all workspaces of a server, which workspace may use which, and where each is the default. */
+export class Identities {
+  private readonly db: Knex
+
+  constructor(db: Knex) {
+    this.db = db
+  }
+
+  /** Makes an identity; undefined where its name, its pass type or its issuer has one. */
+  async insert(
+    identity: NewIdentity,
+    sealedFor: (id: string) => string | null,
+    at: Date,
+  ): Promise<StoredIdentity | undefined> {
+    const id = newId(at)
+    const row: Row = {
+      id,
+      platform: identity.platform,
+      name: identity.name,
+      status: 'active',
+      is_sandbox: identity.isSandbox,
+      pass_type_identifier: identity.passTypeIdentifier,
+      team_identifier: identity.teamIdentifier,
+      issuer_id: identity.issuerId,
+      expires_at: identity.expiresAt?.getTime() ?? null,
+      sealed: sealedFor(id),
+      version: 1,
+      created_at: at.getTime(),
+      updated_at: at.getTime(),
+    }
+    const inserted = await this.db('identities').insert(row).onConflict().ignore().returning('id')
+    return inserted.length > 0 ? toIdentity(row) : undefined
+  }
+
+  /** One whose name, pass type or issuer is this. */
+  async findAny(
+    text: Partial<Pick<StoredIdentity, 'name' | 'passTypeIdentifier' | 'issuerId'>>,
+  ): Promise<StoredIdentity | undefined> {
+    const row: Row | undefined = await this.db('identities')
+      .where((any) => {
+        if (text.name) any.orWhere({ name: text.name })
+        if (text.passTypeIdentifier) any.orWhere({ pass_type_identifier: text.passTypeIdentifier })
+        if (text.issuerId) any.orWhere({ issuer_id: text.issuerId })
+      })
+      .first()
+    return row && toIdentity(row)
+  }
+
+  /** One by its name, which nobody else changes until the transaction ends. */
+  async findForUpdate(name: string): Promise<StoredIdentity | undefined> {
+    const row: Row | undefined = await forUpdate(this.db, this.db('identities').where({ name })).first()
+    return row && toIdentity(row)
+  }
+
+  /** Every identity of the server, by name. */
+  async listAll(): Promise<StoredIdentity[]> {
+    return (await this.db<Row>('identities').orderBy('name')).map(toIdentity)
+  }
+
+  /** What stands there of each, in one small read: what servers ask again and again. */
+  async versions(): Promise<Map<string, number>> {
+    const rows: Pick<Row, 'id' | 'version'>[] = await this.db('identities').select('id', 'version')
+    return new Map(rows.map(({ id, version }) => [id, version]))
+  }
+
+  /** Some of them; unknown ones are left out. */
+  async listByIds(ids: string[]): Promise<StoredIdentity[]> {
+    const rows: Row[] = ids.length > 0 ? await this.db('identities').whereIn('id', ids) : []
+    return rows.map(toIdentity)
+  }
+
+  /** A page of the identities that a workspace may use. */
+  async list(workspaceId: string, request: ListRequest): Promise<ListPage<StoredIdentity>> {
+    const granted = this.db('workspace_identities').where({ workspace_id: workspaceId }).select('identity_id')
+    const filtered = this.db('identities').whereIn('identities.id', granted)
+    const page = await listPage<Row>(this.db, filtered, SPEC, request, (query) => query.select('identities.*'))
+    return { ...page, rows: page.rows.map(toIdentity) }
+  }
+
+  /** One that a workspace may use, which stays as it is until the transaction ends. */
+  async findGranted(workspaceId: string, id: string): Promise<StoredIdentity | undefined> {
+    const granted = this.db('workspace_identities').where({ workspace_id: workspaceId }).select('identity_id')
+    const one = this.db('identities').where({ id }).whereIn('id', granted)
+    const row: Row | undefined = await forUpdate(this.db, one).first()
+    return row && toIdentity(row)
+  }
+
+  /** The caller holds it. */
+  async update(
+    id: string,
+    change: Partial<Pick<StoredIdentity, 'status' | 'expiresAt' | 'sealed'>>,
+    at: Date,
+  ): Promise<void> {
+    const { expiresAt, ...others } = change
+    await this.db('identities')
+      .where({ id })
+      .update({
+        ...others,
+        ...(expiresAt !== undefined && { expires_at: expiresAt?.getTime() ?? null }),
+        version: this.db.raw('version + 1'),
+        updated_at: at.getTime(),
+      })
+  }
+
+  /** The same secrets under another server key, unless somebody changed them meanwhile. */
+  async replaceSealed(id: string, before: string, sealed: string): Promise<void> {
+    await this.db('identities').where({ id, sealed: before }).update({ sealed })
+  }
+
+  /** From now on the workspace may use it. */
+  async insertGrant(workspaceId: string, identityId: string): Promise<void> {
+    await this.db('workspace_identities')
+      .insert({ workspace_id: workspaceId, identity_id: identityId })
+      .onConflict(['workspace_id', 'identity_id'])
+      .ignore()
+  }
+
+  /** What new passes of a workspace, or of one of its projects, are made under; null is the default of what is above. */
+  async setDefault(
+    { workspaceId, projectId }: { workspaceId: string; projectId?: string | undefined },
+    platform: Platform,
+    identityId: string | null,
+  ): Promise<void> {
+    const change = { [`${platform}_identity_id`]: identityId }
+    if (projectId === undefined) await this.db('workspaces').where({ id: workspaceId }).update(change)
+    else await this.db('projects').where({ workspace_id: workspaceId, id: projectId }).update(change)
+  }
+
+  /** Where it is the default: names of workspaces and projects, so many of each. */
+  async listUses({ id, platform }: Pick<StoredIdentity, 'id' | 'platform'>, limit: number): Promise<IdentityUse[]> {
+    const column = `${platform}_identity_id`
+    const workspaces: { workspace: string }[] = await this.db('workspaces')
+      .where({ [column]: id })
+      .orderBy('name')
+      .limit(limit)
+      .select({ workspace: 'name' })
+    const projects: IdentityUse[] = await this.db('workspace_identities')
+      .where({ identity_id: id })
+      .join('projects', 'projects.workspace_id', 'workspace_identities.workspace_id')
+      .join('workspaces', 'workspaces.id', 'projects.workspace_id')
+      .where(`projects.${column}`, id)
+      .orderBy('projects.id')
+      .limit(limit)
+      .select({ workspace: 'workspaces.name', project: 'projects.name' })
+    return [...workspaces, ...projects]
+  }
+
+  /** Workspaces that may use it. */
+  async listWorkspaces(id: string): Promise<string[]> {
+    return this.db('workspace_identities').where({ identity_id: id }).orderBy('workspace_id').pluck('workspace_id')
+  }
+
+  /** What new passes of a project, or of a workspace without one, are made under. */
+  async findDefaults(workspaceId: string, projectId: string | null): Promise<IdentityIds> {
+    const row: Record<string, string | null> | undefined = await this.db('workspaces')
+      .leftJoin('projects', (join) =>
+        join
+          .on('projects.workspace_id', 'workspaces.id')
+          .andOnVal('projects.id', projectId ?? '00000000-0000-0000-0000-000000000000'),
+      )
+      .where('workspaces.id', workspaceId)
+      .first(defaultsOf(this.db))
+    return { appleIdentityId: row?.apple_identity_id ?? null, googleIdentityId: row?.google_identity_id ?? null }
+  }
+}
+
+/** The columns of what new passes of a project are made under, in a query of `projects` and `workspaces`. */
+export function defaultsOf(db: Knex): Record<string, Knex.Raw> {
+  const ofPlatform = (platform: Platform) =>
+    db.raw(`coalesce(projects.${platform}_identity_id, workspaces.${platform}_identity_id)`)
+  return { apple_identity_id: ofPlatform('apple'), google_identity_id: ofPlatform('google') }
+}
+
+/** A default: of a project, or of a workspace where there is none. */
+export interface IdentityUse {
+  workspace: string
+  project?: string
+}
+
+function toIdentity(row: Row): StoredIdentity {
+  return {
+    id: row.id,
+    platform: row.platform,
+    name: row.name,
+    status: row.status,
+    isSandbox: Boolean(row.is_sandbox),
+    passTypeIdentifier: row.pass_type_identifier,
+    teamIdentifier: row.team_identifier,
+    issuerId: row.issuer_id,
+    expiresAt: toDate(row.expires_at),
+    sealed: row.sealed,
+    version: row.version,
+    createdAt: new Date(row.created_at),
+    updatedAt: new Date(row.updated_at),
+  }
+}
