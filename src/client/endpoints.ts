@@ -20,6 +20,7 @@ export const endpoints: { readonly [R in keyof Contract]: { readonly [O in keyof
     update: { method: 'PATCH', path: '/v1/projects/{id}' },
     delete: { method: 'DELETE', path: '/v1/projects/{id}' },
     stats: { method: 'GET', path: '/v1/projects/{id}/stats' },
+    figures: { method: 'GET', path: '/v1/projects/{id}/figures' },
   },
   templates: {
     list: { method: 'GET', path: '/v1/templates' },

@@ -186,6 +186,7 @@ export const commandSamples: Record<Operation, string> = {
   'projects.update': 'project update "Polyglot 2027" --name "Polyglot 2027, Lisbon"',
   'projects.delete': 'project delete "Polyglot 2027" --yes',
   'projects.stats': 'project stats "Polyglot 2027"',
+  'projects.figures': 'project figures "Polyglot 2027" --by day --from 30d',
   'templates.list': 'template list',
   'templates.create': 'template create --name "Conference ticket" --pass-type eventTicket',
   'templates.get': 'template get conference-ticket',

@@ -15,6 +15,7 @@ import type { Images } from './images/images.ts'
 import type { Links } from './links.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import type { Badges } from './pages/badges.ts'
+import type { Openings } from './pages/openings.ts'
 import type { Definitions } from './wallet-sync/definitions.ts'
 import type { GoogleSync } from './wallet-sync/google-sync.ts'
 import type { Issuing } from './wallet-sync/issuing.ts'
@@ -49,6 +50,7 @@ export interface Services {
   signingKeys: SigningKeys
   wakeUps: WakeUps
   sightings: Sightings
+  openings: Openings
   doorLists: DoorLists
   /** Sends to addresses that customers name. */
   outbound: Outbound

@@ -15,6 +15,7 @@ import { Notifications } from './messages/notifications.ts'
 import { AuditLog } from './operations/audit-log.ts'
 import { Counts } from './operations/counts.ts'
 import { Erasure, Retention } from './operations/erasure.ts'
+import { Figures } from './operations/figures.ts'
 import { Overviews } from './operations/overview.ts'
 import { Rejections } from './operations/rejections.ts'
 import type { StoreEvent, StoreListener } from './operations/store-events.ts'
@@ -76,6 +77,7 @@ export interface Repositories {
   backlog: Backlog
   overviews: Overviews
   counts: Counts
+  figures: Figures
   events: Events
   eventLog: EventLog
   auditLog: AuditLog
@@ -221,6 +223,7 @@ function repositories(db: Knex, { onDue, onEvent }: Required<StoreListener>, sco
     backlog: new Backlog(db),
     overviews: new Overviews(db),
     counts: new Counts(db),
+    figures: new Figures(db),
     events: new Events(db, deliveries, jobs, onEvent),
     eventLog: new EventLog(db),
     identifiers: new Identifiers(db, scope),

@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { Uuid } from '../ids.ts'
 import { route } from '../route.ts'
-import { Count, pageOf, text, UtcTimestamp } from './common.ts'
+import { bucketUnits, Count, MAX_BUCKETS, pageOf, Timestamp, text, UtcTimestamp } from './common.ts'
 import { listQuery } from './list.ts'
+import { Timezone } from './redemption.ts'
 
 /** The colours that a project may be shown in. */
 export const ProjectColor = z.enum(['gray', 'red', 'orange', 'yellow', 'green', 'blue', 'indigo', 'purple', 'pink'])
@@ -29,6 +30,37 @@ const ProjectStats = z.strictObject({
   googleInstallCount: Count,
   passesAddedLast7Days: Count,
 })
+
+const ofBoth = z.strictObject({ apple: Count, google: Count })
+
+/** What happened in a project in each of some buckets of time. */
+export const ProjectFigures = z.strictObject({
+  items: z
+    .array(
+      z.strictObject({
+        at: UtcTimestamp.meta({
+          description: 'When it begins by the clocks of the zone; the first may begin before from.',
+        }),
+        issued: Count,
+        voided: Count,
+        expired: Count,
+        updated: Count,
+        notified: Count.meta({ description: 'Notifications that reached a platform.' }),
+        opened: z.strictObject({ apple: Count, google: Count, other: Count }).meta({
+          description: 'Hosted links, by what the visitor was given; programs that only look are not among them.',
+        }),
+        installed: ofBoth.meta({ description: 'Passes that came into their first wallet of a platform.' }),
+        removed: ofBoth.meta({ description: 'Passes that left the last one.' }),
+        pushed: Count.meta({ description: 'Pushes to devices of Apple, one for each pass that changed.' }),
+        fetched: Count.meta({ description: 'Newer versions that devices of Apple fetched.' }),
+        scans: z
+          .record(z.string(), Count)
+          .meta({ description: 'Attempts by their reason code, such as valid or already_scanned.' }),
+      }),
+    )
+    .max(MAX_BUCKETS),
+})
+export type ProjectFigures = z.output<typeof ProjectFigures>
 
 const ById = z.strictObject({ id: Uuid })
 
@@ -106,5 +138,23 @@ export const projects = {
     summary: 'Count what a project holds',
     params: ById,
     responses: { 200: ProjectStats },
+  }),
+  figures: route({
+    method: 'GET',
+    path: '/v1/projects/{id}/figures',
+    scope: 'passes:read',
+    summary: 'Count what happened in a project over time',
+    description:
+      `Of each hour, day, week (from Monday) or month of the zone, at most ${MAX_BUCKETS} of them, those in which nothing happened ` +
+      'too: from `from` on and before `to`. Counted by hours of UTC, each as a whole where it begins, and so are those that `from` and ' +
+      '`to` lie in: in zones that differ from UTC by a part of an hour, days are that part off.',
+    params: ById,
+    query: z.strictObject({
+      from: Timestamp,
+      to: Timestamp.optional().meta({ description: 'Now by default.' }),
+      by: z.enum(bucketUnits).default('day'),
+      zone: Timezone.default('UTC'),
+    }),
+    responses: { 200: ProjectFigures },
   }),
 }

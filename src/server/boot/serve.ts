@@ -155,7 +155,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
       metrics,
     })
     merge = services.wakeUps.merge
-    closers.push(async () => services.close(), services.sightings.flush)
+    closers.push(async () => services.close(), services.sightings.flush, services.openings.flush)
     closers.push(services.identities.close)
     await services.webhookSecrets.reseal(store)
     await services.signingKeys.reseal(store)

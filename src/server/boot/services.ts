@@ -13,6 +13,7 @@ import { createIdentities, type IdentityConnections, unconnected } from '../iden
 import { createDecoder, createImages, type Decoder } from '../images/images.ts'
 import { createLinks } from '../links.ts'
 import { type Badges, noBadges } from '../pages/badges.ts'
+import { createOpenings } from '../pages/openings.ts'
 import { createDefinitions } from '../wallet-sync/definitions.ts'
 import { createGoogleSync, createLocationRejections } from '../wallet-sync/google-sync.ts'
 import { createIssuing } from '../wallet-sync/issuing.ts'
@@ -64,6 +65,7 @@ export function createServices(options: ServicesOptions): RunningServices {
   const images = createImages(store, decoder ?? createDecoder({ log }))
   const thread = createThread()
   const sightings = createSightings({ store, log })
+  const openings = createOpenings({ store, log })
   const wallets = createWallets(images.loadFiles)
   const definitions = createDefinitions(store)
   const allowing = createLocationRejections(store, clock)
@@ -121,12 +123,14 @@ export function createServices(options: ServicesOptions): RunningServices {
     ...(google && { google }),
     wakeUps: createWakeUps(),
     sightings,
+    openings,
     doorLists: createDoorLists(),
     webhookSecrets: createWebhookSecrets(keys),
     signingKeys: createSigningKeys(keys),
     close() {
       void identities.close()
       sightings.close()
+      openings.close()
       images.close()
       thread.close()
     },

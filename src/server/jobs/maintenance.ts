@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Job } from '../../storage/jobs/jobs.ts'
 import type { Deleted } from '../../storage/operations/erasure.ts'
+import { hourOf } from '../../storage/operations/figures.ts'
 import { FORMER_PASS_DAYS } from '../../storage/passes/former-passes.ts'
 import type { Repositories, Services } from '../context.ts'
 import { trimChains } from '../evidence/seal-chains.ts'
@@ -78,12 +79,27 @@ export async function sweep(services: Services): Promise<void> {
   await deleteOld(SNAPSHOT_DAYS, (tx, before, rows) => tx.retention.deleteSnapshots(before, rows))
 }
 
+/** Of figures so many hours at a time are packed: an hour of now is written to many times, and so would a block be. */
+const PACKED_HOURS = 6
+
+/** Packs the figures of hours that are over. Several servers may do so at once. */
+export async function packFigures({ store, clock, stopping }: Services): Promise<void> {
+  // What is under way when an hour ends may still count in it.
+  const over = hourOf(clock()) - 1
+  let isMore = true
+  while (isMore && !stopping.aborted) {
+    isMore = await store.transaction((tx) => tx.figures.pack(over - (over % PACKED_HOURS)))
+    await setImmediate()
+  }
+}
+
 /** Takes the passes of a deleted project out of it, so that no one waits for a million. */
 export async function detachProjects(jobs: Job[], services: Services): Promise<void> {
   for (const job of jobs) {
     await workInChunks(job, services, ROWS, async (tx, rows) => {
       const detached = await tx.passes.detachFromProject(job.workspaceId, job.subject, rows, services.clock())
       if (detached === rows) return false
+      await tx.figures.deleteOfProject(job.workspaceId, job.subject)
       await tx.jobs.complete([job])
       return true
     })
@@ -109,8 +125,17 @@ export async function expirePasses({ store, clock, stopping }: Services): Promis
 async function expireSome(tx: Repositories, at: Date, limit: number): Promise<number> {
   const passes = await tx.passes.expire(at, limit)
   for (const workspaceId of new Set(passes.map((pass) => pass.workspaceId))) {
-    const ids = passes.filter((pass) => pass.workspaceId === workspaceId).map((pass) => pass.id)
+    const ours = passes.filter((pass) => pass.workspaceId === workspaceId)
+    const ids = ours.map((pass) => pass.id)
     await queueWalletUpdates(tx, workspaceId, ids, { at, correlationId: null, isBulk: true })
+    const projectIds = [...new Set(ours.flatMap(({ projectId }) => projectId ?? []))]
+    const expired = projectIds.map((id) => ({
+      projectId: id,
+      hour: hourOf(at),
+      figure: 'expired',
+      n: ours.filter(({ projectId }) => projectId === id).length,
+    }))
+    await tx.figures.insert(workspaceId, expired)
   }
   return passes.length
 }

@@ -5,7 +5,7 @@ import type { Logger } from '../boot/log.ts'
 import type { Services } from '../context.ts'
 import { sealChains } from '../evidence/seal-chains.ts'
 import { giveUp } from './handlers.ts'
-import { expirePasses, sweep } from './maintenance.ts'
+import { expirePasses, packFigures, sweep } from './maintenance.ts'
 
 type Task = (services: Services, lease: Lease) => Promise<void>
 
@@ -14,7 +14,7 @@ const schedules = {
   'each-second': { cron: '* * * * * *', tasks: [releaseJobs, expirePasses] },
   // On its own: a long ledger of before may take it minutes.
   evidence: { cron: '* * * * * *', tasks: [seal] },
-  'each-hour': { cron: '0 17 * * * *', tasks: [sweep] },
+  'each-hour': { cron: '0 17 * * * *', tasks: [sweep, packFigures] },
 } as const satisfies Record<string, { cron: string; tasks: readonly Task[] }>
 
 export type ScheduleName = keyof typeof schedules

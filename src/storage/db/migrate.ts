@@ -44,6 +44,7 @@ import * as jobsOfWorkspaces from '../migrations/0054-jobs-of-workspaces.ts'
 import * as scansByGate from '../migrations/0057-scans-by-gate.ts'
 import * as identities from '../migrations/0061-identities.ts'
 import * as evidence from '../migrations/0064-evidence.ts'
+import * as figures from '../migrations/0067-figures.ts'
 import { BUSY_TIMEOUT_MS, type Database } from './database.ts'
 import { isPostgres, settleRestored } from './dialect.ts'
 
@@ -97,6 +98,7 @@ const migrations: Record<string, Migration> = {
   '0057-scans-by-gate': scansByGate,
   '0061-identities': identities,
   '0064-evidence': evidence,
+  '0067-figures': figures,
 }
 
 /** So long another may migrate the same SQLite file; on PostgreSQL as long as it takes. */

@@ -82,7 +82,7 @@ export interface Counter {
 export const orNone = (id: string) => `coalesce(cast(${id} as text), '')`
 
 /** The hour that a moment is in, also before 1970. */
-const hourOf = (at: string) => `(${at} - ((${at} % ${HOUR_MS}) + ${HOUR_MS}) % ${HOUR_MS}) / ${HOUR_MS}`
+export const hourOf = (at: string) => `(${at} - ((${at} % ${HOUR_MS}) + ${HOUR_MS}) % ${HOUR_MS}) / ${HOUR_MS}`
 
 /** What tells counts of a row with a project and a template apart. */
 export const projectAndTemplate = (row: string) => ({

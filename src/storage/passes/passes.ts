@@ -272,13 +272,13 @@ export class Passes {
   }
 
   /** Marks up to `limit` issued passes that are past their expiry, in whatever workspace, and returns them. */
-  async expire(at: Date, limit: number): Promise<{ workspaceId: string; id: string }[]> {
-    const rows: Pick<PassRow, 'workspace_id' | 'id'>[] = await this.db('passes')
+  async expire(at: Date, limit: number): Promise<{ workspaceId: string; id: string; projectId: string | null }[]> {
+    const rows: Pick<PassRow, 'workspace_id' | 'id' | 'project_id'>[] = await this.db('passes')
       .whereRaw(idIsChosen(this.db, forUpdateSkipLocked(this.db, this.expired(at).limit(limit).select('id'))))
       .where({ status: 'ISSUED' })
       .update(withWalletVersionBump(this.db, { status: 'EXPIRED' }, at))
-      .returning(['workspace_id', 'id'])
-    return rows.map((row) => ({ workspaceId: row.workspace_id, id: row.id }))
+      .returning(['workspace_id', 'id', 'project_id'])
+    return rows.map((row) => ({ workspaceId: row.workspace_id, id: row.id, projectId: row.project_id }))
   }
 
   /** Detaches up to `limit` passes of a deleted project, and returns how many. */

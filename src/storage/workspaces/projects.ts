@@ -89,6 +89,11 @@ export class Projects {
     return this.ofWorkspace(workspaceId).where({ name }).orderBy('id').limit(2).pluck('id')
   }
 
+  /** Those of all workspaces: for operators. */
+  async listOfAll(): Promise<{ workspaceId: string; id: string }[]> {
+    return this.db('projects').orderBy('id').select({ workspaceId: 'workspace_id' }, 'id')
+  }
+
   /** A page of the projects of a workspace. */
   async list(workspaceId: string, request: ListRequest): Promise<ListPage<StoredProject>> {
     const page = await listPage<Row>(this.db, this.ofWorkspace(workspaceId), SPEC, request, (query) =>

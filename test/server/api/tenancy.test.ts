@@ -9,6 +9,9 @@ import { png } from './templates/pictures.ts'
 
 const routesWithIds = allRoutes.filter(({ route }) => route.params)
 
+/** A query that would work, for routes that need one. */
+const queries: Record<string, object> = { 'projects.figures': { from: '2026-01-01T00:00:00Z', by: 'month' } }
+
 /** A body that would work, for routes that need one. */
 const bodies: Record<string, object> = {
   'projects.update': { name: 'Mine now' },
@@ -123,7 +126,8 @@ describe.each(oneDialect)('on %s', (dialect) => {
       // What stands below another row is asked for below the owner's, too.
       for (const parent of names.length > 1 ? [id, ids.pass, ids.project] : [id]) {
         const params = Object.fromEntries(names.map((name, n) => [name, n === names.length - 1 ? id : parent]))
-        const answer = await intruder.send(route.method, targetOf(route, { params }), body ? { body } : {})
+        const target = targetOf(route, { params, query: queries[name] ?? {} })
+        const answer = await intruder.send(route.method, target, body ? { body } : {})
         expect(answer.status, `${kind}: ${answer.text}`).toBe(isBeyond ? 403 : 404)
         expect((answer.body as ErrorBody).errorCode, kind).toMatch(isBeyond ? /^FORBIDDEN$/ : /NOT_FOUND$/)
       }

@@ -1,4 +1,4 @@
-import { type BucketUnit, MAX_BUCKETS } from '../../../core/contract/common.ts'
+import type { BucketUnit } from '../../../core/contract/common.ts'
 import { foldWindow } from '../../../core/contract/list.ts'
 import type { ScanResponse } from '../../../core/contract/scan-shapes.ts'
 import {
@@ -8,9 +8,8 @@ import {
   type ScanReversal,
   scannedWindow,
 } from '../../../core/contract/scans.ts'
-import { ApiError, validationError } from '../../../core/errors.ts'
+import { ApiError } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
-import { bucketStarts } from '../../../core/rules/lists/buckets.ts'
 import { effectiveStatus } from '../../../core/rules/pass/pass-status.ts'
 import { explainRedemption } from '../../../core/rules/redemption/redemption.ts'
 import { planRedemption } from '../../../core/rules/redemption/redemption-plan.ts'
@@ -23,6 +22,7 @@ import type { RequestContext } from '../../context.ts'
 import { toPage } from '../../http/cursors.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { audit } from '../audit.ts'
+import { requireBuckets } from '../buckets.ts'
 import { placesOfUse } from './evaluate-scans.ts'
 import { languageOf, recordScan, replayResponse } from './record-scan.ts'
 import { replayLedger } from './replay-ledger.ts'
@@ -89,17 +89,10 @@ async function statsByTime(
   { zone = 'UTC', ...request }: TimeStatsRequest & { zone?: string | undefined },
   { store, workspaceId, now }: RequestContext,
 ) {
-  const from = request.scanned!.from!
-  const to = request.scanned!.to ?? now
-  if (from >= to)
-    throw validationError([{ path: ['from'], message: 'Must be before to, which is now where it is not given' }])
-  const starts = bucketStarts({ from, to }, by, zone)
-  if (starts.length > MAX_BUCKETS) {
-    const message = `Begins more than ${MAX_BUCKETS} ${by}s before the end; narrow the window, or count by something longer`
-    throw validationError([{ path: ['from'], message }])
-  }
+  const range = { from: request.scanned!.from!, to: request.scanned!.to ?? now }
+  const starts = requireBuckets(range, by, zone)
   // The end belongs to no bucket, so that a day by the hour has 24 of them.
-  const scanned = { from, to: new Date(to.getTime() - 1) }
+  const scanned = { from: range.from, to: new Date(range.to.getTime() - 1) }
   const items = await store.scans.countsByTime(workspaceId, { ...request, scanned }, starts)
   return items.map(({ at, ...attempts }) => ({ at: at.toISOString(), ...attempts }))
 }

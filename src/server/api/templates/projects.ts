@@ -1,11 +1,14 @@
-import type { projects as contract, Project } from '../../../core/contract/projects.ts'
+import type { projects as contract, Project, ProjectFigures } from '../../../core/contract/projects.ts'
 import { ApiError, validationError } from '../../../core/errors.ts'
+import { HOUR_MS } from '../../../storage/operations/counts.ts'
+import { type Figure, hourOf } from '../../../storage/operations/figures.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import type { StoredProject } from '../../../storage/workspaces/projects.ts'
 import type { RequestContext } from '../../context.ts'
 import { toPage } from '../../http/cursors.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { audit } from '../audit.ts'
+import { requireBuckets } from '../buckets.ts'
 import { requireWholeWorkspace } from '../token-projects.ts'
 
 /** Handlers of /v1/projects. */
@@ -74,6 +77,57 @@ export const projects: Handlers<typeof contract> = {
       body: { projectId: params.id, ...(await store.projects.counts(workspaceId, params.id, now)) },
     }
   },
+
+  figures: async ({ params: { id }, query }, { store, workspaceId, now }) => {
+    if (!(await store.projects.find(workspaceId, id))) return missing(id)
+    const range = { from: new Date(query.from), to: query.to === undefined ? now : new Date(query.to) }
+    const starts = requireBuckets(range, query.by, query.zone)
+    const until = hourOf(new Date(range.to.getTime() - 1)) + 1
+    const figures = await store.figures.list(workspaceId, id, hourOf(range.from), until)
+    return { status: 200, body: { items: inBuckets(figures, starts) } }
+  },
+}
+
+type FiguresItem = ProjectFigures['items'][number]
+
+function inBuckets(figures: Figure[], starts: number[]): FiguresItem[] {
+  const items = starts.map(
+    (start): FiguresItem => ({
+      at: new Date(start).toISOString(),
+      issued: 0,
+      voided: 0,
+      expired: 0,
+      updated: 0,
+      notified: 0,
+      opened: { apple: 0, google: 0, other: 0 },
+      installed: { apple: 0, google: 0 },
+      removed: { apple: 0, google: 0 },
+      pushed: 0,
+      fetched: 0,
+      scans: {},
+    }),
+  )
+  for (const { hour, figure, n } of figures) {
+    const item = items[bucketOf(hour * HOUR_MS, starts)]!
+    const [name, kind] = figure.split('/') as [string, string | undefined]
+    if (kind === undefined) item[name as 'issued'] += n
+    else {
+      const kinds: Record<string, number> = item[name as 'opened']
+      kinds[kind] = (kinds[kind] ?? 0) + n
+    }
+  }
+  return items
+}
+
+/** Of buckets that begin in ascending order, the last that begins at a moment or before. */
+function bucketOf(at: number, starts: number[]): number {
+  let [low, high] = [0, starts.length - 1]
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2)
+    if (starts[middle]! <= at) low = middle
+    else high = middle - 1
+  }
+  return low
 }
 
 /** @throws Problem VALIDATION_ERROR for one that the workspace may not use, that is retired, or is of the other platform */

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { type Database, openDatabase, sqliteFile } from '../../../storage/db/database.ts'
 import { pendingMigrations } from '../../../storage/db/migrate.ts'
+import { type CountDifference, HOUR_MS } from '../../../storage/operations/counts.ts'
 import { assertReadable, assertWritable, findDamage, findDatabaseTime } from '../../../storage/operations/overview.ts'
 import { createStore } from '../../../storage/store.ts'
 import type { Config } from '../../boot/config.ts'
@@ -99,9 +100,21 @@ export async function checkDatabase(options: DatabaseOptions): Promise<{ checks:
 
 async function recount(database: Database): Promise<Finding> {
   const store = createStore(database)
-  const differences = await store.counts.listDifferences()
+  const differences: CountDifference[] = await store.counts.listDifferences()
+  if (differences.length > 0) await store.transaction((tx) => tx.counts.recount())
+  for (const { workspaceId, id } of await store.projects.listOfAll()) {
+    const ofScans = await store.transaction((tx) => tx.figures.recountScans(workspaceId, id))
+    differences.push(
+      ...ofScans.map(({ hour, figure, counted, expected }) => ({
+        workspaceId,
+        counter: 'figures',
+        part: `${figure} of project ${id} in the hour of ${new Date(hour * HOUR_MS).toISOString()}`,
+        counted,
+        expected,
+      })),
+    )
+  }
   if (differences.length === 0) return passed('as many as there are')
-  await store.transaction((tx) => tx.counts.recount())
   const named = differences.slice(0, MAX_NAMED).map(({ workspaceId, counter, part, counted, expected }) => {
     return `${counter} of workspace ${workspaceId} (${part}): ${counted}, now ${expected}`
   })

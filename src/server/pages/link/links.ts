@@ -32,7 +32,9 @@ export async function openLink(event: H3Event, services: Services): Promise<Resp
   const { kind, pass, isLookedAt } = await followLink(link, event, services, now)
   if (isLookedAt) return showShared(event, pass, services)
   if (kind === 'smart') return openSmart(event, pass, services, now)
-  return kind === 'apple' ? openApple(event, pass, services, now) : openGoogle(pass, services, now)
+  const response = await (kind === 'apple' ? openApple(event, pass, services, now) : openGoogle(pass, services, now))
+  if (event.req.method === 'GET') services.openings.note(pass, kind === 'apple' ? kind : 'google', now)
+  return response
 }
 
 /**
@@ -175,6 +177,7 @@ async function openSmart(event: H3Event, pass: StoredPass, services: Services, a
     language,
     at,
   }
+  if (event.req.method === 'GET') services.openings.note(pass, 'other', at)
   return compressedPage(linkPage(facts), event.req.headers)
 }
 

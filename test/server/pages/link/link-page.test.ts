@@ -5,6 +5,8 @@ import { contract } from '../../../../src/core/contract/contract.ts'
 import { fieldGroups } from '../../../../src/core/contract/definition.ts'
 import type { Pass } from '../../../../src/core/contract/passes.ts'
 import { inspectImage } from '../../../../src/core/rules/template/image.ts'
+import type { Wallets } from '../../../../src/server/boot/wallets.ts'
+import type { Services } from '../../../../src/server/context.ts'
 import { createLinks } from '../../../../src/server/links.ts'
 import { type TestWorkspace, useApi } from '../../../support/api.ts'
 import { oneDialect } from '../../../support/databases.ts'
@@ -18,6 +20,11 @@ const inInstagram = iphone.replace('Safari/604.1', 'Instagram 309.0.0')
 const inFacebook = `${android} [FB_IAB/FB4A;FBAV/440.0]`
 
 const design = { organizationName: 'Harbour Cinema', description: 'Ticket to the late show' }
+
+/** The services, as passes were of these wallets. */
+function rendering(services: Services, wallets: Wallets): Services {
+  return { ...services, wallets, identities: { ...services.identities, walletsOf: async () => wallets } }
+}
 
 describe.each(oneDialect)('on %s', (dialect) => {
   const api = useApi(dialect)
@@ -289,7 +296,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
       expect(page.text).toContain('<strong>SANDBOX - not a real pass</strong>')
       expect(page.text).not.toContain('<script')
       const { services, app } = api
-      const real = { ...services, wallets: { ...services.wallets, sandboxed: [] } }
+      const real = rendering(services, { ...services.wallets, sandboxed: [] })
       api.app = api.createApp(real)
       const sent = await api.send('GET', path, { headers })
       const read = await api.send('GET', `${path}?choose`, { headers })
@@ -318,7 +325,9 @@ describe.each(oneDialect)('on %s', (dialect) => {
     })
     const { services, app } = api
     const { google } = services.wallets
-    api.app = api.createApp({ ...services, wallets: { ...services.wallets, apple: undefined, all: [google!] } })
+    api.app = api.createApp(
+      rendering(services, { google: google!, all: [google!], sandboxed: services.wallets.sandboxed }),
+    )
     const headers = { 'user-agent': desktop, 'accept-language': 'de' }
     const { text } = await api.send('GET', new URL(pass.hostedLinks.smart!).pathname, { headers })
     api.app = app
@@ -329,7 +338,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
   test('where one platform alone is in the sandbox the page says which', async () => {
     const { pass } = await pictured(await api.workspace())
     const { services, app } = api
-    api.app = api.createApp({ ...services, wallets: { ...services.wallets, sandboxed: ['google'] } })
+    api.app = api.createApp(rendering(services, { ...services.wallets, sandboxed: ['google'] }))
     const { text } = await open(pass)
     api.app = app
     expect(text).toContain('SANDBOX - not a real pass in Google Wallet')

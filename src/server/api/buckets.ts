@@ -1,0 +1,17 @@
+import { type BucketUnit, MAX_BUCKETS } from '../../core/contract/common.ts'
+import { validationError } from '../../core/errors.ts'
+import { bucketStarts } from '../../core/rules/lists/buckets.ts'
+
+/**
+ * Where the buckets of a range that was asked for begin.
+ * @throws Problem VALIDATION_ERROR where it is empty, or has more of them than one answer tells of
+ */
+export function requireBuckets(range: { from: Date; to: Date }, by: BucketUnit, zone: string): number[] {
+  if (range.from >= range.to) {
+    throw validationError([{ path: ['from'], message: 'Must be before to, which is now where it is not given' }])
+  }
+  const starts = bucketStarts(range, by, zone)
+  if (starts.length <= MAX_BUCKETS) return starts
+  const message = `Begins more than ${MAX_BUCKETS} ${by}s before the end; narrow the window, or count by something longer`
+  throw validationError([{ path: ['from'], message }])
+}
