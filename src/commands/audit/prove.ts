@@ -9,7 +9,10 @@ export default class AuditProve extends BaseCommand {
   static override description =
     'Works straight on the database. Writes lines of JSON: where the chain ends with its signature, the signed heads of hours, ' +
     'and each entry with its digest. It holds what the entries hold of people.'
-  static override examples = ['<%= config.bin %> audit prove --workspace acme --output audit.jsonl']
+  static override examples = [
+    '<%= config.bin %> audit prove --workspace acme --output audit.jsonl',
+    '<%= config.bin %> audit prove --database sqlite:/srv/passes/passes.sqlite --output audit.jsonl',
+  ]
   static override flags = proveFlags
 
   async run() {

@@ -2,7 +2,7 @@ import { Args, Flags } from '@oclif/core'
 import { BaseCommand } from '../../cli/command/base-command.ts'
 import { UsageError } from '../../cli/command/errors.ts'
 import { certificateFlags, identityConfig, identityFlags, showIdentity } from '../../cli/identity.ts'
-import type { AppleFiles } from '../../server/operator/identities.ts'
+import type { AppleFiles } from '../../server/operator/identity-files.ts'
 
 export default class IdentityRenew extends BaseCommand {
   static override summary = 'Give an identity its renewed certificate, or another key.'

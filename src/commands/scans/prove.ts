@@ -9,7 +9,10 @@ export default class ScansProve extends BaseCommand {
   static override description =
     'Works straight on the database. Writes lines of JSON: where the chain ends with its signature, the signed heads of hours, ' +
     'and each entry with its digest. It holds what the entries hold of people.'
-  static override examples = ['<%= config.bin %> scans prove --workspace acme --output scans.jsonl']
+  static override examples = [
+    '<%= config.bin %> scans prove --workspace acme --output scans.jsonl',
+    '<%= config.bin %> scans prove --database sqlite:/srv/passes/passes.sqlite --output scans.jsonl',
+  ]
   static override flags = proveFlags
 
   async run() {

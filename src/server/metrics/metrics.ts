@@ -2,6 +2,7 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { ApiError } from '../../core/errors.ts'
 import { limitNames } from '../../core/rules/pass/limits.ts'
 import type { StoreEvent } from '../../storage/operations/store-events.ts'
+import { SERVER_IDENTITY } from '../../storage/workspaces/identities.ts'
 import type { ProviderCall } from '../../wallets/wallet.ts'
 
 /**
@@ -98,11 +99,10 @@ export function countEvent(metrics: Metrics, event: StoreEvent): void {
 }
 
 /** Counts a request to Apple or Google, and its seconds. */
-export function countProviderCall(metrics: Metrics, { provider, identity, outcomes, seconds }: ProviderCall): void {
-  // What the server itself calls is counted without one.
-  const labels = { provider, ...(identity !== undefined && { identity }) }
-  for (const outcome of outcomes) metrics.providerCalls.inc({ ...labels, outcome })
-  metrics.providerSeconds.observe(labels, seconds)
+export function countProviderCall(metrics: Metrics, call: ProviderCall): void {
+  const { provider, identity = SERVER_IDENTITY, outcomes, seconds } = call
+  for (const outcome of outcomes) metrics.providerCalls.inc({ provider, outcome, identity })
+  metrics.providerSeconds.observe({ provider, identity }, seconds)
 }
 
 /** A rejection because the workspace is at a limit; any other problem is not counted. */

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { collectDefaultMetrics, Gauge, type Registry } from 'prom-client'
 import type { Overview } from '../../storage/operations/overview.ts'
 import type { Store } from '../../storage/store.ts'
+import { SERVER_IDENTITY } from '../../storage/workspaces/identities.ts'
 import type { Config } from '../boot/config.ts'
 import { ListenError } from '../boot/listener.ts'
 import type { Logger } from '../boot/log.ts'
@@ -205,8 +206,8 @@ function registerGauges({ registry }: Metrics, { store, certificates, isDamaged,
     registers,
     collect() {
       for (const certificate of certificates()) {
-        const { id, identity } = certificate
-        this.set({ certificate: id, ...(identity !== undefined && { identity }) }, secondsLeft(certificate, clock()))
+        const { id, identity = SERVER_IDENTITY } = certificate
+        this.set({ certificate: id, identity }, secondsLeft(certificate, clock()))
       }
     },
   })

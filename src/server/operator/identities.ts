@@ -1,18 +1,17 @@
 import type { Repositories, Store } from '../../storage/store.ts'
-import type { IdentityUse, NewIdentity, StoredIdentity } from '../../storage/workspaces/identities.ts'
-import { type AppleCredentials, parseAppleIdentity } from '../../wallets/apple/identity.ts'
+import {
+  type IdentityUse,
+  type NewIdentity,
+  SERVER_IDENTITY,
+  type StoredIdentity,
+} from '../../storage/workspaces/identities.ts'
+import { parseAppleIdentity } from '../../wallets/apple/identity.ts'
 import { assertIssuerId } from '../../wallets/google/identity.ts'
-import { type Config, readSecret } from '../boot/config.ts'
+import type { Config } from '../boot/config.ts'
 import { makeSandboxIssuer, makeSandboxPass } from '../boot/sandbox.ts'
 import { loadServerKeys, type ServerKeys } from '../boot/server-key.ts'
-import {
-  type AppleSecrets,
-  readGoogleSigner,
-  sealSecrets,
-  storedCredentials,
-  toKeyPem,
-  toPem,
-} from '../identities/secrets.ts'
+import { readGoogleSigner, sealSecrets, storedCredentials } from '../identities/secrets.ts'
+import { type AppleFiles, credentialsOf, readFiles, readKeyFile } from './identity-files.ts'
 import {
   auditOperator,
   getOrCreateWorkspace,
@@ -26,14 +25,6 @@ import { findProjectsOfToken } from './tokens.ts'
 /** What commands about identities need to know of the server. */
 export type IdentityConfig = Pick<Config, 'databaseUrl' | 'serverKey' | 'previousServerKeys' | 'sandboxFolder'>
 
-/** The files of a certificate of Apple. */
-export interface AppleFiles {
-  certificate: string
-  key: string
-  passphrase?: string | undefined
-  wwdr?: string | undefined
-}
-
 /** An identity as commands show it: never its key. */
 export interface ShownIdentity extends Omit<StoredIdentity, 'sealed' | 'version'> {
   /** Where new passes are made under it. */
@@ -45,9 +36,6 @@ export interface UsePlace {
   workspace?: string | undefined
   project?: string | undefined
 }
-
-/** What the flags of `serve` give: the default, and no row of the database. */
-const SERVER_IDENTITY = 'server'
 
 const [MAX_NAME, MAX_IDENTITIES, MAX_USES] = [100, 500, 100]
 
@@ -325,26 +313,4 @@ async function auditIdentity(
 
 async function show(tx: Repositories, { sealed: _, version: __, ...identity }: StoredIdentity): Promise<ShownIdentity> {
   return { ...identity, uses: await tx.identities.listUses(identity, MAX_USES) }
-}
-
-/** @param known the intermediate of before, where none is given */
-function readFiles({ certificate, key, passphrase, wwdr }: AppleFiles, known?: AppleCredentials['wwdr']): AppleSecrets {
-  const keySource = readSecret(key, '--key')
-  const intermediate = wwdr === undefined ? known : readSecret(wwdr, '--wwdr')
-  if (!intermediate) throw new OperatorError("Give Apple's intermediate certificate too: --wwdr (WWDR G4).")
-  return {
-    certificate: toPem(readSecret(certificate, '--certificate')),
-    key: toKeyPem(keySource, passphrase),
-    wwdr: toPem(intermediate),
-  }
-}
-
-function readKeyFile(keyFile: string | undefined): string | null {
-  return keyFile === undefined ? null : readSecret(keyFile, '--key-file').pem.toString()
-}
-
-function credentialsOf(secrets: AppleSecrets, from: object): AppleCredentials {
-  const files: Partial<AppleFiles> = from
-  const of = (name: 'certificate' | 'key' | 'wwdr') => ({ source: files[name] ?? `--${name}`, pem: secrets[name] })
-  return { certificate: of('certificate'), key: of('key'), wwdr: of('wwdr') }
 }

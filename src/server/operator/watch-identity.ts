@@ -2,7 +2,8 @@ import { hash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SetupError } from '../../core/errors.ts'
 import { readSecret } from '../boot/config.ts'
-import { type AppleFiles, type IdentityConfig, renewIdentity, type ShownIdentity } from './identities.ts'
+import { type IdentityConfig, renewIdentity, type ShownIdentity } from './identities.ts'
+import type { AppleFiles } from './identity-files.ts'
 
 /** What a watch tells of. */
 export interface WatchEvents {

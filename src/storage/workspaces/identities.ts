@@ -4,6 +4,9 @@ import { newId } from '../../core/ids.ts'
 import { forUpdate, toDate } from '../db/dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list.ts'
 
+/** What is called so is no row: the identity that the flags of `serve` give, which is the default. */
+export const SERVER_IDENTITY = 'server'
+
 /** Who signs passes and keeps them up to date, beside what the flags of the server give (decisions/0068). */
 export interface StoredIdentity {
   id: string

@@ -54,7 +54,7 @@ test('a server that only works has metrics too, and its gauges tell of the whole
     expect(text).toContain('passes_job_runs_total{kind="issue-pass",outcome="done"} 1')
     expect(text).toContain('passes_events_total{type="pass.issued"} 1')
     expect(text).toMatch(/passes_build_info\{version="[\d.]+",node="[\d.]+",role="worker"\} 1/)
-    expect(text).toMatch(/passes_certificate_remaining_seconds\{certificate="apple_pass"\} 1\d{8}/)
+    expect(text).toMatch(/passes_certificate_remaining_seconds\{certificate="apple_pass",identity="server"\} 1\d{8}/)
     expect(text).toContain('process_cpu_seconds_total')
   })
 })

@@ -35,6 +35,7 @@ test('a server signs with a renewed certificate that is put in its place, withou
   put(renewed)
   await eventually(async () => expect((await download()).includes(certificateOf(renewed))).toBe(true))
   const metrics = await (await fetch(server.metricsUrl!)).text()
-  const [, seconds] = /^passes_certificate_remaining_seconds\{certificate="apple_pass"\} (\S+)$/m.exec(metrics)!
+  const [, seconds] =
+    /^passes_certificate_remaining_seconds\{certificate="apple_pass",identity="server"\} (\S+)$/m.exec(metrics)!
   expect(Number(seconds) / 86_400).toBeGreaterThan(690)
 })

@@ -38,6 +38,8 @@ describe.each(oneDialect)('on %s', (dialect) => {
       id: workspace.id,
       name: expect.stringMatching(/^workspace \d+$/),
       expiresAt: null,
+      // Nothing was chained yet.
+      ledgerPublicKey: null,
       limits: defaultLimits,
       usage: { ...nothing, requestsInFlight: 1 },
     })

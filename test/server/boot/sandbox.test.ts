@@ -45,11 +45,22 @@ function filesOf({ sandboxFolder }: Config): string[] {
 
 const files = ['root.pem', 'wwdr.pem', 'pass.pem', 'pass.key', 'apns.pem', 'apns.key']
 
+/** Signs further pass certificates; a sandbox of before does without. */
+const later = 'wwdr.key'
+
 test.each(isLong ? files : ['root.pem', 'apns.key'])('a folder without %s is replaced by a whole one', async (name) => {
   const config = copy()
   rmSync(join(config.sandboxFolder!, 'apple', name))
   await loadSandboxApple(config, at)
-  expect(readdirSync(join(config.sandboxFolder!, 'apple-2')).sort()).toEqual(files.toSorted())
+  expect(readdirSync(join(config.sandboxFolder!, 'apple-2')).sort()).toEqual([...files, later].sort())
+})
+
+test('a folder that an older program made stays as it is', async () => {
+  const config = copy()
+  rmSync(join(config.sandboxFolder!, 'apple', later))
+  const before = filesOf(config)
+  expect((await loadSandboxApple(config, at)).wwdrKeyPem).toBeUndefined()
+  expect(filesOf(config)).toEqual(before)
 })
 
 test('servers that find a broken folder together have the same credentials afterwards', async () => {

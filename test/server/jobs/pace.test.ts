@@ -46,6 +46,7 @@ test('where all is slow, passes expire by as many as a transaction of a batch ta
     passes: { expire },
     registrations: { findHolders: async () => ({ apple: [], google: [] }) },
     jobs: { insertOnce: async () => undefined },
+    figures: { insert: async () => undefined },
   } as unknown as Repositories
   const store = {
     passesATurn: 100,
