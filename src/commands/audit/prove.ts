@@ -1,7 +1,5 @@
 import { BaseCommand } from '../../cli/command/base-command.ts'
-import { writeOut } from '../../cli/command/output.ts'
-import { proveFlags } from '../../cli/evidence/verify.ts'
-import { openPrivate } from '../../files/private-file.ts'
+import { proveFlags, writeProof } from '../../cli/evidence/prove.ts'
 
 export default class AuditProve extends BaseCommand {
   static override enableJsonFlag = false
@@ -17,20 +15,7 @@ export default class AuditProve extends BaseCommand {
 
   async run() {
     const { flags } = await this.parse(AuditProve)
-    const { withStore } = await import('../../server/operator/operator.ts')
-    const { proveChain } = await import('../../server/operator/verify-chains.ts')
-    await withStore(flags.database, async (store) => {
-      let file: Awaited<ReturnType<typeof openPrivate>> | undefined
-      try {
-        for await (const text of proveChain(store, { workspace: flags.workspace, chain: 'audit' })) {
-          if (flags.output !== undefined) file ??= await openPrivate(flags.output, 'w')
-          await (file ? file.appendFile(text) : writeOut(text))
-        }
-        await file?.sync()
-      } finally {
-        await file?.close()
-      }
-    })
+    await writeProof('audit', flags)
     if (flags.output !== undefined) this.note(`The proof stands in ${flags.output}`)
   }
 }
