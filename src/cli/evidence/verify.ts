@@ -44,6 +44,13 @@ export const verifyFlags = {
   }),
 }
 
+/** The flags of prove. */
+export const proveFlags = {
+  ...databaseFlags,
+  workspace: Flags.string({ summary: 'Of this workspace (name or id).', default: 'default' }),
+  output: Flags.string({ summary: 'File to write, which only you can read; stdout where it is left out.' }),
+}
+
 /** A chain as it is reported. */
 export interface ReportedChain extends ChainReport {
   workspaceId: string

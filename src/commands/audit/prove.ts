@@ -1,5 +1,6 @@
 import { BaseCommand } from '../../cli/command/base-command.ts'
-import { proveFlags, writeProof } from '../../cli/evidence/prove.ts'
+import { writeOut } from '../../cli/command/output.ts'
+import { proveFlags } from '../../cli/evidence/verify.ts'
 
 export default class AuditProve extends BaseCommand {
   static override enableJsonFlag = false
@@ -15,7 +16,8 @@ export default class AuditProve extends BaseCommand {
 
   async run() {
     const { flags } = await this.parse(AuditProve)
-    await writeProof('audit', flags)
+    const { writeProof } = await import('../../server/operator/verify-chains.ts')
+    await writeProof('audit', flags, writeOut)
     if (flags.output !== undefined) this.note(`The proof stands in ${flags.output}`)
   }
 }

@@ -7,11 +7,12 @@ import {
   type SignedHead,
   Verification,
 } from '../../core/rules/evidence/verification.ts'
+import { openPrivate } from '../../files/private-file.ts'
 import type { UnchainedEntry } from '../../storage/evidence/chain-reader.ts'
 import type { ChainKey } from '../../storage/evidence/chains.ts'
 import { ERASED } from '../../storage/evidence/entries.ts'
 import type { Store } from '../../storage/store.ts'
-import { getWorkspace, OperatorError } from './operator.ts'
+import { getWorkspace, OperatorError, withStore } from './operator.ts'
 
 /** What a chain says of itself, and what is wrong with it. */
 export interface VerifiedChain extends ChainReport {
@@ -200,6 +201,29 @@ export async function* proveChain(
     if (known.length < entries.length || known.length === 0) return
     after = known.at(-1)!.sequence
   }
+}
+
+/**
+ * Writes a chain with its proof to a file that only its owner reads, or, where none is named, out.
+ * @throws OperatorError
+ */
+export async function writeProof(
+  chain: ChainName,
+  { database, workspace, output }: { database: string; workspace: string; output?: string | undefined },
+  writeOut: (text: string) => Promise<unknown>,
+): Promise<void> {
+  await withStore(database, async (store) => {
+    let file: Awaited<ReturnType<typeof openPrivate>> | undefined
+    try {
+      for await (const text of proveChain(store, { workspace, chain })) {
+        if (output !== undefined) file ??= await openPrivate(output, 'w')
+        await (file ? file.appendFile(text) : writeOut(text))
+      }
+      await file?.sync()
+    } finally {
+      await file?.close()
+    }
+  })
 }
 
 function line(value: object): string {
