@@ -13,6 +13,7 @@ const FEWER = times(20, 40)
 
 const REPLAYS = times(40, 100)
 const REVERSALS = times(8, 20)
+const RENEWALS = times(20, 300)
 
 /** On PostgreSQL two servers, so that nothing in one process can keep scans apart; on SQLite one, where all share a file. */
 function shareServers(dialect: TestDialect) {
@@ -142,5 +143,49 @@ describe.each(dialects)('on %s', (dialect) => {
       current = (letIn[0] ?? (await scan(round))).scan.id
     }
     expect(await rows('accepted_scans')).toHaveLength(1)
+  })
+
+  test(`of scans that race ${RENEWALS} new codes and holders none takes a code once its renewal was decided`, async () => {
+    const { clients, rows } = await startServers()
+    const { id, label } = await issuedPass(clients[0]!, { maxUses: 100_000 })
+    const codes = async () => (await rows('passes')).map(({ scan_code }) => String(scan_code))
+    const params = { id }
+    const answers: ScanResponse[] = []
+    let [holder, [code]] = [label, await codes()]
+    let sent = 0
+    const scan = async (qrPayload = code!) => {
+      const answer = await clients[sent++ % clients.length]!.scans.create({ body: { qrPayload } })
+      answers.push(answer)
+      return answer
+    }
+    const several = (count: number) => Array.from({ length: count }, () => scan())
+    for (let round = 0; round < RENEWALS; round += 1) {
+      // No scan, one, or several of which the first has its answer, go before the renewal.
+      const ahead = several(round % 5)
+      if (ahead.length > 1) await Promise.race(ahead)
+      const { passes } = clients[round % clients.length]!
+      const renewed =
+        round % 2 === 0
+          ? passes.rotateCode({ params })
+          : passes.transfer({ params, body: { label: `Holder ${round}` } })
+      const beside = several(4)
+      const pass = await renewed
+      const late = several(3)
+      for (const { reasonCode } of await Promise.all(late)) expect(reasonCode).toBe('stale_identifier')
+      for (const { reasonCode, pass: summary } of await Promise.all([...ahead, ...beside])) {
+        expect(['valid', 'stale_identifier']).toContain(reasonCode)
+        // Whoever is let in with the old code was let in as the holder of before.
+        if (reasonCode === 'valid') expect(summary?.label).toBe(holder)
+      }
+      const [fresh] = await codes()
+      expect(await scan(fresh)).toMatchObject({ reasonCode: 'valid', pass: { label: pass.label } })
+      ;[holder, code] = [pass.label, fresh]
+    }
+    const letIn = answers.filter(({ result }) => result === 'accepted')
+    expect(letIn.map(({ priorScanCount }) => priorScanCount).toSorted((a, b) => a - b)).toEqual(letIn.map((_, n) => n))
+    const identifiers = await rows('pass_identifiers')
+    expect(identifiers.filter(({ active }) => Boolean(active))).toHaveLength(1)
+    // The old codes were taken while they were good, too.
+    expect(letIn.length).toBeGreaterThan(1.5 * RENEWALS)
   })
 })

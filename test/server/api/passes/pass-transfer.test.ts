@@ -3,8 +3,6 @@ import { contract } from '../../../../src/core/contract/contract.ts'
 import type { Pass, PassTransfer } from '../../../../src/core/contract/passes.ts'
 import { sweep } from '../../../../src/server/jobs/maintenance.ts'
 import { erasePass } from '../../../../src/server/operator/erase-pass.ts'
-import { openDatabase } from '../../../../src/storage/db/database.ts'
-import { createStore } from '../../../../src/storage/store.ts'
 import { type TestWorkspace, useApi } from '../../../support/api.ts'
 import { dialects } from '../../../support/databases.ts'
 import { definition, issuedPass, makeProject } from '../../fixtures.ts'
@@ -181,41 +179,6 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 412, 412])
     const winner = answers.find(({ status }) => status === 200)!.body as Pass
     expect(await read(workspace, id)).toEqual(winner)
-  })
-
-  test.each<[string, typeof contract.passes.transfer | typeof contract.passes.rotateCode]>([
-    ['a new code', contract.passes.rotateCode],
-    ['a new holder', contract.passes.transfer],
-  ])('of scans on two servers that race %s none takes the old code afterwards', async (_, route) => {
-    const workspace = await api.workspace()
-    const { id } = await issuedPass(workspace, { definition: definition({ redemption: { maxUses: 1_000 } }) })
-    const { scanCode } = await stored(workspace, id)
-    const database = openDatabase(api.databaseUrl)
-    const servers = [api.app, api.createApp({ ...api.services, store: createStore(database) })]
-    const scanned = async (server: typeof api.app) => {
-      const headers = { authorization: `Bearer ${workspace.token}`, 'content-type': 'application/json' }
-      const body = JSON.stringify({ qrPayload: scanCode })
-      const url = 'https://passes.example/v1/scans'
-      const answer = await server.fetch(new Request(url, { method: 'POST', headers, body }))
-      return ((await answer.json()) as { reasonCode: string }).reasonCode
-    }
-    let isRenewed = false
-    async function scanUntilRenewed(server: typeof api.app) {
-      for (;;) {
-        const isLate = isRenewed
-        const reason = await scanned(server)
-        expect(isLate ? ['stale_identifier'] : ['valid', 'stale_identifier']).toContain(reason)
-        if (isLate) return
-      }
-    }
-    expect(await scanned(servers[1]!)).toBe('valid')
-    const scanning = Array.from({ length: 10 }, (_, n) => scanUntilRenewed(servers[n % 2]!))
-    const call = { params: { id }, ...(route === contract.passes.transfer && { body: { label: 'Grace Hopper' } }) }
-    const renewed = await workspace.call(route, call as never)
-    isRenewed = true
-    expect(renewed.status).toBe(200)
-    await Promise.all(scanning)
-    await database.close()
   })
 })
 
