@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { LAPSES_TO_RUN_ALONE, MAX_JOB_LAPSES } from '../../core/rules/sending/retries.ts'
+import { MAX_JOB_LAPSES } from '../../core/rules/sending/retries.ts'
 import { toDate } from '../db/dialect.ts'
 import type { JobKind } from './job-kinds.ts'
 
@@ -105,7 +105,7 @@ export class Backlog {
    * and are quarantined again at their next lapse.
    */
   async requeue(ids: string[], at: Date): Promise<number> {
-    const lapses = this.db.raw(`case when ${isQuarantined} then ${LAPSES_TO_RUN_ALONE} else lapses end`)
+    const lapses = this.db.raw(`case when ${isQuarantined} then ${MAX_JOB_LAPSES - 1} else lapses end`)
     return this.failed({ ids }).update({ failed_at: null, attempts: 0, lapses, run_at: at.getTime() })
   }
 

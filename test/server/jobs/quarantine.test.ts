@@ -17,7 +17,7 @@ import { eventually, gate, openServices, type TestServices } from './fixtures.ts
 const anHour = 3600
 
 describe.each(dialects)('on %s', (dialect) => {
-  test('of the jobs in flight when workers die, only the one that kills three of them is quarantined', async () => {
+  test('of the jobs in flight when workers die, only the one that kills five of them is quarantined', async () => {
     const services = await openServices(dialect)
     const ids = await insertPasses(
       services.store,
@@ -43,7 +43,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(done.toSorted()).toEqual([...innocents, ...notifications].sort())
     expect(await services.database.reader('jobs').whereNull('failed_at')).toEqual([])
     expect(await services.store.backlog.listFailed({}, 10)).toMatchObject([
-      { state: 'quarantined', kind: 'issue-pass', subject: poison, attempts: 3, error: QUARANTINE_REASON },
+      { state: 'quarantined', kind: 'issue-pass', subject: poison, attempts: MAX_JOB_LAPSES, error: QUARANTINE_REASON },
     ])
     expect(await services.store.passes.find(services.workspaceId, poison!)).toMatchObject({ status: 'FAILED' })
     const [event, ...others] = await services.database.reader('events').where({ subject: poison })
@@ -98,6 +98,26 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await services.store.transaction((tx) => tx.jobs.complete([job!]))).toEqual([])
     const metrics = await services.metrics.registry.getSingleMetricAsString('passes_job_runs_total')
     expect(metrics).toContain('outcome="lapsed"} 1')
+  })
+
+  test('kills that find the same innocent job alone twice do not set it aside', async () => {
+    const services = await openServices(dialect)
+    await insert(services, 'issue-pass', 2)
+    await claim(services, 'issuing')
+    await lapse(services)
+    await claim(services, 'suspects')
+    await lapse(services)
+    for (let kills = 0; kills < 4; kills += 1) {
+      expect(await claim(services, 'prime-suspects', 1)).toHaveLength(1)
+      await lapse(services)
+    }
+    const rows = await services.database.reader('jobs').select('lapses', 'failed_at')
+    expect(rows).toEqual([1, 2].map(() => ({ lapses: 4, failed_at: null })))
+    for (const _ of rows) {
+      const jobs = await claim(services, 'prime-suspects', 1)
+      await services.store.transaction((tx) => tx.jobs.complete(jobs))
+    }
+    expect(await services.database.reader('jobs')).toEqual([])
   })
 
   test('two servers that release at once count one lapse', async () => {

@@ -197,6 +197,27 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(waiting).toEqual([job.subject])
   })
 
+  test('jobs that were quarantined after three lapses stay in quarantine, and others keep their count', async () => {
+    const { database, writer, store, workspaceId } = await setUp()
+    const job = () => ({ workspaceId, kind: 'update-wallet' as const, subject: newId(start), correlationId: null })
+    await store.transaction((tx) => tx.jobs.insert([job(), job(), job()], start))
+    const [quarantined, gaveUp, suspect]: string[] = await writer('jobs').orderBy('id').pluck('id')
+    await writer('jobs').where({ id: quarantined }).update({ lapses: 3, failed_at: start.getTime() })
+    await writer('jobs').where({ id: gaveUp }).update({ lapses: 2, failed_at: start.getTime() })
+    await writer('jobs').where({ id: suspect }).update({ lapses: 2 })
+    await writer('migrations').where({ name: '0075-lapses-alone' }).delete()
+
+    expect(await migrate(database)).toEqual(['0075-lapses-alone'])
+    const failed = await store.backlog.listFailed({}, 10)
+    expect(new Map(failed.map(({ id, state }) => [id, state]))).toEqual(
+      new Map([
+        [quarantined, 'quarantined'],
+        [gaveUp, 'failed'],
+      ]),
+    )
+    expect(await writer('jobs').where({ id: suspect }).first('lapses')).toEqual({ lapses: 2 })
+  })
+
   test('objects of before keep their ids at Google, and are known to stand in the class that versions shared', async () => {
     const { database, writer, store, workspaceId, version } = await setUp()
     const other = await insertTemplate(store, workspaceId)
