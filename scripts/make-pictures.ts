@@ -9,10 +9,12 @@ import { parse } from 'csv-parse/sync'
 import type { Browser, Page } from 'playwright-core'
 import sharp from 'sharp'
 import { startServer } from '../bench/support/server.ts'
+import { conferenceArtwork } from '../examples/generator/conference-images.ts'
 import { readTemplateFile } from '../src/cli/template/template-file.ts'
 import { pushTemplate } from '../src/cli/template/template-push.ts'
 import type { Client } from '../src/client/client.ts'
 import { launchBrowser } from '../test/e2e/support/browser.ts'
+import { NFC_KEY } from '../test/wallets/apple/overrides/override-samples.ts'
 
 interface Picture {
   /** A folder of examples, and the row of its CSV file that is drawn. */
@@ -21,6 +23,8 @@ interface Picture {
   externalPassId: string
   /** The two phones as the preview draws them, or the hosted page, of the pass or of its group, on one phone for each language. */
   of: 'phones' | { languages: string[]; link?: 'smart' | 'group' }
+  /** As a poster ticket, which takes an entitlement of Apple's: the example is none. On iPhones alone. */
+  isPoster?: true
 }
 
 const pictures: Record<string, Picture> = {
@@ -43,6 +47,19 @@ const pictures: Record<string, Picture> = {
     externalPassId: 'GN664-1D',
     of: 'phones',
   },
+  'boarding-pass-pages': {
+    example: 'boarding-pass',
+    rows: 'passengers.csv',
+    externalPassId: 'GN664-1D',
+    of: { languages: ['en', 'pt', 'he'] },
+  },
+  poster: {
+    example: 'conference',
+    rows: 'attendees.csv',
+    externalPassId: 'PG27-00007',
+    of: 'phones',
+    isPoster: true,
+  },
   loyalty: { example: 'loyalty', rows: 'members.csv', externalPassId: 'GF-00410007', of: 'phones' },
 }
 
@@ -64,7 +81,12 @@ try {
     const pass = await issue(server.client, picture)
     const shots =
       picture.of === 'phones'
-        ? [await drawPhones(browser, `${server.url}/v1/passes/${pass.id}/preview?format=html`)]
+        ? [
+            await drawPhones(
+              browser,
+              `${server.url}/v1/passes/${pass.id}/preview?format=html${picture.isPoster ? '&platform=apple' : ''}`,
+            ),
+          ]
         : await drawPages(browser, pass.hostedLinks[picture.of.link ?? 'smart']!, picture.of.languages)
     const file = join(root, 'docs/images', `${name}.png`)
     await writeBeside(shots, file)
@@ -77,9 +99,9 @@ try {
 }
 
 /** The pass of the picture, and where that is of a group those that were booked with it. */
-async function issue(client: Client, { example, rows, externalPassId, of }: Picture) {
+async function issue(client: Client, { example, rows, externalPassId, of, isPoster }: Picture) {
   const examples = join(root, 'examples', example)
-  const templateId = await templateOf(client, example)
+  const templateId = isPoster ? await pushPoster(client, example) : await templateOf(client, example)
   const records: Record<string, string>[] = parse(readFileSync(join(examples, rows)), { columns: true, bom: true })
   const row = records.find((record) => record.externalPassId === externalPassId)
   if (!row) throw new Error(`${rows} of ${example} has no row ${externalPassId}`)
@@ -97,22 +119,42 @@ async function create(client: Client, templateId: string, examples: string, row:
   const variables: Record<string, string> = {}
   for (const [name, value] of Object.entries(cells)) {
     const isPhoto = value.startsWith('photos/')
-    if (value !== '') variables[name] = isPhoto ? await upload(client, join(examples, value)) : value
+    if (value !== '') variables[name] = isPhoto ? await upload(client, readFileSync(join(examples, value))) : value
   }
   return client.passes.create({ body: { templateId, externalPassId, label, variables } })
 }
 
-async function upload(client: Client, file: string): Promise<string> {
-  return (await client.images.create({ body: readFileSync(file), contentType: 'image/png' })).id
+async function upload(client: Client, body: Buffer): Promise<string> {
+  return (await client.images.create({ body, contentType: 'image/png' })).id
 }
 
 /** Ids of templates by their examples: several pictures may show one pass. */
 async function templateOf(client: Client, example: string): Promise<string> {
   const known = templates.get(example)
   if (known !== undefined) return known
-  const file = await readTemplateFile(join(root, 'examples', example, 'template.json'))
-  const { templateId } = await pushTemplate(client, file, { publish: true })
+  const { templateId } = await pushTemplate(client, await readExample(example), { publish: true })
   templates.set(example, templateId)
+  return templateId
+}
+
+function readExample(example: string) {
+  return readTemplateFile(join(root, 'examples', example, 'template.json'))
+}
+
+/** The ticket with what makes a poster of it. */
+async function pushPoster(client: Client, example: string): Promise<string> {
+  const file = await readExample(example)
+  const artwork = await upload(client, await sharp(Buffer.from(conferenceArtwork())).png().toBuffer())
+  const nfc = { message: '{{pass.externalPassId}}', encryptionPublicKey: NFC_KEY, requiresAuthentication: true }
+  const withImages: typeof file.withImages = (ids) => {
+    const { design, apple, ...rest } = file.withImages(ids)
+    return {
+      ...rest,
+      design: { ...design, images: { ...design.images, artwork } },
+      apple: { ...apple, poster: true, nfc },
+    }
+  }
+  const { templateId } = await pushTemplate(client, { ...file, withImages }, { publish: true })
   return templateId
 }
 

@@ -42,6 +42,17 @@ export function conferenceImages() {
   }
 }
 
+/** What a poster ticket shows behind its texts: the voices, large. */
+export function conferenceArtwork(): string {
+  return svg(
+    1074,
+    1344,
+    `<defs>${linearGradient('sky', '#20225a', '#7a3a86')}</defs><rect width="1074" height="1344" fill="url(#sky)"/>`,
+    bubble({ x: -60, y: 520, width: 420, height: 270, radius: 88, color: '#6f63d9', tail: 'left', opacity: 0.6 }),
+    `<g transform="translate(-990 210) scale(1.85)">${voices(0, 60)}</g>`,
+  )
+}
+
 function voices(dx: number, dy: number): string {
   return [
     `<g transform="translate(${dx} ${dy})">`,
