@@ -49,7 +49,10 @@ export interface Card extends About {
   relevantDate: string | null
   /** Where a day begins; UTC where the definition gives none. */
   timeZone?: string | undefined
-  /** Where times are shown that have no timeZone: that of the redemption policy, IANA or an offset such as UTC+2; UTC by default. */
+  /**
+   * Where times are shown that have no timeZone: where a trip departs, else that of the redemption policy, IANA or an offset
+   * such as UTC+2; UTC by default.
+   */
   fallbackZone?: string
   links: { label: string; url: string }[]
   expiresAt: Date | null
@@ -95,10 +98,10 @@ export function renderCard({ passType, definition, scope, expiresAt, voided }: C
   const filled = (template: string) => fill(template, scope)
   const optional = (template: string | undefined) => (template === undefined ? null : filled(template))
   const language = languageOf(definition)
-  const zones = zonesOf(definition, scope)
+  const about = aboutOf(definition, scope)
+  const zones = zonesOf(definition, about, scope)
   const locale = localeOf({ ...zones, ...(language !== undefined && { language }) })
   const ownRoles = ownImageRoles(definition)
-  const about = aboutOf(definition, scope)
   const fields = Object.fromEntries(
     fieldGroups.map((group) => [
       group,
@@ -165,8 +168,13 @@ export function localeOf(card: Pick<Card, 'language' | 'timeZone' | 'fallbackZon
   return { language, timeZone, fallbackZone }
 }
 
-function zonesOf({ timeZone, redemption }: Definition, scope: Scope): Pick<Card, 'timeZone' | 'fallbackZone'> {
+function zonesOf(
+  { timeZone, redemption }: Definition,
+  { trip }: About,
+  scope: Scope,
+): Pick<Card, 'timeZone' | 'fallbackZone'> {
   if (timeZone !== undefined) return { timeZone }
+  if (trip?.from?.timeZone !== undefined) return { fallbackZone: trip.from.timeZone }
   const zone = zoneOf(redemption ?? null, (text) => fill(text, scope))
   const name = typeof zone === 'string' ? zone : zone.name
   // It is what times fall back to anyway.

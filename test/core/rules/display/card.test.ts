@@ -105,7 +105,7 @@ test('the scan code is the barcode message where the definition gives none', () 
   expect(render(factsOf('x'), plain).barcode).toEqual({ format: 'qr', message: 'code-x', altText: null })
 })
 
-test('times are shown with their zone: of the definition, else of the redemption policy, its periods before its windows, else UTC', () => {
+test('times are shown with their zone: of the definition, of the departure, of the policy, its periods before its windows, or UTC', () => {
   const moment = '2027-05-31T19:30:00Z'
   const shownWith = (more: object, variables: Record<string, string> = {}) => {
     const content = parseDefinition({
@@ -142,4 +142,8 @@ test('times are shown with their zone: of the definition, else of the redemption
     shownWith({ redemption: { ...daily('Asia/Tokyo').redemption, ...within('2027-05-01T00:00:00+02:00').redemption } }),
   ).toBe('4:30 AM GMT+9')
   expect(shownWith({ ...daily('Europe/Lisbon'), timeZone: 'Asia/Tokyo' })).toBe('4:30 AM GMT+9')
+  const trip = { ...daily('Asia/Tokyo'), trip: { mode: 'train', from: { name: 'A', timeZone: '{{zone}}' } } }
+  expect(shownWith(trip, { zone: 'Europe/Lisbon' })).toBe('8:30 PM GMT+1')
+  for (const zone of ['', 'nowhere']) expect(shownWith(trip, { zone })).toBe('4:30 AM GMT+9')
+  expect(shownWith({ ...trip, timeZone: 'UTC' }, { zone: 'Europe/Lisbon' })).toBe('7:30 PM UTC')
 })
