@@ -45,6 +45,7 @@ export const endpoints: { readonly [R in keyof Contract]: { readonly [O in keyof
   passes: {
     create: { method: 'POST', path: '/v1/passes', idempotent: true },
     createBatch: { method: 'POST', path: '/v1/passes/batch', idempotent: true },
+    import: { method: 'POST', path: '/v1/passes/import', idempotent: true },
     get: { method: 'GET', path: '/v1/passes/{id}' },
     list: { method: 'GET', path: '/v1/passes' },
     update: { method: 'PATCH', path: '/v1/passes/{id}' },

@@ -15,6 +15,7 @@ export const auditActions = [
   'template-version.publish',
   'image.create',
   'pass.create',
+  'pass.import',
   'pass.update',
   'pass.rotate-code',
   'pass.transfer',

@@ -36,7 +36,10 @@ export const errorTable = {
   CONFLICT: [409, 'The state of the resource forbids the request, or a limit of the workspace does (details.limit).'],
   VERSION_CONFLICT: [409, 'Reserved: see PRECONDITION_FAILED.'],
   PRECONDITION_FAILED: [412, 'The pass changed since the revision in If-Match was read; read it again.'],
-  DUPLICATE_PASS: [409, 'The externalPassId is taken by a pass of another template.'],
+  DUPLICATE_PASS: [
+    409,
+    'The externalPassId is taken by a pass of another template; of an import, it or a name of the other provider by another pass.',
+  ],
   IDEMPOTENCY_CONFLICT: [409, 'Reserved: reuse of an idempotency key returns the existing record.'],
   SCANNER_SNAPSHOT_STALE: [409, 'The snapshot is older than 24 hours; take a new one.'],
   TEMPLATE_VERSION_NOT_NEWER: [409, 'A pass only moves forward; the version asked for is older than its own.'],

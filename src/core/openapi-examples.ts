@@ -17,6 +17,15 @@ const ticket = {
   variables: { ticketType: 'Speaker', seat: 'A-17' },
 }
 
+const takenOver = {
+  externalPassId: 'member-1852',
+  label: 'Grace Hopper',
+  variables: { seat: 'C-3' },
+  serialNumber: 'M-1852',
+  authenticationToken: 'vxwxd7J8AlNNFPS8k0a0FfUFtq0ewzFdc',
+  scanPayload: '9780201379624',
+}
+
 const message = {
   body: 'Doors open at 8:30, keynote at 10.',
   sendAt: '2027-05-20T06:00:00Z',
@@ -47,6 +56,7 @@ export const examples: Examples = {
   passes: {
     create: ticket,
     createBatch: { passes: [ticket, { ...ticket, externalPassId: 'order-1815-2', label: 'Charles Babbage' }] },
+    import: { templateId, passes: [takenOver] },
     update: { variables: { seat: 'B-2', gate: null } },
     transfer: { label: 'Charles Babbage', variables: { seat: 'A-17' } },
     void: { reason: 'refunded' },
@@ -204,6 +214,7 @@ export const commandSamples: Record<Operation, string> = {
   'passes.create':
     'pass create --template conference-ticket --external-id order-1815-1 --label "Ada Lovelace" --var seat=A-17',
   'passes.createBatch': 'issue attendees.csv --template conference-ticket',
+  'passes.import': 'import passes.csv --template conference-ticket --identity acme',
   'passes.get': 'pass get order-1815-1 --external',
   'passes.list': 'pass list --status ISSUED',
   'passes.update': 'pass update order-1815-1 --external --var seat=B-2',

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { ErrorBody, ErrorBodyWithoutCode } from './contract/common.ts'
 import { type Contract, contract } from './contract/contract.ts'
 import { Definition } from './contract/definition.ts'
-import { Pass, PassCreate } from './contract/passes.ts'
+import { BatchResult, Pass, PassCreate, PassImport } from './contract/passes.ts'
 import { type ErrorCode, errorTable } from './errors.ts'
 import { codeSamples, commandSamples, errorDetails, examples, type SampleRequest } from './openapi-examples.ts'
 import { DESCRIPTION, tags } from './openapi-text.ts'
@@ -52,6 +52,8 @@ export function openApiDocument() {
         ErrorWithoutCode: toSchema(ErrorBodyWithoutCode, 'output'),
         Pass: toSchema(Pass, 'output'),
         PassCreate: toSchema(PassCreate, 'input'),
+        PassImport: toSchema(PassImport, 'input'),
+        BatchResult: toSchema(BatchResult, 'output'),
         Definition: toSchema(Definition, 'input'),
         StoredDefinition: toSchema(Definition, 'output'),
       },
@@ -255,7 +257,7 @@ function toSchema(schema: z.ZodType, io: 'input' | 'output'): Record<string, unk
     io,
     unrepresentable: 'any',
     override: ({ zodSchema, jsonSchema, path }) => {
-      // The largest of all, and the one that most routes answer, stand once.
+      // The largest of all, and those that several routes answer, stand once.
       if (zodSchema === Definition && path.length > 0) {
         for (const key of Object.keys(jsonSchema)) delete jsonSchema[key]
         jsonSchema.$ref = `#/components/schemas/${io === 'input' ? 'Definition' : 'StoredDefinition'}`
@@ -263,6 +265,10 @@ function toSchema(schema: z.ZodType, io: 'input' | 'output'): Record<string, unk
       if (zodSchema === Pass && path.length > 0) {
         for (const key of Object.keys(jsonSchema)) delete jsonSchema[key]
         Object.assign(jsonSchema, PASS)
+      }
+      if (zodSchema === BatchResult && path.length > 0) {
+        for (const key of Object.keys(jsonSchema)) delete jsonSchema[key]
+        jsonSchema.$ref = '#/components/schemas/BatchResult'
       }
       // A batch item is parsed by itself; what it must look like is a single create.
       if (jsonSchema.itemSchema) {

@@ -25,6 +25,7 @@ import { GoogleObjects } from './passes/google-objects.ts'
 import { Groups } from './passes/groups.ts'
 import { HeldPasses } from './passes/held-passes.ts'
 import { Identifiers } from './passes/identifiers.ts'
+import { ImportedPasses } from './passes/imported-passes.ts'
 import { Passes } from './passes/passes.ts'
 import { Registrations } from './passes/registrations.ts'
 import { Wallets } from './passes/wallet-list.ts'
@@ -69,6 +70,7 @@ export interface Repositories {
   scans: Scans
   acceptedScans: AcceptedScans
   formerPasses: FormerPasses
+  importedPasses: ImportedPasses
   heldPasses: HeldPasses
   wallets: Wallets
   groups: Groups
@@ -230,6 +232,7 @@ function repositories(db: Knex, { onDue, onEvent }: Required<StoreListener>, sco
     scans: new Scans(db, onEvent, scope),
     acceptedScans: new AcceptedScans(db),
     formerPasses: new FormerPasses(db),
+    importedPasses: new ImportedPasses(db),
     heldPasses: new HeldPasses(db),
     wallets: new Wallets(db, scope),
     groups: new Groups(db),

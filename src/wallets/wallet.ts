@@ -10,8 +10,10 @@ export type Platform = (typeof platforms)[number]
 
 /** What a wallet platform needs to know of one pass to build what a phone shows. */
 export interface WalletPass {
-  /** What its present holder's copy is called: Apple's serial number, and what new objects at Google are called by. */
+  /** What its present holder's copy is called, and new objects at Google by it. */
   id: string
+  /** What Apple knows the copy by, where another provider made it; else it is the id. */
+  serialNumber?: string
   templateId: string
   /** The number of the version that the pass is rendered with. */
   templateVersion: number

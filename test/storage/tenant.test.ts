@@ -144,6 +144,7 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'wallets.forgetPushes': (tx, intruder) =>
     tx.wallets.forgetPushes(intruder, undefined, { pushedBefore: later(60), limit: 20 }),
   'heldPasses.settle': (tx, intruder, { pass }) => tx.heldPasses.settle(intruder, [pass]),
+  'importedPasses.listDigests': (tx, intruder) => tx.importedPasses.listDigests(intruder, ['imported']),
   'formerPasses.isFull': (tx, intruder, { former }) => tx.formerPasses.isFull(intruder, former, 'other', 1),
   'formerPasses.register': (tx, intruder, { former }) => tx.formerPasses.register(intruder, former, 'device', 'stolen'),
   'formerPasses.unregister': (tx, intruder, { former }) => tx.formerPasses.unregister(intruder, former, 'device'),
@@ -207,7 +208,7 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'googleObjects.transfer': (tx, intruder, { pass, version }) =>
     tx.googleObjects.transfer(intruder, pass, { kind: 'generic', templateVersionId: version }),
   'googleObjects.setRetired': (tx, intruder, { failed }) =>
-    tx.googleObjects.setRetired(intruder, `${failed}-offer`, later(1)),
+    tx.googleObjects.setRetired(intruder, failed, `${failed}-offer`, later(1)),
   'googleObjects.setError': (tx, intruder, { pass }) => tx.googleObjects.setError(intruder, pass, 'x'),
   'googleObjects.keepCurrent': (tx, intruder, { pass }) => tx.googleObjects.keepCurrent(intruder, [pass]),
   'notifications.find': (tx, intruder, { pass, notification }) => tx.notifications.find(intruder, pass, notification),
@@ -390,6 +391,16 @@ const ofTheirs = {
   expiresAt: null,
 }
 
+const imported = {
+  externalPassId: 'imported',
+  status: 'ISSUED' as const,
+  importedSerialNumber: 'theirs-1',
+  googleObjectId: 'theirs-1',
+  scanPayload: 'theirs-1',
+  devices: [{ deviceId: 'theirs', pushToken: 'theirs' }],
+  importDigest: 'aa',
+}
+
 async function insertEverything(store: Store, workspaceId: string): Promise<Ids> {
   const project = await store.transaction((tx) =>
     tx.projects.insert(workspaceId, { name: 'Tour', description: '', color: 'gray' }, start),
@@ -408,6 +419,7 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
     await tx.googleObjects.setSent(workspaceId, pass, 1, sentObject(pass, 'offer'), start)
     await tx.googleObjects.setSent(workspaceId, pass, 1, sentObject(pass), start)
     await tx.heldPasses.settle(workspaceId, [pass])
+    await tx.importedPasses.insert(workspaceId, [{ ...newPass(version), ...imported }], start)
     await tx.registrations.insert(workspaceId, { passId: failed, deviceId: 'device', pushToken: 'token' }, start)
     await tx.formerPasses.insert((await tx.passes.find(workspaceId, failed))!, start)
     await tx.googleObjects.insertTransferred(workspaceId, failed, sentObject(failed, 'offer'))

@@ -13,6 +13,7 @@ const wordings: Record<NamedKind, string> = {
   template: 'Key, name or id of the template',
   door: 'Name or id of the door',
   webhook: 'Address, description or id of the webhook',
+  identity: 'Name or id of the identity',
 }
 
 /** An argument that names a row in any way: namedArg('template'). The command gets its id. */

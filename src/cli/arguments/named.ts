@@ -4,7 +4,7 @@ import { CliError, UsageError } from '../command/errors.ts'
 import { printable } from '../command/output.ts'
 
 /** What may be named by its key, its exact name or the beginning of its id, wherever an id is expected. */
-export type NamedKind = 'project' | 'template' | 'webhook' | 'door'
+export type NamedKind = 'project' | 'template' | 'webhook' | 'door' | 'identity'
 
 interface Mark {
   kind: NamedKind
@@ -105,7 +105,7 @@ export async function resolveNames(
     const { kind, mayBeNone } = markOf(input)!
     const idOf = async (text: string) => {
       if ((mayBeNone && (text === 'none' || text === 'null')) || Uuid.safeParse(text).success) return text
-      return findId(await list(kind), kind, text)
+      return findCandidate(await list(kind), kind, text)
     }
     values[name] = Array.isArray(value) ? await Promise.all(value.map(idOf)) : await idOf(String(value))
   }
@@ -137,6 +137,13 @@ const candidates: Record<NamedKind, (client: Client, options?: CallOptions) => A
       yield { id, key: null, names: [url, description] }
     }
   },
+  async *identity({ identities }, options) {
+    for await (const { id, name, passTypeIdentifier, issuerId } of paginate(
+      (call) => identities.list(call, options),
+      {},
+    ))
+      yield { id, key: name, names: [passTypeIdentifier ?? issuerId ?? ''] }
+  },
   async *door({ doors }, options) {
     for await (const { id, name } of paginate((call) => doors.list(call, options), { revoked: false }))
       yield { id, key: null, names: [name] }
@@ -153,8 +160,11 @@ export async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
 /** Fewer letters of an id are taken for a mistyped name. */
 const SHORTEST_PREFIX = 4
 
-/** @throws CliError where nothing is called so, UsageError with a list where several are */
-function findId(listed: readonly Candidate[], kind: NamedKind, text: string): string {
+/**
+ * The id of what is called so.
+ * @throws CliError where nothing is called so, UsageError with a list where several are
+ */
+export function findCandidate(listed: readonly Candidate[], kind: NamedKind, text: string): string {
   const prefix = new RegExp(`^[0-9a-f-]{${SHORTEST_PREFIX},}$`, 'i').test(text) ? text.toLowerCase() : undefined
   const [byKey, byName, byId]: Candidate[][] = [[], [], []]
   for (const candidate of listed) {

@@ -13,7 +13,14 @@ const Field = z.looseObject({
 })
 export type PassField = z.output<typeof Field>
 
-const fieldGroups = ['headerFields', 'primaryFields', 'secondaryFields', 'auxiliaryFields', 'backFields'] as const
+/** Groups of fields, front and back, in the order in which they are read. */
+export const fieldGroups = [
+  'headerFields',
+  'primaryFields',
+  'secondaryFields',
+  'auxiliaryFields',
+  'backFields',
+] as const
 export type FieldGroupName = (typeof fieldGroups)[number]
 
 const Fields = z.array(Field).default([])

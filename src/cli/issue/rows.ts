@@ -143,7 +143,7 @@ export function compileRow(columns: IssueColumns, template: IssuedTemplate): Row
 }
 
 /** What the server will make, at its length. */
-const NOT_YET_KNOWN = { id: NIL_ID, scanCode: 'x'.repeat(26), projectName: null }
+export const NOT_YET_KNOWN = { id: NIL_ID, scanCode: 'x'.repeat(26), projectName: null }
 
 function describe({ path: [part, ...rest], message }: Issue, columns: IssueColumns): string {
   if (part === 'label' || part === 'externalPassId') return `${nameOf(columns, part)}: ${message}`

@@ -105,6 +105,16 @@ export const serveFlags = {
     env: 'PASSES_APPLE_TEAM',
     helpGroup: 'WALLETS',
   }),
+  'apple-prefix': Flags.string({
+    summary:
+      'Path that passes of another provider name in their webServiceURL, such as /passes: phones are answered there, too. ' +
+      'Repeatable, or separated by commas.',
+    env: 'PASSES_APPLE_PREFIX',
+    multiple: true,
+    multipleNonGreedy: true,
+    default: [],
+    helpGroup: 'WALLETS',
+  }),
   'google-key': Flags.string({
     summary:
       'Service account key, or configuration of workload identity: a JSON file, or the JSON itself. Without it the account ' +
@@ -219,6 +229,12 @@ export const serveFlags = {
   }),
 }
 
+/** Each once, without a slash at its end. */
+function prefixesIn(given: string[]): string[] {
+  const prefixes = given.flatMap((text) => text.split(',')).map((text) => text.trim().replace(/\/+$/, ''))
+  return [...new Set(prefixes)]
+}
+
 /** `apple,google` as a list. */
 export function parsePlatforms(text: string): ('apple' | 'google')[] {
   const names = text.split(',').map((name) => name.trim())
@@ -254,6 +270,7 @@ export function serverConfig(flags: Interfaces.InferredFlags<typeof serveFlags>)
     retention: { deliveriesDays: flags['retain-deliveries'], auditDays: flags['retain-audit'] },
     allowInsecureWebhooks: flags['allow-insecure-webhooks'],
     trustedProxies: flags['trusted-proxies'],
+    applePrefixes: prefixesIn(flags['apple-prefix']),
     sandboxFolder: flags['sandbox-dir'],
     faults: flags.fault,
     apple: {

@@ -1,70 +1,13 @@
 import { z } from 'zod'
 import { Uuid } from '../ids.ts'
 import { LARGE_BODY_BYTES, route } from '../route.ts'
-import { passSorts } from '../rules/lists/sorts.ts'
-import { CalendarDate, Count, ErrorCode, PassStatus, PositiveInt, pageOf, text, UtcTimestamp } from './common.ts'
-import {
-  anyOf,
-  booleanParam,
-  checkQualifier,
-  checkWindow,
-  listQuery,
-  MAX_SUBSTRINGS,
-  numericFilter,
-  windowParams,
-} from './list.ts'
-import { Platform } from './notifications.ts'
+import { Count, ErrorCode, PassStatus, PositiveInt, pageOf, text, UtcTimestamp } from './common.ts'
+import { booleanParam } from './list.ts'
+import { checkImport, importedFields } from './pass-import.ts'
+import { Include, PassListQuery } from './pass-list-query.ts'
 import { PassPreview, PassPreviewQuery } from './pass-preview.ts'
 import { RedemptionPolicy } from './redemption.ts'
 import { PassWallets } from './wallets.ts'
-
-/** The filters by the moment at which a pass was made; of each end two names, the second in the calendar of a time zone. */
-export const createdWindow = ['createdFrom', 'createdTo', 'createdSince', 'createdUntil'] as const
-
-const MAX_VARIABLE_FILTERS = 5
-
-/** `key:value`, split on the first colon. */
-const VariableFilter = z
-  .string()
-  .max(2048)
-  .regex(/^[^:]+:/, 'Must be key:value')
-  .transform((text) => ({ name: text.slice(0, text.indexOf(':')), value: text.slice(text.indexOf(':') + 1) }))
-
-const INCLUDED = 'wallets adds what GET /v1/passes/{id}/wallets says.'
-const Include = anyOf(z.enum(['wallets']))
-  .optional()
-  .meta({ description: INCLUDED })
-
-/** The filters and sorts of GET /v1/passes. */
-export const PassListQuery = listQuery(passSorts, {
-  status: anyOf(PassStatus).optional(),
-  externalPassId: anyOf(text(1, 255)).optional(),
-  search: anyOf(text(1, 255), MAX_SUBSTRINGS).optional(),
-  projectId: anyOf(z.union([Uuid, z.literal('null')])).optional(),
-  templateId: anyOf(Uuid).optional(),
-  groupKey: anyOf(text(1, 255)).optional(),
-  variable: anyOf(VariableFilter, MAX_VARIABLE_FILTERS).optional(),
-  validOn: anyOf(CalendarDate).optional(),
-  redeemed: anyOf(booleanParam).optional(),
-  redeemedContext: anyOf(text(1, 128)).optional(),
-  installed: anyOf(booleanParam).optional(),
-  platform: anyOf(Platform).optional(),
-  stale: anyOf(booleanParam).optional(),
-  label: anyOf(text(1, 255)).optional(),
-  labelMatch: anyOf(z.enum(['exact', 'prefix', 'contains'])).optional(),
-  revision: anyOf(numericFilter).optional(),
-  templateVersion: anyOf(numericFilter).optional(),
-  ...windowParams(createdWindow),
-  include: Include,
-}).superRefine((query, context) => {
-  checkQualifier('labelMatch', 'label', query, context)
-  checkQualifier('redeemedContext', 'redeemed', query, context)
-  checkWindow(createdWindow, query, context)
-  if (query.labelMatch?.includes('contains') && query.label && query.label.length > MAX_SUBSTRINGS) {
-    const message = `Must have at most ${MAX_SUBSTRINGS} values where labelMatch is contains`
-    context.addIssue({ code: 'custom', path: ['label'], message })
-  }
-})
 
 /** A JSON object, kept as it came: zod's own record would drop a key named __proto__. */
 const Variables = z
@@ -124,6 +67,13 @@ export type PassCreate = z.output<typeof PassCreate>
 /** An item of a batch is parsed by itself as a PassCreate, so that a broken one fails alone. */
 const BatchItem = z.unknown().meta({ itemSchema: 'PassCreate' }) as z.ZodType<unknown, z.input<typeof PassCreate>>
 
+/** A pass as another provider issued it; the request says of which template it is here. */
+export const PassImport = PassCreate.omit({ templateId: true }).extend(importedFields).superRefine(checkImport)
+export type PassImport = z.output<typeof PassImport>
+
+/** As an item of a batch. */
+const ImportItem = z.unknown().meta({ itemSchema: 'PassImport' }) as z.ZodType<unknown, z.input<typeof PassImport>>
+
 /** One result of a batch. */
 export const BatchResult = z.strictObject({
   externalPassId: z.string(),
@@ -137,6 +87,13 @@ export const BatchResult = z.strictObject({
     .optional(),
 })
 export type BatchResult = z.output<typeof BatchResult>
+
+const BatchResults = z.strictObject({
+  totalRequested: Count,
+  totalCreated: Count,
+  totalFailed: Count,
+  results: z.array(BatchResult),
+})
 
 /** The revisions that If-Match names: "7", 7, a list of them, or * for any. */
 const IfMatch = z
@@ -216,14 +173,30 @@ export const passes = {
     idempotent: true,
     maxBodyBytes: LARGE_BODY_BYTES,
     body: z.strictObject({ passes: z.array(BatchItem).min(1).max(100) }),
-    responses: {
-      200: z.strictObject({
-        totalRequested: Count,
-        totalCreated: Count,
-        totalFailed: Count,
-        results: z.array(BatchResult),
+    responses: { 200: BatchResults },
+  }),
+  import: route({
+    method: 'POST',
+    path: '/v1/passes/import',
+    scope: 'passes:write',
+    role: 'owner',
+    summary: 'Take over up to 100 passes of another provider',
+    description:
+      'Wallets that hold them go on as they are, and hear of the next update. Each item stands for itself, and fires no event. ' +
+      'The same item again changes nothing; other content is CONFLICT, a name that another pass has DUPLICATE_PASS. dryRun ' +
+      'says what each item would come to, without a pass.',
+    idempotent: true,
+    query: z.strictObject({ dryRun: booleanParam.default(false) }),
+    maxBodyBytes: LARGE_BODY_BYTES,
+    body: z.strictObject({
+      templateId: Uuid,
+      identityId: Uuid.optional().meta({
+        description: 'Of Apple or Google; without it, and of the other platform, that of new passes.',
       }),
-    },
+      passes: z.array(ImportItem).min(1).max(100),
+    }),
+    responses: { 200: BatchResults },
+    errors: ['TEMPLATE_NOT_FOUND'],
   }),
   get: route({
     method: 'GET',

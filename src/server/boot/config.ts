@@ -48,6 +48,8 @@ export interface Config {
   allowInsecureWebhooks: boolean
   /** Proxies in front of the server whose X-Forwarded-For is believed. */
   trustedProxies: number
+  /** Paths under which phones of passes from other providers ask, beside our own. */
+  applePrefixes?: string[]
   /** Where sandbox credentials are kept; beside a SQLite file by default. */
   sandboxFolder?: string | undefined
   /** What the emulators of the sandbox are to do wrong. */

@@ -1,7 +1,7 @@
 import { H3, type H3Event, HTTPError, onDispose } from 'h3'
 import type { ErrorBody, ErrorBodyWithoutCode } from '../../core/contract/common.ts'
 import { contract } from '../../core/contract/contract.ts'
-import { ApiError, validationError } from '../../core/errors.ts'
+import { ApiError, SetupError, validationError } from '../../core/errors.ts'
 import type { Route } from '../../core/route.ts'
 import { isUnavailable } from '../../storage/db/dialect.ts'
 import { PUBLIC } from '../../storage/store.ts'
@@ -10,7 +10,7 @@ import type { Logger } from '../boot/log.ts'
 import type { Providers } from '../boot/providers.ts'
 import type { Readiness } from '../boot/readiness.ts'
 import type { Services } from '../context.ts'
-import { mountAppleService } from '../inbound/apple-service.ts'
+import { APPLE_PREFIX, mountAppleService } from '../inbound/apple-service.ts'
 import { mountGoogleCallbacks } from '../inbound/google-callbacks.ts'
 import { countRejection } from '../metrics/metrics.ts'
 import { pageResponse } from '../pages/html.ts'
@@ -37,6 +37,8 @@ export interface AppOptions {
   cursors: Cursors
   limits: Limits
   trustedProxies: number
+  /** Paths that phones of passes from other providers ask under, beside our own; each of `applePrefixesOf`. */
+  applePrefixes?: readonly string[]
   /** One of its own by default. */
   security?: SecurityLog
 }
@@ -48,7 +50,7 @@ const sandboxPath = '/sandbox'
 
 /** The whole HTTP side of the server. */
 export function createApp(options: AppOptions): H3 {
-  const { services, providers, readiness, cursors, limits, trustedProxies } = options
+  const { services, providers, readiness, cursors, limits, trustedProxies, applePrefixes = [] } = options
   const { security = createSecurityLog(services.log) } = options
   const addressOf = (event: H3Event) => clientAddress(event, trustedProxies)
   const observe = createObserve(services, addressOf)
@@ -81,8 +83,10 @@ export function createApp(options: AppOptions): H3 {
   const limitFiles = limitBy('files')
 
   app.use(
-    limitPublic({ health: limitBy('health'), wallets: limitBy('wallets'), files: limitFiles }, (event) =>
-      limits.publicGate.enter(addressKey(addressOf(event))),
+    limitPublic(
+      { health: limitBy('health'), wallets: limitBy('wallets'), files: limitFiles },
+      [APPLE_PREFIX, '/google', ...applePrefixes],
+      (event) => limits.publicGate.enter(addressKey(addressOf(event))),
     ),
   )
   mountContract(app, {
@@ -102,8 +106,9 @@ export function createApp(options: AppOptions): H3 {
     return openCalendar(event, publicServices)
   })
   mountPublic(app, { services: publicServices, readiness, limitFiles })
+  requireFree(app, applePrefixes)
   // Phones come in bursts: only what is refused counts against an address.
-  mountAppleService(app, publicServices, limitAddress)
+  mountAppleService(app, publicServices, limitAddress, [APPLE_PREFIX, ...applePrefixes])
   if (providers?.callbacks) mountGoogleCallbacks(app, publicServices, providers.callbacks, limitAddress)
   if (providers?.sandbox) app.get(sandboxPath, () => Response.json(providers.sandbox))
   answerHead(app)
@@ -136,6 +141,7 @@ function requireOneHost(event: H3Event): void {
  */
 function limitPublic(
   limits: Record<'health' | 'wallets' | 'files', (event: H3Event) => void>,
+  walletPaths: readonly string[],
   enter: (event: H3Event) => Promise<() => void>,
 ): (event: H3Event, next: () => unknown) => unknown {
   return (event, next) => (needsToken(event.url.pathname) ? next() : enterPublic(event, next))
@@ -147,7 +153,7 @@ function limitPublic(
       limits.health(event)
       return next()
     }
-    if (/^\/(apple|google)\//.test(pathname)) limits.wallets(event)
+    if (walletPaths.some((path) => pathname.startsWith(`${path}/`))) limits.wallets(event)
     else limits.files(event)
     const leave = await enter(event)
     const deadline = setTimeout(() => event.runtime?.node?.res?.destroy(), PUBLIC_ANSWER_MS).unref()
@@ -204,6 +210,32 @@ function counted(limit: Limit, onRejection: () => void): Limit {
 
 function noRoute(): ApiError {
   return new ApiError('NOT_FOUND', { message: 'There is no such route; see /openapi.json.' })
+}
+
+/** A path is `/old` or `/old/passes`: parts that need no encoding. */
+const PREFIX = /^(?:\/[\w~-][\w.~-]*){1,8}$/
+
+/** What is ours, whether or not this process serves it. */
+const RESERVED = ['apple', 'google', sandboxPath.slice(1)]
+
+/** @throws SetupError for a prefix under which something else is served, or that is no path */
+function requireFree(app: H3, prefixes: readonly string[]): void {
+  const taken = new Set([...RESERVED, ...app['~routes'].map(({ route }) => route?.split('/')[1])])
+  for (const prefix of prefixes) {
+    const where = `--apple-prefix ${prefix}`
+    if (prefix.length > 200 || !PREFIX.test(prefix)) {
+      throw new SetupError(
+        `${where} is not a path such as /old or /wallet/passes: what the old webServiceURL has behind its host. Where that is ` +
+          `nothing, let the proxy in front pass /v1 of the old host on to ${APPLE_PREFIX}/v1`,
+      )
+    }
+    const [, first] = prefix.split('/')
+    if (!taken.has(first)) continue
+    throw new SetupError(
+      `${where}: this server has routes of its own under /${first}. Let the proxy in front pass that path of the old host on to ` +
+        `${APPLE_PREFIX} instead`,
+    )
+  }
 }
 
 /** HEAD is answered wherever GET is (RFC 9110, 9.1): balancers and mail readers ask so. Node leaves the body out. */

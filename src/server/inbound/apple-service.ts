@@ -3,7 +3,6 @@ import type { H3, H3Event } from 'h3'
 import { z } from 'zod'
 import { text } from '../../core/contract/common.ts'
 import { ApiError } from '../../core/errors.ts'
-import { Uuid } from '../../core/ids.ts'
 import { asFormer } from '../../storage/passes/former-passes.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Services } from '../context.ts'
@@ -30,30 +29,43 @@ const MAX_LOG_LENGTH = 300
 /** Far more than a pass that is shared among friends, or shown to a crowd, has: its update reads all of them. */
 const MAX_DEVICES = 10_000
 
+/** Where packages of this server say that phones find the PassKit web service. */
+export const APPLE_PREFIX = '/apple'
+
 /**
  * The PassKit web service, which phones call: register and unregister a device for a pass, ask which passes changed,
  * fetch one, complain. A void or expired pass is still served, so that phones show that it is over.
+ * @param prefixes the paths that it stands under
  */
-export function mountAppleService(app: H3, services: Services, limitRefused: LimitRefused): void {
+export function mountAppleService(
+  app: H3,
+  services: Services,
+  limitRefused: LimitRefused,
+  prefixes: readonly string[],
+): void {
+  for (const prefix of prefixes) mountAt(prefix, app, services, limitRefused)
+}
+
+function mountAt(prefix: string, app: H3, services: Services, limitRefused: LimitRefused): void {
   const { store, identities, packages, clock, log } = services
   if (!packages) return
   const toldFull = new Set<string>()
 
-  app.post('/apple/v1/devices/:device/registrations/:type/:serial', async (event) => {
+  app.post(`${prefix}/v1/devices/:device/registrations/:type/:serial`, async (event) => {
     const { pass, isFormer } = await authenticatePass(event, services, limitRefused)
     const deviceId = deviceIdOf(event)
     const { pushToken } = await bodyOf(event, Registration)
     const isFull = isFormer
-      ? await store.formerPasses.isFull(pass.workspaceId, pass.serialNumber, deviceId, MAX_DEVICES)
+      ? await store.formerPasses.isFull(pass.workspaceId, pass.copyId, deviceId, MAX_DEVICES)
       : await store.registrations.isFull(pass.workspaceId, pass.id, deviceId, MAX_DEVICES)
     if (isFull) refuseDevice(event, pass)
     const at = clock()
     const isNew = await store.transaction(async (tx) => {
-      const { workspaceId, id: passId, serialNumber } = pass
+      const { workspaceId, id: passId, copyId } = pass
       const correlationId = correlationIdOf(event)
       const shown = await tx.passes.lockShown(workspaceId, passId)
-      if (shown?.serialNumber !== serialNumber) {
-        const isFirst = await tx.formerPasses.register(workspaceId, serialNumber, deviceId, pushToken)
+      if (shown?.copyId !== copyId) {
+        const isFirst = await tx.formerPasses.register(workspaceId, copyId, deviceId, pushToken)
         await tx.jobs.insertOnce([{ workspaceId, kind: 'update-former-wallet', subject: passId, correlationId }], at)
         return isFirst
       }
@@ -67,12 +79,12 @@ export function mountAppleService(app: H3, services: Services, limitRefused: Lim
     return new Response(null, { status: isNew ? 201 : 200 })
   })
 
-  app.delete('/apple/v1/devices/:device/registrations/:type/:serial', async (event) => {
+  app.delete(`${prefix}/v1/devices/:device/registrations/:type/:serial`, async (event) => {
     const { pass, isFormer } = await authenticatePass(event, services, limitRefused)
     const deviceId = deviceIdOf(event)
-    const { workspaceId, id, serialNumber } = pass
+    const { workspaceId, id, copyId } = pass
     await store.transaction(async (tx) => {
-      if (isFormer) return tx.formerPasses.unregister(workspaceId, serialNumber, deviceId)
+      if (isFormer) return tx.formerPasses.unregister(workspaceId, copyId, deviceId)
       const isDeleted = await tx.registrations.delete(workspaceId, id, deviceId)
       const cause = { at: clock(), correlationId: correlationIdOf(event) }
       if (isDeleted) await tellHolders(tx, workspaceId, [id], cause)
@@ -80,7 +92,7 @@ export function mountAppleService(app: H3, services: Services, limitRefused: Lim
     return new Response(null, { status: 200 })
   })
 
-  app.get('/apple/v1/devices/:device/registrations/:type', async (event) => {
+  app.get(`${prefix}/v1/devices/:device/registrations/:type`, async (event) => {
     const deviceId = deviceIdOf(event)
     const since = parseTag(event.url.searchParams.get('passesUpdatedSince'))
     const isKnown = await store.registrations.isKnownDevice(deviceId)
@@ -94,7 +106,7 @@ export function mountAppleService(app: H3, services: Services, limitRefused: Lim
     return Response.json({ serialNumbers, lastUpdated: walletTag(tag) })
   })
 
-  app.get('/apple/v1/passes/:type/:serial', async (event) => {
+  app.get(`${prefix}/v1/passes/:type/:serial`, async (event) => {
     const { pass, isFormer } = await authenticatePass(event, services, limitRefused)
     const { workspaceId, id, walletVersion } = pass
     const response = await renderOr(() => packages.answer(pass, event.req, clock()))
@@ -104,7 +116,7 @@ export function mountAppleService(app: H3, services: Services, limitRefused: Lim
     return response
   })
 
-  app.post('/apple/v1/log', async (event) => {
+  app.post(`${prefix}/v1/log`, async (event) => {
     limitRefused(event)
     const { logs } = await bodyOf(event, Log)
     for (const message of logs.slice(0, MAX_LOGS))
@@ -150,10 +162,9 @@ async function findHeld(
 ): Promise<AuthenticatedPass | undefined> {
   const pass = await store.registrations.findPass(serialNumber, identityIds)
   if (pass) return { pass, isFormer: false }
-  const { data: id } = Uuid.safeParse(serialNumber)
-  const former = id && (await store.formerPasses.findBySerialNumber(id, clock()))
+  const former = await store.formerPasses.findBySerialNumber(serialNumber, identityIds, clock())
   const current = former && (await store.passes.find(former.workspaceId, former.passId))
-  if (!current || !identityIds.includes(current.appleIdentityId)) return undefined
+  if (!current) return undefined
   return { pass: asFormer(current, former), isFormer: true }
 }
 

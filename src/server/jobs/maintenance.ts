@@ -73,6 +73,7 @@ export async function sweep(services: Services): Promise<void> {
     await tellDropped(tx, dropped, clock())
     return deleted
   })
+  await deleteOld(ERASED_REGISTRATION_DAYS, (tx, before, rows) => tx.retention.forgetSerialNumbers(before, rows))
   await deleteOld(FORMER_PASS_DAYS, (tx, before, rows) => tx.retention.deleteFormerPasses(before, rows))
   await deleteOld(DOOR_INVITATION_DAYS, (tx, before, rows) => tx.retention.deleteDoorInvitations(before, rows))
   await deleteOld(GOOGLE_CALLBACK_DAYS, (tx, before, rows) => tx.retention.deleteGoogleCallbacks(before, rows))

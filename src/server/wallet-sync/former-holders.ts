@@ -86,6 +86,6 @@ async function retireObjects(workspaceId: string, passId: string, services: Serv
     const shown = asKind({ ...rendered, googleSuffix: objectSuffix }, kind)
     const { classId: _, ...object } = wallet.objectOf(shown, clock())
     await api.bulk.expireObject(kind, object)
-    await store.statement((tx) => tx.googleObjects.setRetired(workspaceId, objectSuffix, clock()))
+    await store.statement((tx) => tx.googleObjects.setRetired(workspaceId, passId, objectSuffix, clock()))
   }
 }

@@ -87,24 +87,28 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
   }
 
   /**
-   * The pass as Google is to show it. An object that is there keeps its id, and its kind as long as the pass keeps its
-   * version; where a version brings another kind, the objects of other kinds are former ones.
+   * The pass as Google is to show it. An object that is there keeps its id, which may be of another provider, and its kind as long
+   * as the pass keeps its version; where a version brings another kind, the objects of other kinds are former ones.
    */
   async function locate(
     pass: StoredPass,
     given?: StoredGoogleObject,
-  ): Promise<{ rendered: WalletPass; former: FormerObject[] }> {
+  ): Promise<{ rendered: WalletPass; former: FormerObject[]; isUnknown: boolean }> {
     const { workspaceId, id, templateVersionId } = pass
     const asked = await issuing.render(pass)
     const [known] = given ? [given] : await store.googleObjects.list(workspaceId, [id])
-    if (!known) return { rendered: asKind(asked, kindOf(asked.card)), former: [] }
+    if (!known) {
+      const called = { ...asked, ...(pass.googleObjectId && { googleSuffix: pass.googleObjectId }) }
+      return { rendered: asKind(called, kindOf(asked.card)), former: [], isUnknown: false }
+    }
     const { objectSuffix } = known
     const current = known.sent ?? { kind: kindOf(asked.card), objectSuffix, templateVersionId }
     const kind = current.templateVersionId === templateVersionId ? current.kind : kindOf(asked.card)
     const objects = [current, ...(await store.googleObjects.listFormer(workspaceId, id))]
     const ofKind = objects.find((object) => object.kind === kind)
     const rendered = { ...asked, ...(ofKind && { googleSuffix: ofKind.objectSuffix }) }
-    return { rendered: asKind(rendered, kind), former: objects.filter((object) => object !== ofKind) }
+    const former = objects.filter((object) => object !== ofKind)
+    return { rendered: asKind(rendered, kind), former, isUnknown: known.sent === null }
   }
 
   /** Object and class, ready to be sent. */
@@ -113,7 +117,7 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
     const { api, wallet } = await sideOf(pass)
     // Before the pass is rendered: no class is noted as newer than what was sent of it.
     const [ofClass] = googleClassId ? await store.googleClasses.list(workspaceId, [googleClassId]) : []
-    const { rendered, former } = await locate(pass, known)
+    const { rendered, former, isUnknown } = await locate(pass, known)
     const earlier =
       templateVersion > 1
         ? await store.templateVersions.listPublishedBefore(workspaceId, templateId, templateVersion)
@@ -150,7 +154,8 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
         await expire(calls)
       },
       update: async (calls: GoogleCalls) => {
-        if (ofClass?.sentVersion === null) await sendClass(calls)
+        // An object that another provider made stands in a class of theirs.
+        if (isUnknown || ofClass?.sentVersion === null) await sendClass(calls)
         await calls.updateObject(kind, object, retired)
         await expire(calls)
       },

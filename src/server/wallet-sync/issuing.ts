@@ -232,12 +232,13 @@ function toApplePass(
   scope = scopeOf(pass, version.definition),
 ): ApplePass {
   const { definition, passType } = version
-  const { serialNumber: id, expiresAt, status, appleToken: authenticationToken } = pass
+  const { copyId: id, serialNumber, expiresAt, status, appleToken: authenticationToken } = pass
   const cardOf = (shown: Definition) =>
     renderCard({ definition: shown, passType, scope, expiresAt, voided: status === 'VOID' })
   const translations = othersOf(version).map(cardOf)
   return {
     id,
+    ...(serialNumber !== id && { serialNumber }),
     authenticationToken,
     card: cardOf(definition),
     ...(translations.length > 0 && { translations }),

@@ -45,6 +45,7 @@ import * as scansByGate from '../migrations/0057-scans-by-gate.ts'
 import * as identities from '../migrations/0061-identities.ts'
 import * as evidence from '../migrations/0064-evidence.ts'
 import * as figures from '../migrations/0067-figures.ts'
+import * as takeOver from '../migrations/0072-take-over.ts'
 import * as lapsesAlone from '../migrations/0075-lapses-alone.ts'
 import { BUSY_TIMEOUT_MS, type Database } from './database.ts'
 import { isPostgres, settleRestored } from './dialect.ts'
@@ -100,6 +101,7 @@ const migrations: Record<string, Migration> = {
   '0061-identities': identities,
   '0064-evidence': evidence,
   '0067-figures': figures,
+  '0072-take-over': takeOver,
   '0075-lapses-alone': lapsesAlone,
 }
 

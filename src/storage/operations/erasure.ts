@@ -128,6 +128,9 @@ export class Erasure {
       link_generation: this.db.raw('link_generation + 1'),
       group_id: null,
       group_key: null,
+      // What phones know it by stays until they had the time to fetch what is left.
+      scan_payload: null,
+      import_digest: null,
     }
     await this.one(workspaceId, passId).update(withWalletVersionBump(this.db, change, at))
   }
@@ -248,6 +251,15 @@ export class Retention {
     const dropped = keys.map(({ workspace_id: workspaceId, pass_id: passId }) => ({ workspaceId, passId }))
     if (pairs.length === 0) return { rows: 0, dropped }
     return { rows: await this.db('apple_registrations').whereIn(['device_id', 'pass_id'], pairs).delete(), dropped }
+  }
+
+  /** Serial numbers of other providers, of passes that were erased so long ago: they may have been made of a name. */
+  async forgetSerialNumbers(before: Date, limit: number): Promise<Deleted> {
+    const some = this.db('passes').where('erased_at', '<', before.getTime()).whereNotNull('imported_serial_number')
+    const rows = await this.db('passes')
+      .whereRaw(idIsChosen(this.db, forUpdateSkipLocked(this.db, some.limit(limit).select('id'))))
+      .update({ imported_serial_number: null })
+    return { rows }
   }
 
   /** What phones of former holders have of passes that went to others so long ago. */

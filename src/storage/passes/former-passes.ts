@@ -1,7 +1,8 @@
 import type { Knex } from 'knex'
+import { Uuid } from '../../core/ids.ts'
 import { insertRows } from '../db/bulk-rows.ts'
 import type { StoredPass } from './pass-row.ts'
-import type { OutdatedRegistration } from './registrations.ts'
+import { type OutdatedRegistration, whereOfIdentities } from './registrations.ts'
 
 /** Phones of a former holder have so long to fetch their pass as void; then it is unknown. */
 export const FORMER_PASS_DAYS = 30
@@ -9,14 +10,18 @@ export const FORMER_PASS_DAYS = 30
 const DAY_MS = 24 * 3_600_000
 
 /** A pass as its former holder has it. */
-export interface FormerPass extends Pick<StoredPass, 'workspaceId' | 'serialNumber' | 'appleToken' | 'modifiedAt'> {
+export interface FormerPass
+  extends Pick<StoredPass, 'workspaceId' | 'copyId' | 'serialNumber' | 'appleToken' | 'modifiedAt'> {
   passId: string
   /** The version that it was rendered with last. */
   templateVersionId: string
 }
 
 interface Row {
+  /** What the copy was called here. */
   serial_number: string
+  /** What another provider called it; null where it is the same. */
+  imported_serial_number: string | null
   workspace_id: string
   pass_id: string
   template_version_id: string
@@ -31,14 +36,24 @@ export function asFormer(
   pass: StoredPass,
   former: Pick<FormerPass, 'templateVersionId'> & Partial<FormerPass>,
 ): StoredPass {
-  const { serialNumber = pass.serialNumber, appleToken = '', modifiedAt = pass.modifiedAt, templateVersionId } = former
-  const gone = { label: '', variables: {}, scanCode: '', expiresAt: null, redemption: null, message: null }
+  const { serialNumber = pass.serialNumber, copyId = pass.copyId, appleToken = '' } = former
+  const { modifiedAt = pass.modifiedAt, templateVersionId } = former
+  const gone = {
+    label: '',
+    variables: {},
+    scanCode: '',
+    scanPayload: null,
+    expiresAt: null,
+    redemption: null,
+    message: null,
+  }
   return {
     ...pass,
     ...gone,
     googleClassId: null,
     group: null,
     status: 'VOID',
+    copyId,
     serialNumber,
     appleToken,
     modifiedAt,
@@ -56,9 +71,10 @@ export class FormerPasses {
 
   /** Ends what the present holder has of a pass, which the caller holds; true where phones of Apple are to be told. */
   async insert(pass: StoredPass, at: Date): Promise<boolean> {
-    const { workspaceId, id, serialNumber, modifiedAt } = pass
+    const { workspaceId, id, copyId, serialNumber, modifiedAt } = pass
     const row: Row = {
-      serial_number: serialNumber,
+      serial_number: copyId,
+      imported_serial_number: serialNumber === copyId ? null : serialNumber,
       workspace_id: workspaceId,
       pass_id: id,
       template_version_id: pass.templateVersionId,
@@ -71,7 +87,7 @@ export class FormerPasses {
     const registrations = () => this.db('apple_registrations').where({ workspace_id: workspaceId, pass_id: id })
     const held: { device_id: string; push_token: string }[] = await registrations().select('device_id', 'push_token')
     if (held.length === 0) return false
-    const key = { workspace_id: workspaceId, serial_number: serialNumber, is_pushed: false }
+    const key = { workspace_id: workspaceId, serial_number: copyId, is_pushed: false }
     await insertRows(
       this.db,
       'former_registrations',
@@ -81,16 +97,28 @@ export class FormerPasses {
     return true
   }
 
-  /** As Passes.findBySerialNumber; undefined when its time is over. */
-  async findBySerialNumber(serialNumber: string, at: Date): Promise<FormerPass | undefined> {
+  /** As Registrations.findPass; undefined when its time is over. */
+  async findBySerialNumber(
+    serialNumber: string,
+    identityIds: (string | null)[],
+    at: Date,
+  ): Promise<FormerPass | undefined> {
+    const own = Uuid.safeParse(serialNumber).data ?? null
     const row: Row | undefined = await this.db('former_passes')
-      .where({ serial_number: serialNumber })
+      .join('passes', 'passes.id', 'former_passes.pass_id')
+      .where((copy) => {
+        copy.where({ 'former_passes.imported_serial_number': null, 'former_passes.serial_number': own })
+        copy.orWhere({ 'former_passes.imported_serial_number': serialNumber })
+      })
+      .where((pass) => whereOfIdentities(pass, identityIds))
       .where('ended_at', '>', at.getTime() - FORMER_PASS_DAYS * DAY_MS)
-      .first()
+      .orderBy('ended_at', 'desc')
+      .first('former_passes.*')
     return (
       row && {
         workspaceId: row.workspace_id,
-        serialNumber,
+        copyId: row.serial_number,
+        serialNumber: row.imported_serial_number ?? row.serial_number,
         passId: row.pass_id,
         templateVersionId: row.template_version_id,
         appleToken: row.apple_token,
@@ -100,8 +128,8 @@ export class FormerPasses {
   }
 
   /** As Registrations.isFull. */
-  async isFull(workspaceId: string, serialNumber: string, deviceId: string, maxDevices: number): Promise<boolean> {
-    const devices = () => this.registrations(workspaceId, serialNumber)
+  async isFull(workspaceId: string, copyId: string, deviceId: string, maxDevices: number): Promise<boolean> {
+    const devices = () => this.registrations(workspaceId, copyId)
     if (await devices().where({ device_id: deviceId }).first('device_id')) return false
     return (
       (await devices()
@@ -114,15 +142,15 @@ export class FormerPasses {
    * A phone that holds it, maybe out of a backup, is to be told that it is over: its end is announced anew. True where the
    * phone was not known; the caller holds the pass.
    */
-  async register(workspaceId: string, serialNumber: string, deviceId: string, pushToken: string): Promise<boolean> {
+  async register(workspaceId: string, copyId: string, deviceId: string, pushToken: string): Promise<boolean> {
     const announced = await this.db('former_passes')
-      .where({ workspace_id: workspaceId, serial_number: serialNumber })
+      .where({ workspace_id: workspaceId, serial_number: copyId })
       .update({ wallet_tag: 0 })
     if (announced === 0) return false
     const change = { push_token: pushToken, is_pushed: false }
-    const known = await this.registrations(workspaceId, serialNumber).where({ device_id: deviceId }).update(change)
+    const known = await this.registrations(workspaceId, copyId).where({ device_id: deviceId }).update(change)
     if (known > 0) return false
-    const key = { workspace_id: workspaceId, serial_number: serialNumber, device_id: deviceId }
+    const key = { workspace_id: workspaceId, serial_number: copyId, device_id: deviceId }
     await this.db('former_registrations')
       .insert({ ...key, ...change })
       .onConflict(['device_id', 'serial_number'])
@@ -131,8 +159,8 @@ export class FormerPasses {
   }
 
   /** A device no longer has it. */
-  async unregister(workspaceId: string, serialNumber: string, deviceId: string): Promise<void> {
-    await this.registrations(workspaceId, serialNumber).where({ device_id: deviceId }).delete()
+  async unregister(workspaceId: string, copyId: string, deviceId: string): Promise<void> {
+    await this.registrations(workspaceId, copyId).where({ device_id: deviceId }).delete()
   }
 
   /** Announces the end of those that were not: they get the next tag. Held until the transaction ends. */
@@ -172,8 +200,8 @@ export class FormerPasses {
       .update({ is_pushed: true })
   }
 
-  private registrations(workspaceId: string, serialNumber: string) {
-    return this.db('former_registrations').where({ workspace_id: workspaceId, serial_number: serialNumber })
+  private registrations(workspaceId: string, copyId: string) {
+    return this.db('former_registrations').where({ workspace_id: workspaceId, serial_number: copyId })
   }
 
   private untold(workspaceId: string, passIds: string[]) {

@@ -107,14 +107,14 @@ export class GoogleObjects {
         holders,
         ...change,
       })
-      .onConflict('object_suffix')
+      .onConflict(['object_suffix', 'pass_id'])
       .merge(change)
   }
 
   /** Google knows that it is over. */
-  async setRetired(workspaceId: string, objectSuffix: string, at: Date): Promise<void> {
+  async setRetired(workspaceId: string, passId: string, objectSuffix: string, at: Date): Promise<void> {
     await this.db('google_former_objects')
-      .where({ workspace_id: workspaceId, object_suffix: objectSuffix })
+      .where({ workspace_id: workspaceId, pass_id: passId, object_suffix: objectSuffix })
       .update({ expired_at: at.getTime() })
   }
 

@@ -35,7 +35,11 @@ export interface StoredPass extends IdentityIds {
   redemption: RedemptionPolicy | null
   expiresAt: Date | null
   scanCode: string
-  /** Of the present holder, for Apple: the id of the pass until it is transferred, unless another provider made it. */
+  /** What another provider printed for scanners to read; null where the template says it. */
+  scanPayload: string | null
+  /** What the copy of the present holder is called here: the id of the pass until it is transferred. */
+  copyId: string
+  /** The same for Apple, which is what another provider called it where it made it. */
   serialNumber: string
   appleToken: string
   linkGeneration: number
@@ -106,6 +110,7 @@ export interface PassRow {
   redemption: string | null
   expires_at: number | null
   scan_code: string
+  scan_payload: string | null
   serial_number: string | null
   imported_serial_number: string | null
   apple_identity_id: string | null
@@ -155,6 +160,7 @@ const COLUMNS = [
   'redemption',
   'expires_at',
   'scan_code',
+  'scan_payload',
   'serial_number',
   'imported_serial_number',
   'apple_identity_id',
@@ -216,6 +222,8 @@ export function toPass(row: PassRow): StoredPass {
     redemption: row.redemption === null ? null : JSON.parse(row.redemption),
     expiresAt: toDate(row.expires_at),
     scanCode: row.scan_code,
+    scanPayload: row.scan_payload,
+    copyId: row.serial_number ?? row.id,
     serialNumber: row.imported_serial_number ?? row.serial_number ?? row.id,
     appleIdentityId: row.apple_identity_id,
     googleIdentityId: row.google_identity_id,
@@ -284,6 +292,8 @@ export function asStored(
     redemption: pass.redemption,
     expiresAt: pass.expiresAt,
     scanCode: pass.scanCode,
+    scanPayload: null,
+    copyId: pass.id,
     serialNumber: pass.id,
     appleIdentityId: pass.appleIdentityId ?? null,
     googleIdentityId: pass.googleIdentityId ?? null,
@@ -325,13 +335,10 @@ export function toContentColumns(content: PassContent) {
 }
 
 /** The columns of the next holder: what was sent to the former one, links and messages, is none of his. */
-export function toHolderColumns(
-  db: Knex,
-  { serialNumber, appleToken }: Pick<StoredPass, 'serialNumber' | 'appleToken'>,
-) {
+export function toHolderColumns(db: Knex, { copyId, appleToken }: Pick<StoredPass, 'copyId' | 'appleToken'>) {
   const link_generation = db.raw('link_generation + 1')
   return {
-    serial_number: serialNumber,
+    serial_number: copyId,
     imported_serial_number: null,
     google_object_id: null,
     apple_token: appleToken,

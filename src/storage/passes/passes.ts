@@ -37,10 +37,11 @@ export interface PassChange extends PassContent {
   status: PassStatus
   /** SHA-256 of what a scanner reads off the pass from now on. */
   identifierDigest: Uint8Array
-  /** Where it becomes another. */
+  /** Where they become others. */
   scanCode?: string
+  scanPayload?: string | null
   /** Where the pass goes to another holder. */
-  newHolder?: Pick<StoredPass, 'serialNumber' | 'appleToken'>
+  newHolder?: Pick<StoredPass, 'copyId' | 'appleToken'>
 }
 
 /** The pass of a hosted link, and whether its workspace has closed its links. */
@@ -89,17 +90,9 @@ export class Passes {
   }
 
   /** What wallets are to show, and whose, which stays so until the transaction ends: any number of phones may register at once. */
-  async lockShown(
-    workspaceId: string,
-    id: string,
-  ): Promise<Pick<StoredPass, 'walletVersion' | 'serialNumber'> | undefined> {
-    const row = await forShare(
-      this.db,
-      this.row(workspaceId, id).select('wallet_version', 'serial_number', 'imported_serial_number'),
-    ).first()
-    return (
-      row && { walletVersion: row.wallet_version, serialNumber: row.imported_serial_number ?? row.serial_number ?? id }
-    )
+  async lockShown(workspaceId: string, id: string): Promise<Pick<StoredPass, 'walletVersion' | 'copyId'> | undefined> {
+    const row = await forShare(this.db, this.row(workspaceId, id).select('wallet_version', 'serial_number')).first()
+    return row && { walletVersion: row.wallet_version, copyId: row.serial_number ?? id }
   }
 
   /** A pass as somebody opens its hosted link, and whether its workspace lets any be opened. */
@@ -166,11 +159,12 @@ export class Passes {
 
   /** Writes one new revision of a pass that the caller holds; wallets that have it will show it. */
   async update(workspaceId: string, id: string, change: PassChange, at: Date): Promise<void> {
-    const { identifierDigest, status, scanCode, newHolder, ...content } = change
+    const { identifierDigest, status, scanCode, scanPayload, newHolder, ...content } = change
     const columns = {
       // What kept an older revision from being issued is history.
       ...withWalletVersionBump(this.db, { ...toContentColumns(content), status: toStored(status), error: null }, at),
       ...(scanCode !== undefined && { scan_code: scanCode }),
+      ...(scanPayload !== undefined && { scan_payload: scanPayload }),
       ...(newHolder && toHolderColumns(this.db, newHolder)),
       revision: this.db.raw('revision + 1'),
       ...movedSpan(this.db, content.expiresAt, at),

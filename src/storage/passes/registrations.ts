@@ -177,14 +177,15 @@ export class Registrations {
       .join('former_passes', 'former_passes.serial_number', 'former_registrations.serial_number')
       .join('passes', 'passes.id', 'former_passes.pass_id')
       .where({ device_id: deviceId })
-      .select('former_passes.pass_id as id', 'former_passes.serial_number', 'former_passes.wallet_tag')
+      .select('former_passes.pass_id as id', 'former_passes.serial_number')
+      .select('former_passes.imported_serial_number', 'former_passes.wallet_tag')
     for (const query of [held, former]) query.where((one) => whereOfIdentities(one, identityIds))
     if (sinceTag !== null) held.where('passes.wallet_tag', '>', sinceTag)
     if (sinceTag !== null) former.where('former_passes.wallet_tag', '>', sinceTag)
-    const found: (Pick<PassRow, 'id' | 'serial_number'> & {
-      imported_serial_number?: string | null
-      wallet_tag: number
-    })[] = [...(await held), ...(await former)]
+    const found: (Pick<PassRow, 'id' | 'serial_number' | 'imported_serial_number'> & { wallet_tag: number })[] = [
+      ...(await held),
+      ...(await former),
+    ]
     const rows = found
       .map((row) => ({ ...row, serialNumber: row.imported_serial_number ?? row.serial_number ?? row.id }))
       .toSorted((a, b) => a.wallet_tag - b.wallet_tag || (a.serialNumber < b.serialNumber ? -1 : 1))
@@ -301,8 +302,8 @@ export class Registrations {
 
 export type DroppedRegistration = Pick<StoredRegistration, 'workspaceId' | 'passId' | 'pushToken'>
 
-/** Passes of some identities for Apple; null is that of the server. */
-function whereOfIdentities(passes: Knex.QueryBuilder, identityIds: (string | null)[]): void {
+/** Leaves passes of some identities for Apple; null is that of the server. */
+export function whereOfIdentities(passes: Knex.QueryBuilder, identityIds: (string | null)[]): void {
   const ids = identityIds.filter((id) => id !== null)
   passes.whereIn('passes.apple_identity_id', ids)
   if (identityIds.includes(null)) passes.orWhereNull('passes.apple_identity_id')

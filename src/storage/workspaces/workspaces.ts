@@ -66,6 +66,11 @@ export class Workspaces {
     return (await this.db<Row>('workspaces').orderBy('name')).map(toWorkspace)
   }
 
+  /** True where the server has no other workspace. */
+  async isOnly(id: string): Promise<boolean> {
+    return (await this.db('workspaces').whereNot({ id }).first('id')) === undefined
+  }
+
   /** True where there is no workspace yet. */
   async isEmpty(): Promise<boolean> {
     return (await this.db('workspaces').first('id')) === undefined

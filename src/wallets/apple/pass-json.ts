@@ -8,7 +8,10 @@ import type { WalletPass } from '../wallet.ts'
 import { type JsonObject, mergeOver, toTypes } from './overrides/overrides.ts'
 
 /** What pass.json is made of; the rest of a `WalletPass` is Google's. */
-export type ApplePass = Pick<WalletPass, 'id' | 'authenticationToken' | 'card' | 'translations' | 'message' | 'groupId'>
+export type ApplePass = Pick<
+  WalletPass,
+  'id' | 'serialNumber' | 'authenticationToken' | 'card' | 'translations' | 'message' | 'groupId'
+>
 
 /** The part of the signing identity that pass.json names. */
 export interface PassIdentifiers {
@@ -45,7 +48,7 @@ export function buildPassJson(pass: ApplePass, identity: PassIdentifiers, webSer
     formatVersion: 1,
     passTypeIdentifier: identity.passTypeIdentifier,
     teamIdentifier: identity.teamIdentifier,
-    serialNumber: pass.id,
+    serialNumber: pass.serialNumber ?? pass.id,
     webServiceURL: webServiceUrl,
     authenticationToken: pass.authenticationToken,
     voided: card.voided || undefined,

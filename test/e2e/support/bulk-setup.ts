@@ -69,6 +69,7 @@ const ANSWERED = {
   issue: { kind: 'POST /v1/passes/batch', requests: 2 },
   update: { kind: 'PATCH /v1/passes/', requests: 250 },
   void: { kind: 'POST /v1/passes/', requests: 250 },
+  import: { kind: 'POST /v1/passes/import?dryRun=false', requests: 2 },
 } as const
 
 /**

@@ -90,6 +90,14 @@ const changes: Record<string, Change> = {
       return { body: { passes: [passBody(id, { label: SECRET }), passBody(id), passBody(id)] } }
     },
   },
+  'passes.import': {
+    action: 'pass.import',
+    prepare: async (workspace) => {
+      const { id: templateId } = await publishedTemplate(workspace)
+      const item = (n: number) => ({ externalPassId: `${templateId}-${n}`, label: SECRET, scanPayload: SECRET })
+      return { body: { templateId, passes: [item(1), item(2)] } }
+    },
+  },
   'passes.update': {
     action: 'pass.update',
     prepare: async (workspace) => ({ ...idOf(await issuedPass(workspace)), body: { label: SECRET } }),

@@ -147,6 +147,8 @@ async function record(workspace: TestWorkspace, receiver: Receiver): Promise<Rec
   await ask(passes.createBatch, {
     body: { passes: [other, { ...other, externalPassId: 'order-1815-3', variables: {} }] },
   })
+  const imported = { ...examples.passes!.import!, templateId: template.id }
+  await ask(passes.import, { query: { dryRun: true }, body: imported })
   await phones.addApple(workspace.id, pass.id)
   await phones.addGoogle(workspace.id, pass.id)
   api.advance(60)

@@ -274,17 +274,18 @@ describe.each(dialects)('on %s', (dialect) => {
     const { database, writer, store, workspaceId, version } = await setUp()
     const [id] = (await insertPasses(store, workspaceId, [newPass(version)])) as [string]
     const former = { workspace_id: workspaceId, pass_id: id, object_suffix: id, kind: 'offer', holders: 1 }
+    await undoTakeOver(writer)
     await undoFormerHolders(writer)
     await writer('google_former_objects').insert({ ...former, template_version_id: version.id })
     const job = { workspaceId, kind: 'update-wallet' as const, subject: id, correlationId: null }
     await store.transaction((tx) => tx.jobs.insert([job], start))
 
-    expect(await migrate(database)).toEqual(['0041-former-holders'])
+    expect(await migrate(database)).toEqual(['0041-former-holders', '0072-take-over'])
     expect(await store.registrations.findPass(id, [null])).toMatchObject({ id, serialNumber: id })
     expect(await store.googleObjects.listFormer(workspaceId, id)).toMatchObject([{ objectSuffix: id }])
     const pass = (await store.passes.find(workspaceId, id))!
     await store.transaction((tx) => tx.formerPasses.insert(pass, start))
-    expect(await store.formerPasses.findBySerialNumber(id, start)).toMatchObject({ passId: id })
+    expect(await store.formerPasses.findBySerialNumber(id, [null], start)).toMatchObject({ passId: id })
   })
 
   test('passes from before belong to no group, stand behind all groups, and can be put into one', async () => {
@@ -337,6 +338,12 @@ async function undoGoogleClasses(db: Knex): Promise<void> {
   for (const column of columns) await db.raw(`alter table google_objects drop column ${column}`)
   await db.raw('alter table passes drop column google_class_id')
   await db('migrations').where({ name: '0025-google-classes' }).delete()
+}
+
+async function undoTakeOver(db: Knex): Promise<void> {
+  await db.raw('drop index passes_erased_imported')
+  for (const column of ['scan_payload', 'import_digest']) await db.raw(`alter table passes drop column ${column}`)
+  await db('migrations').where({ name: '0072-take-over' }).delete()
 }
 
 async function undoFormerHolders(db: Knex): Promise<void> {

@@ -20,6 +20,7 @@ import {
   fillDeep,
   placeholdersDeep,
   placeholdersIn,
+  SCAN_PAYLOAD,
   type Scope,
   type SystemVariable,
 } from '../template/placeholder.ts'
@@ -184,9 +185,12 @@ function zonesOf(
   return isZone ? { fallbackZone: name } : {}
 }
 
-/** What a scanner reads off the pass: the definition's message, or the scan code where it gives none or has no barcode. */
+/**
+ * What a scanner reads off the pass: what another provider printed, else the definition's message, or the scan code where it gives
+ * none or has no barcode.
+ */
 export function barcodeMessage(definition: Definition, scope: Scope): string {
-  return fill(definition.design.barcode?.message ?? '{{pass.scanCode}}', scope)
+  return scope.get(SCAN_PAYLOAD) ?? fill(definition.design.barcode?.message ?? '{{pass.scanCode}}', scope)
 }
 
 /** True where a new scan code is another thing for scanners to read, and something on the pass shows it. */

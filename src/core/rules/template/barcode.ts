@@ -1,7 +1,7 @@
 import type { BarcodeFormat, Definition } from '../../contract/definition.ts'
 import type { Issue } from '../../errors.ts'
 import { barcodeMessage } from '../display/card.ts'
-import { placeholdersIn, type Scope } from './placeholder.ts'
+import { placeholdersIn, SCAN_PAYLOAD, type Scope } from './placeholder.ts'
 import { pathOfValue } from './rendered-size.ts'
 
 /** What the largest symbol of a format holds, by the kind of its message; the first that the whole message fits counts. */
@@ -69,13 +69,15 @@ export function* checkBarcode(definition: Definition): Generator<Issue> {
   if (reason) yield { path: ['design', 'barcode', 'message'], message: `Cannot be drawn: it ${reason}` }
 }
 
-/** The check of a pass's values; undefined where the barcode holds none that could matter. */
+/** The check of a pass's values, and of what another provider printed; undefined where there is no barcode. */
 export function compileBarcode(definition: Definition): ((scope: Scope) => Issue[]) | undefined {
-  const names = placeholdersIn(definition.design.barcode?.message ?? '').filter((name) => pathOfValue(name).length > 0)
-  if (names.length === 0) return undefined
+  if (!definition.design.barcode) return undefined
+  const names = placeholdersIn(definition.design.barcode.message ?? '').filter((name) => pathOfValue(name).length > 0)
   return (scope) => {
-    const reason = undrawableMessage(definition, scope)
+    const isPrinted = scope.has(SCAN_PAYLOAD)
+    const reason = isPrinted || names.length > 0 ? undrawableMessage(definition, scope) : undefined
     if (!reason) return []
+    if (isPrinted) return [{ path: ['scanPayload'], message: `Makes a barcode that cannot be drawn: it ${reason}` }]
     const textOf = (name: string) => scope.get(name) ?? ''
     const [longest] = names.toSorted((a, b) => textOf(b).length - textOf(a).length)
     const foreign = reason.includes('ASCII') ? names.find((name) => NOT_ASCII.test(textOf(name))) : undefined

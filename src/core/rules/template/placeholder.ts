@@ -16,6 +16,9 @@ export const systemVariables = [
 
 export type SystemVariable = (typeof systemVariables)[number]
 
+/** What a scope holds under this name is read off the pass in place of what its template says; no template can name it. */
+export const SCAN_PAYLOAD = 'pass.scanPayload'
+
 /** No two passes have the same. */
 export const placeholdersOfOnePass: ReadonlySet<string> = new Set(['pass.id', 'pass.externalPassId', 'pass.scanCode'])
 

@@ -2,7 +2,7 @@ import { Timestamp } from '../../contract/common.ts'
 import type { Definition, VariableDefinition } from '../../contract/definition.ts'
 import { RedemptionPolicy } from '../../contract/redemption.ts'
 import { type Issue, type Parsed, parseAs } from '../../errors.ts'
-import { fill, lonePlaceholder, placeholdersIn, type Scope, type SystemVariable } from './placeholder.ts'
+import { fill, lonePlaceholder, placeholdersIn, SCAN_PAYLOAD, type Scope, type SystemVariable } from './placeholder.ts'
 import type { Variables } from './variables.ts'
 
 /** What a pass enforces, once the placeholders of its version are filled. */
@@ -17,6 +17,8 @@ export interface PassFacts {
   externalPassId: string
   label: string
   scanCode: string
+  /** What another provider printed in place of both the code and the barcode's message. */
+  scanPayload?: string | null
   variables: Variables
   templateName: string
   projectName: string | null
@@ -35,13 +37,14 @@ export function buildScope(
     'pass.id': facts.id,
     'pass.externalPassId': facts.externalPassId,
     'pass.label': facts.label,
-    'pass.scanCode': facts.scanCode,
+    'pass.scanCode': facts.scanPayload ?? facts.scanCode,
     'pass.expiresAt': expiresAt?.toISOString(),
     'template.name': facts.templateName,
     'project.name': facts.projectName ?? undefined,
   }
   const scope = new Map<string, string>()
   for (const [name, value] of Object.entries(system)) if (value !== undefined) scope.set(name, value)
+  if (facts.scanPayload != null) scope.set(SCAN_PAYLOAD, facts.scanPayload)
   for (const { name, default: fallback } of declared) {
     const stored = Object.hasOwn(facts.variables, name) ? facts.variables[name] : undefined
     const value = typeof stored === 'string' ? stored : fallback

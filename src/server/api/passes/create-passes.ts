@@ -1,3 +1,4 @@
+import type { z } from 'zod'
 import { PassCreate } from '../../../core/contract/passes.ts'
 import { ApiError, parseAs, validationError } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
@@ -19,7 +20,7 @@ import { mapInSlices } from '../../http/thread.ts'
 import type { VersionContent } from '../../wallet-sync/definitions.ts'
 import { auditEach } from '../audit.ts'
 import { bytesOf, openRoom } from '../limits.ts'
-import { type ClaimingPass, joinClasses, type NamedPass } from './google-class.ts'
+import { type ClaimingPass, type Joined, joinClasses, type NamedPass } from './google-class.ts'
 import { openImages, usesOf } from './pass-images.ts'
 
 export type CreateResult = { pass: StoredPass; isNew: boolean } | { externalPassId: string; problem: ApiError }
@@ -30,7 +31,7 @@ export type CreateResult = { pass: StoredPass; isNew: boolean } | { externalPass
  * request once more.
  */
 export async function createPasses(items: unknown[], context: RequestContext): Promise<CreateResult[]> {
-  const parsed = await mapInSlices(items, parseItem)
+  const parsed = await mapInSlices(items, (item) => parseItem(PassCreate, item))
   const requests = parsed.filter((item): item is PassCreate => !('problem' in item))
   const [existing, versions] = await Promise.all([findExisting(requests, context), findVersions(requests, context)])
   const plans = await planPasses(
@@ -104,18 +105,8 @@ const insertTogether = grouped((store: Store, take: () => Planned[]) => store.tr
 /** Of one workspace. */
 async function insertIn(tx: Repositories, requests: Planned[]): Promise<Inserted[]> {
   const { workspaceId, now } = requests[0]!.context
-  const requireKnown = await openImages(
-    tx,
-    workspaceId,
-    requests.flatMap(({ passes }) => passes.flatMap(({ images }) => images)),
-  )
-  const takeRoom = await openRoom(tx, requests[0]!.context)
-  const fitting = requests.flatMap(({ passes }) =>
-    passes.map(
-      (pass) => requireKnown(pass.images) ?? takeRoom({ passes: 1, storedBytes: bytesOf(pass.variables) }) ?? pass,
-    ),
-  )
-  const joined = (await joinClasses(tx, workspaceId, fitting, now)).values()
+  const planned = requests.flatMap(({ passes }) => passes)
+  const joined = (await admitPasses(tx, planned, requests[0]!.context)).values()
   const sorted = requests.map(({ passes, context }) => {
     const refused = new Map<string, ApiError>()
     const accepted = passes.flatMap(({ externalPassId }) => {
@@ -160,9 +151,31 @@ async function insertIn(tx: Repositories, requests: Planned[]): Promise<Inserted
   return written
 }
 
-/** An item that is no PassCreate fails alone, with every problem listed. */
-function parseItem(item: unknown): PassCreate | { externalPassId: string; problem: ApiError } {
-  const parsed = parseAs(PassCreate, item)
+/** Finds the images of passes that are to be made, their room and their classes, or says why one of them may not be made. */
+export async function admitPasses<Pass extends ClaimingPass>(
+  tx: Repositories,
+  passes: Pass[],
+  context: RequestContext,
+): Promise<(Joined<Pass> | ApiError)[]> {
+  const { workspaceId, now } = context
+  const requireKnown = await openImages(
+    tx,
+    workspaceId,
+    passes.flatMap(({ images }) => images),
+  )
+  const takeRoom = await openRoom(tx, context)
+  const fitting = passes.map(
+    (pass) => requireKnown(pass.images) ?? takeRoom({ passes: 1, storedBytes: bytesOf(pass.variables) }) ?? pass,
+  )
+  return joinClasses(tx, workspaceId, fitting, now)
+}
+
+/** An item that does not fit its schema fails alone, with every problem listed. */
+export function parseItem<Item extends z.ZodType>(
+  schema: Item,
+  item: unknown,
+): z.output<Item> | { externalPassId: string; problem: ApiError } {
+  const parsed = parseAs(schema, item)
   if ('value' in parsed) return parsed.value
   const given = (item as { externalPassId?: unknown } | null)?.externalPassId
   return {
@@ -171,7 +184,8 @@ function parseItem(item: unknown): PassCreate | { externalPassId: string; proble
   }
 }
 
-async function findExisting(passes: { externalPassId: string }[], { store, workspaceId }: RequestContext) {
+/** Passes that are there, by their externalPassId. */
+export async function findExisting(passes: { externalPassId: string }[], { store, workspaceId }: RequestContext) {
   const ids = [...new Set(passes.map((pass) => pass.externalPassId))]
   if (ids.length === 0) return new Map<string, StoredPass>()
   const [only, ...others] = ids
@@ -222,8 +236,9 @@ async function planPasses(
   return plans
 }
 
-function planPass(
-  request: PassCreate,
+/** What to insert for a request, or why it is refused. */
+export function planPass(
+  request: PassCreate & { scanPayload?: string | null },
   rules: { version: PublishedVersion; checkPass: CheckPass } | undefined,
   { workspaceId, now }: RequestContext,
 ): ClaimingPass | ApiError {

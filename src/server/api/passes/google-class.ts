@@ -19,16 +19,19 @@ export type ClaimingPass = Omit<NamedPass, 'googleClassId'> & {
   images: PassImage[]
 }
 
+/** The same once its class is known. */
+export type Joined<Pass extends ClaimingPass> = Omit<Pass, 'claim'> & Pick<NamedPass, 'googleClassId'>
+
 /**
  * Gives passes the classes that they ask for. The first of a key says what stands in its class; one that would say otherwise
  * is refused, with both values. What was refused before stays so.
  */
-export async function joinClasses(
+export async function joinClasses<Pass extends ClaimingPass>(
   tx: Repositories,
   workspaceId: string,
-  passes: (ClaimingPass | ApiError)[],
+  passes: (Pass | ApiError)[],
   at: Date,
-): Promise<(NamedPass | ApiError)[]> {
+): Promise<(Joined<Pass> | ApiError)[]> {
   const asked = new Map<string, NewClass>()
   for (const pass of passes) {
     if (pass instanceof ApiError || !pass.claim) continue

@@ -1,5 +1,6 @@
 import { foldWindow } from '../../../core/contract/list.ts'
-import { type passes as contract, createdWindow, type Pass } from '../../../core/contract/passes.ts'
+import { createdWindow } from '../../../core/contract/pass-list-query.ts'
+import type { passes as contract, Pass } from '../../../core/contract/passes.ts'
 import { ApiError, MAX_ISSUES } from '../../../core/errors.ts'
 import { effectiveStatus, isInstallable } from '../../../core/rules/pass/pass-status.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
@@ -12,6 +13,7 @@ import { passIn, previewOf, previewPageOf } from '../../pages/card/preview.ts'
 import { renderOr } from '../../wallet-sync/issuing.ts'
 import { audit } from '../audit.ts'
 import { type CreateResult, createPasses } from './create-passes.ts'
+import { type ImportResult, importPasses } from './import-passes.ts'
 import { walletsOf } from './pass-wallets.ts'
 import { updatePass } from './update-pass.ts'
 import { voidTogether } from './void-pass.ts'
@@ -26,29 +28,16 @@ export const passes: Handlers<typeof contract> = {
 
   createBatch: async ({ body }, context) => {
     const results = await createPasses(body.passes, context)
-    const problems = results.flatMap((result) => ('problem' in result ? [result.problem] : []))
-    for (const problem of problems) countRejection(context.metrics, problem)
-    const failed = problems.length
-    const errors = toItemErrors(problems)
-    return {
-      status: 200,
-      body: {
-        totalRequested: results.length,
-        totalCreated: results.length - failed,
-        totalFailed: failed,
-        results: await mapInSlices(results, (result) =>
-          'problem' in result
-            ? { externalPassId: result.externalPassId, success: false, error: errors.get(result.problem)! }
-            : {
-                externalPassId: result.pass.externalPassId,
-                success: true,
-                created: result.isNew,
-                pass: toPass(result.pass, context),
-              },
-        ),
-      },
-    }
+    const named = results.map((result) =>
+      'problem' in result ? result : { ...result, externalPassId: result.pass.externalPassId },
+    )
+    return { status: 200, body: await toBatch(named, context) }
   },
+
+  import: async ({ body, query }, context) => ({
+    status: 200,
+    body: await toBatch(await importPasses(body, query, context), context),
+  }),
 
   get: async ({ params, query }, context) => {
     const pass = (await context.store.passes.find(context.workspaceId, params.id)) ?? missing(params.id)
@@ -179,6 +168,24 @@ function toPass(pass: StoredPass, { links, now }: Pick<RequestContext, 'links' |
 
 function etag(pass: StoredPass): Record<string, string> {
   return { etag: `"${pass.revision}"` }
+}
+
+/** What became of items, in order. */
+async function toBatch(results: ImportResult[], context: RequestContext) {
+  const problems = results.flatMap((result) => ('problem' in result ? [result.problem] : []))
+  for (const problem of problems) countRejection(context.metrics, problem)
+  const errors = toItemErrors(problems)
+  return {
+    totalRequested: results.length,
+    totalCreated: results.length - problems.length,
+    totalFailed: problems.length,
+    results: await mapInSlices(results, (result) => {
+      const { externalPassId } = result
+      if ('problem' in result) return { externalPassId, success: false, error: errors.get(result.problem)! }
+      const pass = result.pass && toPass(result.pass, context)
+      return { externalPassId, success: true, created: result.isNew, ...(pass && { pass }) }
+    }),
+  }
 }
 
 /** The errors of items, in order. However many fail, they share the number of issues that one answer lists. */

@@ -75,13 +75,16 @@ export async function updatePass(
   })
   if (fields.length === 0) return { pass, rings: false }
   if (options.renewal === 'code') requireShownCode(pass, version)
-  const scanCode = options.renewal ? newScanCode() : pass.scanCode
+  // What another provider printed goes with the code that it stood for.
+  const code = options.renewal
+    ? { scanCode: newScanCode(), scanPayload: null }
+    : { scanCode: pass.scanCode, scanPayload: pass.scanPayload }
   const before = await versionBefore(pass, version, context)
   // Another holder is no part of what the former one ordered.
   const wanted = options.renewal === 'holder' ? { ...body, groupKey: null } : body
-  const change = planChange({ ...pass, scanCode }, wanted, { version, before, wallets: context.wallets, now })
+  const change = planChange({ ...pass, ...code }, wanted, { version, before, wallets: context.wallets, now })
   if (options.renewal === 'holder') requireOtherCode(pass, version, change.identifierDigest)
-  const newHolder = options.renewal === 'holder' ? { serialNumber: newId(now), appleToken: newAppleToken() } : undefined
+  const newHolder = options.renewal === 'holder' ? { copyId: newId(now), appleToken: newAppleToken() } : undefined
   const isNew = isChange(pass, change)
   if (change.group?.id !== pass.group?.id && !fields.includes('groupKey')) fields.push('groupKey')
   const isRetried = pass.status === 'FAILED'
@@ -89,7 +92,7 @@ export async function updatePass(
   const updated: StoredPass = {
     ...pass,
     ...(isNew && { ...change, group }),
-    ...(newHolder && { ...newHolder, linkGeneration: pass.linkGeneration + 1, message: null }),
+    ...(newHolder && renewedFor(newHolder, pass)),
     ...((isNew || isRetried) && { status: change.status, ...bumpedCounters(pass, { isShown: isNew }, now) }),
     ...(isNew && { revision: pass.revision + 1 }),
   }
@@ -103,7 +106,7 @@ export async function updatePass(
   if (options.dryRun) return { pass: updated, rings }
 
   if (isNew) {
-    const facts = { ...pass, label: change.label, variables: change.variables, scanCode }
+    const facts = { ...pass, label: change.label, variables: change.variables, ...code }
     const { expiresAt } = change
     const googleClassId = await followClass(tx, pass, { version, facts, expiresAt }, context)
     updated.googleClassId = googleClassId
@@ -155,6 +158,12 @@ export async function updatePass(
   )
   await audit(tx, context, actionOf(options), passId)
   return { pass: updated, rings }
+}
+
+/** What another holder has anew, as toHolderColumns writes it. */
+function renewedFor(newHolder: NonNullable<PassChange['newHolder']>, { linkGeneration }: StoredPass) {
+  const own = { serialNumber: newHolder.copyId, googleObjectId: null }
+  return { ...newHolder, ...own, linkGeneration: linkGeneration + 1, message: null }
 }
 
 function checkPrecondition(pass: StoredPass, ifMatch: UpdateOptions['ifMatch']): void {
@@ -259,6 +268,7 @@ function planChange(
     label: facts.label,
     variables,
     scanCode: pass.scanCode,
+    scanPayload: pass.scanPayload,
     templateVersionId: version.id,
     templateVersion: version.version,
     group: groupAfter(pass, body.groupKey, { version, before, scope }),

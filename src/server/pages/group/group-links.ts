@@ -190,10 +190,14 @@ async function placeIn(pass: StoredPass, { issuing }: Services): Promise<GoogleP
 
 /** As long as the place of a pass at Google: an object that is there may be called otherwise, and never longer. */
 function likelyPlace(
-  { serialNumber: id, templateId, templateVersion, googleClassId }: StoredPass,
+  { copyId: id, templateId, templateVersion, googleClassId, googleObjectId }: StoredPass,
   card: Card,
 ): GooglePlace {
-  return placeOf({ id, templateId, templateVersion, card, ...(googleClassId && { classDigest: '0'.repeat(32) }) })
+  const known = {
+    ...(googleClassId && { classDigest: '0'.repeat(32) }),
+    ...(googleObjectId && { googleSuffix: googleObjectId }),
+  }
+  return placeOf({ id, templateId, templateVersion, card, ...known })
 }
 
 async function issued(passes: StoredPass[], services: Services, event: H3Event, at: Date): Promise<StoredPass[]> {

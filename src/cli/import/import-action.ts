@@ -1,0 +1,264 @@
+import type { Client } from '../../client/client.ts'
+import { type BatchResult, PassImport } from '../../core/contract/passes.ts'
+import { type CheckPass, compilePass } from '../../core/rules/pass/pass-rules.ts'
+import { collect, findCandidate, listCandidates } from '../arguments/named.ts'
+import {
+  badHeader,
+  checkRows,
+  GROUP_COLUMN,
+  type HeaderColumn,
+  headerProblems,
+  matchHeader,
+  missingColumn,
+  namelessWarning,
+  type RowCheck,
+  variableColumns,
+} from '../bulk/check-rows.ts'
+import {
+  type Columns,
+  errorLine,
+  FAILED,
+  failure,
+  type Outcome,
+  type RowAction,
+  type RowResult,
+} from '../bulk/row-action.ts'
+import { CliError } from '../command/errors.ts'
+import { type IssuedTemplate, NOT_YET_KNOWN, readIssuedTemplate } from '../issue/rows.ts'
+
+/** What `passes import` does with each row. */
+interface ImportOptions {
+  /** Of rows that name none. */
+  templateId: string | undefined
+  identityId: string | undefined
+  externalIdColumn: string
+  labelColumn: string
+  dryRun: boolean
+  /** Requests in flight at once. */
+  concurrency: number
+}
+
+type ImportOutcome = 'created' | 'present' | 'differs' | 'failed'
+
+const outcomes: readonly Outcome<ImportOutcome>[] = [
+  { name: 'created', title: 'Created', again: 'present' },
+  { name: 'present', title: 'Present' },
+  { name: 'differs', title: 'Differs' },
+  FAILED,
+]
+
+/** What a row asks for, and of which template. */
+interface ImportRow {
+  externalPassId: string
+  templateId: string
+  pass: PassImport
+}
+
+/** Takes over the pass of each row, a hundred in a request. Repeating a row changes nothing. */
+export function importAction({ dryRun, concurrency, ...options }: ImportOptions): RowAction<ImportRow, ImportOutcome> {
+  const { templateId, identityId, externalIdColumn, labelColumn } = options
+  return {
+    command: 'import',
+    settings: {
+      ...(templateId && { '--template': templateId }),
+      ...(identityId && { '--identity': identityId }),
+      '--external-id-column': externalIdColumn,
+      '--label-column': labelColumn,
+    },
+    batchesInFlight: concurrency,
+    resultColumns: ['passId'],
+    async plan(client, header) {
+      const templates = openTemplates(client)
+      const template = templateId === undefined ? undefined : await templates.get(templateId)
+      const columns = planImportColumns(header, options, template)
+      const check = compileImportRow(columns, (cell) => (cell === '' ? template! : templates.named(cell)))
+      return { columns, outcomes, check: (rows) => checkRows(rows, externalIdColumn, check) }
+    },
+    async send(rows, { client }) {
+      const results = new Map<ImportRow, RowResult<ImportOutcome>>()
+      for (const id of new Set(rows.map((row) => row.templateId))) {
+        const some = rows.filter((row) => row.templateId === id)
+        const body = { templateId: id, ...(identityId && { identityId }), passes: some.map(({ pass }) => pass) }
+        const answer = await client.passes.import({ body, query: { dryRun } })
+        for (const [n, row] of some.entries()) results.set(row, resultOf(answer.results[n]))
+      }
+      return rows.map((row) => results.get(row)!)
+    },
+  }
+}
+
+function resultOf(result: BatchResult | undefined): RowResult<ImportOutcome> {
+  const { success, created, pass, error } = result ?? { success: false }
+  if (success) return { outcome: created ? 'created' : 'present', cells: [pass?.id ?? null] }
+  const line = errorLine(error ?? { code: 'INTERNAL_ERROR', message: 'The server gave no result' })
+  return error?.details?.isOtherContent ? { outcome: 'differs', error: line } : failure(line)
+}
+
+interface ImportTemplate {
+  id: string
+  name: string
+  checkPass: CheckPass
+  variables: IssuedTemplate['definition']['variables']
+}
+
+/** Templates by their ids, and as cells name them; each is read once. */
+function openTemplates(client: Client) {
+  const read = new Map<string, Promise<ImportTemplate>>()
+  let listed: ReturnType<typeof collect<{ id: string; key: string | null; names: readonly string[] }>> | undefined
+  const get = (id: string) => {
+    const known = read.get(id) ?? readTemplate(client, id)
+    read.set(id, known)
+    return known
+  }
+  return {
+    get,
+    /** @throws CliError where nothing is called so */
+    async named(text: string): Promise<ImportTemplate> {
+      listed ??= collect(listCandidates('template', client))
+      return get(findCandidate(await listed, 'template', text))
+    },
+  }
+}
+
+async function readTemplate(client: Client, id: string): Promise<ImportTemplate> {
+  const { definition, name } = await readIssuedTemplate(client, id)
+  return { id, name, checkPass: compilePass(definition), variables: definition.variables }
+}
+
+/** What the columns of other providers' names are called. */
+const OWN = [
+  'serialNumber',
+  'passTypeIdentifier',
+  'authenticationToken',
+  'googleObjectId',
+  'scanPayload',
+  'status',
+  'devices',
+] as const
+const TEMPLATE_COLUMN = 'template'
+
+/** The columns of an import by their places, -1 where there is none. */
+interface ImportColumns extends Columns {
+  label: number
+  group: number
+  template: number
+  own: Record<(typeof OWN)[number], number>
+  variables: HeaderColumn[]
+}
+
+/** @throws CliError that lists everything that keeps the file from being imported. */
+function planImportColumns(
+  header: string[],
+  { externalIdColumn, labelColumn }: Pick<ImportOptions, 'externalIdColumn' | 'labelColumn'>,
+  template: Pick<ImportTemplate, 'variables'> | undefined,
+): ImportColumns {
+  const declared = template?.variables ?? []
+  const ours = [externalIdColumn, labelColumn, GROUP_COLUMN, TEMPLATE_COLUMN, ...OWN]
+  const { names, notes, ...matched } = matchHeader(header, [...ours, ...declared.map(({ name }) => name)])
+  const variables = variableColumns(names, [...ours, 'error'])
+  const at = (name: string) => names.indexOf(name)
+  const isTakeOver = ['serialNumber', 'googleObjectId', 'scanPayload'].some((name) => at(name) >= 0)
+  const problems = [
+    ...matched.problems,
+    ...missingColumn(names, externalIdColumn, 'the external id', '--external-id-column'),
+    ...missingColumn(names, labelColumn, 'the label', '--label-column'),
+    ...(isTakeOver
+      ? []
+      : [
+          'There is no column serialNumber, googleObjectId or scanPayload: nothing to take over (passes issue makes new passes)',
+        ]),
+    ...(template || at(TEMPLATE_COLUMN) >= 0 ? [] : ['There is no column template; --template names one for all rows']),
+    ...headerProblems(header, variables),
+  ]
+  if (problems.length > 0) {
+    throw badHeader('The header of the file does not fit', problems, header, 'passes import --help names the columns.')
+  }
+  const known = new Set(declared.map(({ name }) => name))
+  const unknown = template ? variables.map(({ name }) => name).filter((name) => !known.has(name)) : []
+  const hidden = ours.filter((name) => known.has(name) && at(name) >= 0)
+  return {
+    header,
+    externalId: at(externalIdColumn),
+    label: at(labelColumn),
+    group: at(GROUP_COLUMN),
+    template: at(TEMPLATE_COLUMN),
+    own: Object.fromEntries(OWN.map((name) => [name, at(name)])) as ImportColumns['own'],
+    variables,
+    errorColumn: 'error',
+    notes,
+    warnings: [
+      ...(unknown.length > 0
+        ? [`No variable of the template: ${unknown.join(', ')} (stored with each pass, shown nowhere)`]
+        : []),
+      ...hidden.map((name) => `The template has a variable ${name}; the column is taken for the pass itself`),
+      ...namelessWarning(header),
+    ],
+  }
+}
+
+/** Checks a row as the server would; what fails is not sent. An empty cell means not given. */
+function compileImportRow(
+  columns: ImportColumns,
+  templateOf: (cell: string) => ImportTemplate | Promise<ImportTemplate>,
+): RowCheck<ImportRow> {
+  return async (cells) => {
+    const at = (index: number) => cells[index] ?? ''
+    const template = await findTemplate(at(columns.template), templateOf)
+    if ('errors' in template) return template
+    const given = OWN.filter((name) => at(columns.own[name]) !== '')
+    const values = Object.fromEntries(given.map((name) => [name, at(columns.own[name])]))
+    const { devices, status, ...names } = values
+    const parsed = PassImport.safeParse({
+      externalPassId: at(columns.externalId),
+      label: at(columns.label),
+      variables: Object.fromEntries(
+        columns.variables.filter(({ index }) => at(index) !== '').map(({ name, index }) => [name, at(index)]),
+      ),
+      ...(at(columns.group) !== '' && { groupKey: at(columns.group) }),
+      ...names,
+      ...(status !== undefined && { status: status.toUpperCase() }),
+      ...(devices !== undefined && { devices: devicesIn(devices) }),
+    })
+    if (!parsed.success) {
+      return { errors: parsed.error.issues.map(({ path, message }) => `${placeOf(path, columns)}: ${message}`) }
+    }
+    const pass = parsed.data
+    const { scanPayload = null } = pass
+    const checked = template.checkPass({ ...pass, ...NOT_YET_KNOWN, scanPayload, templateName: template.name })
+    if ('issues' in checked) {
+      return { errors: checked.issues.map(({ path, message }) => `${placeOf(path, columns)}: ${message}`) }
+    }
+    return { item: { externalPassId: pass.externalPassId, templateId: template.id, pass } }
+  }
+}
+
+async function findTemplate(
+  cell: string,
+  templateOf: Parameters<typeof compileImportRow>[1],
+): Promise<ImportTemplate | { errors: string[] }> {
+  try {
+    return (await templateOf(cell)) ?? { errors: [`${TEMPLATE_COLUMN}: Is empty, and --template names none`] }
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error
+    return { errors: [`${TEMPLATE_COLUMN}: ${error.message}`] }
+  }
+}
+
+/** `deviceLibraryIdentifier:pushToken`, several with spaces between; what has no colon comes out without a token. */
+function devicesIn(cell: string) {
+  return cell.split(/\s+/).map((device) => {
+    const colon = device.lastIndexOf(':')
+    return { deviceLibraryIdentifier: device.slice(0, colon), pushToken: device.slice(colon + 1) }
+  })
+}
+
+/** The column that something is about, as the file calls it. */
+function placeOf(
+  [part, ...rest]: readonly PropertyKey[],
+  { header, externalId, label, group, own }: ImportColumns,
+): string {
+  const places: Record<string, number> = { externalPassId: externalId, label, groupKey: group, ...own }
+  const column = header[places[String(part)] ?? -1]
+  if (column !== undefined) return [column, ...rest].map(String).join('.')
+  return (part === 'variables' && rest.length > 0 ? rest : [part, ...rest]).map(String).join('.')
+}

@@ -1,0 +1,73 @@
+import { Args, Flags } from '@oclif/core'
+import type { Dialect } from '../cli/bulk/csv.ts'
+import { rawCellsFlag } from '../cli/bulk/spreadsheet-cells.ts'
+import { BaseCommand } from '../cli/command/base-command.ts'
+import { CliError, UsageError } from '../cli/command/errors.ts'
+import { count, printable } from '../cli/command/output.ts'
+
+export default class Packages extends BaseCommand {
+  static override summary = 'Read .pkpass files of another provider into a CSV file for import.'
+  static override description =
+    'A row for each package in the folder: its serial number, which is the external id too, pass type, authentication token, ' +
+    'barcode and whether it is void, the first primary field as the label, and a column for each field of the pass. ' +
+    'Rename the columns to the variables of your template, and passes import takes it. Says under which path phones ask ' +
+    'for updates. Signatures are not looked at. Exit code 1: a file could not be read.'
+  static override examples = [
+    '<%= config.bin %> packages ./old-passes --out members.csv',
+    '<%= config.bin %> packages ./old-passes --out members.csv --json',
+  ]
+  static override args = {
+    folder: Args.string({ description: 'Folder of .pkpass files.', required: true }),
+  }
+  static override flags = {
+    out: Flags.string({ summary: 'Write the rows to this file; - writes to stdout.', required: true }),
+    'raw-cells': rawCellsFlag,
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(Packages)
+    if (flags.out === '-' && this.jsonEnabled())
+      throw new UsageError('--json and --out - both want stdout: leave one out')
+    const { packageColumns, readPackages } = await import('../cli/import/packages.ts')
+    const { openOutput, openStdout } = await import('../cli/bulk/output-file.ts')
+    const rows: { own: Record<string, string>; fields: Map<string, string> }[] = []
+    const failed: { file: string; error: string }[] = []
+    const urls = new Set<string>()
+    const names = new Set<string>()
+    for await (const { file, ...read } of readPackages(args.folder)) {
+      if ('error' in read) {
+        failed.push({ file, error: read.error })
+        continue
+      }
+      rows.push(read.row)
+      for (const name of read.row.fields.keys()) names.add(name)
+      if (read.row.webServiceUrl) urls.add(read.row.webServiceUrl)
+    }
+    if (rows.length + failed.length === 0) {
+      throw new CliError(`${args.folder} holds no .pkpass file`, { code: 'NOT_FOUND' })
+    }
+    const dialect: Dialect = { delimiter: ',', newline: '\n', bom: false, rawCells: flags['raw-cells'] }
+    const header = [...packageColumns, ...names]
+    await using out =
+      flags.out === '-'
+        ? await openStdout({ header, dialect })
+        : await openOutput(flags.out, { keep: 0, header, dialect })
+    const cellsOf = ({ own, fields }: (typeof rows)[number]) => [
+      ...packageColumns.map((name) => own[name] ?? ''),
+      ...[...names].map((name) => fields.get(name) ?? ''),
+    ]
+    await out.append(rows.map(cellsOf))
+    await out.sync()
+    for (const { file, error } of failed) this.note(printable(`${file}: ${error}`))
+    this.note(`${count(rows.length)} packages read`)
+    for (const url of urls) this.note(printable(`Phones ask ${url} for updates${prefixHint(url)}`))
+    if (failed.length > 0) process.exitCode = 1
+    return { packages: rows.length, failed, out: flags.out, webServiceUrls: [...urls] }
+  }
+}
+
+/** What makes a server answer there. */
+function prefixHint(url: string): string {
+  const path = URL.canParse(url) ? new URL(url).pathname.replace(/\/+$/, '') : ''
+  return path === '' || path === '/apple' ? '' : `: passes serve --apple-prefix ${path}`
+}

@@ -1,0 +1,58 @@
+import { z } from 'zod'
+import { text } from './common.ts'
+
+/** The phones that an import may name for one pass. */
+const MAX_IMPORTED_DEVICES = 100
+
+/** As they stand in addresses and files. */
+const name = (max: number) => text(1, max).regex(/^\P{Cc}*$/u, 'Must hold no control characters')
+
+/** A phone as the PassKit web service knows it. */
+const ImportedDevice = z.strictObject({
+  deviceLibraryIdentifier: name(255),
+  pushToken: z.string().regex(/^[0-9A-Za-z]{1,200}$/, 'Must be up to 200 digits and letters'),
+})
+
+/** What another provider knows of a pass, beside what its template needs. */
+export const importedFields = {
+  serialNumber: name(255).optional().meta({ description: 'What Apple Wallet knows it by.' }),
+  passTypeIdentifier: text(1, 255).optional().meta({ description: 'Must be that of the identity.' }),
+  authenticationToken: z
+    .string()
+    .regex(/^[\x21-\x7e]{16,255}$/, 'Must be 16 to 255 printable characters of ASCII, as Apple asks')
+    .optional()
+    .meta({ description: 'Phones send it with the serial number.' }),
+  googleObjectId: z
+    .string()
+    .max(255)
+    .regex(/^\d{1,32}\.[\w.-]+$/, 'Must be the id of an object at Google: issuer, dot, name')
+    .optional()
+    .meta({ description: 'Its object in Google Wallet, of the kind that the template makes.' }),
+  scanPayload: text(1, 2048)
+    .optional()
+    .meta({ description: 'What scanners read, and its barcode; else what the template says.' }),
+  status: z.enum(['ISSUED', 'VOID']).default('ISSUED'),
+  devices: z
+    .array(ImportedDevice)
+    .max(MAX_IMPORTED_DEVICES)
+    .default([])
+    .meta({ description: 'Phones of Apple that hold it.' }),
+}
+
+/** What an import must not say of one part without another. */
+export function checkImport(
+  pass: z.output<z.ZodObject<typeof importedFields>>,
+  context: z.core.$RefinementCtx<unknown>,
+): void {
+  const refuse = (path: (string | number)[], message: string) => context.addIssue({ code: 'custom', path, message })
+  const { serialNumber, authenticationToken, devices } = pass
+  if (serialNumber === undefined && authenticationToken !== undefined)
+    refuse(['authenticationToken'], 'Belongs to a serialNumber')
+  if (devices.length > 0 && (serialNumber === undefined || authenticationToken === undefined))
+    refuse(['devices'], 'Need the serialNumber and the authenticationToken that the phones know')
+  const seen = new Set<string>()
+  for (const [n, { deviceLibraryIdentifier: id }] of devices.entries()) {
+    if (seen.has(id)) refuse(['devices', n], 'Stands twice')
+    seen.add(id)
+  }
+}

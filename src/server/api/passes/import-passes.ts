@@ -1,0 +1,295 @@
+import { createHash } from 'node:crypto'
+import type { z } from 'zod'
+import { PassImport, type passes as routes } from '../../../core/contract/passes.ts'
+import { ApiError } from '../../../core/errors.ts'
+import { isJsonObject } from '../../../core/json.ts'
+import { asImported, type ImportedPass } from '../../../storage/passes/imported-passes.ts'
+import { asStored, type StoredPass } from '../../../storage/passes/pass-row.ts'
+import type { Repositories } from '../../../storage/store.ts'
+import type { PublishedVersion } from '../../../storage/templates/template-versions.ts'
+import type { RequestContext } from '../../context.ts'
+import { mapInSlices } from '../../http/thread.ts'
+import { audit } from '../audit.ts'
+import { admitPasses, compileVersion, findExisting, parseItem, planPass } from './create-passes.ts'
+import type { ClaimingPass } from './google-class.ts'
+import { type ImportVersion, openVersion, refuseForeign } from './import-version.ts'
+import { usesOf } from './pass-images.ts'
+
+type ImportBody = z.output<typeof routes.import.body>
+
+/** What became of an item; the pass is left out of what a dry run would make. */
+export type ImportResult =
+  | { externalPassId: string; pass?: StoredPass; isNew: boolean }
+  | { externalPassId: string; problem: ApiError }
+
+/** An item that fits its schema, and what tells it from another. */
+interface ImportItem {
+  pass: PassImport
+  digest: string
+}
+
+type PlannedImport = ClaimingPass & Omit<ImportedPass, keyof ClaimingPass | 'googleClassId'> & { item: ImportItem }
+
+/**
+ * Takes passes over, each item for itself: one result an item, in order. What was imported before stays as it is, and what is cut
+ * off leaves whole passes, as with a batch. A dry run goes the same way, and is rolled back.
+ * @throws Problem TEMPLATE_NOT_FOUND; VALIDATION_ERROR for an identity that the passes may not have
+ */
+export async function importPasses(
+  { templateId, identityId, passes }: ImportBody,
+  { dryRun }: { dryRun: boolean },
+  context: RequestContext,
+): Promise<ImportResult[]> {
+  const version = await openVersion(templateId, identityId, context)
+  const parsed = await mapInSlices(passes, (one) => {
+    const pass = parseItem(PassImport, one)
+    return 'problem' in pass ? pass : { pass, digest: digestOf(templateId, pass) }
+  })
+  const items = parsed.filter((item): item is ImportItem => !('problem' in item))
+  const before = await findImported(items, context)
+  const plans = await planImports(
+    items.filter(({ pass }) => !before.has(pass.externalPassId)),
+    version,
+    context,
+  )
+  const planned = [...plans.values()].filter((plan): plan is PlannedImport => !(plan instanceof ApiError))
+  const { inserted, refused } = await insertImports(planned, { dryRun, context })
+  // After the commit: what a racing request imported first.
+  const passedOver = planned.filter(({ externalPassId: id }) => !inserted.has(id) && !refused.has(id))
+  const raced = await findImported(
+    passedOver.map(({ item }) => item),
+    context,
+  )
+  const digests = new Map(planned.map(({ externalPassId, importDigest }) => [externalPassId, importDigest]))
+
+  return parsed.map((item): ImportResult => {
+    if ('problem' in item) return item
+    const { externalPassId } = item.pass
+    const plan = plans.get(item)
+    if (plan instanceof ApiError) return { externalPassId, problem: plan }
+    const found = before.get(externalPassId) ?? raced.get(externalPassId)
+    if (found) return resultOfFound(found, item, { templateId, identityId })
+    if (digests.get(externalPassId) !== item.digest) return { externalPassId, problem: otherContent() }
+    const problem = refused.get(externalPassId)
+    if (problem) return { externalPassId, problem }
+    const pass = inserted.get(externalPassId)
+    if (!pass) return { externalPassId, problem: namesTaken(context) }
+    // Without a plan it only repeats an item before it.
+    return { externalPassId, isNew: plan !== undefined, ...(!dryRun && { pass }) }
+  })
+}
+
+/** What is told apart by: the content of a row, in whatever order its parts come. */
+function digestOf(templateId: string, { passTypeIdentifier: _, ...pass }: PassImport): string {
+  const devices = pass.devices.toSorted((a, b) => (a.deviceLibraryIdentifier < b.deviceLibraryIdentifier ? -1 : 1))
+  const text = JSON.stringify({ ...pass, devices, templateId }, (_name, value: unknown) =>
+    isJsonObject(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value,
+  )
+  return createHash('sha256').update(text).digest('hex')
+}
+
+interface Found {
+  pass: StoredPass
+  /** Undefined of a pass that was made here. */
+  digest: string | undefined
+}
+
+async function findImported(items: ImportItem[], context: RequestContext): Promise<Map<string, Found>> {
+  const existing = await findExisting(
+    items.map(({ pass }) => pass),
+    context,
+  )
+  if (existing.size === 0) return new Map()
+  const digests = await context.store.importedPasses.listDigests(context.workspaceId, [...existing.keys()])
+  return new Map([...existing].map(([id, pass]) => [id, { pass, digest: digests.get(id) }]))
+}
+
+function resultOfFound(
+  { pass, digest }: Found,
+  item: ImportItem,
+  asked: Pick<ImportBody, 'templateId' | 'identityId'>,
+): ImportResult {
+  const { externalPassId } = item.pass
+  const details = { passId: pass.id }
+  if (digest === undefined || pass.templateId !== asked.templateId) {
+    const what = digest === undefined ? 'that was made here' : 'of another template'
+    const message = `The externalPassId is taken by a pass ${what}.`
+    return { externalPassId, problem: new ApiError('DUPLICATE_PASS', { message, details }) }
+  }
+  const { identityId } = asked
+  const isOfIdentity =
+    identityId === undefined || [pass.appleIdentityId, pass.googleIdentityId].some((id) => id === identityId)
+  if (!isOfIdentity || digest !== item.digest) return { externalPassId, problem: otherContent(pass.id) }
+  return { externalPassId, pass, isNew: false }
+}
+
+function otherContent(passId?: string): ApiError {
+  return new ApiError('CONFLICT', {
+    message: passId
+      ? 'The pass was imported with other content, or under another identity, and stays as it is: update it instead.'
+      : 'An item before it has the same externalPassId, and other content.',
+    details: { ...(passId && { passId }), isOtherContent: true },
+  })
+}
+
+function namesTaken({ token }: RequestContext): ApiError {
+  const message = token.projectIds
+    ? 'Its externalPassId, its serial number or its object at Google belongs to another pass.'
+    : 'Its serial number or its object at Google belongs to another pass of the identity.'
+  return new ApiError('DUPLICATE_PASS', { message })
+}
+
+/** What to insert for each item, or why it is refused. The first sound item of an externalPassId makes the pass; later ones have no plan. */
+async function planImports(
+  items: ImportItem[],
+  imported: ImportVersion,
+  context: RequestContext,
+): Promise<Map<ImportItem, PlannedImport | ApiError>> {
+  const { version } = imported
+  const rules = { version, checkPass: compileVersion(version, context.wallets) }
+  const plans = new Map<ImportItem, PlannedImport | ApiError>()
+  const taken = new Set<string>()
+  await mapInSlices(items, (item) => {
+    const { externalPassId } = item.pass
+    if (taken.has(externalPassId)) return
+    const plan = refuseForeign(item.pass, imported) ?? planImport(item, rules, context)
+    plans.set(item, plan)
+    if (!(plan instanceof ApiError)) taken.add(externalPassId)
+  })
+  return plans
+}
+
+function planImport(
+  item: ImportItem,
+  rules: Parameters<typeof planPass>[1] & { version: PublishedVersion },
+  context: RequestContext,
+): PlannedImport | ApiError {
+  const { externalPassId, label, variables, groupKey, scanPayload = null, ...names } = item.pass
+  const request = { externalPassId, label, variables, templateId: rules.version.templateId, scanPayload }
+  const plan = planPass({ ...request, ...(groupKey !== undefined && { groupKey }) }, rules, context)
+  if (plan instanceof ApiError) return plan
+  const { serialNumber = null, authenticationToken = plan.appleToken, googleObjectId, status, devices } = names
+  return {
+    ...plan,
+    item,
+    scanPayload,
+    importDigest: item.digest,
+    status,
+    appleToken: authenticationToken,
+    importedSerialNumber: serialNumber,
+    googleObjectId: googleObjectId === undefined ? null : googleObjectId.slice(googleObjectId.indexOf('.') + 1),
+    devices: devices.map(({ deviceLibraryIdentifier: deviceId, pushToken }) => ({ deviceId, pushToken })),
+  }
+}
+
+interface Imported {
+  /** By externalPassId, those that are new. */
+  inserted: Map<string, StoredPass>
+  refused: Map<string, ApiError>
+}
+
+/** How an import is written. */
+interface ImportOptions {
+  dryRun: boolean
+  context: RequestContext
+}
+
+async function insertImports(plans: PlannedImport[], options: ImportOptions): Promise<Imported> {
+  const all: Imported = { inserted: new Map(), refused: new Map() }
+  const { store } = options.context
+  for (const part of partsOf(plans, store.passesATurn)) {
+    const { inserted, refused } = await inTransaction(options, (tx) => insertPart(tx, part, options.context))
+    for (const [id, pass] of inserted) all.inserted.set(id, pass)
+    for (const [id, problem] of refused) all.refused.set(id, problem)
+  }
+  return all
+}
+
+/** A phone is a row, a pass several. */
+const DEVICES_A_PASS = 20
+
+/** As many passes as a batch writes at once, and fewer where they have many phones. */
+function partsOf(plans: PlannedImport[], passesATurn: number): PlannedImport[][] {
+  const parts: PlannedImport[][] = []
+  let room = 0
+  for (const plan of plans) {
+    const size = 1 + plan.devices.length / DEVICES_A_PASS
+    if (size > room) {
+      parts.push([])
+      room = passesATurn
+    }
+    parts.at(-1)!.push(plan)
+    room -= size
+  }
+  return parts
+}
+
+/** Of a dry run nothing is left. */
+async function inTransaction<T>(
+  { dryRun, context }: ImportOptions,
+  work: (tx: Repositories) => Promise<T>,
+): Promise<T> {
+  if (!dryRun) return context.store.transaction(work)
+  const done = new RolledBack<T>()
+  await context.store
+    .transaction(async (tx) => {
+      done.result = await work(tx)
+      throw done
+    })
+    .catch((error: unknown) => {
+      if (error !== done) throw error
+    })
+  return done.result as T
+}
+
+/** Ends the transaction of a dry run. */
+class RolledBack<T> extends Error {
+  override readonly name = 'RolledBack'
+  result: T | undefined
+}
+
+async function insertPart(tx: Repositories, plans: PlannedImport[], context: RequestContext): Promise<Imported> {
+  const { workspaceId, now } = context
+  const free = await refuseTaken(tx, plans, context)
+  const admitted = await admitPasses(tx, plans, context)
+  const refused = new Map<string, ApiError>()
+  const accepted = admitted.flatMap((pass, n) => {
+    const problem = pass instanceof ApiError ? pass : free[n]
+    if (pass instanceof ApiError || problem) {
+      refused.set(plans[n]!.externalPassId, problem!)
+      return []
+    }
+    return [pass]
+  })
+  const ids = await tx.importedPasses.insert(workspaceId, accepted, now)
+  const fresh = accepted.filter(({ id }) => ids.has(id))
+  const uses = fresh.flatMap(usesOf)
+  if (uses.length > 0) await tx.images.insertUses(workspaceId, uses)
+  const groupIds = [...new Set(fresh.flatMap(({ group }) => group?.id ?? []))]
+  const generations = await tx.groups.listGenerations(workspaceId, groupIds)
+  const [only, ...others] = fresh
+  if (only) await audit(tx, context, 'pass.import', others.length > 0 ? null : only.id, fresh.length)
+  const stored = fresh.map((pass) => {
+    const generation = generations.get(pass.group?.id ?? '')
+    return [pass.externalPassId, asImported(asStored(workspaceId, pass, now, generation), pass)] as const
+  })
+  return { inserted: new Map(stored), refused }
+}
+
+/** Of each pass, why its names are not free for it: passes made here have them, or one before it asks for the same. */
+async function refuseTaken(
+  tx: Repositories,
+  plans: PlannedImport[],
+  context: RequestContext,
+): Promise<(ApiError | undefined)[]> {
+  const names = {
+    serialNumbers: plans.flatMap(({ importedSerialNumber }) => importedSerialNumber ?? []),
+    googleObjectIds: plans.flatMap(({ googleObjectId }) => googleObjectId ?? []),
+  }
+  const taken = await tx.importedPasses.listTaken(names, plans[0]!)
+  return plans.map(({ importedSerialNumber: serial, googleObjectId: object }) => {
+    const isTaken =
+      (serial !== null && taken.serialNumbers.has(serial)) || (object !== null && taken.googleObjectIds.has(object))
+    return isTaken ? namesTaken(context) : undefined
+  })
+}

@@ -1,0 +1,79 @@
+import type { PassImport } from '../../../core/contract/passes.ts'
+import { ApiError, type Issue, validationError } from '../../../core/errors.ts'
+import type { PublishedVersion } from '../../../storage/templates/template-versions.ts'
+import type { RequestContext } from '../../context.ts'
+
+/** A version with what passes of it are known by on each platform; undefined where nothing is issued for one. */
+export interface ImportVersion {
+  version: PublishedVersion
+  passTypeIdentifier: string | undefined
+  issuerId: string | undefined
+  /** What other workspaces use too names no pass of another provider: they could take each other's. */
+  isShared: { apple: boolean; google: boolean }
+}
+
+/**
+ * Reads what passes of a template would be taken over as.
+ * @throws Problem TEMPLATE_NOT_FOUND; VALIDATION_ERROR for an identity that the workspace may not use, or that is retired
+ */
+export async function openVersion(
+  templateId: string,
+  identityId: string | undefined,
+  { store, workspaceId, token, wallets }: RequestContext,
+): Promise<ImportVersion> {
+  const [published] = await store.templateVersions.listNewestPublished(workspaceId, [templateId])
+  if (!published) {
+    const message = 'There is no such template, or it has no published version.'
+    throw new ApiError('TEMPLATE_NOT_FOUND', { message, details: { templateId } })
+  }
+  const refuse = (message: string) => validationError([{ path: ['identityId'], message }])
+  const version = { ...published }
+  if (identityId !== undefined) {
+    const given = token.projectIds
+      ? undefined
+      : await store.transaction((tx) => tx.identities.findGranted(workspaceId, identityId))
+    if (!given) throw refuse('Is no identity of this workspace: GET /v1/identities')
+    version[`${given.platform}IdentityId`] = given.id
+  }
+  const { appleIdentityId, googleIdentityId } = version
+  const own = await store.identities.listByIds([appleIdentityId, googleIdentityId].filter((id) => id !== null))
+  const retired = own.find(({ status }) => status === 'retired')
+  if (retired) throw refuse(`${retired.name} is retired`)
+  const [apple, google] = [appleIdentityId, googleIdentityId].map((id) => own.find((one) => one.id === id))
+  const isAlone =
+    (appleIdentityId !== null && googleIdentityId !== null) || (await store.workspaces.isOnly(workspaceId))
+  return {
+    version,
+    passTypeIdentifier: apple ? apple.passTypeIdentifier! : wallets.apple?.passTypeIdentifier,
+    issuerId: google ? google.issuerId! : wallets.google?.issuerId,
+    isShared: { apple: !isAlone && !apple, google: !isAlone && !google },
+  }
+}
+
+/** Why an item cannot be of the identities of the version; undefined where it can. */
+export function refuseForeign(
+  pass: PassImport,
+  { passTypeIdentifier, issuerId, isShared }: ImportVersion,
+): ApiError | undefined {
+  const issues: Issue[] = []
+  const { serialNumber, googleObjectId } = pass
+  if (serialNumber !== undefined && passTypeIdentifier === undefined)
+    issues.push({ path: ['serialNumber'], message: 'This server issues nothing for Apple' })
+  if (pass.passTypeIdentifier !== undefined && pass.passTypeIdentifier !== passTypeIdentifier) {
+    const message = `The pass type of these passes would be ${passTypeIdentifier}: name the identity of ${pass.passTypeIdentifier}`
+    issues.push({ path: ['passTypeIdentifier'], message })
+  }
+  if (googleObjectId !== undefined && !googleObjectId.startsWith(`${issuerId}.`)) {
+    const message = issuerId
+      ? `These passes would be of the issuer ${issuerId}: name the identity of the object's issuer`
+      : 'This server issues nothing for Google'
+    issues.push({ path: ['googleObjectId'], message })
+  }
+  if (issues.length > 0) return validationError(issues)
+  if ((serialNumber !== undefined && isShared.apple) || (googleObjectId !== undefined && isShared.google))
+    return new ApiError('FORBIDDEN', { message: SHARED })
+}
+
+const SHARED =
+  'Other workspaces use the pass type and the issuer of this server, too: for passes of another provider the operator gives ' +
+  'this one an identity of its own (passes identity add … --workspace).'

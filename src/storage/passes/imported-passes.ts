@@ -1,0 +1,198 @@
+import type { Knex } from 'knex'
+import { Uuid } from '../../core/ids.ts'
+import { insertRows } from '../db/bulk-rows.ts'
+import { bindIds, isAmong } from '../db/dialect.ts'
+import { runPrepared } from '../db/prepared.ts'
+import type { IdentityIds } from '../workspaces/identities.ts'
+import { insertIndex } from './identifiers.ts'
+import { type NewPass, type StoredPass, toNewRow } from './pass-row.ts'
+import { whereOfIdentities } from './registrations.ts'
+
+/** A phone that another provider knows to hold a pass. */
+export interface ImportedDevice {
+  deviceId: string
+  pushToken: string
+}
+
+/** A pass as another provider issued it; names of its own are null where it says nothing of the kind. */
+export interface ImportedPass extends NewPass {
+  status: 'ISSUED' | 'VOID'
+  importedSerialNumber: string | null
+  /** Without the issuer. */
+  googleObjectId: string | null
+  scanPayload: string | null
+  devices: ImportedDevice[]
+  /** SHA-256 of the row that asks for it, in hexadecimal. */
+  importDigest: string
+}
+
+/** Which names that another provider gave are taken. */
+export interface TakenNames {
+  serialNumbers: Set<string>
+  googleObjectIds: Set<string>
+}
+
+/** What was downloaded elsewhere counts as the first version: what comes after it is behind. */
+const HELD_VERSION = 1
+
+/** Passes that come from another provider, with all that it knew of them. */
+export class ImportedPasses {
+  private readonly db: Knex
+
+  constructor(db: Knex) {
+    this.db = db
+  }
+
+  /**
+   * Inserts passes as they stand elsewhere, with the phones and the objects at Google that hold them, of which nobody is told; and
+   * returns the ids of those that are new. One whose externalPassId is taken, or whose serial number or object is with its
+   * identity, is passed over.
+   */
+  async insert(workspaceId: string, passes: ImportedPass[], at: Date): Promise<Set<string>> {
+    if (passes.length === 0) return new Set()
+    const inserted = await insertRows<{ id: string }>(
+      this.db,
+      'passes',
+      // One order for everyone, as in Passes.insert.
+      passes.toSorted(byExternalId).map((pass) => toImportedRow(workspaceId, pass, at)),
+      'on conflict do nothing returning id',
+    )
+    const ids = new Set(inserted.map(({ id }) => id))
+    const fresh = passes.filter(({ id }) => ids.has(id))
+    await insertIndex(this.db, workspaceId, fresh)
+    await this.insertHolders(workspaceId, fresh, at)
+    return ids
+  }
+
+  /** Of passes that were imported under these external ids, the digests of their rows. */
+  async listDigests(workspaceId: string, externalPassIds: string[]): Promise<Map<string, string>> {
+    const rows = await runPrepared<{ external_pass_id: string; import_digest: string }>(
+      this.db,
+      'list-import-digests',
+      { workspaceId, externalPassIds: bindIds(this.db, externalPassIds) },
+      () => `select external_pass_id, import_digest from passes
+        where workspace_id = :workspaceId and ${isAmong(this.db, 'external_pass_id', 'externalPassIds', 'text')}
+          and import_digest is not null`,
+    )
+    return new Map(rows.map((row) => [row.external_pass_id, row.import_digest]))
+  }
+
+  /**
+   * Names that an import must not take, since passes made here have them, of whatever workspace, or had them. Those of other
+   * imports a unique index keeps.
+   */
+  async listTaken(
+    names: { serialNumbers: string[]; googleObjectIds: string[] },
+    { appleIdentityId = null, googleIdentityId = null }: Partial<IdentityIds>,
+  ): Promise<TakenNames> {
+    const own = await this.listOwn([...names.serialNumbers, ...names.googleObjectIds.map(copyIdIn)])
+    const former: string[] = await this.db('former_passes')
+      .join('passes', 'passes.id', 'former_passes.pass_id')
+      .whereIn('former_passes.imported_serial_number', names.serialNumbers)
+      .where((pass) => whereOfIdentities(pass, [appleIdentityId]))
+      .pluck('former_passes.imported_serial_number')
+    const objects: string[] = await this.db('google_former_objects')
+      .join('passes', 'passes.id', 'google_former_objects.pass_id')
+      .whereIn('object_suffix', names.googleObjectIds)
+      .where({ google_identity_id: googleIdentityId })
+      .pluck('object_suffix')
+    const isOwn = (name: string) => own.has(Uuid.safeParse(name).data ?? '')
+    return {
+      serialNumbers: new Set([...names.serialNumbers.filter(isOwn), ...former]),
+      googleObjectIds: new Set([...names.googleObjectIds.filter((name) => isOwn(copyIdIn(name))), ...objects]),
+    }
+  }
+
+  /** Those of these texts that copies of passes made here are called, or were. */
+  private async listOwn(texts: string[]): Promise<Set<string>> {
+    const ids = texts.flatMap((text) => Uuid.safeParse(text).data ?? [])
+    if (ids.length === 0) return new Set()
+    const rows = await runPrepared<{ id: string }>(this.db, 'list-own-copies', { ids: bindIds(this.db, ids) }, () =>
+      [
+        `select id from passes where ${isAmong(this.db, 'id', 'ids')}`,
+        `select serial_number from passes where ${isAmong(this.db, 'serial_number', 'ids')}`,
+        `select serial_number from former_passes where ${isAmong(this.db, 'serial_number', 'ids')}`,
+      ].join(' union all '),
+    )
+    return new Set(rows.map(({ id }) => id))
+  }
+
+  /** That wallets hold the passes is no news: it counts as told. */
+  private async insertHolders(workspaceId: string, passes: ImportedPass[], at: Date): Promise<void> {
+    await insertRows(
+      this.db,
+      'apple_registrations',
+      passes.flatMap(({ id, devices }) =>
+        devices.map(({ deviceId, pushToken }) => ({
+          workspace_id: workspaceId,
+          pass_id: id,
+          device_id: deviceId,
+          push_token: pushToken,
+          registered_at: at.getTime(),
+          pushed_version: 0,
+          fetched_version: 0,
+        })),
+      ),
+    )
+    await insertRows(
+      this.db,
+      'google_objects',
+      passes.flatMap(({ id, googleObjectId }) =>
+        googleObjectId === null
+          ? []
+          : {
+              pass_id: id,
+              workspace_id: workspaceId,
+              object_suffix: googleObjectId,
+              sent_version: HELD_VERSION,
+              sent_at: at.getTime(),
+              // Objects are made to be saved; Google says so of none.
+              holders: 1,
+              installed_at: at.getTime(),
+            },
+      ),
+    )
+    const held = passes.map((pass) => ({
+      workspace_id: workspaceId,
+      pass_id: pass.id,
+      apple: pass.devices.length,
+      google: pass.googleObjectId === null ? 0 : 1,
+    }))
+    await insertRows(
+      this.db,
+      'held_passes',
+      held.filter(({ apple, google }) => apple + google > 0),
+    )
+  }
+}
+
+/** The columns of an import beside those of a new pass. */
+function toImportedRow(workspaceId: string, pass: ImportedPass, at: Date) {
+  const isIssued = pass.status === 'ISSUED'
+  const now = at.getTime()
+  const ends = pass.expiresAt?.getTime() ?? null
+  return {
+    ...toNewRow(workspaceId, pass, at),
+    status: pass.status,
+    voided_at: isIssued ? null : now,
+    issued_at: isIssued ? now : null,
+    issued_until: !isIssued || ends === null ? null : Math.max(ends, now),
+    imported_serial_number: pass.importedSerialNumber,
+    google_object_id: pass.googleObjectId,
+    scan_payload: pass.scanPayload,
+    import_digest: pass.importDigest,
+  }
+}
+
+/** What an import reads as, of what `asStored` makes of it. */
+export function asImported(stored: StoredPass, pass: ImportedPass): StoredPass {
+  const { status, scanPayload, googleObjectId, importedSerialNumber } = pass
+  return { ...stored, status, scanPayload, googleObjectId, serialNumber: importedSerialNumber ?? stored.copyId }
+}
+
+/** The copy that an object is called by, where it was made here: `<id>-<kind>`, or the id alone. */
+function copyIdIn(objectId: string): string {
+  return objectId.slice(0, 36)
+}
+
+const byExternalId = (a: NewPass, b: NewPass) => (a.externalPassId < b.externalPassId ? -1 : 1)

@@ -1,0 +1,154 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { strToU8, zipSync } from 'fflate'
+import { expect, test } from 'vitest'
+import { onlyAnswers, readRows, setUpOn, startRun, writeRows } from '../support/bulk-setup.ts'
+import { run } from '../support/program.ts'
+import { hostServer } from '../support/server.ts'
+
+/** A server for each test: names of other providers need one that no other workspace shares. */
+const setUp = async () => setUpOn(await hostServer(onlyAnswers))
+
+const header = ['externalPassId', 'label', 'seat', 'serial_number', 'authentication_token', 'scanPayload', 'devices']
+const rowsFor = (count: number, prefix: string) =>
+  Array.from({ length: count }, (_, n) => [
+    `${prefix}-${n}`,
+    `Ada ${n}`,
+    String(n),
+    `${prefix}-S${n}`,
+    'abcdefghijklmnop',
+    `${prefix}-code-${n}`,
+    `phone-${prefix}-${n}:aa${n} other-${prefix}-${n}:bb${n}`,
+  ])
+
+test('a file is planned, taken over once, and the second run changes nothing', async () => {
+  const setup = await setUp()
+  const { server, folder, templateId: template } = setup
+  writeRows(setup, 'members.csv', [header, ...rowsFor(250, 'once')])
+  const args = ['import', 'members.csv', '--template', template]
+  const call = async (...more: string[]) => run([...args, ...more, '--json'], server, { cwd: folder })
+  const planned = await call('--dry-run')
+  expect(JSON.parse(planned.stdout)).toMatchObject({ dryRun: true, rows: 250, created: 250, present: 0, failed: 0 })
+  expect((await server.client.passes.list()).total).toBe(0)
+
+  const done = await call('--out', 'ids.csv')
+  expect(done.exitCode, done.stderr).toBe(0)
+  expect(done.stderr).toContain('The column "serial_number" is taken for serialNumber')
+  expect(JSON.parse(done.stdout)).toMatchObject({ complete: true, created: 250, present: 0, differs: 0, failed: 0 })
+  const { passId } = readRows(setup, 'ids.csv')[42]!
+  const pass = await server.client.passes.get({ params: { id: passId! }, query: { include: ['wallets'] } })
+  expect(pass).toMatchObject({ externalPassId: 'once-42', status: 'ISSUED', variables: { seat: '42' } })
+  expect(pass.wallets!.apple).toHaveLength(2)
+  const scan = await server.client.scans.create({ body: { qrPayload: 'once-code-42' } })
+  expect(scan.result).toBe('accepted')
+
+  const again = await call('--out', 'ids.csv', '--restart')
+  expect(JSON.parse(again.stdout)).toMatchObject({ created: 0, present: 250, failed: 0 })
+  expect((await server.client.passes.list()).total).toBe(250)
+})
+
+test('each failing row names its line and column, and rows may name their templates', async () => {
+  const setup = await setUp()
+  const { server, folder, templateId } = setup
+  const [good, token, devices, seat, repeat, unknown] = rowsFor(6, 'bad').map((row) => [...row, templateId])
+  token![4] = 'short'
+  devices![6] = 'no-token'
+  seat![2] = ''
+  repeat![3] = good![3]!
+  unknown![7] = 'nothing-called-so'
+  const file = [[...header, 'template'], good!, token!, devices!, seat!, repeat!, unknown!]
+  writeRows(setup, 'bad.csv', file)
+  const args = ['import', 'bad.csv', '--failures', 'failures.csv', '--json']
+  const failed = await run(args, server, { cwd: folder })
+  expect(failed.exitCode).toBe(1)
+  const { errors, created } = JSON.parse(failed.stdout)
+  expect(created).toBe(1)
+  const told = errors.map(({ line, error }: { line: number; error: string }) => `${line} ${error}`)
+  expect(told).toEqual([
+    expect.stringMatching(/^3 authentication_token: Must be 16 to 255/),
+    expect.stringMatching(/^4 devices\.0\.\w+: /),
+    expect.stringMatching(/^5 seat: /),
+    expect.stringMatching(/^6 DUPLICATE_PASS: Its serial number/),
+    expect.stringMatching(/^7 template: There is no template called nothing-called-so/),
+  ])
+  const changed = [[...header, 'template'], good!.with(1, 'Eve')]
+  writeRows(setup, 'changed.csv', changed)
+  const differs = await run(['import', 'changed.csv', '--json'], server, { cwd: folder })
+  expect(JSON.parse(differs.stdout)).toMatchObject({ created: 0, differs: 1, failed: 0 })
+  expect(differs.exitCode).toBe(1)
+})
+
+test('what is no list of passes to take over is told so', async () => {
+  const setup = await setUp()
+  const { server, folder, templateId } = setup
+  const refused = async (name: string, content: string | Uint8Array, ...more: string[]) => {
+    writeFileSync(join(folder, name), content)
+    const { exitCode, stderr } = await run(['import', name, ...more], server, { cwd: folder })
+    expect(exitCode).toBe(1)
+    return stderr
+  }
+  const sheet = await refused('book.csv', Buffer.from('PK\u0003\u0004rest'), '--template', templateId)
+  expect(sheet).toContain('a workbook (.xlsx or .ods)')
+  const plain = await refused('plain.csv', 'externalPassId,label\na,b\n', '--template', templateId)
+  expect(plain).toContain('nothing to take over')
+  const nameless = await refused('none.csv', 'externalPassId,label,serialNumber\na,b,c\n')
+  expect(nameless).toContain('There is no column template')
+  const unknown = await refused('known.csv', 'externalPassId,label,serialNumber\na,b,c\n', '--identity', 'acme')
+  expect(unknown).toContain('There is no identity called acme')
+})
+
+test('a run that is killed in the middle goes on where it was, and takes each pass over once', async () => {
+  const setup = await setUp()
+  writeRows(setup, 'killed.csv', [header, ...rowsFor(500, 'killed')])
+  const { templateId, folder } = setup
+  const args = ['import', 'killed.csv', '--template', templateId, '--concurrency', '1', '--json']
+  const { child, release, through } = await startRun(setup, args)
+  child.kill('SIGKILL')
+  await child
+  release()
+  const resumed = await run(args, through.server, { cwd: folder })
+  expect(resumed.exitCode, resumed.stderr).toBe(0)
+  const { alreadyDone, ...counts } = JSON.parse(resumed.stdout)
+  expect(alreadyDone).toBeGreaterThanOrEqual(100)
+  expect(counts).toMatchObject({ rows: 500, failed: 0, differs: 0 })
+  expect(counts.created + counts.present).toBe(500)
+  const { total } = await setup.server.client.passes.list({ query: { templateId: [templateId] } })
+  expect(total).toBe(500)
+})
+
+test('packages of another provider become a file to import', async () => {
+  const setup = await setUp()
+  const { server, folder, templateId } = setup
+  mkdirSync(join(folder, 'old'))
+  const fields = [
+    { key: 'name', value: 'Grace' },
+    { key: 'seat', value: 7 },
+    { key: 'status', value: 'gold' },
+  ]
+  const passJson = (parts: object) => ({
+    passTypeIdentifier: 'pass.test.old',
+    webServiceURL: 'https://old.example.com/passkit/',
+    eventTicket: { primaryFields: fields.slice(0, 1), secondaryFields: fields.slice(1) },
+    ...parts,
+  })
+  const add = (name: string, parts: object) => {
+    const content = strToU8(JSON.stringify(passJson(parts)))
+    writeFileSync(join(folder, 'old', name), zipSync({ 'pass.json': content }))
+  }
+  const token = 'abcdefghijklmnop'
+  add('a.pkpass', { serialNumber: 'a/1', authenticationToken: token, barcodes: [{ message: 'A1' }] })
+  add('b.pkpass', { serialNumber: 'b/1', barcode: { message: '=1+1' }, voided: true, eventTicket: 'none' })
+  writeFileSync(join(folder, 'old', 'c.pkpass'), 'no archive')
+  const read = await run(['packages', 'old', '--out', 'old.csv'], server, { cwd: folder })
+  expect(read.exitCode).toBe(1)
+  expect(read.stderr).toContain('c.pkpass: this is no zip archive')
+  expect(read.stderr).toContain('--apple-prefix /passkit')
+  expect(readRows(setup, 'old.csv')).toMatchObject([
+    { externalPassId: 'a/1', label: 'Grace', scanPayload: 'A1', status: 'ISSUED', seat: '7', field_status: 'gold' },
+    { externalPassId: 'b/1', label: 'b/1', authenticationToken: '', scanPayload: "'=1+1", status: 'VOID', seat: '' },
+  ])
+  const wrong = await run(['import', 'old.csv', '--template', templateId, '--json'], server, { cwd: folder })
+  const [named, unseated] = JSON.parse(wrong.stdout).errors
+  expect(named.error).toContain('passTypeIdentifier: The pass type of these passes would be')
+  expect(unseated.error).toContain('seat: ')
+})
