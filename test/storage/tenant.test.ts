@@ -194,7 +194,7 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
     tx.googleClasses.claim(intruder, [{ ...claim, templateVersionId: version }], later(1)),
   'googleClasses.setSent': (tx, intruder, { googleClass }) => tx.googleClasses.setSent(intruder, googleClass, 9),
   'googleClasses.deleteUnused': (tx, intruder, { googleClass }) => tx.googleClasses.deleteUnused(intruder, googleClass),
-  'googleClasses.listKinds': (tx, intruder, { googleClass }) => tx.googleClasses.listKinds(intruder, googleClass),
+  'googleClasses.listNames': (tx, intruder, { googleClass }) => tx.googleClasses.listNames(intruder, googleClass),
   'googleObjects.listFormer': (tx, intruder, { pass }) => tx.googleObjects.listFormer(intruder, pass),
   'groups.findLinkState': async (tx, intruder, { group }) =>
     (await tx.groups.findLinkState(intruder, group))?.generation,

@@ -9,7 +9,16 @@ import type { PublishedVersion } from '../../storage/templates/template-versions
 import type { GoogleApi, GoogleCalls, LocationRejections } from '../../wallets/google/api/api.ts'
 import { GoogleApiError, isRefused } from '../../wallets/google/api/api-error.ts'
 import { buildMessage, sendMessage, type WrittenMessage } from '../../wallets/google/messages.ts'
-import { asKind, cardAsKind, type GooglePlace, kindOf, placeOf } from '../../wallets/google/resource.ts'
+import {
+  asKind,
+  cardAsKind,
+  type GooglePlace,
+  idOf,
+  isLongClassSuffix,
+  kindOf,
+  longClassSuffixOf,
+  placeOf,
+} from '../../wallets/google/resource.ts'
 import type { GoogleWallet } from '../../wallets/google/wallet.ts'
 import type { WalletPass } from '../../wallets/wallet.ts'
 import { tellHolders } from './holders.ts'
@@ -218,9 +227,14 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
     })
   }
 
+  /** In a class of a key under its long name, of which too few would fit into a save link: sent again, it stands in the short one. */
+  function standsInLong({ googleClassId }: StoredPass, { classSuffix }: GooglePlace): boolean {
+    return googleClassId !== null && isLongClassSuffix(classSuffix)
+  }
+
   async function makeSure(pass: StoredPass, at: Date): Promise<GooglePlace> {
     const [known] = await store.googleObjects.list(pass.workspaceId, [pass.id])
-    if (known?.sent && known.sentVersion >= pass.walletVersion) return known.sent
+    if (known?.sent && known.sentVersion >= pass.walletVersion && !standsInLong(pass, known.sent)) return known.sent
     const { api, make, place, sent } = await prepare(pass, at, known)
     try {
       await make(api)
@@ -252,13 +266,18 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
       const { api, wallet } = await sideOf(ofIssuer)
       const { templateCard: card, templateTranslations = [] } = renderTemplateCards(version, ofClass?.values)
       const content = { templateId, templateVersion, ...(ofClass && { classDigest: ofClass.keyDigest }) }
-      const inUse = ofClass ? await store.googleClasses.listKinds(workspaceId, ofClass.id) : []
+      const names = ofClass ? await store.googleClasses.listNames(workspaceId, ofClass.id) : []
+      const inUse = new Set(names.map(({ kind }) => kind))
       try {
-        for (const kind of inUse.length > 0 ? inUse : [kindOf(card)]) {
+        for (const kind of inUse.size > 0 ? inUse : [kindOf(card)]) {
           const templateCard = cardAsKind(card, kind)
           const translations = templateTranslations.map((other) => cardAsKind(other, kind))
           const ofKind = wallet.classOf({ ...content, templateCard, templateTranslations: translations })
           await api.bulk.upsertClass(kind, ofKind)
+          const long = longClassSuffixOf(content, kind)
+          if (ofClass && names.some(({ classSuffix }) => classSuffix === long)) {
+            await api.bulk.upsertClass(kind, { ...ofKind, id: idOf(wallet, long) })
+          }
         }
         await store.transaction(async (tx) => {
           if (ofClass) await recordClassSent(tx, workspaceId, ofClass)

@@ -118,14 +118,13 @@ export class GoogleClasses {
     return row && { googleIdentityId: row.google_identity_id }
   }
 
-  /** The kinds of the objects that stand in a class: it has a resource at Google for each. */
-  async listKinds(workspaceId: string, id: string): Promise<GoogleKind[]> {
+  /** The kinds of the objects of a class, with what it was called when they were sent: it has a resource at Google for each. */
+  async listNames(workspaceId: string, id: string): Promise<{ kind: GoogleKind; classSuffix: string }[]> {
     return this.db('google_objects')
       .join('passes', 'passes.id', 'google_objects.pass_id')
       .where({ 'passes.workspace_id': workspaceId, 'passes.google_class_id': id })
       .whereNotNull('kind')
-      .distinct('kind')
-      .pluck('kind')
+      .distinct('kind', 'class_suffix as classSuffix')
   }
 
   private one(workspaceId: string, id: string) {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { z } from 'zod'
 import type { GoogleKind, PassType } from '../../core/contract/definition.ts'
 import { parseJson } from '../../core/json.ts'
@@ -47,12 +48,27 @@ export function placeOf(pass: Omit<WalletPass, 'authenticationToken' | 'template
   return { kind, objectSuffix: pass.googleSuffix ?? `${pass.id}-${kind}`, classSuffix: classSuffixOf(pass, kind) }
 }
 
-/** The part of a class's id behind the issuer: of the version, or of what passes of a key share (decisions/0034). */
-export function classSuffixOf(
-  { templateId, templateVersion, classDigest }: Pick<WalletPass, 'templateId' | 'templateVersion' | 'classDigest'>,
-  kind: GoogleKind,
-): string {
-  return `template-${templateId}-v${templateVersion}-${kind}${classDigest ? `-${classDigest}` : ''}`
+type ClassOwner = Pick<WalletPass, 'templateId' | 'templateVersion' | 'classDigest'>
+
+/**
+ * The part of a class's id behind the issuer: of the version, or of what passes of a key share (decisions/0034). The latter
+ * is short, since a save link names the class of each of its passes.
+ */
+export function classSuffixOf(owner: ClassOwner, kind: GoogleKind): string {
+  const long = longClassSuffixOf(owner, kind)
+  return owner.classDigest ? `${createHash('sha256').update(long).digest('hex').slice(0, 32)}-${kind}` : long
+}
+
+/** What the class of a key was called before: objects that were sent then stand there until they are sent again. */
+export function longClassSuffixOf({ templateId, templateVersion, classDigest }: ClassOwner, kind: GoogleKind): string {
+  return `${VERSION_CLASS}${templateId}-v${templateVersion}-${kind}${classDigest ? `-${classDigest}` : ''}`
+}
+
+const VERSION_CLASS = 'template-'
+
+/** Whether the class of a key is called by its long name. */
+export function isLongClassSuffix(suffix: string): boolean {
+  return suffix.startsWith(VERSION_CLASS)
 }
 
 /** An id as Google has it. */
