@@ -100,7 +100,12 @@ function mountAt(prefix: string, app: H3, services: Services, limitRefused: Limi
     const isOurs = ofType.length > 0
     if (!isOurs || !isKnown) limitRefused(event)
     if (!isOurs || (!isKnown && since !== null)) return new Response(null, { status: 404 })
-    const { serialNumbers, passIds, tag } = await store.registrations.listChanged(deviceId, since, ofType)
+    const known = await store.registrations.listChanged(deviceId, since, ofType)
+    // Nothing is new, or the tag was given by another server.
+    const isForeign = known.passIds.length === 0 && since !== null && (await store.registrations.isAhead(since))
+    const { serialNumbers, passIds, tag } = isForeign
+      ? await store.registrations.listChanged(deviceId, 0, ofType)
+      : known
     if (serialNumbers.length === 0) return new Response(null, { status: 204 })
     await store.statement((tx) => tx.registrations.setListed(deviceId, passIds, clock()))
     return Response.json({ serialNumbers, lastUpdated: walletTag(tag) })

@@ -32,6 +32,13 @@ export interface TakenNames {
   googleObjectIds: Set<string>
 }
 
+/** What a pass made here is called, and whose it is. */
+interface OwnCopy {
+  id: string
+  apple_identity_id: string | null
+  google_identity_id: string | null
+}
+
 /** What was downloaded elsewhere counts as the first version: what comes after it is behind. */
 const HELD_VERSION = 1
 
@@ -78,8 +85,8 @@ export class ImportedPasses {
   }
 
   /**
-   * Names that an import must not take, since passes made here have them, of whatever workspace, or had them. Those of other
-   * imports a unique index keeps.
+   * Names that an import must not take, since passes made here have them under the same identity, of whatever workspace, or had
+   * them. Those of other imports a unique index keeps.
    */
   async listTaken(
     names: { serialNumbers: string[]; googleObjectIds: string[] },
@@ -96,25 +103,28 @@ export class ImportedPasses {
       .whereIn('object_suffix', names.googleObjectIds)
       .where({ google_identity_id: googleIdentityId })
       .pluck('object_suffix')
-    const isOwn = (name: string) => own.has(Uuid.safeParse(name).data ?? '')
-    return {
-      serialNumbers: new Set([...names.serialNumbers.filter(isOwn), ...former]),
-      googleObjectIds: new Set([...names.googleObjectIds.filter((name) => isOwn(copyIdIn(name))), ...objects]),
-    }
+    const copyOf = (name: string) => own.get(Uuid.safeParse(name).data ?? '')
+    const serials = names.serialNumbers.filter((name) => copyOf(name)?.apple_identity_id === appleIdentityId)
+    const called = names.googleObjectIds.filter(
+      (name) => copyOf(copyIdIn(name))?.google_identity_id === googleIdentityId,
+    )
+    return { serialNumbers: new Set([...serials, ...former]), googleObjectIds: new Set([...called, ...objects]) }
   }
 
-  /** Those of these texts that copies of passes made here are called, or were. */
-  private async listOwn(texts: string[]): Promise<Set<string>> {
+  /** The copies of passes made here that these texts are the names of, now or before, with their identities. */
+  private async listOwn(texts: string[]): Promise<Map<string, OwnCopy>> {
     const ids = texts.flatMap((text) => Uuid.safeParse(text).data ?? [])
-    if (ids.length === 0) return new Set()
-    const rows = await runPrepared<{ id: string }>(this.db, 'list-own-copies', { ids: bindIds(this.db, ids) }, () =>
+    if (ids.length === 0) return new Map()
+    const identities = 'apple_identity_id, google_identity_id from passes'
+    const rows = await runPrepared<OwnCopy>(this.db, 'list-own-copies', { ids: bindIds(this.db, ids) }, () =>
       [
-        `select id from passes where ${isAmong(this.db, 'id', 'ids')}`,
-        `select serial_number from passes where ${isAmong(this.db, 'serial_number', 'ids')}`,
-        `select serial_number from former_passes where ${isAmong(this.db, 'serial_number', 'ids')}`,
+        `select id, ${identities} where ${isAmong(this.db, 'id', 'ids')}`,
+        `select serial_number, ${identities} where ${isAmong(this.db, 'serial_number', 'ids')}`,
+        `select former_passes.serial_number, ${identities} join former_passes on former_passes.pass_id = passes.id
+          where ${isAmong(this.db, 'former_passes.serial_number', 'ids')}`,
       ].join(' union all '),
     )
-    return new Set(rows.map(({ id }) => id))
+    return new Map(rows.map((row) => [row.id, row]))
   }
 
   /** That wallets hold the passes is no news: it counts as told. */

@@ -196,6 +196,12 @@ export class Registrations {
     }
   }
 
+  /** True of a tag that was never given out. */
+  async isAhead(tag: number): Promise<boolean> {
+    const row = await this.db('counters').where({ name: 'wallet-tag' }).first('value')
+    return row.value < tag
+  }
+
   /** True where the device has any pass of this server, or had one that went to another holder. */
   async isKnownDevice(deviceId: string): Promise<boolean> {
     const isIn = async (table: string) =>

@@ -156,6 +156,10 @@ describe.each(dialects)('on %s, a workspace that has the server for itself', (di
       const one = item({ googleObjectId: `${issuerId}.${name}` })
       expect(await outcomes(workspace, templateId, [one]), name).toEqual(['DUPLICATE_PASS'])
     }
+    // What it is called under another identity is nobody's concern.
+    const { id: identityId } = await addIdentity(workspace, 'apple')
+    const elsewhereNamed = [item({ serialNumber: id })]
+    expect(await outcomes(workspace, templateId, elsewhereNamed, { identityId })).toEqual([true])
     // That of a server that nobody here knows.
     const elsewhere = '01985f0c-7a10-7c3e-9d61-2f5b8e4a7c99'
     expect(await outcomes(workspace, templateId, [item({ serialNumber: elsewhere })])).toEqual([true])
@@ -199,6 +203,9 @@ describe.each(dialects)('on %s, a workspace that has the server for itself', (di
     expect(phone).toMatchObject({ pushed_version: 2, last_error: null })
     const changed = await web('GET', changes)
     expect(changed.body).toMatchObject({ serialNumbers: [serialNumber] })
+    // As a server of ours gives them, further on than this one.
+    const ahead = await web('GET', changes.replace('1700000000', 'v99999'))
+    expect(ahead.body).toEqual(changed.body)
     const file = await web('GET', `/passes/${addressOf(serialNumber)}`)
     expect(file.status).toBe(200)
     const shown = passJson(file.bytes)
