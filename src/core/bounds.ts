@@ -20,6 +20,9 @@ export function isPayload(text: string): boolean {
   return text !== '' && isWellFormedText(text) && codePointLength(text) <= MAX_PAYLOAD_CHARACTERS
 }
 
+/** So few decisions in one report somebody may wait for: a door that comes back hands in its last ones between two scans. */
+export const FEW_REPORTS = 10
+
 /** Years stay within four digits in UTC too: ISO 8601 writes others in a form that many readers refuse. */
 export const EARLIEST_MOMENT = Date.parse('0000-01-01T00:00:00Z')
 /** The first moment that no timestamp with a year of four digits can name, in milliseconds. */

@@ -31,6 +31,7 @@ beforeEach(() => {
       return true
     },
     upload: async () => ({ kind: 'done' }),
+    uploadRest: async () => ({ kind: 'done' }),
     hasUploaded: async () => true,
     onChange: () => undefined,
     onError: (error) => {

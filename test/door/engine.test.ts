@@ -58,6 +58,33 @@ test('a door judges with the server, and without it by the list and what it let 
   await engine.stop()
 })
 
+test('a door at which somebody scans all the time comes back, and hands in what it decided meanwhile', async () => {
+  const { workspace, projectId } = await place()
+  const codes: string[] = []
+  for (let n = 0; n < 8; n += 1) codes.push((await scannablePass(workspace, { projectId })).code)
+  const phone = await claimedPhone(workspace, projectId)
+  const { engine } = phone
+  phone.network = 'down'
+  const scans = [engine.scan(camera(codes.shift()!))]
+  await Promise.all(scans)
+  let reports = 0
+  phone.onRequest = ({ url }) => {
+    if (!url.endsWith(contract.scanner.report.path)) return
+    reports += 1
+    // The next in the queue, while what was decided is on its way.
+    const code = codes.shift()
+    if (code) scans.push(engine.scan(camera(code)))
+  }
+  await phone.settle()
+  expect(reports).toBeLessThan(4)
+  const verdicts = await Promise.all(scans)
+  expect(verdicts.map(({ result }) => result)).toEqual(scans.map(() => 'accepted'))
+  expect(verdicts.at(-1)!.verified).toBe('online')
+  const { items } = await workspace.ok(contract.scans.list, { query: { limit: 100 } })
+  expect(items.map(({ passId }) => passId).toSorted()).toEqual(verdicts.map(({ passId }) => passId).toSorted())
+  await engine.stop()
+})
+
 test('a request that was given up counts once, whichever of its two ways arrives first', async () => {
   const { workspace, projectId } = await place()
   const pass = await scannablePass(workspace, { projectId })

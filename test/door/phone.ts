@@ -32,6 +32,8 @@ export class Phone {
   /** Told to stores that are to be full. */
   isFull = false
   onLost: () => void = () => undefined
+  /** Told of each request that goes out. */
+  onRequest: (request: Request) => void = () => undefined
   engine!: DoorEngine
   #generation = 0
   #died: () => void = () => undefined
@@ -149,6 +151,7 @@ export class Phone {
 
   async #send(request: Request): Promise<Response> {
     if (this.network === 'down') throw new TypeError('fetch failed')
+    this.onRequest(request)
     const { api } = this.workspace
     if (this.network === 'older') {
       const headers = { 'x-correlation-id': 'of-before', 'content-type': 'application/json' }

@@ -26,8 +26,10 @@ export interface ConnectionOptions {
   isDue: () => boolean
   /** True where the server answers, false where it keeps silent. */
   probe: (signal: AbortSignal) => Promise<boolean>
-  /** Hands in what waits. */
+  /** Hands in what waits, but for a few. */
   upload: (signal: AbortSignal) => Promise<UploadEnd>
+  /** Hands in these few between two scans; undefined where that takes too long for who scans meanwhile. */
+  uploadRest: (signal: AbortSignal) => Promise<UploadEnd | undefined>
   /** Whether nothing waits, asked between two scans; a refusal of the server counts as nothing. */
   hasUploaded: () => Promise<boolean>
   onChange: () => void
@@ -44,7 +46,7 @@ const LAST_RETRY_MS = 5_000
 
 /** Watches the server of a door from now on: see Connection. */
 export function createConnection(options: ConnectionOptions): Connection {
-  const { now, random, isVisible, quietMs, isDue, probe, upload, hasUploaded, onChange, onError } = options
+  const { now, random, isVisible, quietMs, isDue, probe, upload, uploadRest, hasUploaded, onChange, onError } = options
   const stopped = new AbortController()
   let state: Connection['state'] = 'unknown'
   let offlineSince: Date | null = null
@@ -93,9 +95,11 @@ export function createConnection(options: ConnectionOptions): Connection {
       becameKnown()
       onChange()
     }
-    const end = await upload(signal)
-    if (end.kind === 'silence') return lost()
-    if (end.kind === 'refusal' || (await hasUploaded())) found()
+    let end: UploadEnd | undefined = await upload(signal)
+    // Where somebody scans all the time the list decides more while the last are on their way: these wait for each other.
+    if (end.kind === 'done') end = await uploadRest(signal)
+    if (end?.kind === 'silence') return lost()
+    if (end) found()
     else retry()
   }
 

@@ -1,4 +1,5 @@
-import type { Door, DoorClaim } from '../../core/contract/doors.ts'
+import { FEW_REPORTS } from '../../core/bounds.ts'
+import type { Door } from '../../core/contract/doors.ts'
 import type { DoorGroup } from '../../core/contract/scan-shapes.ts'
 import { groupOf } from '../../core/rules/door/evaluate-offline.ts'
 import { candidateOfItem, searchByName } from '../../core/rules/door/matches.ts'
@@ -9,10 +10,10 @@ import { type Known, lossOf, markerOf, nothingStored, stateOf } from './door-sta
 import type { DoorEngine, EngineState, Problem } from './engine.ts'
 import type { EngineEnvironment } from './environment.ts'
 import { fetchList } from './lists.ts'
-import { createScanner } from './scanner.ts'
-import { claimFailure, createDoorServer } from './server.ts'
+import { createScanner, pause } from './scanner.ts'
+import { claimFailure, createDoorServer, identityOf } from './server.ts'
 import { type Identity, type NamedItem, StorageFullError } from './store.ts'
-import { uploadWaiting } from './uploads.ts'
+import { type UploadEnd, uploadWaiting } from './uploads.ts'
 
 /**
  * A list is asked for what changed as often, and again that soon where there is none. With the time between two looks at the
@@ -24,6 +25,8 @@ const FETCH_AGAIN_MS = 3_000
 const FIRST_REFRESH_MS = 10_000
 /** One that takes long takes its server long as well: it rests for so many times as long. */
 const REST_FACTOR = 20
+/** So long a scan waits for the last ones that are handed in; then the list decides it. */
+const REST_MS = 500
 
 /** Opens the door of this phone, whether it is one yet or not: see DoorEngine. */
 export async function openEngine(environment: EngineEnvironment): Promise<DoorEngine> {
@@ -140,13 +143,12 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
       async probe(stop) {
         const reply = await server.self(stop)
         if (reply.kind === 'answer' && reply.value) await learn(reply.value)
-        set(
-          'refused',
-          reply.kind === 'refusal' && reply.status === 403 ? { code: 'refused', message: reply.message } : null,
-        )
+        const isRefused = reply.kind === 'refusal' && reply.status === 403
+        set('refused', isRefused ? { code: 'refused', message: reply.message } : null)
         return reply.kind !== 'silence'
       },
-      upload: (stop) => withLock('upload', () => upload(stop)),
+      upload: (stop) => upload(stop, { leave: FEW_REPORTS }),
+      uploadRest: (stop) => scanner.between(() => Promise.race([upload(stop, { leave: 0 }), pause(REST_MS)])),
       hasUploaded: () => scanner.between(async () => (await waitingHere(1)).length === 0),
       onChange() {
         const wasOffline = state.connection === 'offline'
@@ -168,13 +170,15 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
     return known.identity ? store.waiting(known.identity.door.projectId, limit) : []
   }
 
-  async function upload(signal: AbortSignal) {
-    if (!known.identity) return { kind: 'done' as const }
-    const { projectId } = known.identity.door
-    const onProgress = () => quietly(refresh())
-    const end = await uploadWaiting({ store, server, projectId, signal, now: () => clock.now(), onProgress })
-    await refresh()
-    return end
+  function upload(signal: AbortSignal, { leave }: { leave: number }): Promise<UploadEnd> {
+    return withLock('upload', async () => {
+      if (!known.identity) return { kind: 'done' }
+      const { projectId } = known.identity.door
+      const onProgress = () => quietly(refresh())
+      const end = await uploadWaiting({ store, server, projectId, signal, leave, now: () => clock.now(), onProgress })
+      await refresh()
+      return end
+    })
   }
 
   async function learn({ name, gate, projectId, projectName, id }: Door): Promise<void> {
@@ -342,8 +346,4 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
       await store.close()
     },
   }
-}
-
-function identityOf({ door: { id, name, gate, projectId, projectName }, token }: DoorClaim): Identity {
-  return { token, door: { id, name, gate, projectId, projectName } }
 }

@@ -265,7 +265,8 @@ function failed(attempt: Attempt, failure: ScanFailure, message = FAILURES[failu
   return { ...plain(failedOutcome(attempt, message)), failure }
 }
 
-function pause(ms: number): Promise<void> {
+/** Resolves after a time. */
+export function pause(ms: number): Promise<undefined> {
   return new Promise((resolve) => setTimeout(resolve, ms))
 }
 

@@ -4,6 +4,7 @@ import type { OfflineScan, SnapshotItem } from '../../core/contract/scanner.ts'
 import type { ScanCreate, ScanStatsByGate } from '../../core/contract/scans.ts'
 import type { DoorClock } from './clock.ts'
 import type { ClaimFailure, GateCount } from './engine.ts'
+import type { Identity } from './store.ts'
 
 /** What became of a request. */
 export type Reply<T> =
@@ -178,6 +179,11 @@ export function createDoorServer(options: DoorServerOptions): DoorServer {
         .filter(({ accepted }) => accepted > 0)
     },
   }
+}
+
+/** What a phone keeps of the claim that made it a door. */
+export function identityOf({ door: { id, name, gate, projectId, projectName }, token }: DoorClaim): Identity {
+  return { token, door: { id, name, gate, projectId, projectName } }
 }
 
 /** Why a phone that asked is no door. */

@@ -15,7 +15,7 @@ const ACTED = '+acted'
 const UNDO_REASON = 'Undone at the door'
 
 /**
- * Sends what waits, oldest first, until nothing does. Sending twice does no harm: a decision stands in the ledger once for its
+ * Sends what waits, oldest first, until nothing does, or no more than are to be left. Sending twice does no harm: a decision stands in the ledger once for its
  * externalRef. What the server refuses by itself is set aside with its reason and holds up nothing.
  */
 export async function uploadWaiting(options: {
@@ -23,15 +23,17 @@ export async function uploadWaiting(options: {
   server: DoorServer
   projectId: string
   signal: AbortSignal
+  /** So many may be left, 0 by default. */
+  leave?: number
   /** The server's time, as this phone knows it. */
   now: () => Date
   onProgress: () => void
 }): Promise<UploadEnd> {
-  const { store, server, projectId, signal, now, onProgress } = options
+  const { store, server, projectId, signal, leave = 0, now, onProgress } = options
   for (;;) {
     const waiting = await store.waiting(projectId, BATCH)
     const [first] = waiting
-    if (!first) return { kind: 'done' }
+    if (!first || waiting.length <= leave) return { kind: 'done' }
     const sent = first.undoes ? await reverse(first) : await report(first, waiting)
     if (sent) return sent
     onProgress()

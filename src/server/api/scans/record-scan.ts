@@ -31,7 +31,7 @@ export async function recordScan(given: ScanCreate, context: RequestContext): Pr
   const isDated = body.scannedAt !== undefined && !context.token.door
   const realTime = isDated ? new Date(body.scannedAt!) : now
   const attempt = { ...body, realTime, statusAt: now, matches, language: languageOf(context) }
-  const recorded = await recordTogether(store, { attempt, context, isReport: false, toScan: toStoredScan })
+  const recorded = await recordTogether(store, { attempt, context, canWait: false, toScan: toStoredScan })
   if (!recorded) return replay((await findByRef(body, context)) ?? takenRef(body.externalRef), body, context)
 
   const { scan, decision } = recorded
@@ -144,8 +144,8 @@ function toResponse(
 export interface PendingScan {
   attempt: Attempt & ScannedBody
   context: RequestContext
-  /** It was decided before, so that nobody stands at a door and waits for it. */
-  isReport: boolean
+  /** It was decided before, and comes with many others: nobody stands at a door and waits for it. */
+  canWait: boolean
   /** What is to stand in the ledger: what a device decided may differ from the evaluation. */
   toScan(body: ScannedBody, decision: EvaluatedScan, context: RequestContext): StoredScan
 }
@@ -177,5 +177,5 @@ export const recordTogether = grouped(
       const written = await writeScans(tx, workspaceId, evaluated)
       return evaluated.map((one) => (written.has(one) ? one : undefined))
     }),
-  { keyOf: ({ attempt }) => namedPass(attempt), canWait: ({ isReport }) => isReport },
+  { keyOf: ({ attempt }) => namedPass(attempt), canWait: ({ canWait }) => canWait },
 )

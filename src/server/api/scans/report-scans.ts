@@ -1,3 +1,4 @@
+import { FEW_REPORTS } from '../../../core/bounds.ts'
 import type { LedgerReason, ScanItem } from '../../../core/contract/scan-shapes.ts'
 import type { OfflineScan } from '../../../core/contract/scanner.ts'
 import { ledgerReason } from '../../../core/rules/redemption/scan-decision.ts'
@@ -5,7 +6,7 @@ import type { StoredScan } from '../../../storage/scans/scan-row.ts'
 import type { RequestContext } from '../../context.ts'
 import { projectOfReport } from '../token-projects.ts'
 import { type EvaluatedScan, findMatches } from './evaluate-scans.ts'
-import { recordTogether, takenRef } from './record-scan.ts'
+import { type PendingScan, recordTogether, takenRef } from './record-scan.ts'
 import { atDoor, toScanItem } from './scan-shapes.ts'
 import { toStoredScan } from './write-scan.ts'
 
@@ -52,7 +53,7 @@ export async function reportScans(given: OfflineScan[], context: RequestContext)
   }
   const results = new Map<OfflineScan, ReportedScan>()
   const recording = [...first.values()].map(async (one) => {
-    const { scan, isNew } = await recordReport(one, context)
+    const { scan, isNew } = await recordReport(one, context, { canWait: given.length > FEW_REPORTS })
     stored.set(one.report.externalRef, { scan, isNew: false })
     results.set(one.report, toReported(scan, { isNew }))
   })
@@ -92,12 +93,13 @@ function byTime(a: Received, b: Received): number {
 async function recordReport(
   { report, matches, realTime, deviceTime }: Received,
   context: RequestContext,
+  { canWait }: Pick<PendingScan, 'canWait'>,
 ): Promise<{ scan: StoredScan; isNew: boolean }> {
   const { store, workspaceId } = context
   const recorded = await recordTogether(store, {
     attempt: { ...report, realTime, statusAt: realTime, matches },
     context,
-    isReport: true,
+    canWait,
     toScan: (body, evaluation) => ({
       ...toStoredScan(body, evaluation, context),
       ...decidedOffline(report, evaluation, deviceTime),
