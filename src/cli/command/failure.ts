@@ -188,7 +188,7 @@ function issueLines(details: Record<string, unknown>, flags: readonly string[] =
   const lines = (details.issues as LocatedIssue[]).map(({ path, message, line, column }) => {
     const flag = flagOf(path, flags)
     const place = line === undefined ? '' : `${line}:${column} `
-    const where = flag ? `--${flag}` : `${place}${path.join('.')}`
+    const where = flag ? `--${flag}` : `${place}${path.join('.')}`.trim()
     return where ? `${where}: ${message}` : message
   })
   return details.omittedIssues === undefined ? lines : [...lines, `and ${details.omittedIssues} more`]

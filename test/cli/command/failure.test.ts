@@ -2,7 +2,7 @@ import { Command, Flags } from '@oclif/core'
 import { describe, expect, test } from 'vitest'
 import { idOf } from '../../../src/cli/arguments/id-argument.ts'
 import { pastFlag } from '../../../src/cli/arguments/list.ts'
-import { InterruptedError } from '../../../src/cli/command/errors.ts'
+import { CliError, InterruptedError } from '../../../src/cli/command/errors.ts'
 import { describeFailure, formatFailure } from '../../../src/cli/command/failure.ts'
 import { ApiError, ForeignServerError, TimeoutError } from '../../../src/client/errors.ts'
 
@@ -68,6 +68,12 @@ test('what the server says of a parameter is said once, of the flag that it came
   })
   expect(failure(['templateId']).message).toBe('--template: Must be a date')
   expect(failure(['variables', 'seat']).message).toBe('variables.seat: Must be a date')
+})
+
+test('what is wrong with a whole file has the place where that begins', () => {
+  const issues = [{ path: [], message: 'Must be an object', line: 1, column: 1 }]
+  const error = new CliError('de.json is not a file of strings', { code: 'VALIDATION_ERROR', details: { issues } })
+  expect(describeFailure(error).reasons).toEqual(['1:1: Must be an object'])
 })
 
 test('what is not of this service is told apart, and no correlation id is spoken of where there is none', () => {

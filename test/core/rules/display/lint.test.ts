@@ -238,6 +238,22 @@ describe('Google', () => {
   })
 })
 
+test('each text and image that lacks a language is told with its place and the language', () => {
+  const [languages, description] = [
+    { default: 'pt', others: ['en', 'ar'] },
+    { pt: 'Bilhete', en: 'Ticket' },
+  ]
+  const images = { icon: id, logo: { pt: id } }
+  const warnings = lintDefinition(factsOf({ description, images }, 'generic', { languages }))
+  expect(
+    warnings.map(({ code, path, message }) => `${code} ${path.join('.')} ${/in (\w+):/.exec(message)?.[1]}`),
+  ).toEqual([
+    'translation-missing definition.design.description ar',
+    'translation-missing definition.design.images.logo en',
+    'translation-missing definition.design.images.logo ar',
+  ])
+})
+
 test('what the definition accepts by its code is not told, and all else is', () => {
   const faulty = { colors: { foreground: '#ffffff', label: '#ffffff' }, images: {} }
   const all = found(factsOf(faulty))
