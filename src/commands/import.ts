@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs'
 import { Flags } from '@oclif/core'
 import { named } from '../cli/arguments/named.ts'
 import { BulkCommand, bulkArgs, bulkFlags } from '../cli/bulk/bulk-command.ts'
@@ -59,6 +60,10 @@ export default class Import extends BulkCommand {
   async run() {
     const { args, flags } = await this.parse(Import)
     if (flags['dry-run'] && flags.out) throw new UsageError('--dry-run makes no passes for --out')
+    if (statSync(args.file, { throwIfNoEntry: false })?.isDirectory()) {
+      const hint = `of a folder of .pkpass files make one first: passes packages ${args.file} --out passes.csv`
+      throw new UsageError(`${args.file} is a folder, and no CSV file`, { hint })
+    }
     const { importAction } = await import('../cli/import/import-action.ts')
     const options = {
       templateId: flags.template,

@@ -1,7 +1,7 @@
 import type { Client } from '../../client/client.ts'
 import { type BatchResult, PassImport } from '../../core/contract/passes.ts'
 import { type CheckPass, compilePass } from '../../core/rules/pass/pass-rules.ts'
-import { collect, findCandidate, listCandidates } from '../arguments/named.ts'
+import { type Candidate, collect, findCandidate, listCandidates } from '../arguments/named.ts'
 import {
   badHeader,
   checkRows,
@@ -104,7 +104,7 @@ interface ImportTemplate {
 /** Templates by their ids, and as cells name them; each is read once. */
 function openTemplates(client: Client) {
   const read = new Map<string, Promise<ImportTemplate>>()
-  let listed: ReturnType<typeof collect<{ id: string; key: string | null; names: readonly string[] }>> | undefined
+  let listed: Promise<Candidate[]> | undefined
   const get = (id: string) => {
     const known = read.get(id) ?? readTemplate(client, id)
     read.set(id, known)

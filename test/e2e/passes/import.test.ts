@@ -139,6 +139,8 @@ test('packages of another provider become a file to import', async () => {
   add('a.pkpass', { serialNumber: 'a/1', authenticationToken: token, barcodes: [{ message: 'A1' }] })
   add('b.pkpass', { serialNumber: 'b/1', barcode: { message: '=1+1' }, voided: true, eventTicket: 'none' })
   writeFileSync(join(folder, 'old', 'c.pkpass'), 'no archive')
+  const folded = await run(['import', 'old', '--template', templateId], server, { cwd: folder })
+  expect(folded.stderr).toContain('passes packages old --out passes.csv')
   const read = await run(['packages', 'old', '--out', 'old.csv'], server, { cwd: folder })
   expect(read.exitCode).toBe(1)
   expect(read.stderr).toContain('c.pkpass: this is no zip archive')
