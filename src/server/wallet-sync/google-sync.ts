@@ -1,4 +1,3 @@
-import { z } from 'zod'
 import { effectiveStatus } from '../../core/rules/pass/pass-status.ts'
 import type { StoredRejection } from '../../storage/operations/rejections.ts'
 import type { StoredClass } from '../../storage/passes/google-classes.ts'
@@ -6,7 +5,7 @@ import type { FormerObject, StoredGoogleObject } from '../../storage/passes/goog
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Repositories, Store } from '../../storage/store.ts'
 import type { PublishedVersion } from '../../storage/templates/template-versions.ts'
-import type { GoogleApi, GoogleCalls, LocationRejections } from '../../wallets/google/api/api.ts'
+import type { GoogleApi, GoogleCalls } from '../../wallets/google/api/api.ts'
 import { GoogleApiError, isRefused } from '../../wallets/google/api/api-error.ts'
 import { buildMessage, sendMessage, type WrittenMessage } from '../../wallets/google/messages.ts'
 import {
@@ -322,31 +321,4 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
 /** What Google said, for those who made the template. */
 export function rejectionOf(error: GoogleApiError, at: Date): StoredRejection {
   return { platform: 'google', code: 'GOOGLE_API_FAILED', message: error.message, at }
-}
-
-/** What Google said when it refused places of an issuer's passes, and when. */
-const Rejection = z.object({ message: z.string(), at: z.string() })
-
-/** Issuers from whom Google takes no places. */
-export interface KnownLocationRejections extends LocationRejections {
-  find(issuerId: string): Promise<z.output<typeof Rejection> | undefined>
-  /** Google takes places of the issuer after all. */
-  clear(issuerId: string): Promise<void>
-}
-
-/** Kept with the installation, so that every process of it, and the next start, knows. */
-export function createLocationRejections(store: Store, clock: () => Date): KnownLocationRejections {
-  const nameOf = (issuerId: string) => `google-locations-refused.${issuerId}`
-  return {
-    isRefused: async (issuerId) => (await store.settings.find(nameOf(issuerId))) !== undefined,
-    async find(issuerId) {
-      const value = await store.settings.find(nameOf(issuerId))
-      return value === undefined ? undefined : Rejection.parse(JSON.parse(value))
-    },
-    async insert(issuerId, message) {
-      const rejection = JSON.stringify({ message, at: clock().toISOString() })
-      await store.transaction((tx) => tx.settings.insert(nameOf(issuerId), rejection))
-    },
-    clear: (issuerId) => store.transaction((tx) => tx.settings.delete(nameOf(issuerId))),
-  }
 }

@@ -15,7 +15,7 @@ import { type Config, sandboxFolder } from '../../boot/config.ts'
 import { loadSandboxGoogle } from '../../boot/sandbox.ts'
 import { hasCredentials, readGoogleIdentity } from '../../boot/wallets.ts'
 import { trialLogo } from '../../pages/assets.ts'
-import { createLocationRejections, type KnownLocationRejections } from '../../wallet-sync/google-sync.ts'
+import { createLocationRejections, type KnownLocationRejections } from '../../wallet-sync/location-rejections.ts'
 import { type Check, examine, type Finding, failed, passed, skipped } from './check.ts'
 
 /** What the checks of Google need, and whether they may write there. */
