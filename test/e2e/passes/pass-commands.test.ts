@@ -230,6 +230,27 @@ test('links are revoked and a pass is voided, with --yes where nobody can be ask
   expect([again.exitCode, again.stderr]).toEqual([1, expect.stringContaining('PASS_ALREADY_VOIDED')])
 })
 
+test('a code is replaced and a pass goes to another holder, once for one revision, with --yes where nobody can be asked', async () => {
+  const setup = await setUp()
+  const [id] = await createPasses(setup, 1)
+  const before = (await json(setup, 'pass', 'get', id!)).value
+  const rotate = ['pass', 'rotate-code', 'T-0', '--external', '--if-match', '1']
+  const transfer = ['pass', 'transfer', id!, '--label', 'Charles', '--var', 'seat=9', '--if-match', '2']
+  for (const command of [rotate, transfer]) expect((await json(setup, ...command)).exitCode).toBe(2)
+  expect(await json(setup, ...rotate, '--yes')).toMatchObject({
+    exitCode: 0,
+    value: { id, revision: 2, label: before.label },
+  })
+  const moved = { id, revision: 3, label: 'Charles', variables: { seat: '9' } }
+  expect(await json(setup, ...transfer, '--yes')).toMatchObject({ exitCode: 0, value: moved })
+  for (const again of [rotate, transfer]) {
+    const refused = { exitCode: 1, value: { error: { code: 'PRECONDITION_FAILED' } } }
+    expect(await json(setup, ...again, '--yes')).toMatchObject(refused)
+  }
+  expect((await fetch(before.hostedLinks.smart)).status).toBe(410)
+  expect((await json(setup, 'pass', 'get', id!)).value).toMatchObject(moved)
+})
+
 test('a preview shows what each platform would be given, and writes the file that a phone installs', async () => {
   const setup = await setUp()
   const [id] = await createPasses(setup, 1)

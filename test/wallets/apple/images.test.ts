@@ -69,6 +69,25 @@ test('a picture is shrunk to each scale that it fills and never enlarged but for
   })
 })
 
+test('what posters and boarding passes show stands under the names that Apple has for it', async () => {
+  const sources = {
+    artwork: [1074, 1344],
+    primaryLogo: [378, 90],
+    secondaryLogo: [405, 36],
+    footer: [858, 45],
+  } as const
+  const pictures = await Promise.all(
+    Object.entries(sources).map(async ([role, [width, height]]) => [role, await picture(width, height)]),
+  )
+  const { loadImageFiles } = library({ ...Object.fromEntries(pictures), icon: await picture(114, 114) })
+  const images = { icon: 'icon', ...Object.fromEntries(Object.keys(sources).map((role) => [role, role])) }
+  const made = await sizes(await createImageSets(loadImageFiles)({ images, background }))
+  for (const [role, [width, height]] of Object.entries(sources)) {
+    const of = (scale: number) => `png ${(width / 3) * scale}x${(height / 3) * scale}`
+    expect([made[`${role}.png`], made[`${role}@2x.png`], made[`${role}@3x.png`]], role).toEqual([of(1), of(2), of(3)])
+  }
+})
+
 test('a photo that says it lies on its side is set upright', async () => {
   const sideways = await sharp(await picture(300, 100, 'jpeg'))
     .withMetadata({ orientation: 6 })
