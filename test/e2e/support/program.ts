@@ -1,6 +1,6 @@
 import { Console } from 'node:console'
 import { PassThrough, type Readable, Writable } from 'node:stream'
-import { execute, settings } from '@oclif/core'
+import { Config, execute, settings } from '@oclif/core'
 import { execa } from 'execa'
 import { configHome } from '../../support/config-home.ts'
 import type { TestServer } from './server.ts'
@@ -79,6 +79,9 @@ export function withEnvironment<T>(env: RunOptions['env'], work: () => Promise<T
 /** What process.exit() throws: nothing behind it may run, as nothing does in a process that ends. */
 class Exit extends Error {}
 
+/** What the program is made of, read once for all commands of this process; what the environment says is read for each. */
+let plugins: Promise<Config> | undefined
+
 async function startHere(args: string[], ready: RegExp, options: RunOptions): Promise<Hosted> {
   const listeners = () =>
     (['SIGINT', 'SIGTERM'] as const).flatMap((on) => process.listeners(on).map((run) => ({ on, run })))
@@ -145,7 +148,8 @@ async function runHere(args: string[], { cwd, env, input }: RunOptions, staying?
     putBack.push(replace(globalThis, 'console', new Console({ stdout: stdout.stream, stderr: stderr.stream })))
     // Node.js writes them to stderr itself, beside process.stderr.
     putBack.push(onWarning(({ name, message }) => stderr.stream.write(`${name}: ${message}\n`)))
-    await execute({ dir: program })
+    plugins ??= Config.load({ root: program })
+    await execute({ loadOptions: await plugins })
     // What was put off to the next turn, warnings among it, is said before a process ends.
     await new Promise(setImmediate)
     exitCode ??= Number(process.exitCode ?? 0)
