@@ -217,10 +217,18 @@ export const faults: Fault[] = [
   {
     name: 'late-quarantine',
     breaks: 'A job that stops workers stops one more of them than it may.',
-    file: 'src/core/rules/sending/retries.ts',
-    text: 'MAX_JOB_LAPSES = 3',
-    replacement: 'MAX_JOB_LAPSES = 4',
+    file: 'src/storage/jobs/jobs.ts',
+    text: 'lapses + 1 >=',
+    replacement: 'lapses >=',
     tests: ['test/server/jobs/quarantine.test.ts'],
+  },
+  {
+    name: 'foreign-names-of-ours',
+    breaks: 'An import takes the serial number of a pass that was made here, whosever it is.',
+    file: 'src/storage/passes/imported-passes.ts',
+    text: 'copyOf(name)?.apple_identity_id === appleIdentityId',
+    replacement: 'copyOf(name) === null',
+    tests: ['test/server/api/passes/pass-import.test.ts'],
   },
   {
     name: 'broadcast-is-urgent',
