@@ -1,7 +1,7 @@
 import { effectiveStatus } from '../../core/rules/pass/pass-status.ts'
 import type { StoredRejection } from '../../storage/operations/rejections.ts'
 import type { StoredClass } from '../../storage/passes/google-classes.ts'
-import type { FormerObject, StoredGoogleObject } from '../../storage/passes/google-objects.ts'
+import type { StoredGoogleObject } from '../../storage/passes/google-objects.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Repositories, Store } from '../../storage/store.ts'
 import type { PublishedVersion } from '../../storage/templates/template-versions.ts'
@@ -98,10 +98,7 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
    * The pass as Google is to show it. An object that is there keeps its id, which may be of another provider, and its kind as long
    * as the pass keeps its version; where a version brings another kind, the objects of other kinds are former ones.
    */
-  async function locate(
-    pass: StoredPass,
-    given?: StoredGoogleObject,
-  ): Promise<{ rendered: WalletPass; former: FormerObject[]; isUnknown: boolean }> {
+  async function locate(pass: StoredPass, given?: StoredGoogleObject) {
     const { workspaceId, id, templateVersionId } = pass
     const asked = await issuing.render(pass)
     const [known] = given ? [given] : await store.googleObjects.list(workspaceId, [id])
