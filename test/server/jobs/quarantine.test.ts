@@ -43,7 +43,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(done.toSorted()).toEqual([...innocents, ...notifications].sort())
     expect(await services.database.reader('jobs').whereNull('failed_at')).toEqual([])
     expect(await services.store.backlog.listFailed({}, 10)).toMatchObject([
-      { state: 'quarantined', kind: 'issue-pass', subject: poison, attempts: MAX_JOB_LAPSES, error: QUARANTINE_REASON },
+      { state: 'quarantined', kind: 'issue-pass', subject: poison, attempts: 5, error: QUARANTINE_REASON },
     ])
     expect(await services.store.passes.find(services.workspaceId, poison!)).toMatchObject({ status: 'FAILED' })
     const [event, ...others] = await services.database.reader('events').where({ subject: poison })
