@@ -4,6 +4,7 @@ import { rawCellsFlag } from '../cli/bulk/spreadsheet-cells.ts'
 import { BaseCommand } from '../cli/command/base-command.ts'
 import { CliError, UsageError } from '../cli/command/errors.ts'
 import { count, printable } from '../cli/command/output.ts'
+import { exists } from '../files/private-file.ts'
 
 export default class Packages extends BaseCommand {
   static override summary = 'Read .pkpass files of another provider into a CSV file for import.'
@@ -28,23 +29,33 @@ export default class Packages extends BaseCommand {
     const { args, flags } = await this.parse(Packages)
     if (flags.out === '-' && this.jsonEnabled())
       throw new UsageError('--json and --out - both want stdout: leave one out')
+    // Its columns may have been renamed by hand since.
+    if (flags.out !== '-' && (await exists(flags.out)))
+      throw new CliError(`${flags.out} is there already`, { hint: 'name another file.' })
     const { packageColumns, readPackages } = await import('../cli/import/packages.ts')
     const { openOutput, openStdout } = await import('../cli/bulk/output-file.ts')
+    const { startProgress } = await import('../cli/command/progress.ts')
     const rows: { own: Record<string, string>; fields: Map<string, string> }[] = []
     const failed: { file: string; error: string }[] = []
     const urls = new Set<string>()
     const names = new Set<string>()
-    for await (const { file, ...read } of readPackages(args.folder)) {
-      if ('error' in read) {
-        failed.push({ file, error: read.error })
-        continue
+    const start = { done: 0, rows: 0, failed: 0 }
+    {
+      using progress = await startProgress({ total: undefined, start, unit: 'packages' })
+      for await (const { file, ...read } of readPackages(args.folder)) {
+        if ('error' in read) failed.push({ file, error: read.error })
+        else {
+          rows.push(read.row)
+          for (const name of read.row.fields.keys()) names.add(name)
+          if (read.row.webServiceUrl) urls.add(read.row.webServiceUrl)
+        }
+        progress.update({ done: rows.length + failed.length, rows: rows.length, failed: failed.length })
       }
-      rows.push(read.row)
-      for (const name of read.row.fields.keys()) names.add(name)
-      if (read.row.webServiceUrl) urls.add(read.row.webServiceUrl)
     }
-    if (rows.length + failed.length === 0) {
-      throw new CliError(`${args.folder} holds no .pkpass file`, { code: 'NOT_FOUND' })
+    for (const { file, error } of failed) this.note(printable(`${file}: ${error}`))
+    if (rows.length === 0) {
+      const none = failed.length === 0 ? 'holds no .pkpass file' : 'holds no .pkpass file that can be read'
+      throw new CliError(`${args.folder} ${none}`, { code: 'NOT_FOUND' })
     }
     const dialect: Dialect = { delimiter: ',', newline: '\n', bom: false, rawCells: flags['raw-cells'] }
     const header = [...packageColumns, ...names]
@@ -58,8 +69,7 @@ export default class Packages extends BaseCommand {
     ]
     await out.append(rows.map(cellsOf))
     await out.sync()
-    for (const { file, error } of failed) this.note(printable(`${file}: ${error}`))
-    this.note(`${count(rows.length)} packages read`)
+    this.note(`Packages read: ${count(rows.length)}`)
     for (const url of urls) this.note(printable(`Phones ask ${url} for updates${prefixHint(url)}`))
     if (failed.length > 0) process.exitCode = 1
     return { packages: rows.length, failed, out: flags.out, webServiceUrls: [...urls] }

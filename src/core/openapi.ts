@@ -252,23 +252,23 @@ export function errorExample(errorCode: ErrorCode): ErrorBody {
   }
 }
 
+/** The name of what stands once in the description: the largest of all, and what several routes answer. */
+function nameOnce(schema: unknown, io: 'input' | 'output'): string | undefined {
+  if (schema === Definition) return io === 'input' ? 'Definition' : 'StoredDefinition'
+  if (schema === Pass) return 'Pass'
+  if (schema === BatchResult) return 'BatchResult'
+  return undefined
+}
+
 function toSchema(schema: z.ZodType, io: 'input' | 'output'): Record<string, unknown> {
   const { $schema: _, ...json } = z.toJSONSchema(schema, {
     io,
     unrepresentable: 'any',
     override: ({ zodSchema, jsonSchema, path }) => {
-      // The largest of all, and those that several routes answer, stand once.
-      if (zodSchema === Definition && path.length > 0) {
+      const once = path.length > 0 && nameOnce(zodSchema, io)
+      if (once) {
         for (const key of Object.keys(jsonSchema)) delete jsonSchema[key]
-        jsonSchema.$ref = `#/components/schemas/${io === 'input' ? 'Definition' : 'StoredDefinition'}`
-      }
-      if (zodSchema === Pass && path.length > 0) {
-        for (const key of Object.keys(jsonSchema)) delete jsonSchema[key]
-        Object.assign(jsonSchema, PASS)
-      }
-      if (zodSchema === BatchResult && path.length > 0) {
-        for (const key of Object.keys(jsonSchema)) delete jsonSchema[key]
-        jsonSchema.$ref = '#/components/schemas/BatchResult'
+        jsonSchema.$ref = `#/components/schemas/${once}`
       }
       // A batch item is parsed by itself; what it must look like is a single create.
       if (jsonSchema.itemSchema) {

@@ -219,15 +219,14 @@ function compileImportRow(
       ...(status !== undefined && { status: status.toUpperCase() }),
       ...(devices !== undefined && { devices: devicesIn(devices) }),
     })
-    if (!parsed.success) {
-      return { errors: parsed.error.issues.map(({ path, message }) => `${placeOf(path, columns)}: ${message}`) }
-    }
+    const told = (issues: readonly { path: readonly PropertyKey[]; message: string }[]) => ({
+      errors: issues.map(({ path, message }) => `${placeOf(path, columns)}: ${message}`),
+    })
+    if (!parsed.success) return told(parsed.error.issues)
     const pass = parsed.data
     const { scanPayload = null } = pass
     const checked = template.checkPass({ ...pass, ...NOT_YET_KNOWN, scanPayload, templateName: template.name })
-    if ('issues' in checked) {
-      return { errors: checked.issues.map(({ path, message }) => `${placeOf(path, columns)}: ${message}`) }
-    }
+    if ('issues' in checked) return told(checked.issues)
     return { item: { externalPassId: pass.externalPassId, templateId: template.id, pass } }
   }
 }

@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { strToU8, zipSync } from 'fflate'
 import { expect, test } from 'vitest'
@@ -149,6 +149,18 @@ test('packages of another provider become a file to import', async () => {
     { externalPassId: 'a/1', label: 'Grace', scanPayload: 'A1', status: 'ISSUED', seat: '7', field_status: 'gold' },
     { externalPassId: 'b/1', label: 'b/1', authenticationToken: '', scanPayload: "'=1+1", status: 'VOID', seat: '' },
   ])
+  // Its columns may have been renamed since.
+  writeFileSync(join(folder, 'old.csv'), 'renamed')
+  const again = await run(['packages', 'old', '--out', 'old.csv'], server, { cwd: folder })
+  expect([again.exitCode, again.stderr]).toEqual([1, expect.stringContaining('old.csv is there already')])
+  expect(readFileSync(join(folder, 'old.csv'), 'utf8')).toBe('renamed')
+  rmSync(join(folder, 'old.csv'))
+  await run(['packages', 'old', '--out', 'old.csv'], server, { cwd: folder })
+  mkdirSync(join(folder, 'junk'))
+  writeFileSync(join(folder, 'junk', 'c.pkpass'), 'no archive')
+  const junk = await run(['packages', 'junk', '--out', 'junk.csv'], server, { cwd: folder })
+  expect([junk.exitCode, existsSync(join(folder, 'junk.csv'))]).toEqual([1, false])
+  expect(junk.stderr).toContain('c.pkpass: this is no zip archive')
   const wrong = await run(['import', 'old.csv', '--template', templateId, '--json'], server, { cwd: folder })
   const [named, unseated] = JSON.parse(wrong.stdout).errors
   expect(named.error).toContain('passTypeIdentifier: The pass type of these passes would be')

@@ -250,16 +250,14 @@ class RolledBack<T> extends Error {
 
 async function insertPart(tx: Repositories, plans: PlannedImport[], context: RequestContext): Promise<Imported> {
   const { workspaceId, now } = context
-  const free = await refuseTaken(tx, plans, context)
-  const admitted = await admitPasses(tx, plans, context)
-  const refused = new Map<string, ApiError>()
+  const refused = await refuseTaken(tx, plans, context)
+  // What is refused takes no room, and makes no class.
+  const free = plans.filter(({ externalPassId }) => !refused.has(externalPassId))
+  const admitted = await admitPasses(tx, free, context)
   const accepted = admitted.flatMap((pass, n) => {
-    const problem = pass instanceof ApiError ? pass : free[n]
-    if (pass instanceof ApiError || problem) {
-      refused.set(plans[n]!.externalPassId, problem!)
-      return []
-    }
-    return [pass]
+    if (!(pass instanceof ApiError)) return [pass]
+    refused.set(free[n]!.externalPassId, pass)
+    return []
   })
   const ids = await tx.importedPasses.insert(workspaceId, accepted, now)
   const fresh = accepted.filter(({ id }) => ids.has(id))
@@ -276,20 +274,18 @@ async function insertPart(tx: Repositories, plans: PlannedImport[], context: Req
   return { inserted: new Map(stored), refused }
 }
 
-/** Of each pass, why its names are not free for it: passes made here have them, or one before it asks for the same. */
+/** Of passes whose names are not free for them, since passes made here have them, by their externalPassId. */
 async function refuseTaken(
   tx: Repositories,
   plans: PlannedImport[],
   context: RequestContext,
-): Promise<(ApiError | undefined)[]> {
+): Promise<Map<string, ApiError>> {
   const names = {
     serialNumbers: plans.flatMap(({ importedSerialNumber }) => importedSerialNumber ?? []),
     googleObjectIds: plans.flatMap(({ googleObjectId }) => googleObjectId ?? []),
   }
   const taken = await tx.importedPasses.listTaken(names, plans[0]!)
-  return plans.map(({ importedSerialNumber: serial, googleObjectId: object }) => {
-    const isTaken =
-      (serial !== null && taken.serialNumbers.has(serial)) || (object !== null && taken.googleObjectIds.has(object))
-    return isTaken ? namesTaken(context) : undefined
-  })
+  const isTaken = ({ importedSerialNumber: serial, googleObjectId: object }: PlannedImport) =>
+    (serial !== null && taken.serialNumbers.has(serial)) || (object !== null && taken.googleObjectIds.has(object))
+  return new Map(plans.filter(isTaken).map(({ externalPassId }) => [externalPassId, namesTaken(context)]))
 }

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { FEW_REPORTS } from '../../../../src/core/bounds.ts'
 import { contract } from '../../../../src/core/contract/contract.ts'
 import type { DefinitionInput } from '../../../../src/core/contract/definition.ts'
 import type { RedemptionPolicy } from '../../../../src/core/contract/redemption.ts'
@@ -79,6 +80,28 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(JSON.stringify(events[0]!.data)).toBe(read.text)
     expect(await accepted(workspace, pass.id)).toBe(1)
   })
+
+  // On SQLite the short one is read first anyway.
+  test.runIf(dialect === 'postgres')(
+    'a report of a few scans, for which a door waits, is recorded before the rest of a long one',
+    async () => {
+      const workspace = await api.workspace()
+      const reportOf = (count: number) => Array.from({ length: count }, () => decided({ qrPayload: `code ${refs}` }))
+      // The long ones are there first.
+      const [one, other, few] = await Promise.all([
+        send(workspace, ...reportOf(100)),
+        send(workspace, ...reportOf(100)),
+        send(workspace, ...reportOf(FEW_REPORTS)),
+      ])
+      // Ids are given in the order in which scans are recorded.
+      const lastOf = (results: typeof few) =>
+        results
+          .map(({ scan }) => scan.id)
+          .toSorted()
+          .at(-1)!
+      expect(lastOf(few) < lastOf([...one, ...other])).toBe(true)
+    },
+  )
 
   test('what a device decided is never changed; where the server disagrees, its reason is the conflict', async () => {
     const workspace = await api.workspace()
