@@ -156,6 +156,18 @@ describe.each(dialects)('on %s, a workspace that has the server for itself', (di
       const one = item({ googleObjectId: `${issuerId}.${name}` })
       expect(await outcomes(workspace, templateId, [one]), name).toEqual(['DUPLICATE_PASS'])
     }
+    // What is refused takes no room: there is some for the next.
+    const { total } = await workspace.ok(contract.passes.list, { query: { limit: 1 } })
+    const setLimit = (passes: number | null) =>
+      api.services.store.transaction((tx) => tx.limits.set(workspace.id, { passes }))
+    await setLimit(total + 1)
+    api.advance(2)
+    expect(await outcomes(workspace, templateId, [item({ serialNumber: id }), item()])).toEqual([
+      'DUPLICATE_PASS',
+      true,
+    ])
+    await setLimit(null)
+    api.advance(2)
     // What it is called under another identity is nobody's concern.
     const { id: identityId } = await addIdentity(workspace, 'apple')
     const elsewhereNamed = [item({ serialNumber: id })]
