@@ -27,6 +27,8 @@ export default class Serve extends BaseCommand {
     const { startServer } = await import('../server/boot/serve.ts')
     const { withoutPassword } = await import('../server/boot/database-error.ts')
     const { createLogger } = await import('../server/boot/log.ts')
+    const { letHeapGrow } = await import('../server/boot/heap.ts')
+    letHeapGrow()
     const log = createLogger(flags['log-level'])
     const stopped = untilStopped()
     const server = await startServer({
