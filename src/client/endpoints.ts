@@ -116,6 +116,7 @@ export const endpoints: { readonly [R in keyof Contract]: { readonly [O in keyof
   wallets: {
     list: { method: 'GET', path: '/v1/wallets' },
     slo: { method: 'GET', path: '/v1/wallets/slo' },
+    logs: { method: 'GET', path: '/v1/wallets/logs' },
     nudge: { method: 'POST', path: '/v1/wallets/nudge' },
   },
   tokens: {

@@ -19,6 +19,7 @@ import { Figures } from './operations/figures.ts'
 import { Overviews } from './operations/overview.ts'
 import { Rejections } from './operations/rejections.ts'
 import type { StoreEvent, StoreListener } from './operations/store-events.ts'
+import { DeviceLogs } from './passes/device-logs.ts'
 import { FormerPasses } from './passes/former-passes.ts'
 import { GoogleClasses } from './passes/google-classes.ts'
 import { GoogleObjects } from './passes/google-objects.ts'
@@ -73,6 +74,7 @@ export interface Repositories {
   importedPasses: ImportedPasses
   heldPasses: HeldPasses
   wallets: Wallets
+  deviceLogs: DeviceLogs
   groups: Groups
   snapshots: Snapshots
   jobs: Jobs
@@ -235,6 +237,7 @@ function repositories(db: Knex, { onDue, onEvent }: Required<StoreListener>, sco
     importedPasses: new ImportedPasses(db),
     heldPasses: new HeldPasses(db),
     wallets: new Wallets(db, scope),
+    deviceLogs: new DeviceLogs(db, scope),
     groups: new Groups(db),
     snapshots: new Snapshots(db, scope),
     auditLog: new AuditLog(db),

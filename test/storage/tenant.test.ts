@@ -141,6 +141,7 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'figures.deleteOfProject': (tx, intruder, { project }) => tx.figures.deleteOfProject(intruder, project),
   'wallets.list': (tx, intruder) => tx.wallets.list(intruder, {}, { limit: 20 }),
   'wallets.counts': (tx, intruder) => tx.wallets.counts(intruder, undefined, later(60)),
+  'deviceLogs.list': (tx, intruder) => tx.deviceLogs.list(intruder, { limit: 20 }),
   'wallets.forgetPushes': (tx, intruder) =>
     tx.wallets.forgetPushes(intruder, undefined, { pushedBefore: later(60), limit: 20 }),
   'heldPasses.settle': (tx, intruder, { pass }) => tx.heldPasses.settle(intruder, [pass]),
@@ -487,6 +488,8 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
   })
   const list = { id: newId(start), projectId: null, madeAt: start }
   const snapshot = await store.transaction((tx) => tx.snapshots.insert(workspaceId, list))
+  const logs = [{ passId: pass, device: null, message: 'odd' }]
+  await store.transaction((tx) => tx.deviceLogs.insert(workspaceId, logs, start))
   await store.transaction((tx) => tx.templates.update(workspaceId, template, { name: 'Other' }, start))
   const rejection = { platform: 'google', code: 'GOOGLE_API_FAILED', message: 'no', at: start } as const
   await store.transaction((tx) => tx.rejections.insert(workspaceId, 'pass', pass, rejection))

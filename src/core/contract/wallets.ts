@@ -76,6 +76,20 @@ const WalletItem = z.strictObject({
 })
 export type WalletItem = z.output<typeof WalletItem>
 
+/** What a device wrote about a pass, which nobody signed. */
+const DeviceLog = z.strictObject({
+  id: Uuid,
+  passId: Uuid,
+  externalPassId: z.string(),
+  device: z.string().nullable().meta({
+    description:
+      'The digest of the device that the message names, as in the list of wallets; null where it names none.',
+  }),
+  at: UtcTimestamp.meta({ description: 'When it came.' }),
+  message: z.string().meta({ description: 'In the words of the device, up to 500 characters.' }),
+})
+export type DeviceLog = z.output<typeof DeviceLog>
+
 /** Of phones that can be reached so many shall hold the last version within so long. */
 export const FRESHNESS = { objective: 0.999, withinSeconds: 300 }
 
@@ -132,6 +146,17 @@ export const wallets = {
       `${FRESHNESS.withinSeconds / 60} minutes.`,
     query: z.strictObject({ projectId: anyOf(Uuid).optional() }),
     responses: { 200: Freshness },
+  }),
+  logs: route({
+    method: 'GET',
+    path: '/v1/wallets/logs',
+    scope: 'passes:read',
+    summary: 'List what devices complained of',
+    description:
+      'Messages to the log endpoint of the PassKit web service that name a pass, newest first. Nobody signs them: whoever knows ' +
+      'the serial number of a pass can write one. The newest 50 of a pass and 5,000 of a workspace are kept, for 30 days.',
+    query: pageQuery({ projectId: anyOf(Uuid).optional(), passId: anyOf(Uuid).optional() }),
+    responses: { 200: pageOf(DeviceLog) },
   }),
   nudge: route({
     method: 'POST',

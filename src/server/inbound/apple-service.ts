@@ -11,6 +11,7 @@ import { readJson } from '../http/request-body.ts'
 import { tellHolders } from '../wallet-sync/holders.ts'
 import { renderOr } from '../wallet-sync/issuing.ts'
 import { queueWalletUpdates } from '../wallet-sync/wallet-updates.ts'
+import { takeDeviceLogs } from './device-logs.ts'
 
 /** Slows down whoever guesses; called with every request that is refused. */
 export type LimitRefused = (event: H3Event) => void
@@ -22,9 +23,6 @@ const DeviceId = text(1, 255)
 const SerialNumber = text(1, 255)
 
 const MAX_BODY_BYTES = 64 * 1024
-/** Anybody may send logs: a request says no more than this. */
-const MAX_LOGS = 5
-const MAX_LOG_LENGTH = 300
 
 /** Far more than a pass that is shared among friends, or shown to a crowd, has: its update reads all of them. */
 const MAX_DEVICES = 10_000
@@ -124,8 +122,7 @@ function mountAt(prefix: string, app: H3, services: Services, limitRefused: Limi
   app.post(`${prefix}/v1/log`, async (event) => {
     limitRefused(event)
     const { logs } = await bodyOf(event, Log)
-    for (const message of logs.slice(0, MAX_LOGS))
-      log.warn({ message: message.slice(0, MAX_LOG_LENGTH) }, 'a phone complains')
+    await takeDeviceLogs(services, logs)
     return new Response(null, { status: 200 })
   })
 

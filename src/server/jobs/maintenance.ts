@@ -29,6 +29,9 @@ const ERASED_REGISTRATION_DAYS = 30
 /** Google repeats a callback for hours at most. */
 const GOOGLE_CALLBACK_DAYS = 30
 
+/** What a phone complained of so long ago says nothing of how it is. */
+const DEVICE_LOG_DAYS = 30
+
 /** By then a claim that raced the end of an invitation is over. */
 const DOOR_INVITATION_DAYS = 1
 
@@ -77,6 +80,7 @@ export async function sweep(services: Services): Promise<void> {
   await deleteOld(FORMER_PASS_DAYS, (tx, before, rows) => tx.retention.deleteFormerPasses(before, rows))
   await deleteOld(DOOR_INVITATION_DAYS, (tx, before, rows) => tx.retention.deleteDoorInvitations(before, rows))
   await deleteOld(GOOGLE_CALLBACK_DAYS, (tx, before, rows) => tx.retention.deleteGoogleCallbacks(before, rows))
+  await deleteOld(DEVICE_LOG_DAYS, async (tx, before, rows) => ({ rows: await tx.deviceLogs.deleteOld(before, rows) }))
   await deleteOld(SNAPSHOT_DAYS, (tx, before, rows) => tx.retention.deleteSnapshots(before, rows))
 }
 

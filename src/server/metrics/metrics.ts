@@ -35,6 +35,8 @@ export function createMetrics() {
   const limitRefusals = counter('passes_limit_refusals_total', 'Refused because a workspace was at a limit.', ['limit'])
   // Alerts on a rise miss the first one where nothing stood before it.
   for (const limit of limitNames) limitRefusals.inc({ limit }, 0)
+  const deviceLogs = counter('passes_device_logs_total', 'Messages that devices wrote to the log endpoint.', ['about'])
+  for (const about of ['pass', 'unknown']) deviceLogs.inc({ about }, 0)
 
   return {
     registry,
@@ -51,6 +53,7 @@ export function createMetrics() {
     events: counter('passes_events_total', 'What happened to passes and was committed.', ['type']),
     scans: counter('passes_scans_total', 'Scans recorded in the ledger.', ['result', 'reason', 'verified']),
     notifications: counter('passes_notifications_total', 'Notifications whose delivery ended.', ['platform', 'status']),
+    deviceLogs,
     broadcasts: counter('passes_broadcasts_dispatched_total', 'Broadcasts whose fan-out is complete.'),
 
     jobRuns: counter('passes_job_runs_total', 'Runs of jobs that ended.', ['kind', 'outcome']),

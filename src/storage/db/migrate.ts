@@ -42,6 +42,7 @@ import * as erasedPasses from '../migrations/0052-erased-passes.ts'
 import * as heldPasses from '../migrations/0053-held-passes.ts'
 import * as jobsOfWorkspaces from '../migrations/0054-jobs-of-workspaces.ts'
 import * as scansByGate from '../migrations/0057-scans-by-gate.ts'
+import * as deviceLogs from '../migrations/0060-device-logs.ts'
 import * as identities from '../migrations/0061-identities.ts'
 import * as evidence from '../migrations/0064-evidence.ts'
 import * as figures from '../migrations/0067-figures.ts'
@@ -98,6 +99,7 @@ const migrations: Record<string, Migration> = {
   '0053-held-passes': heldPasses,
   '0054-jobs-of-workspaces': jobsOfWorkspaces,
   '0057-scans-by-gate': scansByGate,
+  '0060-device-logs': deviceLogs,
   '0061-identities': identities,
   '0064-evidence': evidence,
   '0067-figures': figures,

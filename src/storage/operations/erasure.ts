@@ -97,6 +97,7 @@ export class Erasure {
     // A platform may quote what it refuses.
     await this.db('refusals').where({ workspace_id: workspaceId, subject: passId }).delete()
     await this.ofPass('google_objects', workspaceId, passId).update({ last_error: null })
+    await this.ofPass('device_logs', workspaceId, passId).delete()
   }
 
   /**

@@ -159,6 +159,9 @@ async function record(workspace: TestWorkspace, receiver: Receiver): Promise<Rec
   await api.services.store.transaction((tx) => tx.heldPasses.settle(workspace.id, [pass.id]))
   await ask(wallets.list, { query: { limit: 1 } })
   await ask(wallets.slo, {})
+  const complaint = `Get pass task (pass type pass.test.api, serial number ${pass.id}) encountered error: Unexpected response code 503`
+  await api.send('POST', '/apple/v1/log', { body: { logs: [complaint] } })
+  await ask(wallets.logs, {})
   await ask(wallets.nudge, { body: examples.wallets!.nudge! })
   await ask(passes.preview, ofPass)
   await ask(passes.revokeLinks, ofPass)

@@ -187,7 +187,7 @@ describe.each(dialects)('on %s', (dialect) => {
     }
   })
 
-  test('of what a phone complains of, five lines of 300 characters are logged', async () => {
+  test('of what a device writes, five lines of 300 characters are logged', async () => {
     const warn = vi.spyOn(api.services.log, 'warn')
     onTestFinished(() => warn.mockRestore())
     const logs = Array.from({ length: 100 }, () => 'x'.repeat(600))

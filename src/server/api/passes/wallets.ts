@@ -1,11 +1,13 @@
-import { createHash } from 'node:crypto'
 import {
   type wallets as contract,
+  type DeviceLog,
   FRESHNESS,
   type StaleReason,
   type WalletItem,
 } from '../../../core/contract/wallets.ts'
 import { ApiError } from '../../../core/errors.ts'
+import { deviceDigest } from '../../../core/rules/crypto/device-digest.ts'
+import type { StoredDeviceLog } from '../../../storage/passes/device-logs.ts'
 import type { StoredWallet } from '../../../storage/passes/wallet-list.ts'
 import { toPage } from '../../http/cursors.ts'
 import type { Handlers } from '../../http/mount.ts'
@@ -29,6 +31,11 @@ export const wallets: Handlers<typeof contract> = {
     const settling = phones - current - refused - late
     const isMet = share === null ? null : share >= objective
     return { status: 200, body: { objective, withinSeconds, phones, current, settling, late, refused, share, isMet } }
+  },
+
+  logs: async ({ query }, { store, workspaceId }) => {
+    const page = await store.deviceLogs.list(workspaceId, query)
+    return { status: 200, body: toPage({ ...page, rows: page.rows.map(showLog) }) }
   },
 
   nudge: ({ body: { projectId, silentFor, limit } }, context) => {
@@ -56,8 +63,9 @@ function secondsBefore(at: Date, seconds: number): Date {
   return new Date(at.getTime() - seconds * 1000)
 }
 
-/** As many characters tell the devices of a pass apart; the whole id would be a key to what the phone holds. */
-const DIGEST_CHARACTERS = 12
+function showLog({ at, ...log }: StoredDeviceLog): DeviceLog {
+  return { ...log, at: at.toISOString() }
+}
 
 function showWallet(wallet: StoredWallet): WalletItem {
   const { deviceId, walletVersion } = wallet
@@ -65,7 +73,7 @@ function showWallet(wallet: StoredWallet): WalletItem {
     passId: wallet.passId,
     externalPassId: wallet.externalPassId,
     platform: wallet.platform,
-    device: deviceId === null ? null : createHash('sha256').update(deviceId).digest('hex').slice(0, DIGEST_CHARACTERS),
+    device: deviceId === null ? null : deviceDigest(deviceId),
     holds: Math.max(wallet.heldVersion, 1),
     since: wallet.heldSince.toISOString(),
     current: walletVersion,

@@ -1,0 +1,120 @@
+import type { Knex } from 'knex'
+import { idBound, madeAt, newId } from '../../core/ids.ts'
+import { forUpdateSkipLocked, idIsChosen, joinPasses } from '../db/dialect.ts'
+import { type ListPage, type ListSpec, listPage, NEWEST_FIRST, type PageRequest } from '../db/list.ts'
+import { narrowProjects, type ProjectScope } from '../db/project-scope.ts'
+
+/** A message that a device wrote about a pass; nobody proved to be that device. */
+export interface NewDeviceLog {
+  passId: string
+  /** A digest of the device that the message names; null where it names none. */
+  device: string | null
+  message: string
+}
+
+/** A message as it is kept. */
+export interface StoredDeviceLog extends NewDeviceLog {
+  id: string
+  externalPassId: string
+  at: Date
+}
+
+interface Row {
+  id: string
+  pass_id: string
+  external_pass_id: string
+  device: string | null
+  message: string
+}
+
+/** What a list of them is narrowed by. */
+export interface DeviceLogFilter {
+  projectId?: string[] | undefined
+  passId?: string[] | undefined
+}
+
+/** Whoever knows the serial number of one pass may write this much about it, in the place of what was written before. */
+export const MAX_LOGS_OF_PASS = 50
+
+/** Messages of a workspace; older ones go. */
+export const MAX_LOGS_OF_WORKSPACE = 5_000
+
+/** What one statement makes room by: far more than a request brings. */
+const TRIMMED = 200
+
+const SPEC: ListSpec = { name: 'device_logs', id: 'device_logs.id', sorts: { createdAt: { key: 'device_logs.id' } } }
+
+/** What devices wrote to the log endpoint of the PassKit web service about passes that they named. */
+export class DeviceLogs {
+  private readonly db: Knex
+  private readonly scope: ProjectScope
+
+  constructor(db: Knex, scope?: ProjectScope) {
+    this.db = db
+    this.scope = scope
+  }
+
+  /** Keeps messages, and of their passes and of the workspace the newest ones alone. */
+  async insert(workspaceId: string, logs: NewDeviceLog[], at: Date): Promise<void> {
+    await this.db('device_logs').insert(
+      logs.map(({ passId, device, message }) => ({
+        id: newId(at),
+        workspace_id: workspaceId,
+        pass_id: passId,
+        device,
+        message,
+      })),
+    )
+    for (const passId of new Set(logs.map((log) => log.passId))) {
+      await this.trim(() => this.ofWorkspace(workspaceId).where({ pass_id: passId }), MAX_LOGS_OF_PASS)
+    }
+    await this.trim(() => this.ofWorkspace(workspaceId), MAX_LOGS_OF_WORKSPACE)
+  }
+
+  /** A page of them, newest first. @throws Problem VALIDATION_ERROR for a cursor that is malformed or of another list */
+  async list(
+    workspaceId: string,
+    { projectId, passId, ...page }: DeviceLogFilter & PageRequest,
+  ): Promise<ListPage<StoredDeviceLog>> {
+    const filtered = this.db('device_logs').where('device_logs.workspace_id', workspaceId)
+    if (passId) filtered.whereIn('device_logs.pass_id', passId)
+    const projectIds = narrowProjects(this.scope, projectId)
+    if (projectIds) joinPasses(this.db, filtered, 'device_logs.pass_id').whereIn('passes.project_id', projectIds)
+    const request = { ...page, ...NEWEST_FIRST, projectId, passId }
+    const listed = await listPage<Row>(this.db, filtered, SPEC, request, (query) =>
+      query
+        .join('passes', 'passes.id', 'device_logs.pass_id')
+        .select('device_logs.id', 'pass_id', 'external_pass_id', 'device', 'message'),
+    )
+    return { ...listed, rows: listed.rows.map(toDeviceLog) }
+  }
+
+  /** Deletes those from before a moment, oldest first, and returns how many. */
+  async deleteOld(before: Date, limit: number): Promise<number> {
+    return this.deleteSome(this.db('device_logs').where('id', '<', idBound(before.getTime())), limit)
+  }
+
+  /** Racing ones may leave a few too many for the next to delete. */
+  private async trim(kept: () => Knex.QueryBuilder, room: number): Promise<void> {
+    const oldest = await kept()
+      .orderBy('id', 'desc')
+      .offset(room - 1)
+      .first('id')
+    if (oldest) await this.deleteSome(kept().where('id', '<', oldest.id), TRIMMED)
+  }
+
+  /** Those that another holds are passed over: it deletes them, too. */
+  private deleteSome(some: Knex.QueryBuilder, limit: number): Promise<number> {
+    const chosen = forUpdateSkipLocked(this.db, some.orderBy('id').limit(limit).select('id'))
+    return this.db('device_logs').whereRaw(idIsChosen(this.db, chosen)).delete()
+  }
+
+  private ofWorkspace(workspaceId: string) {
+    return this.db('device_logs').where({ workspace_id: workspaceId })
+  }
+}
+
+function toDeviceLog(row: Row): StoredDeviceLog {
+  const { id, pass_id: passId, external_pass_id: externalPassId, device, message } = row
+  return { id, passId, externalPassId, device, message, at: madeAt(id) }
+}
