@@ -241,7 +241,7 @@ test('an undo that the server refuses is told, and the entry stands', async () =
   expect(first).toMatchObject({ result: 'accepted', isPending: false })
   const { accepted } = engine.state.counts
   const undone = await engine.undo(first!)
-  expect(undone).toMatchObject({ result: 'error', failure: 'refused', label: pass.label, isPending: false })
+  expect(undone).toMatchObject({ result: 'error', failure: 'of_another', label: pass.label, isPending: false })
   expect(undone.message).toBe('A door takes back its own scans alone.')
   await phone.until(({ recent }) => recent.every(({ isUndone }) => !isUndone))
   expect(engine.state).toMatchObject({ counts: { accepted }, problems: [{ code: 'rejected', scans: 1 }] })

@@ -32,16 +32,21 @@ export class Phone {
   /** Told to stores that are to be full. */
   isFull = false
   onLost: () => void = () => undefined
+  /** Waited for before a method of the store begins. */
+  beforeStore: (name: keyof EngineStore) => Promise<void> = async () => undefined
+  /** Somebody looks at the page again. */
+  wake: () => void = () => undefined
   /** Told of each request that goes out. */
   onRequest: (request: Request) => void = () => undefined
   engine!: DoorEngine
   #generation = 0
   #died: () => void = () => undefined
 
-  constructor(workspace: TestWorkspace) {
+  /** @param tabOf another page of the same phone */
+  constructor(workspace: TestWorkspace, tabOf?: Phone) {
     phones += 1
     this.workspace = workspace
-    this.database = `phone-${phones}`
+    this.database = tabOf?.database ?? `phone-${phones}`
   }
 
   /** Opens the page anew; what another page of it was doing goes no further. */
@@ -117,7 +122,8 @@ export class Phone {
     return {
       openStore: async (onLost) => {
         this.onLost = onLost
-        return steps(await openIndexedDb(this.database, onLost), step, () => this.isFull)
+        const store = await openIndexedDb(this.database, onLost)
+        return steps(store, step, { isFull: () => this.isFull, before: (name) => this.beforeStore(name) })
       },
       fetch: (input, init) =>
         step(() => this.#send(new Request(new URL(String(input), 'https://passes.example'), init))),
@@ -144,7 +150,10 @@ export class Phone {
         },
       },
       isVisible: () => true,
-      onWake: () => () => undefined,
+      onWake: (listener) => {
+        this.wake = listener
+        return () => undefined
+      },
       persist: async () => this.isKept,
     }
   }
@@ -170,13 +179,14 @@ export class Phone {
 function steps(
   store: EngineStore,
   step: <T>(work: () => Promise<T>) => Promise<T>,
-  isFull: () => boolean,
+  { isFull, before }: { isFull: () => boolean; before: Phone['beforeStore'] },
 ): EngineStore {
   return new Proxy(store, {
     get(target, name: keyof EngineStore) {
       if (typeof target[name] !== 'function') return undefined
       return (...call: unknown[]) =>
         step(async () => {
+          await before(name)
           if (isFull() && ['setIdentity', 'beginAttempt', 'settle', 'evaluate', 'undo'].includes(name))
             throw new StorageFullError('full')
           return (target[name] as (...given: unknown[]) => Promise<unknown>)(...call)

@@ -22,7 +22,10 @@ export function ClaimScreen({ invitation, onDone, canKeep }: ClaimScreenProps) {
   const [typed, setTyped] = useState('')
   const [isBusy, setBusy] = useState(false)
   const [failure, setFailure] = useState<ClaimFailure | null>(null)
-  const code = invitation ?? codeOf(typed)
+  const [dead, setDead] = useState<string | null>(null)
+  // One that is used up gives way to the next.
+  const opened = invitation === dead ? null : invitation
+  const code = opened ?? codeOf(typed)
 
   async function claim(event: Event): Promise<void> {
     event.preventDefault()
@@ -32,19 +35,20 @@ export function ClaimScreen({ invitation, onDone, canKeep }: ClaimScreenProps) {
     const failed = await engine.claim(code, name.trim() || words.claim.phone)
     setBusy(false)
     setFailure(failed)
+    if (failed?.code === 'unknown_code') setDead(code)
     if (!failed) onDone()
   }
 
   return (
     <main class="screen">
       <h1>{words.claim.title}</h1>
-      <p>{invitation === null ? words.claim.noCode : words.claim.hint}</p>
+      <p>{opened === null ? words.claim.noCode : words.claim.hint}</p>
       <form class="foot" onSubmit={claim}>
         <Problems />
         <div role="alert">
           {failure && <p class="problem">{say(words.claim.failures[failure.code], { message: failure.message })}</p>}
         </div>
-        {invitation === null && (
+        {opened === null && (
           <label>
             {words.claim.code}
             <input value={typed} onInput={({ currentTarget }) => setTyped(currentTarget.value)} autocomplete="off" />

@@ -13,6 +13,8 @@ export interface StoredVerdict {
   verdict: Verdict
   /** Set where the server disagreed. */
   conflict?: 1
+  /** Set where it is of the door that this phone was before. */
+  before?: 1
 }
 
 export interface Meta {
@@ -131,17 +133,29 @@ export async function verdictOf(tx: Write, externalRef: string): Promise<StoredV
 export async function putVerdict(tx: Write, verdict: Verdict): Promise<void> {
   const verdicts = tx.objectStore('verdicts')
   const key = await verdicts.index('ref').getKey(verdict.externalRef)
-  const stored: StoredVerdict = { externalRef: verdict.externalRef, verdict }
+  const known = key !== undefined && (await verdicts.get(key))
+  if (!known) return
+  const stored: StoredVerdict = { ...known, verdict }
   if (verdict.conflict !== null) stored.conflict = 1
-  if (key !== undefined) await verdicts.put(stored, key)
+  await verdicts.put(stored, key)
+}
+
+/** Whether the counts of this door hold a scan: those of the door before it on this phone are none of them. */
+export function isCounted(scan: StoredVerdict | undefined): boolean {
+  return scan !== undefined && scan.before === undefined
 }
 
 /** The server does not take a scan back: it stands, and the undo says why. */
-export async function refuseUndo(tx: Write, { externalRef, undoes }: JournalEntry, message: string): Promise<void> {
+export async function refuseUndo(
+  tx: Write,
+  { externalRef, undoes }: JournalEntry,
+  { message, isOfAnother }: { message: string; isOfAnother: boolean | undefined },
+): Promise<void> {
   const [scan, undo] = [await verdictOf(tx, undoes!.externalRef), await verdictOf(tx, externalRef)]
   if (scan) await putVerdict(tx, { ...scan.verdict, isUndone: false })
-  if (undo) await putVerdict(tx, { ...undo.verdict, result: 'error', failure: 'refused', message })
-  await count(tx, { accepted: 1, turnedAway: 0 })
+  const failure = isOfAnother ? 'of_another' : 'refused'
+  if (undo) await putVerdict(tx, { ...undo.verdict, result: 'error', failure, message })
+  if (isCounted(scan)) await count(tx, { accepted: 1, turnedAway: 0 })
 }
 
 /** The last verdicts, newest first. */

@@ -8,6 +8,8 @@ export interface Known {
   loading: number | null
   waiting: number
   isPersistent: boolean | null
+  /** Somebody has read that decisions of another project wait here. */
+  isElsewhereRead: boolean
   /** Those that no store and no clock tells of. */
   problems: ReadonlyMap<Problem['code'], Problem>
   clockOffsetMs: number
@@ -61,10 +63,13 @@ function totalOf(waiting: StoreSummary['waiting']): number {
   return [...waiting.values()].reduce((sum, count) => sum + count, 0)
 }
 
-function problemsOf({ waiting, rejections }: StoreSummary, { identity, problems, clockOffsetMs }: Known): Problem[] {
+function problemsOf(
+  { waiting, rejections }: StoreSummary,
+  { identity, problems, clockOffsetMs, isElsewhereRead }: Known,
+): Problem[] {
   const found = [...problems.values()]
   const elsewhere = identity ? totalOf(waiting) - (waiting.get(identity.door.projectId) ?? 0) : 0
-  if (elsewhere > 0) found.push({ code: 'pending_elsewhere', pending: elsewhere })
+  if (elsewhere > 0 && !isElsewhereRead) found.push({ code: 'pending_elsewhere', pending: elsewhere })
   if (rejections.length > 0) found.push({ code: 'rejected', scans: rejections.length, message: rejections.at(-1)! })
   if (Math.abs(clockOffsetMs) > CLOCK_WRONG_MS) found.push({ code: 'clock_wrong', byMs: Math.round(-clockOffsetMs) })
   return found.toSorted((a, b) => GRAVITY.indexOf(a.code) - GRAVITY.indexOf(b.code))

@@ -29,7 +29,10 @@ export interface DoorEngine {
   gates(): Promise<readonly GateCount[] | undefined>
   /** Looks for the server now rather than when its turn comes. */
   retry(): void
-  /** Removes a problem that was read and needs nothing more: a loss, a rejected scan. */
+  /**
+   * Removes a problem that was read and needs nothing more: a loss, a rejected scan. What waits for another project is told
+   * again when the page is opened anew.
+   */
   dismiss(code: Problem['code']): Promise<void>
   /**
    * Ends this door on this phone: uploads what waits if it can, then removes the token and the list.
@@ -69,6 +72,7 @@ export interface Verdict extends Outcome {
  * - `invalid_code`: empty or too long, so no code of a pass
  * - `refused`: the server is there and will not evaluate it; `message` says why
  * - `not_undone`: the scan is none that can be taken back
+ * - `of_another`: an undo of a scan of another door, such as the one that this phone was before
  * - `failed`: something else broke; `message` says what
  */
 export type ScanFailure =
@@ -78,6 +82,7 @@ export type ScanFailure =
   | 'invalid_code'
   | 'refused'
   | 'not_undone'
+  | 'of_another'
   | 'failed'
 
 /** `message` is the server's, in English. */

@@ -8,6 +8,7 @@ import {
   dropItems,
   factsOf,
   ITEM_STORES,
+  isCounted,
   metaOf,
   type Name,
   newest,
@@ -147,9 +148,11 @@ class IndexedDbStore implements EngineStore {
     return this.#write(['journal', 'verdicts', 'meta'], async (tx) => {
       const scan = await verdictOf(tx, entry.undoes!.externalRef)
       if (scan) await putVerdict(tx, { ...scan.verdict, isUndone: true })
-      await tx.objectStore('journal').add(entry)
+      const journal = tx.objectStore('journal')
+      const waits = (await journal.index('ref').get(entry.undoes!.externalRef))?.waits
+      await journal.add(waits === undefined ? entry : { ...entry, projectId: waits, waits })
       await tx.objectStore('verdicts').add({ externalRef: verdict.externalRef, verdict })
-      await count(tx, { accepted: -1, turnedAway: 0 })
+      if (isCounted(scan)) await count(tx, { accepted: -1, turnedAway: 0 })
     })
   }
 
@@ -164,13 +167,13 @@ class IndexedDbStore implements EngineStore {
   settleUploads(results: Parameters<EngineStore['settleUploads']>[0]) {
     return this.#write(['journal', 'verdicts', 'meta'], async (tx) => {
       const journal = tx.objectStore('journal')
-      for (const { externalRef, recordedAt, scanId, conflict, rejection } of results) {
+      for (const { externalRef, recordedAt, scanId, conflict, rejection, isOfAnother } of results) {
         const key = await journal.index('ref').getKey(externalRef)
         const entry = key !== undefined && (await journal.get(key))
         if (!entry) continue
         const { waits, ...rest } = entry
         await journal.put({ ...rest, recordedAt, ...(rejection !== undefined && { rejection }) }, key)
-        if (rejection !== undefined && entry.undoes) await refuseUndo(tx, entry, rejection)
+        if (rejection !== undefined && entry.undoes) await refuseUndo(tx, entry, { message: rejection, isOfAnother })
         const stored = await verdictOf(tx, externalRef)
         if (!stored) continue
         const known = { scanId: scanId ?? stored.verdict.scanId, conflict: conflict ?? null, isPending: false }
@@ -248,8 +251,10 @@ class IndexedDbStore implements EngineStore {
     return this.#write(['meta', ...ITEM_STORES], dropItems)
   }
 
-  wipe() {
+  wipe(token: string | undefined) {
     return this.#write(['meta', 'journal', 'verdicts', 'attempts', ...ITEM_STORES], async (tx) => {
+      const identity = await metaOf(tx, 'identity')
+      if (identity && identity.token !== token) return
       await dropItems(tx)
       await tx.objectStore('meta').delete('identity')
       await tx.objectStore('meta').delete('counts')
@@ -263,7 +268,8 @@ class IndexedDbStore implements EngineStore {
       }
       const verdicts = tx.objectStore('verdicts')
       for (let cursor = await verdicts.openCursor(); cursor; cursor = await cursor.continue()) {
-        if (!waiting.has(cursor.value.externalRef)) await cursor.delete()
+        if (waiting.has(cursor.value.externalRef)) await cursor.update({ ...cursor.value, before: 1 })
+        else await cursor.delete()
       }
     })
   }

@@ -1,13 +1,96 @@
+import type { EngineEnvironment } from './environment.ts'
 import type { DoorServer, Reply, SnapshotPage } from './server.ts'
-import type { EngineStore } from './store.ts'
+import type { EngineStore, Identity } from './store.ts'
+
+/**
+ * A list is asked for what changed as often, and again that soon where there is none. With the time between two looks at the
+ * server it is less than a list of all doors stands for, so that each goes from one of those to the next (decision 0052).
+ */
+const REFRESH_MS = 15_000
+const FETCH_AGAIN_MS = 3_000
+/** What a phone had stored, or was left with by the network, is renewed within so long, each phone at another moment. */
+const FIRST_REFRESH_MS = 10_000
+/** One that takes long takes its server long as well: it rests for so many times as long. */
+const REST_FACTOR = 20
+
+/** Keeps the list of a door fresh. */
+export interface ListKeeper {
+  /** Whether it is time to ask what changed. */
+  isDue(): boolean
+  /** Brings the list up to date where it is time, one tab at a time. */
+  freshen(signal: AbortSignal): Promise<void>
+  /** Waits a little before it asks again: all doors of a place come back at once, and each has much to fetch. */
+  askSoon(): void
+  /** Asks at the next occasion. */
+  askNow(): void
+  /** Resolves when nothing is on its way. */
+  ended(): Promise<void>
+}
+
+interface ListKeeperOptions {
+  store: () => EngineStore
+  server: DoorServer
+  environment: Pick<EngineEnvironment, 'withLock' | 'monotonicMs' | 'random'>
+  identity: () => Identity | undefined
+  /** How many passes of a list have come so far; null where none is on its way. */
+  onLoading: (loaded: number | null) => void
+  /** A walk has ended, and the list may be another. */
+  onFetched: (isDisabled: boolean) => void
+  onError: (error: unknown) => void
+}
+
+/** Makes what keeps the list of a door. */
+export function createListKeeper(options: ListKeeperOptions): ListKeeper {
+  const { store, server, environment, identity, onLoading, onFetched, onError } = options
+  let fetching: Promise<void> | undefined
+  let fetchFrom = 0
+  const isEarly = () => environment.monotonicMs() < fetchFrom
+
+  function freshen(signal: AbortSignal): Promise<void> {
+    const door = identity()?.door
+    if (fetching || isEarly() || signal.aborted || !door) return fetching ?? Promise.resolve()
+    const { projectId } = door
+    const startedAt = environment.monotonicMs()
+    let isThere = false
+    fetching = environment
+      .withLock('list', () => fetchList({ store: store(), server, projectId, signal, onProgress: onLoading }))
+      .then(async (end) => {
+        const isDisabled = end === 'offline_disabled'
+        if (isDisabled) await store().dropList()
+        onFetched(isDisabled)
+        isThere = isDisabled || end === 'done'
+      })
+      .catch(onError)
+      .finally(() => {
+        fetching = undefined
+        const now = environment.monotonicMs()
+        const rest = Math.max(REFRESH_MS, (now - startedAt) * REST_FACTOR)
+        fetchFrom = now + (isThere ? rest : FETCH_AGAIN_MS)
+        onLoading(null)
+      })
+    return fetching
+  }
+
+  return {
+    isDue: () => !fetching && !isEarly(),
+    freshen,
+    askSoon() {
+      fetchFrom = Math.max(fetchFrom, environment.monotonicMs() + environment.random() * FIRST_REFRESH_MS)
+    },
+    askNow() {
+      fetchFrom = 0
+    },
+    ended: async () => fetching,
+  }
+}
 
 /** How the fetching of a list ended; offline scanning may be forbidden. */
-export type ListEnd = 'done' | 'silence' | 'refused' | 'offline_disabled'
+type ListEnd = 'done' | 'silence' | 'refused' | 'offline_disabled'
 
 const PAGE = '1000'
 
 /** Brings the stored list up to date: by what changed since it was made, else as a whole. */
-export async function fetchList(options: {
+async function fetchList(options: {
   store: EngineStore
   server: DoorServer
   projectId: string

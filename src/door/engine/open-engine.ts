@@ -1,32 +1,22 @@
 import { FEW_REPORTS } from '../../core/bounds.ts'
 import type { Door } from '../../core/contract/doors.ts'
-import type { DoorGroup } from '../../core/contract/scan-shapes.ts'
-import { groupOf } from '../../core/rules/door/evaluate-offline.ts'
-import { candidateOfItem, searchByName } from '../../core/rules/door/matches.ts'
-import type { Candidate } from '../../core/rules/door/outcome.ts'
 import { createDoorClock } from './clock.ts'
 import { type Connection, createConnection } from './connection.ts'
 import { type Known, lossOf, markerOf, nothingStored, stateOf } from './door-state.ts'
-import type { DoorEngine, EngineState, Problem } from './engine.ts'
+import type { ClaimFailure, DoorEngine, EngineState, Problem } from './engine.ts'
 import type { EngineEnvironment } from './environment.ts'
-import { fetchList } from './lists.ts'
+import { createListKeeper } from './lists.ts'
+import { createLookUp } from './look-up.ts'
 import { createScanner, pause } from './scanner.ts'
 import { claimFailure, createDoorServer, identityOf } from './server.ts'
-import { type Identity, type NamedItem, StorageFullError } from './store.ts'
+import { type Identity, StorageFullError } from './store.ts'
 import { type UploadEnd, uploadWaiting } from './uploads.ts'
 
-/**
- * A list is asked for what changed as often, and again that soon where there is none. With the time between two looks at the
- * server it is less than a list of all doors stands for, so that each goes from one of those to the next (decision 0052).
- */
-const REFRESH_MS = 15_000
-const FETCH_AGAIN_MS = 3_000
-/** What a phone had stored, or was left with by the network, is renewed within so long, each phone at another moment. */
-const FIRST_REFRESH_MS = 10_000
-/** One that takes long takes its server long as well: it rests for so many times as long. */
-const REST_FACTOR = 20
 /** So long a scan waits for the last ones that are handed in; then the list decides it. */
 const REST_MS = 500
+
+/** Problems that are over when the phone becomes another door. */
+const OF_A_DOOR = ['revoked', 'storage_lost', 'storage_full', 'refused'] as const
 
 /** Opens the door of this phone, whether it is one yet or not: see DoorEngine. */
 export async function openEngine(environment: EngineEnvironment): Promise<DoorEngine> {
@@ -40,6 +30,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
     loading: null,
     waiting: 0,
     isPersistent: null,
+    isElsewhereRead: false,
     problems,
     clockOffsetMs: 0,
   }
@@ -63,13 +54,30 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
   let state = stateOf(stored, known)
   let connection: Connection | undefined
   let stopped = new AbortController()
-  let fetching: Promise<void> | undefined
-  let fetchFrom = 0
-  let names: Promise<readonly NamedItem[]> | undefined
   let refreshing: Promise<void> | undefined
   /** The server made this phone a door, and there was no room to store it: the same code need not be used again. */
   let unstored: { code: string; identity: Identity } | undefined
+  let isClaiming = false
+  /** The end of the last door, which removes what that had stored. */
+  let ending: Promise<void> | undefined
 
+  const lookUp = createLookUp({ store: () => store, server, clock, identity: () => known.identity })
+  const lists = createListKeeper({
+    store: () => store,
+    server,
+    environment,
+    identity: () => known.identity,
+    onLoading(loaded) {
+      known.loading = loaded
+      if (loaded === null) quietly(refresh())
+      else publish()
+    },
+    onFetched(isDisabled) {
+      set('offline_disabled', isDisabled ? { code: 'offline_disabled' } : null)
+      lookUp.forgetNames()
+    },
+    onError: told,
+  })
   const scanner = createScanner({
     store: () => store,
     server,
@@ -114,16 +122,18 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
   async function readStored(): Promise<void> {
     const listBefore = stored.list?.id
     stored = await store.summary()
-    if (stored.list?.id !== listBefore) names = undefined
+    if (stored.list?.id !== listBefore) lookUp.forgetNames()
     if (!problems.has('storage_lost')) environment.marker.set(markerOf(known.identity, stored.waiting))
     publish()
   }
 
   /** Of what only makes the screen fresher, or is done again soon. */
   function quietly(work: Promise<unknown>): void {
-    work.catch((error) => {
-      if (error instanceof StorageFullError) set('storage_full', { code: 'storage_full' })
-    })
+    work.catch(told)
+  }
+
+  function told(error: unknown): void {
+    if (error instanceof StorageFullError) set('storage_full', { code: 'storage_full' })
   }
 
   /** Browsers that did not promise it at first may, once the page was used for a while or stands on the home screen. */
@@ -139,7 +149,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
       random,
       isVisible,
       quietMs: server.quietMs,
-      isDue: () => !fetching && environment.monotonicMs() >= fetchFrom,
+      isDue: lists.isDue,
       async probe(stop) {
         const reply = await server.self(stop)
         if (reply.kind === 'answer' && reply.value) await learn(reply.value)
@@ -154,16 +164,11 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
         const wasOffline = state.connection === 'offline'
         publish()
         if (connection?.state !== 'online') return
-        if (wasOffline) refreshSoon()
-        void freshen(signal)
+        if (wasOffline && stored.list) lists.askSoon()
+        void lists.freshen(signal)
       },
       onError: () => undefined,
     })
-  }
-
-  /** All doors of a place come back at once, and each has much to fetch. */
-  function refreshSoon(): void {
-    if (stored.list) fetchFrom = Math.max(fetchFrom, environment.monotonicMs() + random() * FIRST_REFRESH_MS)
   }
 
   async function waitingHere(limit: number) {
@@ -189,41 +194,9 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
     await store.setIdentity(known.identity)
   }
 
-  /** Brings the list up to date where it is time, one tab at a time. */
-  function freshen(signal: AbortSignal): Promise<void> {
-    if (fetching || environment.monotonicMs() < fetchFrom || signal.aborted || !known.identity)
-      return fetching ?? Promise.resolve()
-    const { projectId } = known.identity.door
-    const startedAt = environment.monotonicMs()
-    const onProgress = (loaded: number) => {
-      known.loading = loaded
-      publish()
-    }
-    let isThere = false
-    fetching = withLock('list', () => fetchList({ store, server, projectId, signal, onProgress }))
-      .then(async (end) => {
-        if (end === 'offline_disabled') await store.dropList()
-        set('offline_disabled', end === 'offline_disabled' ? { code: 'offline_disabled' } : null)
-        names = undefined
-        isThere = end === 'done' || end === 'offline_disabled'
-      })
-      .catch((error) => {
-        if (error instanceof StorageFullError) set('storage_full', { code: 'storage_full' })
-      })
-      .finally(() => {
-        fetching = undefined
-        known.loading = null
-        const now = environment.monotonicMs()
-        const rest = Math.max(REFRESH_MS, (now - startedAt) * REST_FACTOR)
-        fetchFrom = now + (isThere ? rest : FETCH_AGAIN_MS)
-        quietly(refresh())
-      })
-    return fetching
-  }
-
   async function disconnect(): Promise<void> {
     stopped.abort()
-    await Promise.all([connection?.stop(), fetching])
+    await Promise.all([connection?.stop(), lists.ended()])
     stopped = new AbortController()
     connection = undefined
     known.connection = { connection: 'unknown', offlineSince: null }
@@ -232,19 +205,76 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
   /** The token ends here and now; what waits stays for the next door of the project. */
   async function revoked(token: string): Promise<void> {
     if (known.identity?.token !== token) return
-    known.identity = undefined
+    const ended = endDoor()
     set('revoked', { code: 'revoked' })
-    await endDoor()
+    await ended
+    await follow()
   }
 
-  async function endDoor(): Promise<void> {
+  function endDoor(): Promise<void> {
+    const token = known.identity?.token
     known.identity = undefined
-    const ended = disconnect()
-    await scanner.between(() => store.wipe())
-    await ended
-    // A page of a list may have come in between.
-    await store.wipe()
+    const end = async () => {
+      const ended = disconnect()
+      await scanner.between(() => store.wipe(token))
+      await ended
+      // A page of a list may have come in between.
+      await store.wipe(token)
+      await refresh()
+    }
+    ending = end()
+    return ending
+  }
+
+  async function claim(code: string, name: string): Promise<ClaimFailure | null> {
+    isClaiming = true
+    // By the next door's token it could only be handed in as that door's, and not at all for another project.
+    if (known.identity && state.pending > 0) await connection?.flush()
+    let identity = unstored?.code === code ? unstored.identity : undefined
+    if (!identity) {
+      const reply = await server.claim({ code, name })
+      if (reply.kind !== 'answer') return claimFailure(reply, problems.has('server_too_old'))
+      identity = identityOf(reply.value)
+      unstored = { code, identity }
+    }
+    try {
+      if (known.identity) await endDoor()
+      // One that was revoked just now must not take the new one with it.
+      await Promise.allSettled([ending])
+      await store.dropList()
+      await store.setIdentity(identity)
+    } catch (error) {
+      if (!(error instanceof StorageFullError)) throw error
+      set('storage_full', { code: 'storage_full' })
+      return { code: 'storage_full', message: error.message }
+    }
+    unstored = undefined
+    known.identity = identity
+    await askToKeep()
+    await begin()
+    return null
+  }
+
+  /** Goes on as the door that another tab has made of this phone, such as the one that its camera opened a link in. */
+  async function follow(): Promise<void> {
+    await Promise.allSettled([ending])
+    const isAnother = await scanner.between(async () => {
+      const identity = await store.identity()
+      if (isClaiming || !identity || identity.token === known.identity?.token) return false
+      known.identity = identity
+      return true
+    })
+    if (isAnother) await begin()
+  }
+
+  /** Begins as the door that this phone has just become. */
+  async function begin(): Promise<void> {
+    await disconnect()
+    for (const code of OF_A_DOOR) problems.delete(code)
+    known.isElsewhereRead = false
+    lists.askNow()
     await refresh()
+    connect()
   }
 
   /** The browser closed the database, as it does where it removes what is stored. */
@@ -263,8 +293,11 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
   const loss = lossOf(environment.marker.get(), known.identity)
   if (loss !== null) problems.set('storage_lost', { code: 'storage_lost', pending: loss })
   await refresh()
-  const endWake = environment.onWake(() => connection?.retry())
-  refreshSoon()
+  const endWake = environment.onWake(() => {
+    connection?.retry()
+    quietly(follow())
+  })
+  if (stored.list) lists.askSoon()
   if (known.identity) {
     connect()
     quietly(askToKeep())
@@ -278,56 +311,22 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
-    async claim(code, name) {
-      let identity = unstored?.code === code ? unstored.identity : undefined
-      if (!identity) {
-        const reply = await server.claim({ code, name })
-        if (reply.kind !== 'answer') return claimFailure(reply, problems.has('server_too_old'))
-        identity = identityOf(reply.value)
-        unstored = { code, identity }
-      }
-      try {
-        if (known.identity) await endDoor()
-        await store.dropList()
-        await store.setIdentity(identity)
-      } catch (error) {
-        if (!(error instanceof StorageFullError)) throw error
-        set('storage_full', { code: 'storage_full' })
-        return { code: 'storage_full', message: error.message }
-      }
-      unstored = undefined
-      known.identity = identity
-      for (const code of ['revoked', 'storage_lost', 'storage_full', 'refused'] as const) problems.delete(code)
-      fetchFrom = 0
-      await askToKeep()
-      await refresh()
-      connect()
-      return null
-    },
+    claim: (code, name) =>
+      claim(code, name).finally(() => {
+        isClaiming = false
+      }),
     scan: scanner.scan,
     async scanAll(passIds, options) {
       return Promise.all(passIds.map((passId) => scanner.scan({ ...options, passId, method: 'chosen' })))
     },
     undo: scanner.undo,
-    async search(text, limit): Promise<Candidate[]> {
-      names ??= store.names()
-      return searchByName(await names, text, limit).map(candidateOfItem)
-    },
-    look(passId) {
-      return store.look(passId, (facts): { candidate: Candidate; group: DoorGroup | null } => {
-        const [item] = facts.matches.items
-        const attempt = { at: clock.now(), scanContextKey: null }
-        return { candidate: candidateOfItem(item!), group: groupOf(item!, attempt, { ...facts, isAccepted: false }) }
-      })
-    },
-    async gates() {
-      const today = clock.now()
-      today.setHours(0, 0, 0, 0)
-      return known.identity && server.gates(known.identity.door.projectId, today)
-    },
+    search: lookUp.search,
+    look: lookUp.look,
+    gates: lookUp.gates,
     retry: () => connection?.retry(),
     async dismiss(code) {
       if (code === 'rejected') await store.dismissRejections()
+      if (code === 'pending_elsewhere') known.isElsewhereRead = true
       problems.delete(code)
       await refresh()
     },

@@ -258,6 +258,7 @@ const FAILURES: Record<ScanFailure, string> = {
   invalid_code: 'This is no code of a pass: it is too long, or garbled.',
   refused: 'The server refused it.',
   not_undone: 'This scan cannot be taken back.',
+  of_another: 'Another door let them in: whoever runs the doors takes it back.',
   failed: 'Not judged.',
 }
 

@@ -43,6 +43,8 @@ export interface UploadResult {
   scanId?: string | undefined
   conflict?: LedgerReason | null | undefined
   rejection?: string | undefined
+  /** With a rejection of an undo: its scan is one of another door, such as the one that this phone was before. */
+  isOfAnother?: boolean | undefined
 }
 
 /** A pass by what people call it, and how it stands. */
@@ -91,7 +93,7 @@ export interface EngineStore {
   ): Promise<Verdict | undefined>
   /** What the list and this phone know of one pass. */
   look<T>(passId: string, read: (facts: OwnFacts) => T): Promise<T | undefined>
-  /** Stores an undo, and that its scan is taken back. */
+  /** Stores an undo, and that its scan is taken back; it waits with its scan, where that is still to go to another project. */
   undo(verdict: Verdict, entry: JournalEntry): Promise<void>
   verdict(externalRef: string): Promise<Verdict | undefined>
 
@@ -111,8 +113,11 @@ export interface EngineStore {
   names(): Promise<readonly NamedItem[]>
   /** Removes the list. */
   dropList(): Promise<void>
-  /** Removes token, list and everything that names guests, but for what waits. */
-  wipe(): Promise<void>
+  /**
+   * Removes token, list and everything that names guests, but for what waits. Does nothing where this phone is another door
+   * than that of the token by now.
+   */
+  wipe(token: string | undefined): Promise<void>
   close(): Promise<void>
 }
 

@@ -87,18 +87,20 @@ export async function uploadWaiting(options: {
     const reply = await server.reverse(scanId, { reason: UNDO_REASON, externalRef }, signal)
     if (reply.kind === 'silence') return reply
     if (reply.kind === 'answer') return settle([{ externalRef, recordedAt: reply.value.scan.recordedAt }])
-    if (reply.status === 401) return { kind: 'refusal', message: reply.message }
+    const isOfAnother = reply.code === 'FORBIDDEN'
+    // Of the door or its workspace as they are now, such as suspended: it waits, as its scans do.
+    if ([401, 403].includes(reply.status) && !isOfAnother) return { kind: 'refusal', message: reply.message }
     // It counts no more, since somebody else took it back by now, or never did: as was wanted.
     if (reply.status === 409) return settle([{ externalRef, recordedAt: now().toISOString() }])
-    return setAside(entry, reply.message)
+    return setAside(entry, reply.message, isOfAnother)
   }
 
   async function settle(results: UploadResult[]): Promise<undefined> {
     await store.settleUploads(results)
   }
 
-  function setAside({ externalRef }: JournalEntry, rejection: string): Promise<undefined> {
-    return settle([{ externalRef, recordedAt: null, rejection }])
+  function setAside({ externalRef }: JournalEntry, rejection: string, isOfAnother = false): Promise<undefined> {
+    return settle([{ externalRef, recordedAt: null, rejection, isOfAnother }])
   }
 }
 

@@ -282,15 +282,14 @@ describe.skipIf(skipReason !== undefined)(
       expect(await page.getByRole('button', { name: 'Next' }).isVisible()).toBe(true)
     })
 
-    test('an invitation that is used up is told, and another one is pasted', async () => {
+    test('a link whose invitation is used up says so and what to do, and another one is pasted', async () => {
       const { page } = await visit(browser, { locale: 'en', viewport: { width: 390, height: 844 } })
       page.setDefaultTimeout(10_000)
       await page.addInitScript({ content: "localStorage.removeItem('door')" })
-      await page.goto(url)
-      await page.getByText('Scan the QR code of an invitation').waitFor()
-      await page.getByLabel('Link or code').fill('https://passes.example/door#used-up')
+      await page.goto(`${url}#used-up`)
       await page.getByRole('button', { name: 'Begin' }).click()
-      await page.getByText('This invitation is used up or has ended').waitFor()
+      await page.getByText('This invitation is used up or has ended. Ask for a new one.').waitFor()
+      await page.getByText('Scan the QR code of an invitation').waitFor()
       await page.getByLabel('Link or code').fill('https://passes.example/door#fresh')
       await page.getByLabel('Name of this phone').fill('Back door')
       await page.getByRole('button', { name: 'Begin' }).click()

@@ -47,6 +47,7 @@ export const arabic: AppWords = {
     invalid_code: 'هذا ليس رمز بطاقة.',
     refused: 'الخادم يرفض: {message}',
     not_undone: 'لا يمكن التراجع عن هذا.',
+    of_another: 'سجّلت هذا الدخولَ بوابةٌ أخرى، أو هذا الهاتف قبل دعوته الجديدة. اطلب من المنظّمين التراجع عنه.',
     failed: 'حدث خطأ: {message}',
   },
   next: 'التالي',

@@ -47,6 +47,7 @@ export const chinese: AppWords = {
     invalid_code: '这不是卡券的码。',
     refused: '服务器拒绝：{message}',
     not_undone: '无法撤回。',
+    of_another: '此入场由其他入口记录，或由此手机在接受新邀请之前记录。请让主办方撤回。',
     failed: '出错了：{message}',
   },
   next: '下一位',

@@ -48,6 +48,8 @@ export const dutch: AppWords = {
     invalid_code: 'Dit is geen code van een pas.',
     refused: 'De server weigert: {message}',
     not_undone: 'Dit kan niet worden herroepen.',
+    of_another:
+      'Een andere ingang heeft dit geboekt, of deze telefoon vóór de nieuwe uitnodiging. Vraag de organisatie om het te herroepen.',
     failed: 'Er ging iets mis: {message}',
   },
   next: 'Volgende',

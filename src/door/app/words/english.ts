@@ -47,6 +47,8 @@ export const english: AppWords = {
     invalid_code: 'This is not the code of a pass.',
     refused: 'The server refuses: {message}',
     not_undone: 'This cannot be taken back.',
+    of_another:
+      'Another door recorded this entry, or this phone before its new invitation. Ask whoever runs the event to take it back.',
     failed: 'Something went wrong: {message}',
   },
   next: 'Next',

@@ -48,6 +48,8 @@ export const french: AppWords = {
     invalid_code: 'Ce n’est pas le code d’un pass.',
     refused: 'Le serveur refuse : {message}',
     not_undone: 'Ceci ne peut pas être annulé.',
+    of_another:
+      'Cette entrée a été enregistrée par un autre accès, ou par ce téléphone avant sa nouvelle invitation. Demandez à l’organisation de l’annuler.',
     failed: 'Une erreur est survenue : {message}',
   },
   next: 'Suivant',

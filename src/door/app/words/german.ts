@@ -48,6 +48,8 @@ export const german: AppWords = {
     invalid_code: 'Das ist kein Code eines Passes.',
     refused: 'Der Server lehnt ab: {message}',
     not_undone: 'Das lässt sich nicht zurücknehmen.',
+    of_another:
+      'Diesen Eintritt hat ein anderer Einlass gebucht, oder dieses Telefon vor seiner neuen Einladung. Bitte die Veranstaltungsleitung, ihn zurückzunehmen.',
     failed: 'Etwas ging schief: {message}',
   },
   next: 'Weiter',

@@ -47,6 +47,7 @@ export const hebrew: AppWords = {
     invalid_code: 'זה אינו קוד של כרטיס.',
     refused: 'השרת מסרב: {message}',
     not_undone: 'אי אפשר להחזיר את זה.',
+    of_another: 'הכניסה הזאת נרשמה במקום אחר, או בטלפון הזה לפני ההזמנה החדשה. יש לבקש מהמארגנים לבטל אותה.',
     failed: 'משהו השתבש: {message}',
   },
   next: 'הבא',

@@ -48,6 +48,8 @@ export const italian: AppWords = {
     invalid_code: 'Non è il codice di un pass.',
     refused: 'Il server rifiuta: {message}',
     not_undone: 'Questo non si può ritirare.',
+    of_another:
+      'Questo ingresso è stato registrato altrove, o da questo telefono prima del nuovo invito. Chiedi all’organizzazione di ritirarlo.',
     failed: 'Qualcosa è andato storto: {message}',
   },
   next: 'Avanti',

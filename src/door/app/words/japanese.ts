@@ -47,6 +47,8 @@ export const japanese: AppWords = {
     invalid_code: 'パスのコードではありません。',
     refused: 'サーバーが拒否しました: {message}',
     not_undone: 'これは取り消せません。',
+    of_another:
+      'この入場は別の受付か、新しい招待を受ける前のこの端末が記録しました。取り消しは主催者に依頼してください。',
     failed: '問題が起きました: {message}',
   },
   next: '次へ',

@@ -47,6 +47,8 @@ export const korean: AppWords = {
     invalid_code: '패스의 코드가 아닙니다.',
     refused: '서버가 거부합니다: {message}',
     not_undone: '되돌릴 수 없습니다.',
+    of_another:
+      '이 입장은 다른 입구나, 새 초대를 받기 전의 이 휴대전화가 기록했습니다. 되돌리려면 주최 측에 요청하세요.',
     failed: '문제가 생겼습니다: {message}',
   },
   next: '다음',

@@ -47,6 +47,8 @@ export const polish: AppWords = {
     invalid_code: 'To nie jest kod karty.',
     refused: 'Serwer odmawia: {message}',
     not_undone: 'Tego nie można cofnąć.',
+    of_another:
+      'To wejście zapisało inne stanowisko albo ten telefon przed nowym zaproszeniem. Poproś organizatora, aby je cofnął.',
     failed: 'Coś poszło źle: {message}',
   },
   next: 'Dalej',

@@ -47,6 +47,8 @@ export const portuguese: AppWords = {
     invalid_code: 'Não é o código de um passe.',
     refused: 'O servidor recusa: {message}',
     not_undone: 'Isto não pode ser desfeito.',
+    of_another:
+      'Esta entrada foi registada por outra porta, ou por este telefone antes do novo convite. Peça à organização que a desfaça.',
     failed: 'Algo correu mal: {message}',
   },
   next: 'Seguinte',

@@ -47,6 +47,8 @@ export const spanish: AppWords = {
     invalid_code: 'No es el código de un pase.',
     refused: 'El servidor lo rechaza: {message}',
     not_undone: 'Esto no se puede deshacer.',
+    of_another:
+      'Esta entrada la registró otra puerta, o este teléfono antes de su nueva invitación. Pide a la organización que la deshaga.',
     failed: 'Algo salió mal: {message}',
   },
   next: 'Siguiente',

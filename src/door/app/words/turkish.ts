@@ -47,6 +47,8 @@ export const turkish: AppWords = {
     invalid_code: 'Bu bir kartın kodu değil.',
     refused: 'Sunucu reddediyor: {message}',
     not_undone: 'Bu geri alınamaz.',
+    of_another:
+      'Bu girişi başka bir kapı ya da bu telefon yeni davetten önce kaydetti. Geri almasını organizatörden isteyin.',
     failed: 'Bir şeyler ters gitti: {message}',
   },
   next: 'Sıradaki',

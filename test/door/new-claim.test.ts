@@ -1,0 +1,161 @@
+import { setImmediate } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { contract } from '../../src/core/contract/contract.ts'
+import { scannablePass } from '../server/api/scans/scan-support.ts'
+import { makeProject } from '../server/fixtures.ts'
+import { type TestWorkspace, useApi } from '../support/api.ts'
+import { claim, claimedPhone, Phone } from './phone.ts'
+
+// biome-ignore lint/correctness/useHookAtTopLevel: no hook of React
+const api = useApi('sqlite')
+
+async function place() {
+  const workspace = await api.workspace()
+  const { id: projectId } = await makeProject(workspace)
+  // Before the list that holds it.
+  const pass = await scannablePass(workspace, { projectId })
+  return { workspace, projectId, pass, phone: await claimedPhone(workspace, projectId) }
+}
+
+const camera = (payload: string) => ({ payload, method: 'camera' as const })
+
+/** What the ledger says of a pass, oldest first. */
+async function resultsOf(workspace: TestWorkspace, passId: string) {
+  const { items } = await workspace.ok(contract.scans.list, { query: { passId, limit: 100 } })
+  return items.toReversed().map(({ result }) => result)
+}
+
+/** Revokes the door of a phone, and waits until the phone knows. */
+async function end(phone: Phone) {
+  await phone.revoke()
+  // So long a server may take a token for valid that another one has revoked.
+  api.advance(5)
+  phone.network = 'up'
+  phone.engine.retry()
+  await phone.until(({ problems }) => problems.some(({ code }) => code === 'revoked'))
+}
+
+test('a scan that waited for the next door is taken back by it, and never counted below nothing', async () => {
+  const { workspace, projectId, pass, phone } = await place()
+  phone.network = 'down'
+  const scanned = await phone.engine.scan(camera(pass.code))
+  expect(scanned).toMatchObject({ result: 'accepted', isPending: true })
+  await end(phone)
+  await claim(phone, projectId)
+  await phone.settle()
+  expect(await phone.engine.undo(scanned)).toMatchObject({ result: 'reversal', failure: null, isPending: false })
+  expect(await resultsOf(workspace, pass.id)).toEqual(['accepted', 'reversal'])
+  expect(phone.engine.state).toMatchObject({ counts: { accepted: 0 }, pending: 0, problems: [] })
+  await phone.engine.stop()
+})
+
+test('an undo that was still to go up is refused in words where its scan is one of the door before', async () => {
+  const { workspace, projectId, pass, phone } = await place()
+  const scanned = await phone.engine.scan(camera(pass.code))
+  phone.network = 'down'
+  await phone.engine.undo(scanned)
+  await phone.until(({ pending }) => pending === 1)
+  await end(phone)
+  await claim(phone, projectId)
+  await phone.settle()
+  const [undo] = phone.engine.state.recent
+  expect(undo).toMatchObject({ result: 'error', failure: 'of_another', label: pass.label })
+  expect(phone.engine.state).toMatchObject({ counts: { accepted: 0 }, problems: [{ code: 'rejected', scans: 1 }] })
+  expect(await resultsOf(workspace, pass.id)).toEqual(['accepted'])
+  await phone.engine.stop()
+})
+
+test('an undo waits while the workspace is suspended', async () => {
+  const { workspace, pass, phone } = await place()
+  const scanned = await phone.engine.scan(camera(pass.code))
+  const set = (suspendedAt: number | null) =>
+    api.database.writer('workspaces').where({ id: workspace.id }).update({ suspended_at: suspendedAt })
+  await set(1)
+  api.advance(5)
+  expect(await phone.engine.undo(scanned)).toMatchObject({ result: 'reversal', isPending: true })
+  await phone.until(({ problems }) => problems.some(({ code }) => code === 'refused'))
+  expect(phone.engine.state.problems).toHaveLength(1)
+  await set(null)
+  api.advance(5)
+  await phone.settle()
+  expect(await resultsOf(workspace, pass.id)).toEqual(['accepted', 'reversal'])
+  await phone.engine.stop()
+})
+
+test('what waits for another project stays its own: its undo goes up with it, and it is told until it was read', async () => {
+  const { workspace, projectId, pass, phone } = await place()
+  phone.network = 'down'
+  const scanned = await phone.engine.scan(camera(pass.code))
+  await end(phone)
+  const { id: another } = await makeProject(workspace)
+  await claim(phone, another)
+  expect(await phone.engine.undo(scanned)).toMatchObject({ result: 'reversal', isPending: true })
+  const told = { code: 'pending_elsewhere', pending: 2 }
+  await phone.until(({ pending }) => pending === 2)
+  expect(phone.engine.state).toMatchObject({ counts: { accepted: 0 }, problems: [told] })
+  await phone.engine.dismiss('pending_elsewhere')
+  expect(phone.engine.state.problems).toEqual([])
+  await phone.engine.stop()
+  await phone.open()
+  expect(phone.engine.state.problems).toEqual([told])
+  await claim(phone, projectId)
+  await phone.settle()
+  expect(await resultsOf(workspace, pass.id)).toEqual(['accepted', 'reversal'])
+  expect(phone.engine.state.problems).toEqual([])
+  await phone.engine.stop()
+})
+
+test('a door that is still good hands in what waits before the phone becomes another', async () => {
+  const { workspace, projectId, pass, phone } = await place()
+  const before = phone.engine.state.door!.id
+  phone.network = 'deaf'
+  await phone.engine.scan(camera(pass.code))
+  phone.network = 'down'
+  expect(await phone.engine.scan(camera('nobody'))).toMatchObject({ result: 'unknown', isPending: true })
+  phone.network = 'up'
+  await claim(phone, (await makeProject(workspace)).id)
+  expect(phone.engine.state).toMatchObject({ pending: 0, problems: [] })
+  const { items } = await workspace.ok(contract.scans.list, { query: { projectId: [projectId] } })
+  expect(items.map(({ deviceId }) => deviceId)).toEqual([before, before])
+  await phone.engine.stop()
+})
+
+test('a phone that claims in the moment in which it is revoked stays the new door', async () => {
+  const { projectId, phone } = await place()
+  // A phone takes its time to remove a long list.
+  let release: () => void = () => undefined
+  const removed = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  phone.beforeStore = (name) => (name === 'wipe' ? removed : Promise.resolve())
+  await end(phone)
+  const claimed = claim(phone, projectId, 'South')
+  for (let turn = 0; turn < 3000; turn += 1) await setImmediate()
+  release()
+  await claimed
+  await phone.engine.stop()
+  await phone.open()
+  expect(phone.engine.state).toMatchObject({ door: { gate: 'South' }, list: { size: 1 }, problems: [] })
+  await phone.engine.stop()
+})
+
+test('a page in another tab goes on as the door that the phone has become, and takes nothing from it', async () => {
+  const { workspace, projectId, pass, phone } = await place()
+  const tab = new Phone(workspace, phone)
+  await tab.open()
+  await claim(tab, projectId, 'South')
+  // The first tab finds out by being refused, or by being looked at again.
+  await phone.revoke()
+  api.advance(5)
+  phone.engine.retry()
+  await phone.until(({ door, connection }) => door?.gate === 'South' && connection === 'online')
+  expect(phone.engine.state).toMatchObject({ problems: [] })
+  await claim(tab, projectId, 'West')
+  phone.wake()
+  await phone.until(({ door, connection }) => door?.gate === 'West' && connection === 'online')
+  expect(await phone.engine.scan(camera(pass.code))).toMatchObject({ result: 'accepted' })
+  await Promise.all([phone.engine.stop(), tab.engine.stop()])
+  await tab.open()
+  expect(tab.engine.state).toMatchObject({ door: { gate: 'West' }, counts: { accepted: 1 } })
+  await tab.engine.stop()
+})
