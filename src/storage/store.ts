@@ -27,6 +27,7 @@ import { Groups } from './passes/groups.ts'
 import { HeldPasses } from './passes/held-passes.ts'
 import { Identifiers } from './passes/identifiers.ts'
 import { ImportedPasses } from './passes/imported-passes.ts'
+import { Nudges } from './passes/nudges.ts'
 import { Passes } from './passes/passes.ts'
 import { Registrations } from './passes/registrations.ts'
 import { Wallets } from './passes/wallet-list.ts'
@@ -75,6 +76,7 @@ export interface Repositories {
   heldPasses: HeldPasses
   wallets: Wallets
   deviceLogs: DeviceLogs
+  nudges: Nudges
   groups: Groups
   snapshots: Snapshots
   jobs: Jobs
@@ -238,6 +240,7 @@ function repositories(db: Knex, { onDue, onEvent }: Required<StoreListener>, sco
     heldPasses: new HeldPasses(db),
     wallets: new Wallets(db, scope),
     deviceLogs: new DeviceLogs(db, scope),
+    nudges: new Nudges(db),
     groups: new Groups(db),
     snapshots: new Snapshots(db, scope),
     auditLog: new AuditLog(db),

@@ -142,6 +142,8 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'wallets.list': (tx, intruder) => tx.wallets.list(intruder, {}, { limit: 20 }),
   'wallets.counts': (tx, intruder) => tx.wallets.counts(intruder, undefined, later(60)),
   'deviceLogs.list': (tx, intruder) => tx.deviceLogs.list(intruder, { limit: 20 }),
+  'nudges.forgetDue': (tx, intruder) =>
+    tx.nudges.forgetDue(intruder, { at: later(9e5), pushedBefore: later(9e5), limit: 20 }),
   'wallets.forgetPushes': (tx, intruder) =>
     tx.wallets.forgetPushes(intruder, undefined, { pushedBefore: later(60), limit: 20 }),
   'heldPasses.settle': (tx, intruder, { pass }) => tx.heldPasses.settle(intruder, [pass]),

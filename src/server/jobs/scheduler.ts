@@ -4,6 +4,7 @@ import { QUARANTINE_REASON } from '../../core/rules/sending/retries.ts'
 import type { Logger } from '../boot/log.ts'
 import type { Services } from '../context.ts'
 import { sealChains } from '../evidence/seal-chains.ts'
+import { nudgeSilent } from '../wallet-sync/nudge-silent.ts'
 import { giveUp } from './handlers.ts'
 import { expirePasses, packFigures, sweep } from './maintenance.ts'
 
@@ -14,6 +15,7 @@ const schedules = {
   'each-second': { cron: '* * * * * *', tasks: [releaseJobs, expirePasses] },
   // On its own: a long ledger of before may take it minutes.
   evidence: { cron: '* * * * * *', tasks: [seal] },
+  'each-minute': { cron: '41 * * * * *', tasks: [nudgeSilent] },
   'each-hour': { cron: '0 17 * * * *', tasks: [sweep, packFigures] },
 } as const satisfies Record<string, { cron: string; tasks: readonly Task[] }>
 

@@ -43,11 +43,10 @@ async function updateInWorkspace(workspaceId: string, jobs: Job[], services: Ser
       results,
     )
     const dropped = await dropGone(tx, results)
-    await tx.registrations.setPushed(
-      workspaceId,
-      sent.map(({ passId, deviceId, walletVersion }) => ({ passId, deviceId, version: walletVersion })),
-      at,
-    )
+    const pushes = sent.map(({ passId, deviceId, walletVersion }) => ({ passId, deviceId, version: walletVersion }))
+    // Before the devices: who looks for silent ones takes them in this order, too.
+    await tx.nudges.insert(workspaceId, pushes, at)
+    await tx.registrations.setPushed(workspaceId, pushes, at)
     const errors = new Map<string, string>()
     for (const [error, registrations] of failed) {
       await tx.registrations.setErrors(workspaceId, registrations, error)

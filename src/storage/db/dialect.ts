@@ -26,8 +26,8 @@ export function forShare<Q extends Knex.QueryBuilder>(db: Knex, query: Q): Q {
 }
 
 /** As forUpdate, passing over rows that another worker holds. */
-export function forUpdateSkipLocked<Q extends Knex.QueryBuilder>(db: Knex, query: Q): Q {
-  return (isPostgres(db) ? query.forUpdate().skipLocked() : query) as Q
+export function forUpdateSkipLocked<Q extends Knex.QueryBuilder>(db: Knex, query: Q, ...tables: string[]): Q {
+  return (isPostgres(db) ? query.forUpdate(...tables).skipLocked() : query) as Q
 }
 
 /**

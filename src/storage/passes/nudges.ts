@@ -1,0 +1,135 @@
+import type { Knex } from 'knex'
+import { nextNudge } from '../../core/rules/sending/nudging.ts'
+import { insertRows } from '../db/bulk-rows.ts'
+import { forUpdateSkipLocked } from '../db/dialect.ts'
+
+/** What a look at the due passes of a workspace did. */
+export interface Nudged {
+  /** Devices that count as never pushed from now on. */
+  devices: number
+  /** Their passes, each once. */
+  passIds: string[]
+}
+
+interface Row {
+  pass_id: string
+  version: number
+  pushed_at: number
+  due_at: number
+}
+
+interface Device {
+  pass_id: string
+  device_id: string
+}
+
+/** Passes of one look; each costs a row of the table and a look at its devices. */
+const PASSES = 500
+
+/** Retries and later pushes of a version leave the row of its first one. */
+const NEWER = `on conflict (pass_id) do update set version = excluded.version, pushed_at = excluded.pushed_at, due_at = excluded.due_at
+  where nudges.version < excluded.version`
+
+/** Pairs of one statement. */
+const CHUNK = 500
+
+/** Passes whose phones were pushed, and when it is time to see which of them stayed silent (decisions/0075). */
+export class Nudges {
+  private readonly db: Knex
+
+  constructor(db: Knex) {
+    this.db = db
+  }
+
+  /** Phones were pushed for these versions: of each version the first push alone counts. */
+  async insert(workspaceId: string, pushes: { passId: string; version: number }[], at: Date): Promise<void> {
+    const versions = new Map(pushes.map(({ passId, version }) => [passId, version]))
+    if (versions.size === 0) return
+    const rows = [...versions].map(([passId, version]) => ({
+      pass_id: passId,
+      workspace_id: workspaceId,
+      version,
+      pushed_at: at.getTime(),
+      due_at: nextNudge(at, at)!.getTime(),
+    }))
+    await insertRows(this.db, 'nudges', rows, NEWER)
+  }
+
+  /** The first workspace after one that has anything due; the first of all without one. */
+  async findDueWorkspace(at: Date, after?: string): Promise<string | undefined> {
+    const due = this.db('nudges').whereNotNull('due_at').where('due_at', '<=', at.getTime())
+    if (after !== undefined) due.where('workspace_id', '>', after)
+    return (await due.orderBy('workspace_id').first('workspace_id'))?.workspace_id
+  }
+
+  /**
+   * Looks at passes that are due: silent devices, whom Apple took the push for, count as never pushed from now on, at most so many.
+   * Passes that were not looked at whole stay due. Who was pushed since a pass was due is left alone, and so is who was pushed after
+   * a moment.
+   */
+  async forgetDue(
+    workspaceId: string,
+    { at, pushedBefore, limit }: { at: Date; pushedBefore: Date; limit: number },
+  ): Promise<Nudged> {
+    const due = this.db('nudges').where({ workspace_id: workspaceId }).whereNotNull('due_at')
+    const rows: Row[] = await forUpdateSkipLocked(
+      this.db,
+      due.where('due_at', '<=', at.getTime()).orderBy(['due_at', 'pass_id']).limit(PASSES),
+    ).select('pass_id', 'version', 'pushed_at', 'due_at')
+    const ids = rows.map(({ pass_id }) => pass_id)
+    const silent: Device[] = await forUpdateSkipLocked(
+      this.db,
+      this.stale(workspaceId, ids)
+        .whereRaw('apple_registrations.pushed_version = passes.wallet_version')
+        .whereRaw('apple_registrations.pushed_at < nudges.due_at')
+        .where('apple_registrations.pushed_at', '<=', pushedBefore.getTime())
+        .orderBy(['apple_registrations.pass_id', 'apple_registrations.device_id'])
+        .limit(limit + 1),
+      'apple_registrations',
+    ).select('apple_registrations.pass_id', 'apple_registrations.device_id')
+    const first = silent[limit]?.pass_id
+    const forgotten = silent.slice(0, limit)
+    await this.forget(workspaceId, forgotten)
+    const stale = new Set<string>(await this.stale(workspaceId, ids).distinct().pluck('apple_registrations.pass_id'))
+    // Those from the first on whom there was no room for wait for the next look.
+    await this.settle(
+      rows.filter(({ pass_id }) => first === undefined || pass_id < first),
+      stale,
+      at,
+    )
+    return { devices: forgotten.length, passIds: [...new Set(forgotten.map(({ pass_id }) => pass_id))] }
+  }
+
+  /** Devices of passes that lack the version which they were pushed for; none of a pass that changed since. */
+  private stale(workspaceId: string, passIds: string[]): Knex.QueryBuilder {
+    return this.db('apple_registrations')
+      .join('nudges', 'nudges.pass_id', 'apple_registrations.pass_id')
+      .join('passes', 'passes.id', 'apple_registrations.pass_id')
+      .where('apple_registrations.workspace_id', workspaceId)
+      .whereIn('apple_registrations.pass_id', passIds)
+      .whereRaw('nudges.version = passes.wallet_version and passes.wallet_version > 1')
+      .whereRaw('apple_registrations.fetched_version < passes.wallet_version')
+  }
+
+  private async forget(workspaceId: string, devices: Device[]): Promise<void> {
+    for (let from = 0; from < devices.length; from += CHUNK) {
+      const keys = devices.slice(from, from + CHUNK).map(({ device_id, pass_id }) => [device_id, pass_id])
+      await this.db('apple_registrations')
+        .where({ workspace_id: workspaceId })
+        .whereIn(['device_id', 'pass_id'], keys)
+        .update({ pushed_version: 0 })
+    }
+  }
+
+  /** Who has nothing to wait for goes; the others are due again, or never for this version. */
+  private async settle(rows: Row[], stale: Set<string>, at: Date): Promise<void> {
+    const over = rows.filter(({ pass_id }) => !stale.has(pass_id)).map(({ pass_id }) => pass_id)
+    if (over.length > 0) await this.db('nudges').whereIn('pass_id', over).delete()
+    const byDue = new Map<number | null, string[]>()
+    for (const row of rows.filter(({ pass_id }) => stale.has(pass_id))) {
+      const next = nextNudge(new Date(row.pushed_at), at)?.getTime() ?? null
+      byDue.set(next, [...(byDue.get(next) ?? []), row.pass_id])
+    }
+    for (const [due_at, ids] of byDue) await this.db('nudges').whereIn('pass_id', ids).update({ due_at })
+  }
+}
