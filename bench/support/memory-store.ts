@@ -75,7 +75,7 @@ export function memoryStore(identity: Identity, sharedList?: SharedList): Engine
         recent: all.slice(-50).reverse(),
         conflicts: all.filter(({ conflict }) => conflict !== null),
         counts,
-        rejections: [...journal.values()].flatMap(({ rejection }) => rejection ?? []),
+        rejections: [...journal.values()].filter(({ rejection }) => rejection !== undefined),
       }
     },
     async beginAttempt(key, { externalRef, at, notBefore }) {

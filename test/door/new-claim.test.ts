@@ -60,7 +60,10 @@ test('an undo that was still to go up is refused in words where its scan is one 
   await phone.settle()
   const [undo] = phone.engine.state.recent
   expect(undo).toMatchObject({ result: 'error', failure: 'of_another', label: pass.label })
-  expect(phone.engine.state).toMatchObject({ counts: { accepted: 0 }, problems: [{ code: 'rejected', scans: 1 }] })
+  expect(phone.engine.state).toMatchObject({
+    counts: { accepted: 0 },
+    problems: [{ code: 'rejected', scans: 1, isOfAnother: true }],
+  })
   expect(await resultsOf(workspace, pass.id)).toEqual(['accepted'])
   await phone.engine.stop()
 })

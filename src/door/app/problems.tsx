@@ -36,12 +36,17 @@ export function Problems({ camera }: { camera?: UsedCamera }) {
   )
 }
 
+function messageOf(problem: Problem, { words }: AppLanguage): string | null {
+  if (problem.code === 'rejected' && problem.isOfAnother) return words.failures.of_another
+  return 'message' in problem ? problem.message : null
+}
+
 function problemText(problem: Problem, language: AppLanguage): string {
   const { words } = language
   return say(words.problems[problem.code], {
     pending: 'pending' in problem ? problem.pending : null,
     scans: 'scans' in problem ? problem.scans : null,
-    message: 'message' in problem ? problem.message : null,
+    message: messageOf(problem, language),
     time: 'byMs' in problem ? span(problem.byMs, language) : null,
   })
 }

@@ -70,7 +70,11 @@ function problemsOf(
   const found = [...problems.values()]
   const elsewhere = identity ? totalOf(waiting) - (waiting.get(identity.door.projectId) ?? 0) : 0
   if (elsewhere > 0 && !isElsewhereRead) found.push({ code: 'pending_elsewhere', pending: elsewhere })
-  if (rejections.length > 0) found.push({ code: 'rejected', scans: rejections.length, message: rejections.at(-1)! })
+  const last = rejections.at(-1)
+  if (last) {
+    const { rejection = '', isOfAnother = false } = last
+    found.push({ code: 'rejected', scans: rejections.length, message: rejection, isOfAnother })
+  }
   if (Math.abs(clockOffsetMs) > CLOCK_WRONG_MS) found.push({ code: 'clock_wrong', byMs: Math.round(-clockOffsetMs) })
   return found.toSorted((a, b) => GRAVITY.indexOf(a.code) - GRAVITY.indexOf(b.code))
 }

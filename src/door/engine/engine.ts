@@ -140,8 +140,11 @@ export type Problem =
   | { code: 'revoked' }
   /** Decisions of a door of another project, which none of this one can upload. */
   | { code: 'pending_elsewhere'; pending: number }
-  /** The server does not take these decisions, and says why; they stay on the phone until this is dismissed. */
-  | { code: 'rejected'; scans: number; message: string }
+  /**
+   * The server does not take these decisions, and says why of the last; they stay on the phone until this is dismissed.
+   * `isOfAnother`: that one is the undo of a scan of another door, see ScanFailure.
+   */
+  | { code: 'rejected'; scans: number; message: string; isOfAnother?: boolean }
   /** The server refuses every request of this door, such as while the workspace is suspended. */
   | { code: 'refused'; message: string }
   /** The server answers, but as one of an older version: it is used as if it were away. */

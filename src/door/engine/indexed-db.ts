@@ -92,7 +92,7 @@ class IndexedDbStore implements EngineStore {
       recent,
       conflicts: conflicts.map(({ verdict }) => verdict).reverse(),
       counts: counts ?? { accepted: 0, turnedAway: 0 },
-      rejections: rejected.map(({ rejection }) => rejection!),
+      rejections: rejected,
     }
   }
 
@@ -172,7 +172,7 @@ class IndexedDbStore implements EngineStore {
         const entry = key !== undefined && (await journal.get(key))
         if (!entry) continue
         const { waits, ...rest } = entry
-        await journal.put({ ...rest, recordedAt, ...(rejection !== undefined && { rejection }) }, key)
+        await journal.put({ ...rest, recordedAt, ...(rejection !== undefined && { rejection, isOfAnother }) }, key)
         if (rejection !== undefined && entry.undoes) await refuseUndo(tx, entry, { message: rejection, isOfAnother })
         const stored = await verdictOf(tx, externalRef)
         if (!stored) continue

@@ -33,6 +33,8 @@ export interface JournalEntry extends OwnScan {
   undoes?: { externalRef: string; scanId: string | null } | undefined
   /** Why the server will never take it; kept until somebody has read it. */
   rejection?: string | undefined
+  /** Of a rejected undo: its scan is one of another door. */
+  isOfAnother?: boolean | undefined
 }
 
 /** What became of an entry at the server. */
@@ -59,7 +61,7 @@ export interface StoreSummary {
   recent: Verdict[]
   conflicts: Verdict[]
   counts: { accepted: number; turnedAway: number }
-  rejections: string[]
+  rejections: Pick<UploadResult, 'rejection' | 'isOfAnother'>[]
 }
 
 /**

@@ -39,7 +39,7 @@ const problems: Problem[] = [
   { code: 'storage_full' },
   { code: 'storage_lost', pending: 7 },
   { code: 'pending_elsewhere', pending: 3 },
-  { code: 'rejected', scans: 2, message: 'A scan is older than 30 days.' },
+  { code: 'rejected', scans: 2, message: 'In the words of the server', isOfAnother: true },
   { code: 'refused', message: 'The workspace is suspended.' },
   { code: 'server_too_old' },
   { code: 'offline_disabled' },
@@ -314,6 +314,7 @@ describe.skipIf(skipReason !== undefined)(
       await page.locator('.problem', { hasText: 'are lost: 7' }).getByRole('button', { name: 'OK' }).click()
       expect(await page.evaluate('fake.dismissed')).toEqual(['storage_lost'])
       expect(await page.getByText('are lost: 7').count()).toBe(0)
+      await page.locator('.problem').getByText('Another door recorded this entry').waitFor()
     })
 
     /** As a scanner that types like a keyboard would. */
