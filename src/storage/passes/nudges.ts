@@ -9,6 +9,8 @@ export interface Nudged {
   devices: number
   /** Their passes, each once. */
   passIds: string[]
+  /** Whether more passes may be due, and there was room for all devices of these. */
+  isMore: boolean
 }
 
 interface Row {
@@ -97,7 +99,8 @@ export class Nudges {
       stale,
       at,
     )
-    return { devices: forgotten.length, passIds: [...new Set(forgotten.map(({ pass_id }) => pass_id))] }
+    const passIds = [...new Set(forgotten.map(({ pass_id }) => pass_id))]
+    return { devices: forgotten.length, passIds, isMore: first === undefined && rows.length === PASSES }
   }
 
   /** Devices of passes that lack the version which they were pushed for; none of a pass that changed since. */

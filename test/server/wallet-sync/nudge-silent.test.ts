@@ -144,6 +144,21 @@ describe.each(dialects)('silent phones, on %s', (dialect) => {
     expect((await api.services.metrics.nudges.get()).values[0]!.value).toBeGreaterThanOrEqual(NUDGED_A_RUN + 6)
   })
 
+  test('passes whose phones all have the version are done with in one run, however many they are', async () => {
+    const workspace = await api.workspace()
+    const { writer } = api.database
+    const rows = Array.from({ length: 1_200 }, (_, n) => ({
+      pass_id: `00000000-0000-7000-8000-${n.toString(16).padStart(12, '0')}`,
+      workspace_id: workspace.id,
+      version: 2,
+      pushed_at: 1,
+      due_at: 2,
+    }))
+    await writer.batchInsert('nudges', rows, 100)
+    await nudgeSilent(api.services)
+    expect(await writer('nudges').where({ workspace_id: workspace.id })).toEqual([])
+  })
+
   test('two servers at once push nobody twice', async () => {
     const workspace = await api.workspace()
     const passes = [await issuedPass(workspace), await issuedPass(workspace)]
