@@ -35,7 +35,7 @@ export function ClaimScreen({ invitation, onDone, canKeep }: ClaimScreenProps) {
     const failed = await engine.claim(code, name.trim() || words.claim.phone)
     setBusy(false)
     setFailure(failed)
-    if (failed?.code === 'unknown_code') setDead(code)
+    if (failed?.code === 'unknown_code') setDead(invitation)
     if (!failed) onDone()
   }
 

@@ -290,12 +290,16 @@ describe.skipIf(skipReason !== undefined)(
       await page.getByRole('button', { name: 'Begin' }).click()
       await page.getByText('This invitation is used up or has ended. Ask for a new one.').waitFor()
       await page.getByText('Scan the QR code of an invitation').waitFor()
+      await page.getByLabel('Link or code').fill('used-up-too')
+      await page.getByRole('button', { name: 'Begin' }).click()
+      await page.waitForFunction('fake.claims.length === 2')
       await page.getByLabel('Link or code').fill('https://passes.example/door#fresh')
       await page.getByLabel('Name of this phone').fill('Back door')
       await page.getByRole('button', { name: 'Begin' }).click()
       await page.getByRole('button', { name: 'Start' }).waitFor()
       expect(await page.evaluate('fake.claims')).toEqual([
         ['used-up', expect.stringMatching(/^Phone \d\d$/)],
+        ['used-up-too', expect.stringMatching(/^Phone \d\d$/)],
         ['fresh', 'Back door'],
       ])
       // No camera here: it is said what to do, and the door can be used.

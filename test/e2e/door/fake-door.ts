@@ -76,7 +76,7 @@ class FakeEngine implements DoorEngine {
 
   async claim(code: string, name: string): ReturnType<DoorEngine['claim']> {
     this.claims.push([code, name])
-    if (code === 'used-up') return { code: 'unknown_code', message: 'There is no such invitation.' }
+    if (code.startsWith('used-up')) return { code: 'unknown_code', message: 'There is no such invitation.' }
     localStorage.setItem('door', 'yes')
     this.set({ door, problems: [] })
     return null
