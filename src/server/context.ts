@@ -10,6 +10,7 @@ import type { Wallets } from './boot/wallets.ts'
 import type { SigningKeys } from './evidence/signing-keys.ts'
 import type { InFlight } from './http/middleware/in-flight.ts'
 import type { Thread } from './http/thread.ts'
+import type { Breakers } from './identities/breakers.ts'
 import type { Identities } from './identities/registry.ts'
 import type { Images } from './images/images.ts'
 import type { Links } from './links.ts'
@@ -31,6 +32,8 @@ export interface Services {
   wallets: Wallets
   /** Who signs, pushes and writes for passes. */
   identities: Identities
+  /** Whose work waits, since a platform does not answer it. */
+  breakers: Breakers
   links: Links
   /** Buttons of hosted pages that the operator brought. */
   badges: Badges

@@ -147,6 +147,12 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'wallets.forgetPushes': (tx, intruder) =>
     tx.wallets.forgetPushes(intruder, undefined, { pushedBefore: later(60), limit: 20 }),
   'heldPasses.settle': (tx, intruder, { pass }) => tx.heldPasses.settle(intruder, [pass]),
+  'backlog.holdBack': (tx, intruder) =>
+    tx.backlog.holdBack(
+      intruder,
+      { kind: 'update-wallet', platform: 'apple', identityId: null },
+      { at: later(60), until: later(90) },
+    ),
   'importedPasses.listDigests': (tx, intruder) => tx.importedPasses.listDigests(intruder, ['imported']),
   'formerPasses.isFull': (tx, intruder, { former }) => tx.formerPasses.isFull(intruder, former, 'other', 1),
   'formerPasses.register': (tx, intruder, { former }) => tx.formerPasses.register(intruder, former, 'device', 'stolen'),

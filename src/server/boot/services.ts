@@ -9,6 +9,7 @@ import { createDoorLists } from '../api/scans/door-lists.ts'
 import type { Services } from '../context.ts'
 import { createSigningKeys } from '../evidence/signing-keys.ts'
 import { createThread } from '../http/thread.ts'
+import { createBreakers } from '../identities/breakers.ts'
 import { createIdentities, type IdentityConnections, unconnected } from '../identities/registry.ts'
 import { createDecoder, createImages, type Decoder } from '../images/images.ts'
 import { createLinks } from '../links.ts'
@@ -40,6 +41,8 @@ export interface ServicesOptions
   googleApi?: GoogleApi | undefined
   /** One of its own by default. */
   decoder?: Decoder
+  /** After so long without an answer a call of a platform hangs; see createBreakers. */
+  hangSeconds?: number
 }
 
 /** All services of a process, and how they end. */
@@ -60,9 +63,10 @@ export function createServices(options: ServicesOptions): RunningServices {
     connections = unconnected,
     decoder,
     badges = noBadges,
+    hangSeconds,
     ...given
   } = options
-  const { store, clock, log } = given
+  const { store, clock, log, metrics } = given
   const images = createImages(store, decoder ?? createDecoder({ log }))
   const thread = createThread()
   const sightings = createSightings({ store, log })
@@ -93,6 +97,7 @@ export function createServices(options: ServicesOptions): RunningServices {
     },
     log,
   })
+  const nameOf = (id: string) => identities.list().find((one) => one.id === id)?.name ?? id
   const issuing = createIssuing(store, wallets, definitions, identities.walletsOf)
   const appleWalletOf = async ({ appleIdentityId }: IdentityIds) => (await identities.apple(appleIdentityId))!.wallet
   const isOnlyPlatform = wallets.all.length === 1
@@ -113,6 +118,7 @@ export function createServices(options: ServicesOptions): RunningServices {
     ...given,
     wallets,
     identities,
+    breakers: createBreakers({ nameOf, clock, log, metrics, hangSeconds }),
     links: createLinks({ keys, publicUrl, platforms, ttlDays: linkTtlDays }),
     badges,
     issuing,

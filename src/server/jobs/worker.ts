@@ -19,6 +19,8 @@ export type JobHandler = (jobs: Job[], services: Services, slot?: Slot) => Promi
 export interface Slot {
   /** True while others have room enough: a job that is done may then keep its slot, to go on at once when more comes. */
   mayStay(): boolean
+  /** Lets others have the slot, since the rest of the batch hangs at a platform; its jobs stay in hand. */
+  leave(): void
 }
 
 /** What is left to write when a job failed for the last time, in the transaction that sets it aside. */
@@ -105,13 +107,15 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions & {
   /** Whatever else jobs write, those that come and those that go on do not wait for it. */
   const claiming = store.forJobs(queue)
   const inFlight = new Map<Promise<void>, Job[]>()
+  /** Batches that left their slots. */
+  const hanging = new Map<Promise<void>, Job[]>()
   const shares = createShares(batches)
-  const slot: Slot = { mayStay: () => isRegularQueue(queue) && inFlight.size < batches / 2 }
   let lastTurn: string | undefined
   let isStopping = false
   let isWoken = false
   let lookedAt = performance.now()
   let wakeUp: () => void = () => undefined
+  let onLeft: () => void = () => undefined
 
   async function idle(milliseconds: number): Promise<void> {
     if (isWoken || isStopping) return
@@ -125,10 +129,11 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions & {
 
   async function loop(): Promise<void> {
     while (!isStopping) {
-      if (inFlight.size >= batches) await Promise.race(inFlight.keys())
+      if (inFlight.size >= batches)
+        await Promise.race([...inFlight.keys(), new Promise<void>((resolve) => (onLeft = resolve))])
       else await look()
     }
-    await Promise.all(inFlight.keys())
+    await Promise.all([...inFlight.keys(), ...hanging.keys()])
   }
 
   async function look(): Promise<void> {
@@ -185,12 +190,22 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions & {
   function start({ jobs, leave }: Claimed): void {
     const { workspaceId } = jobs[0]!
     shares.take(workspaceId)
-    const batch = runAll(jobs)
+    const slot: Slot = {
+      mayStay: () => isRegularQueue(queue) && inFlight.size < batches / 2,
+      leave() {
+        if (hanging.size >= batches || !inFlight.delete(batch)) return
+        hanging.set(batch, jobs)
+        shares.nack(workspaceId)
+        onLeft()
+        wake()
+      },
+    }
+    const batch = runAll(jobs, slot)
       .catch((error) => log.error({ err: error }, 'the worker could not reach the outbox'))
       .finally(() => {
         leave()
-        inFlight.delete(batch)
-        shares.nack(workspaceId)
+        if (inFlight.delete(batch)) shares.nack(workspaceId)
+        hanging.delete(batch)
         // A job that was held back while another of its subject ran may be due now.
         wake()
       })
@@ -202,7 +217,7 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions & {
     wakeUp()
   }
 
-  async function runAll(jobs: Job[]): Promise<void> {
+  async function runAll(jobs: Job[], slot: Slot): Promise<void> {
     let leave: Leave | undefined
     try {
       if (isLocal) leave = await thread.enterJobs(jobs[0]!.workspaceId, jobs.length)
@@ -212,6 +227,7 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions & {
           run(
             kind,
             jobs.filter((job) => job.kind === kind),
+            slot,
           ),
         ),
       )
@@ -225,7 +241,7 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions & {
    * just being written are waited for batch by batch: a job of many chunks is locked at nearly every moment.
    */
   async function renew(): Promise<void> {
-    const batchesInFlight = [...inFlight.values()]
+    const batchesInFlight = [...inFlight.values(), ...hanging.values()]
     if (batchesInFlight.length === 0) return
     const until = new Date(clock().getTime() + leaseSeconds * 1000)
     const passedOver = new Set(await claiming.statement((tx) => tx.jobs.renew(batchesInFlight.flat(), until)))
@@ -237,7 +253,7 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions & {
     )
   }
 
-  async function run(kind: JobKind, jobs: Job[]): Promise<void> {
+  async function run(kind: JobKind, jobs: Job[], slot: Slot): Promise<void> {
     const began = performance.now()
     try {
       await handlers[kind](jobs, { ...services, store: store.forJobs(jobs[0]!.workspaceId) }, slot)
@@ -245,7 +261,7 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions & {
     } catch (error) {
       // One that cannot work must not hold up those that were claimed beside it: halved again and again it ends up alone.
       const half = Math.ceil(jobs.length / 2)
-      if (jobs.length > 1) for (const some of [jobs.slice(0, half), jobs.slice(half)]) await run(kind, some)
+      if (jobs.length > 1) for (const some of [jobs.slice(0, half), jobs.slice(half)]) await run(kind, some, slot)
       else await giveUpOrBack(jobs[0]!, error)
     }
   }
@@ -299,7 +315,8 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions & {
       await running
     },
     async abandon(): Promise<void> {
-      for (const jobs of inFlight.values()) await claiming.statement((tx) => tx.jobs.snooze(jobs, clock()))
+      for (const jobs of [...inFlight.values(), ...hanging.values()])
+        await claiming.statement((tx) => tx.jobs.snooze(jobs, clock()))
     },
   }
 }

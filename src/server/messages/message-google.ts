@@ -7,17 +7,18 @@ import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Repositories } from '../../storage/store.ts'
 import { GoogleApiError } from '../../wallets/google/api/api-error.ts'
 import type { Services } from '../context.ts'
-import { isHeldBack, nackFailed, type SetAsideJob } from '../jobs/worker.ts'
-import { logPlatformCall, toJobError } from '../wallet-sync/platform-calls.ts'
+import type { CallOutcome } from '../identities/breakers.ts'
+import { isHeldBack, nackFailed, type SetAsideJob, type Slot } from '../jobs/worker.ts'
+import { googleOutcomeOf, logPlatformCall, toJobError } from '../wallet-sync/platform-calls.ts'
 
 /**
  * Sends Google the texts of notifications. The id of the notification is the id of the message, and from the second run
  * on Google is asked whether it has it: a crash or a lost answer never makes a phone ring twice.
  */
-export async function messageGoogle(jobs: Job[], services: Services): Promise<void> {
+export async function messageGoogle(jobs: Job[], services: Services, slot?: Slot): Promise<void> {
   for (const workspaceId of new Set(jobs.map((job) => job.workspaceId))) {
     const ours = jobs.filter((job) => job.workspaceId === workspaceId)
-    await messageInWorkspace(workspaceId, ours, services)
+    await messageInWorkspace(workspaceId, ours, services, slot)
   }
 }
 
@@ -27,8 +28,13 @@ export async function failGoogleMessage(tx: Repositories, job: SetAsideJob, mess
   await tx.notifications.update(job.workspaceId, new Map([[job.subject, change]]), at)
 }
 
-async function messageInWorkspace(workspaceId: string, jobs: Job[], services: Services): Promise<void> {
-  const { store, clock } = services
+async function messageInWorkspace(
+  workspaceId: string,
+  jobs: Job[],
+  services: Services,
+  slot: Slot | undefined,
+): Promise<void> {
+  const { store } = services
   const notifications = await store.notifications.listByIds(
     workspaceId,
     jobs.map((job) => job.subject),
@@ -36,11 +42,34 @@ async function messageInWorkspace(workspaceId: string, jobs: Job[], services: Se
   const byId = new Map(notifications.map((notification) => [notification.id, notification]))
   const passIds = [...new Set(notifications.map(({ passId }) => passId))]
   const passes = new Map((await store.passes.listByIds(workspaceId, passIds)).map((pass) => [pass.id, pass]))
-  const outcomes = await Promise.all(
-    jobs.map(async (job) => {
-      const notification = byId.get(job.subject)!
-      return { job, ...(await send(notification, passes.get(notification.passId)!, job, services)) }
+  const passOf = (job: Job) => passes.get(byId.get(job.subject)!.passId)!
+  // Each identity by itself: what hangs at one of them must not keep what the others have done.
+  const ends = await Promise.allSettled(
+    [...new Set(jobs.map((job) => passOf(job).googleIdentityId))].map((identityId) => {
+      const ofIdentity = jobs.filter((job) => passOf(job).googleIdentityId === identityId)
+      const messages = ofIdentity.map((job) => ({ job, notification: byId.get(job.subject)!, pass: passOf(job) }))
+      return messageOf(workspaceId, messages, services, slot)
     }),
+  )
+  for (const end of ends) if (end.status === 'rejected') throw end.reason
+}
+
+interface Message {
+  job: Job
+  notification: StoredNotification
+  pass: StoredPass
+}
+
+/** Sends the messages of passes of one identity. */
+async function messageOf(
+  workspaceId: string,
+  messages: Message[],
+  services: Services,
+  slot: Slot | undefined,
+): Promise<void> {
+  const { store, clock } = services
+  const outcomes = await Promise.all(
+    messages.map(async (message) => ({ job: message.job, ...(await send(message, services, slot)) })),
   )
   await store.transaction(async (tx) => {
     const at = clock()
@@ -61,18 +90,26 @@ interface Outcome {
 const tried = new WeakSet<Job>()
 
 async function send(
-  { id, body, options, google: { status } }: StoredNotification,
-  pass: StoredPass,
-  job: Job,
-  { google, log }: Services,
+  { job, notification, pass }: Message,
+  { google, log, breakers }: Services,
+  slot: Slot | undefined,
 ): Promise<Outcome> {
+  const {
+    id,
+    body,
+    options,
+    google: { status },
+  } = notification
   if (status !== 'PENDING') return { change: {} }
   const mayBeThere = job.attempts > 1 || tried.has(job)
   tried.add(job)
   const isBulk = job.kind === 'message-google-broadcast'
   try {
     // A platform that is no longer configured reaches nobody.
-    await google?.message(pass, { id, header: options.google?.header, body, mayBeThere, isBulk })
+    const message = { id, header: options.google?.header, body, mayBeThere, isBulk }
+    const breaker = breakers.of('google', pass.googleIdentityId)
+    if (google && breaker.admit().most === 0) throw notAnswered()
+    if (google) await breaker.run(() => google.message(pass, message), { outcomeOf, onHang: slot?.leave })
     if (google) logPlatformCall(log, job, { provider: 'google', passId: pass.id, outcome: 'sent' })
     return { change: { google_status: google ? 'SENT' : 'SKIPPED' } }
   } catch (cause) {
@@ -82,6 +119,16 @@ async function send(
     const error = `${codeOf(cause)}: ${cause instanceof Error ? cause.message : String(cause)}`
     return { change: { google_status: 'FAILED', google_error: error } }
   }
+}
+
+/** A try like any other: a message is not sent when it would come too late. */
+function notAnswered(): GoogleApiError {
+  return new GoogleApiError({ kind: 'unavailable', message: 'Google does not answer this identity for now.' })
+}
+
+/** The cap of a pass says nothing of its identity. */
+function outcomeOf(result: { value: unknown } | { error: unknown }): CallOutcome {
+  return 'error' in result && isCap(result.error) ? 'answered' : googleOutcomeOf(result)
 }
 
 function codeOf(error: unknown): ErrorCode {

@@ -8,7 +8,7 @@ import type { DroppedRegistration, StoredRegistration } from '../../storage/pass
 import type { Repositories } from '../../storage/store.ts'
 import type { PushResult } from '../../wallets/apple/push.ts'
 import type { Services } from '../context.ts'
-import type { SetAsideJob } from '../jobs/worker.ts'
+import type { SetAsideJob, Slot } from '../jobs/worker.ts'
 import { tellDropped } from '../wallet-sync/holders.ts'
 import { logDropped, logPlatformCall } from '../wallet-sync/platform-calls.ts'
 import { type PushResults, pushTo } from '../wallet-sync/push.ts'
@@ -19,10 +19,10 @@ import { dropGone } from '../wallet-sync/update-wallets.ts'
  * the pass and pushes its phones. What Google is sent is left to a job of its own, so that neither platform waits for
  * the other.
  */
-export async function sendNotifications(jobs: Job[], services: Services): Promise<void> {
+export async function sendNotifications(jobs: Job[], services: Services, slot?: Slot): Promise<void> {
   for (const workspaceId of new Set(jobs.map((job) => job.workspaceId))) {
     let waiting = jobs.filter((job) => job.workspaceId === workspaceId)
-    while (waiting.length > 0) waiting = await sendSome(workspaceId, waiting, services)
+    while (waiting.length > 0) waiting = await sendSome(workspaceId, waiting, services, slot)
   }
 }
 
@@ -41,15 +41,20 @@ export async function failNotification(tx: Repositories, job: SetAsideJob, messa
 }
 
 /** Returns the jobs that are still to be done: a pass shows one text at a time. */
-async function sendSome(workspaceId: string, jobs: Job[], services: Services): Promise<Job[]> {
+async function sendSome(workspaceId: string, jobs: Job[], services: Services, slot: Slot | undefined): Promise<Job[]> {
   const { store, clock } = services
   const { sendings, later } = await store.transaction((tx) => startSending(tx, workspaceId, jobs, clock()))
-  if (sendings.length > 0) await push(workspaceId, sendings, services)
+  if (sendings.length > 0) await push(workspaceId, sendings, services, slot)
   return later
 }
 
-async function push(workspaceId: string, sendings: Sending[], services: Services): Promise<void> {
-  const { store, clock, log } = services
+async function push(
+  workspaceId: string,
+  sendings: Sending[],
+  services: Services,
+  slot: Slot | undefined,
+): Promise<void> {
+  const { store } = services
   const passIds = sendings.map(({ notification }) => notification.passId)
   // Announced before the push, so that a phone that asks at once is told.
   await store.transaction((tx) => tx.registrations.bumpUpdateTag(workspaceId, passIds))
@@ -59,7 +64,33 @@ async function push(workspaceId: string, sendings: Sending[], services: Services
     const { appleIdentityId, walletVersion } = passes.get(one.passId)!
     return { ...one, appleIdentityId, version: walletVersion }
   })
-  const results = await pushTo(registrations, services)
+  // Each identity by itself: what hangs at one of them must not keep what the others have done.
+  const identityOf = (passId: string) => passes.get(passId)!.appleIdentityId
+  const ends = await Promise.allSettled(
+    [...new Set(passIds.map(identityOf))].map((identityId) =>
+      pushOf(
+        workspaceId,
+        {
+          sendings: sendings.filter(({ notification }) => identityOf(notification.passId) === identityId),
+          registrations: registrations.filter(({ appleIdentityId }) => appleIdentityId === identityId),
+        },
+        services,
+        slot,
+      ),
+    ),
+  )
+  for (const end of ends) if (end.status === 'rejected') throw end.reason
+}
+
+/** Pushes the phones of passes of one identity. */
+async function pushOf(
+  workspaceId: string,
+  { sendings, registrations }: { sendings: Sending[]; registrations: PushedRegistration[] },
+  services: Services,
+  slot: Slot | undefined,
+): Promise<void> {
+  const { store, clock, log } = services
+  const results = await pushTo(registrations, services, { slot })
   const dropped = await store.transaction(async (tx) => {
     const at = clock()
     const heldJobs = new Set(await tx.jobs.lockHeld(sendings.map(({ job }) => job)))
@@ -82,6 +113,11 @@ async function push(workspaceId: string, sendings: Sending[], services: Services
       logPlatformCall(log, job, { provider: 'apns', passId: notification.passId, outcome })
     }
   }
+}
+
+interface PushedRegistration extends StoredRegistration {
+  appleIdentityId: string | null
+  version: number
 }
 
 const NO_ANSWER = { outcome: 'failed', reason: 'no answer' } as const

@@ -72,6 +72,10 @@ export function createMetrics() {
       'provider',
       'identity',
     ]),
+    identityPaused: gauge('passes_identity_paused', 'Whether the work of an identity waits for its platform.', [
+      'provider',
+      'identity',
+    ]),
   }
 }
 

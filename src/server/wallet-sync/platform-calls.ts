@@ -3,7 +3,10 @@ import type { Job } from '../../storage/jobs/jobs.ts'
 import type { DroppedRegistration } from '../../storage/passes/registrations.ts'
 import type { PushResult } from '../../wallets/apple/push.ts'
 import { GoogleApiError, isPassing } from '../../wallets/google/api/api-error.ts'
+import type { Platform } from '../../wallets/wallet.ts'
 import type { Logger } from '../boot/log.ts'
+import type { Services } from '../context.ts'
+import type { CallOutcome } from '../identities/breakers.ts'
 
 /** What a failed call of Google means for the job that made it, in the words of jobs; anything else as it is. */
 export function toJobError(error: unknown): unknown {
@@ -13,6 +16,32 @@ export function toJobError(error: unknown): unknown {
   // Our own pacing held it back: it never left.
   const countsAsAttempt = !(kind === 'quota' && status === null)
   return new RescheduleError(message, { retryAfterSeconds, countsAsAttempt, cause: error })
+}
+
+/** What the end of a call says of whether Google takes anything of the identity. */
+export function googleOutcomeOf(result: { value: unknown } | { error: unknown }): CallOutcome {
+  if (!('error' in result)) return 'answered'
+  const { error } = result
+  if (!(error instanceof GoogleApiError)) return null
+  const { kind, status } = error
+  if (kind === 'quota') return status === null ? null : 'failed'
+  return kind === 'unavailable' || kind === 'permission' ? 'failed' : 'answered'
+}
+
+/**
+ * Puts off jobs of one kind and workspace about passes of an identity whose platform does not answer it, and those that wait with
+ * them: what others are to be told comes to its turn. No try is counted.
+ */
+export async function holdBack(
+  jobs: Job[],
+  { until, ...identity }: { platform: Platform; identityId: string | null; until: Date },
+  { store, clock }: Pick<Services, 'store' | 'clock'>,
+): Promise<void> {
+  const { workspaceId, kind } = jobs[0]!
+  await store.transaction(async (tx) => {
+    await tx.jobs.snooze(jobs, until)
+    await tx.backlog.holdBack(workspaceId, { kind, ...identity }, { at: clock(), until })
+  })
 }
 
 /** One call of a platform about a pass, and how it ended. */

@@ -2,17 +2,18 @@ import type { Job } from '../../storage/jobs/jobs.ts'
 import type { DroppedRegistration, OutdatedRegistration } from '../../storage/passes/registrations.ts'
 import { isRefused } from '../../wallets/google/api/api-error.ts'
 import type { Repositories, Services } from '../context.ts'
-import { isHeldBack, nackFailed } from '../jobs/worker.ts'
+import type { Admission } from '../identities/breakers.ts'
+import { isHeldBack, nackFailed, type Slot } from '../jobs/worker.ts'
 import { type GoogleSync, rejectionOf } from './google-sync.ts'
 import { tellDropped } from './holders.ts'
-import { logDropped, logPlatformCall, toJobError } from './platform-calls.ts'
+import { googleOutcomeOf, holdBack, logDropped, logPlatformCall, toJobError } from './platform-calls.ts'
 import { type PushResults, pushTo } from './push.ts'
 
 /**
  * Tells the phones of Apple that hold a pass that it changed; they fetch it by themselves. What fails is tried again; what
  * is done already is not done twice.
  */
-export async function updateWallets(jobs: Job[], services: Services): Promise<void> {
+export async function updateWallets(jobs: Job[], services: Services, slot?: Slot): Promise<void> {
   const workspaceIds = [...new Set(jobs.map((job) => job.workspaceId))]
   await Promise.all(
     workspaceIds.map((workspaceId) =>
@@ -20,18 +21,62 @@ export async function updateWallets(jobs: Job[], services: Services): Promise<vo
         workspaceId,
         jobs.filter((job) => job.workspaceId === workspaceId),
         services,
+        slot,
       ),
     ),
   )
 }
 
-async function updateInWorkspace(workspaceId: string, jobs: Job[], services: Services): Promise<void> {
-  const { store, clock, log } = services
+const EVERYTHING: Admission = { most: Number.POSITIVE_INFINITY, until: new Date(0) }
+
+async function updateInWorkspace(
+  workspaceId: string,
+  jobs: Job[],
+  services: Services,
+  slot: Slot | undefined,
+): Promise<void> {
+  const { store } = services
   const passIds = [...new Set(jobs.map((job) => job.subject))]
   // Announced before the push, so that a phone that asks at once is told.
   await store.transaction((tx) => tx.registrations.bumpUpdateTag(workspaceId, passIds))
   const outdated = services.push ? await store.registrations.listOutdated(workspaceId, passIds) : []
-  const results = await pushTo(outdated, services)
+  // Each identity by itself: what hangs at one of them must not keep what the others have done.
+  const ends = await Promise.allSettled(
+    byIdentity(jobs, outdated).map(([ofIdentity, some]) =>
+      tellPhones(workspaceId, some, { outdated: ofIdentity, slot }, services),
+    ),
+  )
+  for (const end of ends) if (end.status === 'rejected') throw end.reason
+}
+
+/** Jobs with nothing to push come with the first. */
+function byIdentity(jobs: Job[], outdated: OutdatedRegistration[]): [OutdatedRegistration[], Job[]][] {
+  const identityOf = new Map(outdated.map(({ passId, appleIdentityId }) => [passId, appleIdentityId]))
+  const [first = null, ...others] = new Set(identityOf.values())
+  if (others.length === 0) return [[outdated, jobs]]
+  return [first, ...others].map((identityId) => [
+    outdated.filter(({ appleIdentityId }) => appleIdentityId === identityId),
+    jobs.filter(({ subject }) => (identityOf.has(subject) ? identityOf.get(subject) : first) === identityId),
+  ])
+}
+
+/** Pushes the phones of passes of one identity, as far as its breaker lets it; the other jobs wait. */
+async function tellPhones(
+  workspaceId: string,
+  given: Job[],
+  { outdated: all, slot }: { outdated: OutdatedRegistration[]; slot: Slot | undefined },
+  services: Services,
+): Promise<void> {
+  const { store, clock, log } = services
+  const [{ appleIdentityId: identityId = null } = {}] = all
+  const { most, until } = all.length === 0 ? EVERYTHING : services.breakers.of('apple', identityId).admit()
+  const admitted = new Set([...new Set(all.map(({ passId }) => passId))].slice(0, most))
+  const outdated = all.filter(({ passId }) => admitted.has(passId))
+  const held = given.filter(({ subject }) => !admitted.has(subject) && all.some(({ passId }) => passId === subject))
+  if (held.length > 0) await holdBack(held, { platform: 'apple', identityId, until }, services)
+  const jobs = given.filter((job) => !held.includes(job))
+  if (jobs.length === 0) return
+  const results = await pushTo(outdated, services, { slot, isAdmitted: true })
   logPushes(jobs, groupByOutcome(outdated, results), services)
 
   const dropped = await store.transaction(async (tx) => {
@@ -96,14 +141,14 @@ export async function dropGone(tx: Repositories, { gone }: Pick<PushResults, 'go
 }
 
 /** Sends Google the objects of changed passes as they now stand. What Google has already is not sent again. */
-export async function updateGoogleObjects(jobs: Job[], services: Services): Promise<void> {
-  await Promise.all(jobs.map((job) => updateObject(job, services)))
+export async function updateGoogleObjects(jobs: Job[], services: Services, slot?: Slot): Promise<void> {
+  await Promise.all(jobs.map((job) => updateObject(job, services, slot)))
 }
 
-async function updateObject(job: Job, services: Services): Promise<void> {
+async function updateObject(job: Job, services: Services, slot: Slot | undefined): Promise<void> {
   const { store, google, clock } = services
   try {
-    if (google) await sendIfOutdated(job, services, google)
+    if (google && (await sendIfOutdated(job, services, { google, slot })) === 'held') return
     await store.statement((tx) => tx.jobs.complete([job]))
   } catch (cause) {
     const error = toJobError(cause)
@@ -123,13 +168,26 @@ async function updateObject(job: Job, services: Services): Promise<void> {
   }
 }
 
-async function sendIfOutdated(job: Job, { store, log }: Services, google: GoogleSync): Promise<void> {
+async function sendIfOutdated(
+  job: Job,
+  services: Services,
+  { google, slot }: { google: GoogleSync; slot: Slot | undefined },
+): Promise<'held' | 'done'> {
+  const { store, log, breakers } = services
   const { workspaceId, subject } = job
   const [object] = await store.googleObjects.list(workspaceId, [subject])
   const pass = object && (await store.passes.find(workspaceId, subject))
-  if (!pass || object.sentVersion >= pass.walletVersion) return
-  await google.update(pass, object)
+  if (!pass || object.sentVersion >= pass.walletVersion) return 'done'
+  const { googleIdentityId: identityId } = pass
+  const breaker = breakers.of('google', identityId)
+  const { most, until } = breaker.admit()
+  if (most === 0) {
+    await holdBack([job], { platform: 'google', identityId, until }, services)
+    return 'held'
+  }
+  await breaker.run(() => google.update(pass, object), { outcomeOf: googleOutcomeOf, onHang: slot?.leave })
   logPlatformCall(log, job, { provider: 'google', passId: pass.id, outcome: 'sent' })
+  return 'done'
 }
 
 /**

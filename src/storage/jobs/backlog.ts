@@ -1,7 +1,8 @@
 import type { Knex } from 'knex'
 import { MAX_JOB_LAPSES } from '../../core/rules/sending/retries.ts'
-import { toDate } from '../db/dialect.ts'
-import type { JobKind } from './job-kinds.ts'
+import { forUpdateSkipLocked, idIsChosen, toDate } from '../db/dialect.ts'
+import { type JobKind, kinds, type RegularQueue } from './job-kinds.ts'
+import { waitsIn } from './turns.ts'
 
 /** How many jobs of one kind there are in each state. */
 export interface BacklogCounts {
@@ -51,6 +52,9 @@ interface Row {
 
 /** Of jobs that were set aside, those that are quarantined. */
 export const isQuarantined = `lapses >= ${MAX_JOB_LAPSES}`
+
+/** Of one statement. */
+const MAX_HELD_BACK = 5_000
 
 /** The outbox as an operator looks at it. */
 export class Backlog {
@@ -112,6 +116,32 @@ export class Backlog {
   /** Removes failed jobs for good, and returns how many. */
   async delete(ids: string[]): Promise<number> {
     return this.failed({ ids }).delete()
+  }
+
+  /**
+   * Puts off what waits of a kind and is due, about passes of one identity: 5,000 jobs of each queue at most, the oldest first, so that
+   * those behind them come to their turn.
+   */
+  async holdBack(
+    workspaceId: string,
+    { kind, platform, identityId }: { kind: JobKind; platform: 'apple' | 'google'; identityId: string | null },
+    { at, until }: { at: Date; until: Date },
+  ): Promise<void> {
+    const { queue, bulkQueue }: { queue: RegularQueue; bulkQueue?: RegularQueue } = kinds[kind]
+    const isOfIdentity = `${platform}_identity_id ${identityId === null ? 'is null' : '= :identityId'}`
+    const isOfPass = `(select 1 from passes where id = jobs.subject and workspace_id = jobs.workspace_id and ${isOfIdentity}) = 1`
+    for (const one of bulkQueue ? [queue, bulkQueue] : [queue]) {
+      const values = { queue: one, at: at.getTime(), ...(identityId !== null && { identityId }) }
+      const due = this.db('jobs')
+        .where({ workspace_id: workspaceId, kind })
+        .whereRaw(`${waitsIn(one)} and run_at <= :at and ${isOfPass}`, values)
+        .orderBy('run_at')
+        .limit(MAX_HELD_BACK)
+        .select('id')
+      await this.db('jobs')
+        .whereRaw(idIsChosen(this.db, forUpdateSkipLocked(this.db, due)))
+        .update({ run_at: until.getTime() })
+    }
   }
 
   private failed({ workspaceId, ids }: FailedJobFilter) {

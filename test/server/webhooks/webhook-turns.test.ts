@@ -60,7 +60,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const { id } = await makeWebhook(workspace, receiver)
     await sendTest(workspace, id)
     const jobs = await claim()
-    const turn = deliverWebhooks(jobs, api.services, { mayStay: () => true })
+    const turn = deliverWebhooks(jobs, api.services, { mayStay: () => true, leave: () => undefined })
     await eventually(() => expect(held.waiting()).toBe(1))
     vi.advanceTimersByTime(10_000)
     await sendTest(workspace, id)
@@ -86,7 +86,7 @@ describe.each(dialects)('on %s', (dialect) => {
     }
     const deliveries = Object.assign(Object.create(store.deliveries), { listDue })
     const services = { ...api.services, store: { ...store, deliveries } }
-    const turn = deliverWebhooks(await claim(), services, { mayStay: () => true })
+    const turn = deliverWebhooks(await claim(), services, { mayStay: () => true, leave: () => undefined })
     await eventually(() => expect(receiver.received).toHaveLength(1))
     await sendTest(workspace, id)
     await eventually(() => expect(held.waiting()).toBe(1))

@@ -1,0 +1,184 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { contract } from '../../../src/core/contract/contract.ts'
+import type { Services } from '../../../src/server/context.ts'
+import { createBreakers } from '../../../src/server/identities/breakers.ts'
+import { giveUp, jobHandlers, queueOptions } from '../../../src/server/jobs/handlers.ts'
+import { startWorker } from '../../../src/server/jobs/worker.ts'
+import type { ApplePush, PushResult } from '../../../src/wallets/apple/push.ts'
+import { GoogleApiError } from '../../../src/wallets/google/api/api-error.ts'
+import { type TestWorkspace, useApi } from '../../support/api.ts'
+import { dialects } from '../../support/databases.ts'
+import { passBody, publishedTemplate } from '../fixtures.ts'
+import { eventually, gate } from '../jobs/fixtures.ts'
+
+/** Of the broken identity there is more to do than a queue takes at once. */
+const [BROKEN, SOUND] = [40, 2]
+const queues = {
+  ...queueOptions,
+  wallets: { batchSize: 5, batches: 5 },
+  google: { batchSize: 2, batches: 5 },
+}
+
+describe.each(dialects)('on %s', (dialect) => {
+  const api = useApi(dialect)
+  let identities = 0
+
+  /** Passes that phones and Google hold, the first of them of an identity of the database, the rest of the server itself. */
+  async function twoBrands() {
+    const workspace = await api.workspace()
+    const { store, google } = api.services
+    identities += 1
+    const made = { isSandbox: false, teamIdentifier: 'BROKEN0001', expiresAt: null }
+    const [apple, atGoogle] = await store.transaction(async (tx) => [
+      (await tx.identities.insert(
+        {
+          ...made,
+          platform: 'apple',
+          name: `broken-${identities}`,
+          passTypeIdentifier: `pass.broken.${identities}`,
+          issuerId: null,
+        },
+        () => 'none:none',
+        api.now,
+      ))!,
+      (await tx.identities.insert(
+        {
+          ...made,
+          platform: 'google',
+          name: `broken-google-${identities}`,
+          passTypeIdentifier: null,
+          teamIdentifier: null,
+          issuerId: `${identities}`,
+        },
+        () => 'none:none',
+        api.now,
+      ))!,
+    ])
+    const { id: templateId } = await publishedTemplate(workspace)
+    const passes = Array.from({ length: BROKEN + SOUND }, () => passBody(templateId))
+    const { results } = await workspace.ok(contract.passes.createBatch, { body: { passes } })
+    await api.runJobs()
+    const ids = results.map(({ pass }) => pass!.id)
+    const stored = await store.passes.listByIds(workspace.id, ids)
+    await Promise.all(stored.map((pass) => google!.ensure(pass, api.now)))
+    await store.transaction(async (tx) => {
+      for (const passId of ids) {
+        await tx.registrations.insert(workspace.id, { passId, deviceId: passId, pushToken: passId }, api.now)
+      }
+    })
+    const broken = ids.slice(0, BROKEN)
+    const columns = { apple_identity_id: apple!.id, google_identity_id: atGoogle!.id }
+    await api.database.writer('passes').whereIn('id', broken).update(columns)
+    await api.services.identities.refresh()
+    return { workspace, broken, sound: ids.slice(BROKEN), names: { apns: apple!.name, google: atGoogle!.name } }
+  }
+
+  const update = async (workspace: TestWorkspace, ids: string[], label: string) => {
+    for (const id of ids) await workspace.ok(contract.passes.update, { params: { id }, body: { label } })
+  }
+
+  function work(given: Partial<Services>) {
+    const { identities: registry, clock, log, metrics } = api.services
+    const nameOf = (id: string) => registry.list().find((one) => one.id === id)!.name
+    const breakers = createBreakers({ nameOf, clock, log, metrics, hangSeconds: 0.05 })
+    const services = { ...api.services, breakers, ...given }
+    const worker = startWorker(services, { handlers: jobHandlers, giveUp, queues, pollSeconds: 0.02 })
+    onTestFinished(() => worker.stop())
+  }
+
+  /** That wallets of a platform were told of the last change of all of these. */
+  const isTold = async (workspace: TestWorkspace, ids: string[], platform: 'apple' | 'google') => {
+    for (const id of ids) {
+      const { apple, google, walletVersion } = await workspace.ok(contract.passes.wallets, { params: { id } })
+      expect(platform === 'apple' ? apple[0]!.pushedVersion : google!.sentVersion).toBe(walletVersion)
+    }
+  }
+  const expectTold = (...of: Parameters<typeof isTold>) => eventually(() => isTold(...of))
+
+  const paused = async (provider: string, identity: string) => {
+    const { values } = await api.services.metrics.identityPaused.get()
+    return values.find(({ labels }) => labels.provider === provider && labels.identity === identity)?.value
+  }
+
+  test.each(['hangs', 'refuses its key'])('phones of one brand are told while APNs of another %s', async (how) => {
+    const { workspace, broken, sound, names } = await twoBrands()
+    const answers = (tokens: string[]): PushResult[] =>
+      tokens.map((pushToken) => ({ pushToken, outcome: 'sent', reason: null }))
+    let isSound = false
+    const tried: string[] = []
+    const hung = gate()
+    const push: ApplePush = { send: async (tokens) => answers(tokens), close: async () => undefined }
+    const other: ApplePush = {
+      ...push,
+      async send(tokens) {
+        tried.push(...tokens)
+        if (isSound) return answers(tokens)
+        if (how === 'hangs') await hung.pass()
+        return tokens.map((pushToken) => ({ pushToken, outcome: 'failed', reason: 'certificate revoked' }))
+      },
+    }
+    const { identities: registry } = api.services
+    const apple: typeof registry.apple = async () => ({ wallet: api.services.wallets.apple!, push: other })
+    await update(workspace, broken, 'B-1')
+    await update(workspace, sound, 'S-1')
+    work({ push, identities: { ...registry, apple }, google: undefined as never })
+    await expectTold(workspace, sound, 'apple')
+    // A pass that was in one batch with those of the other may change again.
+    await update(workspace, sound, 'S-2')
+    await expectTold(workspace, sound, 'apple')
+    expect(tried.length).toBeLessThan(BROKEN)
+
+    hung.open()
+    await eventually(async () => expect(await paused('apns', names.apns)).toBe(1))
+    const before = tried.length
+    await update(workspace, sound, 'S-3')
+    await expectTold(workspace, sound, 'apple')
+    expect(tried).toHaveLength(before)
+
+    isSound = true
+    await eventually(async () => {
+      api.advance(10)
+      await isTold(workspace, broken, 'apple')
+    })
+    expect(await paused('apns', names.apns)).toBe(0)
+  })
+
+  test.each(['hangs', 'answers 503'])('objects of one brand are sent while Google of another %s', async (how) => {
+    const { workspace, broken, sound, names } = await twoBrands()
+    const { google, store, identities: registry } = api.services
+    let isSound = false
+    let tried = 0
+    const hung = gate()
+    const note = async (workspaceId: string, id: string, version: number) => {
+      const [object] = await store.googleObjects.list(workspaceId, [id])
+      await store.transaction((tx) => tx.googleObjects.setSent(workspaceId, id, version, object!.sent!, api.now))
+    }
+    const ofBrands: NonNullable<Services['google']> = {
+      ...google!,
+      async update(pass) {
+        if (pass.googleIdentityId !== null && !isSound) {
+          tried += 1
+          if (how === 'hangs') await hung.pass()
+          throw new GoogleApiError({ kind: 'unavailable', message: 'x', status: 503 })
+        }
+        await note(pass.workspaceId, pass.id, pass.walletVersion)
+      },
+    }
+    await update(workspace, broken, 'B-1')
+    await update(workspace, sound, 'S-1')
+    work({ google: ofBrands, identities: registry })
+    await expectTold(workspace, sound, 'google')
+    await update(workspace, sound, 'S-2')
+    await expectTold(workspace, sound, 'google')
+    expect(tried).toBeLessThan(BROKEN)
+
+    hung.open()
+    await eventually(async () => expect(await paused('google', names.google)).toBe(1))
+    isSound = true
+    await eventually(async () => {
+      api.advance(10)
+      await isTold(workspace, broken, 'google')
+    })
+    expect(await paused('google', names.google)).toBe(0)
+  })
+})
