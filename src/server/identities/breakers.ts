@@ -56,6 +56,9 @@ const TRY_MS = 30_000
 /** Makes the breakers of a process, each when it is first asked for. */
 export function createBreakers(options: BreakersOptions): Breakers {
   const breakers = new Map<string, Breaker>()
+  // Alerts on a rise miss the first one where nothing stood before it.
+  for (const provider of ['apns', 'google'])
+    options.metrics.identityPaused.set({ provider, identity: SERVER_IDENTITY }, 0)
   return {
     of(platform, identityId) {
       const key = `${platform} ${identityId}`
@@ -77,6 +80,7 @@ function createBreaker(
   let pauses = 0
   let pausedUntil = 0
   let isTrying = false
+  let isShown = false
 
   const labels = () => ({
     provider: platform === 'apple' ? 'apns' : 'google',
@@ -134,6 +138,8 @@ function createBreaker(
       const settle = (outcome: CallOutcome) => {
         clearTimeout(timer)
         hanging.delete(self)
+        if (!isShown) metrics.identityPaused.set(labels(), pauses > 0 ? 1 : 0)
+        isShown = true
         if (outcome === 'answered') answered()
         if (outcome === 'failed') failed(hung && answers === before)
       }
