@@ -80,7 +80,7 @@ export async function sweep(services: Services): Promise<void> {
   await deleteOld(FORMER_PASS_DAYS, (tx, before, rows) => tx.retention.deleteFormerPasses(before, rows))
   await deleteOld(DOOR_INVITATION_DAYS, (tx, before, rows) => tx.retention.deleteDoorInvitations(before, rows))
   await deleteOld(GOOGLE_CALLBACK_DAYS, (tx, before, rows) => tx.retention.deleteGoogleCallbacks(before, rows))
-  await deleteOld(DEVICE_LOG_DAYS, async (tx, before, rows) => ({ rows: await tx.deviceLogs.deleteOld(before, rows) }))
+  await deleteOld(DEVICE_LOG_DAYS, (tx, before, rows) => tx.retention.deleteDeviceLogs(before, rows))
   await deleteOld(SNAPSHOT_DAYS, (tx, before, rows) => tx.retention.deleteSnapshots(before, rows))
 }
 

@@ -282,6 +282,11 @@ export class Retention {
     return { rows: await this.db('door_invitations').whereIn('id', old.limit(limit).select('id')).delete() }
   }
 
+  /** What devices wrote of passes. */
+  async deleteDeviceLogs(before: Date, limit: number): Promise<Deleted> {
+    return deletedOf(await this.delete('device_logs', this.older('device_logs', before), limit))
+  }
+
   /** Lists of scanners that no changes are asked since any more. */
   async deleteSnapshots(before: Date, limit: number): Promise<Deleted> {
     return deletedOf(await this.delete('scanner_snapshots', this.older('scanner_snapshots', before), limit))

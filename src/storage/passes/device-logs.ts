@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { idBound, madeAt, newId } from '../../core/ids.ts'
+import { madeAt, newId } from '../../core/ids.ts'
 import { forUpdateSkipLocked, idIsChosen, joinPasses } from '../db/dialect.ts'
 import { type ListPage, type ListSpec, listPage, NEWEST_FIRST, type PageRequest } from '../db/list.ts'
 import { narrowProjects, type ProjectScope } from '../db/project-scope.ts'
@@ -89,24 +89,17 @@ export class DeviceLogs {
     return { ...listed, rows: listed.rows.map(toDeviceLog) }
   }
 
-  /** Deletes those from before a moment, oldest first, and returns how many. */
-  async deleteOld(before: Date, limit: number): Promise<number> {
-    return this.deleteSome(this.db('device_logs').where('id', '<', idBound(before.getTime())), limit)
-  }
-
   /** Racing ones may leave a few too many for the next to delete. */
   private async trim(kept: () => Knex.QueryBuilder, room: number): Promise<void> {
     const oldest = await kept()
       .orderBy('id', 'desc')
       .offset(room - 1)
       .first('id')
-    if (oldest) await this.deleteSome(kept().where('id', '<', oldest.id), TRIMMED)
-  }
-
-  /** Those that another holds are passed over: it deletes them, too. */
-  private deleteSome(some: Knex.QueryBuilder, limit: number): Promise<number> {
-    const chosen = forUpdateSkipLocked(this.db, some.orderBy('id').limit(limit).select('id'))
-    return this.db('device_logs').whereRaw(idIsChosen(this.db, chosen)).delete()
+    if (!oldest) return
+    const older = kept().where('id', '<', oldest.id).orderBy('id').limit(TRIMMED).select('id')
+    // Those that another holds are passed over: it deletes them, too.
+    const chosen = forUpdateSkipLocked(this.db, older)
+    await this.db('device_logs').whereRaw(idIsChosen(this.db, chosen)).delete()
   }
 
   private ofWorkspace(workspaceId: string) {
