@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { Uuid } from '../ids.ts'
 import { route } from '../route.ts'
+import { NUDGE_SPACING_SECONDS } from '../rules/sending/nudging.ts'
 import { Count, ErrorCode, PositiveInt, pageOf, UtcTimestamp } from './common.ts'
 import { anyOf, booleanParam, checkQualifier, integerParam, pageQuery } from './list.ts'
 import { Platform } from './notifications.ts'
@@ -93,9 +94,6 @@ export type DeviceLog = z.output<typeof DeviceLog>
 /** Of phones that can be reached so many shall hold the last version within so long. */
 export const FRESHNESS = { objective: 0.999, withinSeconds: 300 }
 
-/** A device is pushed again no sooner, however often that is asked for. */
-const LEAST_NUDGE_SECONDS = 600
-
 /** Devices of one nudge: they are written in one transaction, behind which others wait. */
 const MAX_NUDGED = 1000
 
@@ -165,12 +163,12 @@ export const wallets = {
     summary: 'Push phones again that stayed silent',
     description:
       'Devices of Apple that lack the newest version and were pushed for the last time so many seconds ago or before. No device ' +
-      `is pushed twice within ${LEAST_NUDGE_SECONDS / 60} minutes by this.`,
+      `is pushed twice within ${NUDGE_SPACING_SECONDS / 60} minutes by this.`,
     body: z.strictObject({
       projectId: Uuid.optional(),
       silentFor: z
         .int()
-        .min(LEAST_NUDGE_SECONDS)
+        .min(NUDGE_SPACING_SECONDS)
         .max(MAX_OLDER_SECONDS)
         .default(3600)
         .meta({ description: 'Seconds since the last push.' }),

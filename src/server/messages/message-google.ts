@@ -9,7 +9,7 @@ import { GoogleApiError } from '../../wallets/google/api/api-error.ts'
 import type { Services } from '../context.ts'
 import type { CallOutcome } from '../identities/breakers.ts'
 import { isHeldBack, nackFailed, type SetAsideJob, type Slot } from '../jobs/worker.ts'
-import { googleOutcomeOf, logPlatformCall, toJobError } from '../wallet-sync/platform-calls.ts'
+import { eachIdentity, googleOutcomeOf, logPlatformCall, toJobError } from '../wallet-sync/platform-calls.ts'
 
 /**
  * Sends Google the texts of notifications. The id of the notification is the id of the message, and from the second run
@@ -42,16 +42,15 @@ async function messageInWorkspace(
   const byId = new Map(notifications.map((notification) => [notification.id, notification]))
   const passIds = [...new Set(notifications.map(({ passId }) => passId))]
   const passes = new Map((await store.passes.listByIds(workspaceId, passIds)).map((pass) => [pass.id, pass]))
-  const passOf = (job: Job) => passes.get(byId.get(job.subject)!.passId)!
-  // Each identity by itself: what hangs at one of them must not keep what the others have done.
-  const ends = await Promise.allSettled(
-    [...new Set(jobs.map((job) => passOf(job).googleIdentityId))].map((identityId) => {
-      const ofIdentity = jobs.filter((job) => passOf(job).googleIdentityId === identityId)
-      const messages = ofIdentity.map((job) => ({ job, notification: byId.get(job.subject)!, pass: passOf(job) }))
-      return messageOf(workspaceId, messages, services, slot)
-    }),
+  const messages = jobs.map((job) => {
+    const notification = byId.get(job.subject)!
+    return { job, notification, pass: passes.get(notification.passId)! }
+  })
+  await eachIdentity(
+    messages,
+    ({ pass }) => pass.googleIdentityId,
+    (some) => messageOf(workspaceId, some, services, slot),
   )
-  for (const end of ends) if (end.status === 'rejected') throw end.reason
 }
 
 interface Message {

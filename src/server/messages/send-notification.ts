@@ -10,7 +10,7 @@ import type { PushResult } from '../../wallets/apple/push.ts'
 import type { Services } from '../context.ts'
 import type { SetAsideJob, Slot } from '../jobs/worker.ts'
 import { tellDropped } from '../wallet-sync/holders.ts'
-import { logDropped, logPlatformCall } from '../wallet-sync/platform-calls.ts'
+import { eachIdentity, logDropped, logPlatformCall } from '../wallet-sync/platform-calls.ts'
 import { type PushResults, pushTo } from '../wallet-sync/push.ts'
 import { dropGone } from '../wallet-sync/update-wallets.ts'
 
@@ -64,22 +64,15 @@ async function push(
     const { appleIdentityId, walletVersion } = passes.get(one.passId)!
     return { ...one, appleIdentityId, version: walletVersion }
   })
-  // Each identity by itself: what hangs at one of them must not keep what the others have done.
-  const identityOf = (passId: string) => passes.get(passId)!.appleIdentityId
-  const ends = await Promise.allSettled(
-    [...new Set(passIds.map(identityOf))].map((identityId) =>
-      pushOf(
-        workspaceId,
-        {
-          sendings: sendings.filter(({ notification }) => identityOf(notification.passId) === identityId),
-          registrations: registrations.filter(({ appleIdentityId }) => appleIdentityId === identityId),
-        },
-        services,
-        slot,
-      ),
-    ),
+  await eachIdentity(
+    sendings,
+    ({ notification }) => passes.get(notification.passId)!.appleIdentityId,
+    (some) => {
+      const ours = new Set(some.map(({ notification }) => notification.passId))
+      const ofIdentity = registrations.filter(({ passId }) => ours.has(passId))
+      return pushOf(workspaceId, { sendings: some, registrations: ofIdentity }, services, slot)
+    },
   )
-  for (const end of ends) if (end.status === 'rejected') throw end.reason
 }
 
 /** Pushes the phones of passes of one identity. */

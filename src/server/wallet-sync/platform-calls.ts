@@ -29,6 +29,25 @@ export function googleOutcomeOf(result: { value: unknown } | { error: unknown })
 }
 
 /**
+ * Does the work of each identity by itself: what hangs at one of them must not keep what the others have done.
+ * @throws the first error of any, once all have ended
+ */
+export async function eachIdentity<T>(
+  items: readonly T[],
+  identityOf: (item: T) => string | null,
+  work: (items: T[]) => Promise<void>,
+): Promise<void> {
+  const groups = new Map<string | null, T[]>()
+  for (const item of items) {
+    const group = groups.get(identityOf(item))
+    if (group) group.push(item)
+    else groups.set(identityOf(item), [item])
+  }
+  const ends = await Promise.allSettled([...groups.values()].map(work))
+  for (const end of ends) if (end.status === 'rejected') throw end.reason
+}
+
+/**
  * Puts off jobs of one kind and workspace about passes of an identity whose platform does not answer it, and those that wait with
  * them: what others are to be told comes to its turn. No try is counted.
  */

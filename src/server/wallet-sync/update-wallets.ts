@@ -6,7 +6,7 @@ import type { Admission } from '../identities/breakers.ts'
 import { isHeldBack, nackFailed, type Slot } from '../jobs/worker.ts'
 import { type GoogleSync, rejectionOf } from './google-sync.ts'
 import { tellDropped } from './holders.ts'
-import { googleOutcomeOf, holdBack, logDropped, logPlatformCall, toJobError } from './platform-calls.ts'
+import { eachIdentity, googleOutcomeOf, holdBack, logDropped, logPlatformCall, toJobError } from './platform-calls.ts'
 import { type PushResults, pushTo } from './push.ts'
 
 /**
@@ -40,24 +40,19 @@ async function updateInWorkspace(
   // Announced before the push, so that a phone that asks at once is told.
   await store.transaction((tx) => tx.registrations.bumpUpdateTag(workspaceId, passIds))
   const outdated = services.push ? await store.registrations.listOutdated(workspaceId, passIds) : []
-  // Each identity by itself: what hangs at one of them must not keep what the others have done.
-  const ends = await Promise.allSettled(
-    byIdentity(jobs, outdated).map(([ofIdentity, some]) =>
-      tellPhones(workspaceId, some, { outdated: ofIdentity, slot }, services),
-    ),
+  const identities = new Map(outdated.map(({ passId, appleIdentityId }) => [passId, appleIdentityId]))
+  // Jobs with nothing to push come with the first.
+  const [first = null] = identities.values()
+  const identityOf = (passId: string) => identities.get(passId) ?? (identities.has(passId) ? null : first)
+  await eachIdentity(
+    jobs,
+    ({ subject }) => identityOf(subject),
+    (some) => {
+      const ours = new Set(some.map(({ subject }) => subject))
+      const ofIdentity = outdated.filter(({ passId }) => ours.has(passId))
+      return tellPhones(workspaceId, some, { outdated: ofIdentity, slot }, services)
+    },
   )
-  for (const end of ends) if (end.status === 'rejected') throw end.reason
-}
-
-/** Jobs with nothing to push come with the first. */
-function byIdentity(jobs: Job[], outdated: OutdatedRegistration[]): [OutdatedRegistration[], Job[]][] {
-  const identityOf = new Map(outdated.map(({ passId, appleIdentityId }) => [passId, appleIdentityId]))
-  const [first = null, ...others] = new Set(identityOf.values())
-  if (others.length === 0) return [[outdated, jobs]]
-  return [first, ...others].map((identityId) => [
-    outdated.filter(({ appleIdentityId }) => appleIdentityId === identityId),
-    jobs.filter(({ subject }) => (identityOf.has(subject) ? identityOf.get(subject) : first) === identityId),
-  ])
 }
 
 /** Pushes the phones of passes of one identity, as far as its breaker lets it; the other jobs wait. */

@@ -91,7 +91,7 @@ export class Nudges {
     ).select('apple_registrations.pass_id', 'apple_registrations.device_id')
     const first = silent[limit]?.pass_id
     const forgotten = silent.slice(0, limit)
-    await this.forget(workspaceId, forgotten)
+    await forgetPushes(this.db, workspaceId, forgotten)
     const stale = new Set<string>(await this.stale(workspaceId, ids).distinct().pluck('apple_registrations.pass_id'))
     // Those from the first on whom there was no room for wait for the next look.
     await this.settle(
@@ -114,16 +114,6 @@ export class Nudges {
       .whereRaw('apple_registrations.fetched_version < passes.wallet_version')
   }
 
-  private async forget(workspaceId: string, devices: Device[]): Promise<void> {
-    for (let from = 0; from < devices.length; from += CHUNK) {
-      const keys = devices.slice(from, from + CHUNK).map(({ device_id, pass_id }) => [device_id, pass_id])
-      await this.db('apple_registrations')
-        .where({ workspace_id: workspaceId })
-        .whereIn(['device_id', 'pass_id'], keys)
-        .update({ pushed_version: 0 })
-    }
-  }
-
   /** Who has nothing to wait for goes; the others are due again, or never for this version. */
   private async settle(rows: Row[], stale: Set<string>, at: Date): Promise<void> {
     const over = rows.filter(({ pass_id }) => !stale.has(pass_id)).map(({ pass_id }) => pass_id)
@@ -134,5 +124,16 @@ export class Nudges {
       byDue.set(next, [...(byDue.get(next) ?? []), row.pass_id])
     }
     for (const [due_at, ids] of byDue) await this.db('nudges').whereIn('pass_id', ids).update({ due_at })
+  }
+}
+
+/** These devices count as never pushed from now on, so that the next job of their passes pushes them. */
+export async function forgetPushes(db: Knex, workspaceId: string, devices: Device[]): Promise<void> {
+  for (let from = 0; from < devices.length; from += CHUNK) {
+    const keys = devices.slice(from, from + CHUNK).map(({ device_id, pass_id }) => [device_id, pass_id])
+    await db('apple_registrations')
+      .where({ workspace_id: workspaceId })
+      .whereIn(['device_id', 'pass_id'], keys)
+      .update({ pushed_version: 0 })
   }
 }

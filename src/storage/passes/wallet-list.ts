@@ -6,6 +6,7 @@ import { toDate } from '../db/dialect.ts'
 import type { ListPage, PageRequest } from '../db/list.ts'
 import { narrowProjects, type ProjectScope } from '../db/project-scope.ts'
 import { heldPasses } from './held-passes.ts'
+import { forgetPushes } from './nudges.ts'
 
 /** What a list of wallets is narrowed by. */
 export interface WalletFilter {
@@ -138,13 +139,7 @@ export class Wallets {
       .orderByRaw(apple!.order)
       .limit(limit)
       .select('wallet.device_id', 'wallet.pass_id')
-    for (let from = 0; from < silent.length; from += CHUNK) {
-      const keys = silent.slice(from, from + CHUNK).map(({ device_id, pass_id }) => [device_id, pass_id])
-      await this.db('apple_registrations')
-        .where({ workspace_id: workspaceId })
-        .whereIn(['device_id', 'pass_id'], keys)
-        .update({ pushed_version: 0 })
-    }
+    await forgetPushes(this.db, workspaceId, silent)
     return { devices: silent.length, passIds: [...new Set(silent.map(({ pass_id }) => pass_id))] }
   }
 
@@ -195,9 +190,6 @@ interface Arm {
 }
 
 const platforms: Platform[] = ['apple', 'google']
-
-/** Pairs of one statement. */
-const CHUNK = 500
 
 const ARMS = {
   apple: {
