@@ -122,6 +122,8 @@ describe.each(dialects)('on %s', (dialect) => {
     await update(workspace, broken, 'B-1')
     await update(workspace, sound, 'S-1')
     work({ push, identities: { ...registry, apple }, google: undefined as never })
+    // Before the worker is stopped, which waits for what hangs.
+    onTestFinished(() => hung.open())
     await expectTold(workspace, sound, 'apple')
     // A pass that was in one batch with those of the other may change again.
     await update(workspace, sound, 'S-2')
@@ -167,6 +169,8 @@ describe.each(dialects)('on %s', (dialect) => {
     await update(workspace, broken, 'B-1')
     await update(workspace, sound, 'S-1')
     work({ google: ofBrands, identities: registry })
+    // Before the worker is stopped, which waits for what hangs.
+    onTestFinished(() => hung.open())
     await expectTold(workspace, sound, 'google')
     await update(workspace, sound, 'S-2')
     await expectTold(workspace, sound, 'google')
