@@ -10,7 +10,7 @@ const commandNotFound: Hook.CommandNotFound = async function ({ id, config }) {
   const meant = suggestCommand(words, known)
   const topic = config.findTopic(words[0]!)?.name
   const called = known
-    .filter((command) => `${words.join(' ')} `.startsWith(`${command} `))
+    .filter((command) => words.join(' ').startsWith(`${command} `))
     .toSorted((a, b) => b.length - a.length)[0]
   const failure = describeFailure(
     called

@@ -22,6 +22,24 @@ test.each([
   expect(await run(args, nowhere, options)).toEqual({ exitCode, stdout, stderr })
 })
 
+test.each(['--help', 'webhook --help', 'webhook create --help'])(
+  'a command is found where %s was run before',
+  async (help) => {
+    expect((await run(help.split(' '), nowhere)).exitCode).toBe(0)
+    expect(await run(['webhook', 'create'], nowhere)).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining('Missing required flag to'),
+    })
+  },
+)
+
+test('a command in quotes is told how it is written', async () => {
+  expect(await run(['webhook create'], nowhere)).toMatchObject({
+    exitCode: 2,
+    stderr: 'Error: passes has no command webhook create\n  Next: did you mean passes webhook create?',
+  })
+})
+
 test('what a run sets of this process is set back, also where the command fails', async () => {
   const state = () => ({
     env: { ...process.env },

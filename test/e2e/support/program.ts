@@ -1,6 +1,6 @@
 import { Console } from 'node:console'
 import { PassThrough, type Readable, Writable } from 'node:stream'
-import { Config, execute, settings } from '@oclif/core'
+import { Config, execute, type Interfaces, settings } from '@oclif/core'
 import { execa } from 'execa'
 import { configHome } from '../../support/config-home.ts'
 import type { TestServer } from './server.ts'
@@ -80,7 +80,20 @@ export function withEnvironment<T>(env: RunOptions['env'], work: () => Promise<T
 class Exit extends Error {}
 
 /** What the program is made of, read once for all commands of this process; what the environment says is read for each. */
-let plugins: Promise<Config> | undefined
+let plugins: Promise<{ config: Config; commands: Map<string, Interfaces.Plugin['commands']> }> | undefined
+
+/** With commands of its own for each run: help writes into those that it lists. */
+async function loadProgram(): Promise<Config> {
+  plugins ??= Config.load({ root: program }).then((config) => ({
+    config,
+    commands: new Map(config.getPluginsList().map(({ name, commands }) => [name, commands])),
+  }))
+  const { config, commands } = await plugins
+  for (const plugin of config.getPluginsList()) {
+    plugin.commands = commands.get(plugin.name)!.map((command) => ({ ...command }))
+  }
+  return config
+}
 
 async function startHere(args: string[], ready: RegExp, options: RunOptions): Promise<Hosted> {
   const listeners = () =>
@@ -148,8 +161,7 @@ async function runHere(args: string[], { cwd, env, input }: RunOptions, staying?
     putBack.push(replace(globalThis, 'console', new Console({ stdout: stdout.stream, stderr: stderr.stream })))
     // Node.js writes them to stderr itself, beside process.stderr.
     putBack.push(onWarning(({ name, message }) => stderr.stream.write(`${name}: ${message}\n`)))
-    plugins ??= Config.load({ root: program })
-    await execute({ loadOptions: await plugins })
+    await execute({ loadOptions: await loadProgram() })
     // What was put off to the next turn, warnings among it, is said before a process ends.
     await new Promise(setImmediate)
     exitCode ??= Number(process.exitCode ?? 0)
