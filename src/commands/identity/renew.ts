@@ -2,17 +2,21 @@ import { Args, Flags } from '@oclif/core'
 import { BaseCommand } from '../../cli/command/base-command.ts'
 import { UsageError } from '../../cli/command/errors.ts'
 import { certificateFlags, identityConfig, identityFlags, showIdentity } from '../../cli/identity.ts'
-import type { AppleFiles } from '../../server/operator/identity-files.ts'
+import { untilStopped } from '../../cli/list/follow.ts'
+import type { IdentityConfig, ShownIdentity } from '../../server/operator/identities.ts'
+import type { RenewedFrom } from '../../server/operator/renew-identity.ts'
 
 export default class IdentityRenew extends BaseCommand {
   static override summary = 'Give an identity its renewed certificate, or another key.'
   static override description =
     'The certificate must be of the same pass type and team: phones know their passes by them. Running servers sign and push ' +
-    'with it within 10 seconds; what is on its way ends over the connection of before. One of the sandbox renews itself.'
+    'with it within 10 seconds; what is on its way ends over the connection of before. One of the sandbox makes its own. With ' +
+    '--watch each renewal is a line, a refused file one on stderr, and Ctrl-C ends with 130.'
   static override examples = [
     '<%= config.bin %> identity renew acme --certificate pass.pem --key pass.key',
     '<%= config.bin %> identity renew acme --certificate /run/secrets/pass.pem --key /run/secrets/pass.key --watch',
     '<%= config.bin %> identity renew acme-google --key-file account.json --json',
+    '<%= config.bin %> identity renew acme-google --key-file /run/secrets/account.json --watch',
   ]
   static override args = { name: Args.string({ description: 'Name of the identity.', required: true }) }
   static override flags = {
@@ -20,8 +24,6 @@ export default class IdentityRenew extends BaseCommand {
     ...certificateFlags,
     watch: Flags.boolean({
       summary: 'Stay, and renew whenever the files change, as a secret store rewrites them.',
-      dependsOn: ['certificate', 'key'],
-      helpGroup: 'APPLE',
     }),
     'key-file': Flags.string({ summary: 'Key of the service account: a JSON file.', helpGroup: 'GOOGLE' }),
   }
@@ -32,30 +34,38 @@ export default class IdentityRenew extends BaseCommand {
     if ((certificate === undefined) !== (key === undefined))
       throw new UsageError('Give --certificate and --key together')
     const files = certificate !== undefined && key !== undefined ? { certificate, key, passphrase, wwdr } : undefined
-    if (files && flags.watch) return this.follow(args.name, files, identityConfig(flags))
-    const { renewIdentity } = await import('../../server/operator/identities.ts')
+    if (flags.watch) return this.follow(args.name, { files, keyFile }, identityConfig(flags))
+    const { renewIdentity } = await import('../../server/operator/renew-identity.ts')
     const identity = await renewIdentity(identityConfig(flags), args.name, { files, keyFile, at: new Date() })
     this.log(showIdentity(identity))
     return identity
   }
 
   /** Each renewal is a line, under --json too; what is refused is said on stderr. */
-  private async follow(name: string, files: AppleFiles, config: ReturnType<typeof identityConfig>): Promise<undefined> {
+  private async follow(name: string, from: RenewedFrom, config: IdentityConfig): Promise<undefined> {
+    if (!from.files && from.keyFile === undefined)
+      throw new UsageError('Give the files to watch: --certificate and --key, or --key-file')
     const { watchIdentity } = await import('../../server/operator/watch-identity.ts')
-    const stopped = new AbortController()
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopped.abort())
-    await watchIdentity(config, name, {
-      files,
-      signal: stopped.signal,
-      onRenewed: (identity) => {
-        const ends = identity.expiresAt?.toISOString() ?? null
-        const line = this.jsonEnabled()
-          ? JSON.stringify(identity)
-          : `Renewed ${name}: its certificate is good until ${ends}.`
-        process.stdout.write(`${line}\n`)
-      },
-      onRefused: (reason) => this.note(`Not renewed, and what was there goes on: ${reason}`),
-    })
-    return undefined
+    // As containers are stopped.
+    const terminated = new AbortController()
+    process.once('SIGTERM', () => terminated.abort())
+    return untilStopped((stop) =>
+      watchIdentity(config, name, {
+        ...from,
+        signal: AbortSignal.any([stop, terminated.signal]),
+        onWatching: () => this.note(`Watching the files of ${name}; Ctrl-C ends it.`),
+        onRenewed: (identity) => {
+          const line = this.jsonEnabled() ? JSON.stringify(identity) : renewedLine(identity)
+          process.stdout.write(`${line}\n`)
+        },
+        onRefused: (reason) => this.note(`Not renewed, and what was there goes on: ${reason}`),
+      }),
+    )
   }
+}
+
+function renewedLine({ name, expiresAt }: ShownIdentity): string {
+  return expiresAt === null
+    ? `Renewed ${name}: it has another key.`
+    : `Renewed ${name}: its certificate is good until ${expiresAt.toISOString()}.`
 }

@@ -159,7 +159,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     closers.push(services.identities.close)
     await services.webhookSecrets.reseal(store)
     await services.signingKeys.reseal(store)
-    await resealIdentities(store, keys)
+    await resealIdentities(store, keys, log)
     await services.identities.refresh()
 
     const certificates = () => [...certificatesOf(identities), ...certificatesOfIdentities(services.identities.list())]

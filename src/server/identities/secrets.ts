@@ -1,11 +1,12 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { z } from 'zod'
-import { isSealedUnder, seal, unseal } from '../../core/rules/crypto/server-key.ts'
+import { isSealedUnder, SealError, seal, unseal } from '../../core/rules/crypto/server-key.ts'
 import type { Store } from '../../storage/store.ts'
 import type { StoredIdentity } from '../../storage/workspaces/identities.ts'
 import { type AppleCredentials, type AppleIdentity, readAppleIdentity } from '../../wallets/apple/identity.ts'
 import { type GoogleSigner, keylessConfiguration, parseGoogleIdentity } from '../../wallets/google/identity.ts'
 import { CredentialError } from '../../wallets/wallet.ts'
+import type { Logger } from '../boot/log.ts'
 import type { ServerKeys } from '../boot/server-key.ts'
 import { loadKeyless } from '../boot/wallets.ts'
 
@@ -51,16 +52,27 @@ export async function readGoogleSigner(source: string, json: string | null, issu
   return configuration ? loadKeyless({ issuerId, configuration }) : parseGoogleIdentity({ source, json }, issuerId)
 }
 
-function openText({ id, sealed }: StoredIdentity, { current, previous }: ServerKeys): string | null {
+/** What is sealed of an identity; null where the machine has an account of its own. @throws SealError */
+export function openText({ id, sealed }: StoredIdentity, { current, previous }: ServerKeys): string | null {
   return sealed === null ? null : unseal(sealed, id, [current, ...previous], 'identities')
 }
 
-/** Encrypts whatever is not under the current key anew, so that previous keys can be taken out of use. */
-export async function resealIdentities(store: Store, keys: ServerKeys): Promise<void> {
+/**
+ * Encrypts whatever is not under the current key anew, so that previous keys can be taken out of use. One that none of the keys opens
+ * stays as it is, and the log names it: its own passes alone have to wait until it is renewed.
+ */
+export async function resealIdentities(store: Store, keys: ServerKeys, log: Pick<Logger, 'error'>): Promise<void> {
   for (const stored of await store.identities.listAll()) {
-    const { id, sealed } = stored
+    const { id, name, sealed } = stored
     if (sealed === null || isSealedUnder(sealed, keys.current)) continue
-    const renewed = sealSecrets(openText(stored, keys)!, id, keys)
+    let renewed: string
+    try {
+      renewed = sealSecrets(openText(stored, keys)!, id, keys)
+    } catch (err) {
+      if (!(err instanceof SealError)) throw err
+      log.error({ err, identity: name }, 'the keys of an identity cannot be read: its passes wait until it is renewed')
+      continue
+    }
     await store.transaction((tx) => tx.identities.replaceSealed(id, sealed, renewed))
   }
 }

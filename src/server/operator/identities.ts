@@ -10,7 +10,7 @@ import { assertIssuerId } from '../../wallets/google/identity.ts'
 import type { Config } from '../boot/config.ts'
 import { makeSandboxIssuer, makeSandboxPass } from '../boot/sandbox.ts'
 import { loadServerKeys, type ServerKeys } from '../boot/server-key.ts'
-import { readGoogleSigner, sealSecrets, storedCredentials } from '../identities/secrets.ts'
+import { readGoogleSigner, sealSecrets } from '../identities/secrets.ts'
 import { type AppleFiles, credentialsOf, readFiles, readKeyFile } from './identity-files.ts'
 import {
   auditOperator,
@@ -91,56 +91,6 @@ export function addGoogle(
     const none = { passTypeIdentifier: null, teamIdentifier: null, expiresAt: null }
     return { identity: { platform: 'google', name, isSandbox, issuerId, ...none }, text }
   })
-}
-
-/**
- * Takes the renewed certificate, or another key for the same issuer. Servers sign and push with it within seconds.
- * @throws OperatorError, CredentialError for one that is not of the same pass type and team
- */
-export function renewIdentity(
-  config: IdentityConfig,
-  name: string,
-  { files, keyFile, at }: { files?: AppleFiles | undefined; keyFile?: string | undefined; at: Date },
-): Promise<ShownIdentity> {
-  return withKeys(config, async (store, keys) => {
-    const known = await getIdentity(store, name)
-    const { id } = known
-    const { text, expiresAt } = await renewed(config, known, { files, keyFile, keys, at })
-    return store.transaction(async (tx) => {
-      await getForUpdate(tx, name)
-      await tx.identities.update(id, { sealed: text === null ? null : sealSecrets(text, id, keys), expiresAt }, at)
-      await auditIdentity(tx, known, 'identity.renew', at)
-      return show(tx, (await tx.identities.findForUpdate(name))!)
-    })
-  })
-}
-
-async function renewed(
-  config: IdentityConfig,
-  known: StoredIdentity,
-  given: { files?: AppleFiles | undefined; keyFile?: string | undefined; keys: ServerKeys; at: Date },
-): Promise<{ text: string | null; expiresAt: Date | null }> {
-  const { files, keyFile, keys, at } = given
-  if (known.platform === 'google') {
-    if (files) throw new OperatorError(`${known.name} is an identity of Google: give its --key-file.`)
-    const text = known.isSandbox ? await makeSandboxIssuer(config as Config, known.issuerId!) : readKeyFile(keyFile)
-    await readGoogleSigner(keyFile ?? '--key-file', text, known.issuerId!)
-    return { text, expiresAt: null }
-  }
-  const subject = { passTypeIdentifier: known.passTypeIdentifier!, teamIdentifier: known.teamIdentifier! }
-  if (known.isSandbox) {
-    const secrets = await makeSandboxPass(config as Config, subject, at)
-    return {
-      text: JSON.stringify(secrets),
-      expiresAt: parseAppleIdentity(credentialsOf(secrets, {}), at).certificate.notAfter,
-    }
-  }
-  if (!files) throw new OperatorError('Give the renewed certificate and its key: --certificate and --key.')
-  const { wwdr } = storedCredentials(known, keys)
-  const secrets = readFiles(files, wwdr)
-  // Another pass type or team is named with the one that it should be.
-  const { certificate } = parseAppleIdentity({ ...credentialsOf(secrets, files), ...subject }, at)
-  return { text: JSON.stringify(secrets), expiresAt: certificate.notAfter }
 }
 
 /**
@@ -229,7 +179,7 @@ async function add(
 }
 
 /** A database that is not there yet is made, and its key with it. */
-function withKeys<T>(config: IdentityConfig, work: (store: Store, keys: ServerKeys) => Promise<T>): Promise<T> {
+export function withKeys<T>(config: IdentityConfig, work: (store: Store, keys: ServerKeys) => Promise<T>): Promise<T> {
   return withNewStore(config.databaseUrl, async (store) => work(store, await loadServerKeys(config as Config, store)))
 }
 
@@ -256,11 +206,13 @@ function requireName(name: string): void {
   )
 }
 
-async function getIdentity(store: Repositories, name: string): Promise<StoredIdentity> {
+/** One by its name. @throws OperatorError */
+export async function getIdentity(store: Repositories, name: string): Promise<StoredIdentity> {
   return (await store.identities.findAny({ name })) ?? missing(name)
 }
 
-async function getForUpdate(tx: Repositories, name: string): Promise<StoredIdentity> {
+/** The same, which nobody else changes until the transaction ends. @throws OperatorError */
+export async function getForUpdate(tx: Repositories, name: string): Promise<StoredIdentity> {
   return (await tx.identities.findForUpdate(name)) ?? missing(name)
 }
 
@@ -301,7 +253,7 @@ async function setDefault(
 }
 
 /** It concerns each workspace that may use it, and the server itself. */
-async function auditIdentity(
+export async function auditIdentity(
   tx: Repositories,
   { id }: StoredIdentity,
   action: 'identity.renew' | 'identity.retire',
@@ -311,6 +263,10 @@ async function auditIdentity(
   for (const workspaceId of [null, ...workspaces]) await auditOperator(tx, workspaceId, { action, targetId: id }, at)
 }
 
-async function show(tx: Repositories, { sealed: _, version: __, ...identity }: StoredIdentity): Promise<ShownIdentity> {
+/** An identity as commands show it. */
+export async function show(
+  tx: Repositories,
+  { sealed: _, version: __, ...identity }: StoredIdentity,
+): Promise<ShownIdentity> {
   return { ...identity, uses: await tx.identities.listUses(identity, MAX_USES) }
 }

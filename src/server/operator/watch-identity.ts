@@ -1,57 +1,63 @@
 import { hash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { SetupError } from '../../core/errors.ts'
+import { CredentialError } from '../../wallets/wallet.ts'
 import { readSecret } from '../boot/config.ts'
-import { type IdentityConfig, renewIdentity, type ShownIdentity } from './identities.ts'
-import type { AppleFiles } from './identity-files.ts'
+import type { IdentityConfig, ShownIdentity } from './identities.ts'
+import { assertRenewable, type RenewedFrom, renewIfNew } from './renew-identity.ts'
 
-/** What a watch tells of. */
-export interface WatchEvents {
+/** What a watch reads, and what it tells of. */
+export interface WatchIdentityOptions extends RenewedFrom {
+  signal: AbortSignal
+  /** It has begun: what is renewed from these files was found. */
+  onWatching?: () => void
   onRenewed: (identity: ShownIdentity) => void
   /** Said once for each reason; what was there before goes on. */
   onRefused: (reason: string) => void
+  /** Between two looks; as long as between those at the server's own files by default. */
+  lookMs?: number
 }
 
-/** As those of the server's own files: two looks take what is new. */
 const LOOK_MS = 3_000
 
 /**
- * Renews an identity from its files now, and whenever a secret store rewrites them, until it is stopped. They are written one after the
- * other, so they are judged once two looks have read the same.
+ * Renews an identity from its files now, unless it has what they hold, and whenever a secret store rewrites them, until it is
+ * stopped. They are written one after the other, so they are judged once two looks have read the same. What is refused is judged
+ * again when it changes; a database that does not answer is asked again with the next look.
+ * @throws OperatorError, at once: there is no such identity, or none that takes these files
  */
 export async function watchIdentity(
   config: IdentityConfig,
   name: string,
-  { files, signal, onRenewed, onRefused }: WatchEvents & { files: AppleFiles; signal: AbortSignal },
+  { files, keyFile, signal, onWatching, onRenewed, onRefused, lookMs = LOOK_MS }: WatchIdentityOptions,
 ): Promise<void> {
+  await assertRenewable(config, name, { files, keyFile })
+  onWatching?.()
+  const paths = files ? [files.certificate, files.key, files.wwdr] : [keyFile]
   let [seen, judged, told]: (string | undefined)[] = []
   while (!signal.aborted) {
-    const found = contentOf(files)
+    const found = contentOf(paths.filter((path) => path !== undefined))
     if (found === seen && found !== judged) {
       judged = found
       try {
-        onRenewed(await renewIdentity(config, name, { files, at: new Date() }))
+        const renewed = await renewIfNew(config, name, { files, keyFile, at: new Date() })
         told = undefined
+        if (renewed) onRenewed(renewed)
       } catch (error) {
-        // A database that does not answer is asked again.
-        if (!(error instanceof SetupError)) judged = undefined
+        if (!(error instanceof CredentialError)) judged = undefined
         const { message } = error as Error
         if (message !== told) onRefused(message)
         told = message
       }
     }
     seen = found
-    await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined)
+    await sleep(lookMs, undefined, { signal }).catch(() => undefined)
   }
 }
 
 /** A file that is being replaced is missing for a moment. */
-function contentOf({ certificate, key, wwdr }: AppleFiles): string {
+function contentOf(paths: string[]): string {
   try {
-    const texts = [certificate, key, ...(wwdr === undefined ? [] : [wwdr])].map(
-      (file) => readSecret(file, 'a file').pem,
-    )
-    return texts.map((pem) => hash('sha256', pem)).join()
+    return paths.map((path) => hash('sha256', readSecret(path, 'a file').pem)).join()
   } catch (error) {
     return (error as Error).message
   }

@@ -6,6 +6,7 @@ import { type AppleChain, appleFlags, makeAppleChain } from '../../support/apple
 import { temporaryFolder } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 import { issuedPass } from '../support/passes.ts'
+import { hostProgram, run } from '../support/program.ts'
 import { hostServer } from '../support/server.ts'
 
 test('a server signs with a renewed certificate that is put in its place, without a restart, and metrics tell its end', async () => {
@@ -38,4 +39,28 @@ test('a server signs with a renewed certificate that is put in its place, withou
   const [, seconds] =
     /^passes_certificate_remaining_seconds\{certificate="apple_pass",identity="server"\} (\S+)$/m.exec(metrics)!
   expect(Number(seconds) / 86_400).toBeGreaterThan(690)
+})
+
+test('a watch of an identity renews it from its files, a line each, and Ctrl-C ends it with 130', async () => {
+  const folder = temporaryFolder()
+  const [first, renewed] = await Promise.all([makeAppleChain(folder), makeAppleChain(folder, { wwdrUnit: 'G5' })])
+  const filesOf = ({ certificate, key, wwdr }: AppleChain) => [
+    '--certificate',
+    certificate,
+    '--key',
+    key,
+    '--wwdr',
+    wwdr,
+  ]
+  const env = { PASSES_DATABASE_URL: `sqlite:${join(folder, 'passes.db')}` }
+  const added = await run(['identity', 'add', 'apple', '--name', 'acme', ...filesOf(first)], undefined, { env })
+  expect(added).toMatchObject({ exitCode: 0, stderr: '' })
+  const args = ['identity', 'renew', 'acme', ...filesOf(renewed), '--watch', '--json']
+  const watching = await hostProgram(args, /^\{.*\}$/m, { env })
+  const [begun, line] = watching.text.trim().split('\n')
+  expect(begun).toBe('Watching the files of acme; Ctrl-C ends it.')
+  expect(JSON.parse(line!)).toMatchObject({ name: 'acme', platform: 'apple' })
+  expect(await watching.stop()).toBe(130)
+  const without = await run(['identity', 'renew', 'acme', '--watch'], undefined, { env })
+  expect(without).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('--key-file') })
 })

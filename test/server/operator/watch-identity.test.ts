@@ -1,0 +1,197 @@
+import { randomBytes, X509Certificate } from 'node:crypto'
+import { copyFileSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { addApple, addGoogle, type ShownIdentity } from '../../../src/server/operator/identities.ts'
+import { type RenewedFrom, renewIfNew } from '../../../src/server/operator/renew-identity.ts'
+import { watchIdentity } from '../../../src/server/operator/watch-identity.ts'
+import { createSandboxApple } from '../../../src/wallets/sandbox/apple/certificates.ts'
+import { createSandboxGoogle } from '../../../src/wallets/sandbox/google/google-token.ts'
+import { type AppleChain, makeAppleChain, passType, team } from '../../support/apple-chain.ts'
+import { migratedDatabase, temporaryFolder } from '../../support/databases.ts'
+import { eventually } from '../../support/eventually.ts'
+
+const LOOK_MS = 20
+let first: AppleChain
+let renewed: AppleChain
+let expired: AppleChain
+
+beforeAll(async () => {
+  const cleanUps: (() => void)[] = []
+  const folder = temporaryFolder((cleanUp) => cleanUps.push(cleanUp))
+  ;[first, renewed, expired] = await Promise.all([
+    makeAppleChain(folder),
+    makeAppleChain(folder, { wwdrUnit: 'G5', days: 700 }),
+    makeAppleChain(folder, { wwdrUnit: 'G6', days: -1 }),
+  ])
+  return () => {
+    for (const cleanUp of cleanUps) cleanUp()
+  }
+})
+
+async function operator() {
+  const databaseUrl = await migratedDatabase('sqlite')
+  return { databaseUrl, serverKey: randomBytes(32).toString('hex'), previousServerKeys: [] }
+}
+
+type Operator = Awaited<ReturnType<typeof operator>>
+
+/** Watches until the test is over; what it told so far. */
+function watch(config: Operator, name: string, from: RenewedFrom) {
+  const stopped = new AbortController()
+  const taken: ShownIdentity[] = []
+  const told: string[] = []
+  const ended = watchIdentity(config, name, {
+    ...from,
+    signal: stopped.signal,
+    lookMs: LOOK_MS,
+    onRenewed: (identity) => taken.push(identity),
+    onRefused: (reason) => told.push(reason),
+  })
+  onTestFinished(async () => {
+    stopped.abort()
+    await ended
+  })
+  return { taken, told }
+}
+
+/** A folder of secrets as Kubernetes mounts one: files are links through `..data`, which is swapped at once for the next set. */
+function mountSecrets() {
+  const folder = temporaryFolder()
+  let set = 0
+  const names = { certificate: 'tls.crt', key: 'tls.key', wwdr: 'wwdr.pem' }
+  function put(content: Record<string, string | Buffer>) {
+    set += 1
+    mkdirSync(join(folder, `..set-${set}`))
+    for (const [name, text] of Object.entries(content)) writeFileSync(join(folder, `..set-${set}`, name), text)
+    symlinkSync(`..set-${set}`, join(folder, '..data_tmp'))
+    renameSync(join(folder, '..data_tmp'), join(folder, '..data'))
+    rmSync(join(folder, `..set-${set - 1}`), { recursive: true, force: true })
+  }
+  const putChain = (chain: AppleChain) =>
+    put(
+      Object.fromEntries(
+        Object.entries(names).map(([part, name]) => [name, readFileSync(chain[part as keyof AppleChain])]),
+      ),
+    )
+  const path = (name: string) => join(folder, name)
+  for (const name of [...Object.values(names), 'account.json']) symlinkSync(join('..data', name), path(name))
+  const files = { certificate: path(names.certificate), key: path(names.key), wwdr: path(names.wwdr) }
+  return { put, putChain, files, keyFile: path('account.json') }
+}
+
+const endOf = ({ certificate }: AppleChain) => new Date(new X509Certificate(readFileSync(certificate)).validTo)
+
+test('a certificate is renewed when its files are swapped as Kubernetes does, and not for what it has', async () => {
+  const config = await operator()
+  const { files, putChain } = mountSecrets()
+  putChain(first)
+  await addApple(config, { name: 'acme', from: files, at: new Date() })
+  // As a container does that is started again.
+  expect(await renewIfNew(config, 'acme', { files, at: new Date() })).toBeUndefined()
+  const { taken, told } = watch(config, 'acme', { files })
+  for (const [n, chain] of [renewed, first].entries()) {
+    putChain(chain)
+    await eventually(() => expect(taken).toHaveLength(n + 1))
+    expect(taken[n]).toMatchObject({ name: 'acme', expiresAt: endOf(chain) })
+  }
+  expect(told).toEqual([])
+})
+
+test('files that are written one after the other are taken once they belong together', async () => {
+  const config = await operator()
+  const folder = temporaryFolder()
+  const files = { certificate: join(folder, 'c'), key: join(folder, 'k'), wwdr: join(folder, 'w') }
+  const put = (part: keyof AppleChain, from: AppleChain) => copyFileSync(from[part], files[part])
+  for (const part of ['certificate', 'key', 'wwdr'] as const) put(part, first)
+  await addApple(config, { name: 'acme', from: files, at: new Date() })
+  const { taken, told } = watch(config, 'acme', { files })
+  put('certificate', renewed)
+  // So slowly that what is between is judged, and refused.
+  await eventually(() => expect(told).toEqual([expect.stringContaining('does not belong')]))
+  rmSync(files.key)
+  await eventually(() => expect(told.at(-1)).toContain('there is no file'))
+  put('key', renewed)
+  put('wwdr', renewed)
+  await eventually(() => expect(taken).toHaveLength(1))
+  expect(taken[0]!.expiresAt).toEqual(endOf(renewed))
+})
+
+test('another pass type, team, an expired one and half a file are refused with reasons, and the watch goes on', async () => {
+  const config = await operator()
+  const { files, put, putChain } = mountSecrets()
+  putChain(first)
+  await addApple(config, { name: 'acme', from: files, at: new Date() })
+  const { taken, told } = watch(config, 'acme', { files })
+  const putOther = async (names: { passTypeIdentifier: string; teamIdentifier: string }) => {
+    const other = await createSandboxApple({ ...names, at: new Date() })
+    put({ 'tls.crt': other.certificatePem, 'tls.key': other.keyPem, 'wwdr.pem': other.wwdrPem })
+  }
+  const half = readFileSync(renewed.certificate).subarray(0, 700)
+  const wrong: [() => unknown, RegExp][] = [
+    [
+      () => putOther({ passTypeIdentifier: 'pass.of.others', teamIdentifier: team }),
+      new RegExp(`pass.of.others.*${passType}`),
+    ],
+    [() => putOther({ passTypeIdentifier: passType, teamIdentifier: 'OTHERTEAM1' }), new RegExp(`OTHERTEAM1.*${team}`)],
+    [() => putChain(expired), /expired on/],
+    [
+      () => put({ 'tls.crt': half, 'tls.key': readFileSync(renewed.key), 'wwdr.pem': readFileSync(renewed.wwdr) }),
+      /no certificate/,
+    ],
+  ]
+  for (const [n, [place, words]] of wrong.entries()) {
+    await place()
+    await eventually(() => expect(told).toHaveLength(n + 1))
+    expect(told[n]).toMatch(words)
+  }
+  expect(taken).toEqual([])
+  putChain(renewed)
+  await eventually(() => expect(taken).toHaveLength(1))
+  const keys = [first, renewed, expired].flatMap(({ key }) =>
+    readFileSync(key, 'utf8')
+      .split('\n')
+      .filter((line) => line.length > 40),
+  )
+  const said = JSON.stringify([taken, told])
+  for (const line of keys) expect(said).not.toContain(line)
+})
+
+test('the key of an account of Google is renewed when its file is swapped; what is no key is refused without a word of it', async () => {
+  const config = await operator()
+  const { put, keyFile } = mountSecrets()
+  const [one, two] = await Promise.all([createSandboxGoogle(), createSandboxGoogle()])
+  put({ 'account.json': one.serviceAccountJson })
+  await addGoogle(config, { name: 'acme-google', issuerId: '338', keyFile, at: new Date() })
+  const { taken, told } = watch(config, 'acme-google', { keyFile })
+  put({ 'account.json': two.serviceAccountJson.slice(0, 400) })
+  await eventually(() => expect(told).toEqual([expect.stringContaining('is not JSON')]))
+  put({ 'account.json': two.serviceAccountJson })
+  await eventually(() => expect(taken).toHaveLength(1))
+  expect(taken[0]).toMatchObject({ name: 'acme-google', issuerId: '338' })
+  const secret = /PRIVATE KEY-----\\n(.{40})/.exec(two.serviceAccountJson)![1]!
+  expect(JSON.stringify([told, taken])).not.toContain(secret)
+})
+
+test('what cannot be watched is said at once', async () => {
+  const config = await operator()
+  const { files, putChain, put, keyFile } = mountSecrets()
+  putChain(first)
+  await addApple(config, { name: 'acme', from: files, at: new Date() })
+  put({ 'account.json': (await createSandboxGoogle()).serviceAccountJson })
+  await addGoogle(config, { name: 'acme-google', issuerId: '338', keyFile, at: new Date() })
+  for (const [name, from, words] of [
+    ['acne', { files }, 'There is no identity acne'],
+    ['acme', { keyFile }, 'an identity of Apple'],
+    ['acme-google', { files }, 'an identity of Google'],
+  ] as const) {
+    await expect(
+      watchIdentity(config, name, {
+        ...from,
+        signal: AbortSignal.timeout(5_000),
+        onRenewed: () => undefined,
+        onRefused: () => undefined,
+      }),
+    ).rejects.toThrow(words)
+  }
+})
