@@ -16,6 +16,7 @@ export const auditActions = [
   'image.create',
   'pass.create',
   'pass.import',
+  'pass.export',
   'pass.update',
   'pass.rotate-code',
   'pass.transfer',

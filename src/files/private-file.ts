@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, statSync, writeSync } from 'node:fs'
-import { type FileHandle, open, stat } from 'node:fs/promises'
+import { type FileHandle, link, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
 /**
@@ -51,6 +51,32 @@ export function replacePrivateSync(path: string, text: string): void {
     closeSync(file)
   }
   syncFolder(dirname(path))
+}
+
+/**
+ * Writes a file piece by piece, which has its name only once it is whole and on the disk. Where nothing is to be replaced, a file
+ * that is there stays as it is, whoever made it meanwhile.
+ * @throws EEXIST; whatever the pieces throw, and then nothing is left
+ */
+export async function writePrivateWhole(
+  path: string,
+  pieces: AsyncIterable<string>,
+  { replaces }: { replaces: boolean },
+): Promise<void> {
+  const draft = `${path}.${randomUUID()}.part`
+  const file = await openPrivate(draft, 'wx')
+  try {
+    try {
+      for await (const piece of pieces) await file.appendFile(piece)
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+    await (replaces ? rename : link)(draft, path)
+    syncFolder(dirname(path))
+  } finally {
+    await rm(draft, { force: true })
+  }
 }
 
 /** Makes a folder that only its owner may enter, and those above it, where they are missing. */

@@ -16,6 +16,7 @@ import { AuditLog } from './operations/audit-log.ts'
 import { Counts } from './operations/counts.ts'
 import { Erasure, Retention } from './operations/erasure.ts'
 import { Figures } from './operations/figures.ts'
+import { HandOver } from './operations/hand-over.ts'
 import { Overviews } from './operations/overview.ts'
 import { Rejections } from './operations/rejections.ts'
 import type { StoreEvent, StoreListener } from './operations/store-events.ts'
@@ -73,6 +74,7 @@ export interface Repositories {
   acceptedScans: AcceptedScans
   formerPasses: FormerPasses
   importedPasses: ImportedPasses
+  handOver: HandOver
   heldPasses: HeldPasses
   wallets: Wallets
   deviceLogs: DeviceLogs
@@ -237,6 +239,7 @@ function repositories(db: Knex, { onDue, onEvent }: Required<StoreListener>, sco
     acceptedScans: new AcceptedScans(db),
     formerPasses: new FormerPasses(db),
     importedPasses: new ImportedPasses(db),
+    handOver: new HandOver(db),
     heldPasses: new HeldPasses(db),
     wallets: new Wallets(db, scope),
     deviceLogs: new DeviceLogs(db, scope),

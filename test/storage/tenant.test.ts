@@ -27,6 +27,8 @@ import {
 
 const byName = { limit: 20, sortBy: 'name', sortDir: 'asc' } as const
 const imageId = '0b5f2c3e-1111-8222-8333-444455556666'
+/** Behind all ids. */
+const PLACE = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
 /** Each method that takes a workspace and looks for rows, called with ids of rows in another workspace. */
 const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Promise<unknown>> = {
@@ -153,6 +155,11 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
       { kind: 'update-wallet', platform: 'apple', identityId: null },
       { at: later(60), until: later(90) },
     ),
+  'handOver.count': (tx, intruder) => tx.handOver.count(intruder, { until: PLACE }),
+  'handOver.listVariables': (tx, intruder) =>
+    tx.handOver.listVariables(intruder, { until: PLACE }, { after: undefined, limit: 9 }),
+  'handOver.list': (tx, intruder) => tx.handOver.list(intruder, { until: PLACE }, { after: undefined, limit: 9 }),
+  'handOver.listNamed': (tx, intruder, { template }) => tx.handOver.listNamed(intruder, 'templates', template),
   'importedPasses.listDigests': (tx, intruder) => tx.importedPasses.listDigests(intruder, ['imported']),
   'formerPasses.isFull': (tx, intruder, { former }) => tx.formerPasses.isFull(intruder, former, 'other', 1),
   'formerPasses.register': (tx, intruder, { former }) => tx.formerPasses.register(intruder, former, 'device', 'stolen'),

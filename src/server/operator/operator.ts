@@ -94,6 +94,7 @@ export function auditOperator(
 
 /** Those that are not called as what they do. */
 const commands: Partial<Record<AuditAction, string>> = {
+  'pass.export': 'export',
   'job.retry': 'jobs retry',
   'job.delete': 'jobs delete',
   'database.restore': 'restore',

@@ -1,0 +1,125 @@
+import { dirname, resolve } from 'node:path'
+import { Flags } from '@oclif/core'
+import { BaseCommand } from '../cli/command/base-command.ts'
+import { CliError, InterruptedError, UsageError } from '../cli/command/errors.ts'
+import { count } from '../cli/command/output.ts'
+import { commandLine, onInterrupt } from '../cli/command/program.ts'
+import { startProgress } from '../cli/command/progress.ts'
+import { databaseFlags, parsePlatforms, serveFlags } from '../cli/settings/server-flags.ts'
+import { exists, writePrivateWhole } from '../files/private-file.ts'
+
+export default class Export extends BaseCommand {
+  static override summary = 'Write passes to a file with which another server takes them over.'
+  static override description =
+    'Works straight on the database, as the file holds what nobody may have but who looks after the passes: the tokens of ' +
+    'phones, and the codes that let people in. Only you can read it, and it has its name once it is whole. It is what passes import ' +
+    'takes. Start the server with --freeze first: who adds a pass while it is written is else unknown to the next server. ' +
+    'The ledger of scans stays here. docs/guides/hand-over.md tells the whole way.'
+  static override examples = [
+    '<%= config.bin %> export --handover members.csv',
+    {
+      description: 'The passes of one project, under one identity',
+      command: '<%= config.bin %> export --handover tour.csv --workspace acme --project Tour --identity club',
+    },
+  ]
+  static override flags = {
+    ...databaseFlags,
+    handover: Flags.string({ summary: 'The file to write.', required: true }),
+    workspace: Flags.string({ summary: 'Of this workspace (name or id).', default: 'default' }),
+    project: Flags.string({ summary: 'Only passes of this project (name or id).' }),
+    template: Flags.string({ summary: 'Only passes of this template (key, name or id).' }),
+    identity: Flags.string({
+      summary: 'Only passes under this identity (name), or server for what the flags of serve give.',
+    }),
+    force: Flags.boolean({ summary: 'Replace a file that is there.' }),
+    platforms: serveFlags.platforms,
+    'apple-pass-type': serveFlags['apple-pass-type'],
+    'google-issuer-id': serveFlags['google-issuer-id'],
+  }
+
+  async run() {
+    const { flags } = await this.parse(Export)
+    const file = resolve(flags.handover)
+    if (flags.handover === '-')
+      throw new UsageError('The file holds secrets, and is not written to stdout: name a file.')
+    if (!flags.force && (await exists(file))) throw taken(file)
+    if (!(await exists(dirname(file)))) throw new CliError(`There is no folder ${dirname(file)}; make it first.`)
+    const names = {
+      platforms: parsePlatforms(flags.platforms),
+      passTypeIdentifier: flags['apple-pass-type'],
+      issuerId: flags['google-issuer-id'],
+    }
+    const stop = new AbortController()
+    const release = onInterrupt(() => stop.abort())
+    const { withStore } = await import('../server/operator/operator.ts')
+    const { openHandOver } = await import('../server/operator/hand-over.ts')
+    const { formatRows } = await import('../cli/bulk/csv.ts')
+    try {
+      return await withStore(flags.database, async (store) => {
+        let show = (_looked: number, _rows: number): void => undefined
+        const { total, header, pages, counts, identities, audit } = await openHandOver(store, flags, {
+          at: new Date(),
+          names,
+          signal: stop.signal,
+          onProgress: (looked, rows) => show(looked, rows),
+        })
+        const start = { done: total, rows: 0, failed: 0 }
+        using progress = await startProgress({ total: total * 2, start, unit: 'passes' })
+        show = (done, rows) => progress.update({ done, rows, failed: 0 })
+        async function* pieces() {
+          yield formatRows([header], CSV)
+          for await (const page of pages) yield formatRows(page, CSV)
+          await audit(new Date())
+        }
+        await writePrivateWhole(file, pieces(), { replaces: flags.force ?? false })
+        return this.report(file, counts, identities)
+      })
+    } catch (error) {
+      if (stop.signal.aborted) {
+        throw new InterruptedError('Stopped: nothing was written.', { hint: `begin anew with: ${commandLine()}` })
+      }
+      if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw taken(file)
+      throw error
+    } finally {
+      release()
+    }
+  }
+
+  private report(file: string, counts: Counts, identities: Record<'apple' | 'google', Set<string>>) {
+    const { passes, devices, googleObjects, unissued, devicesLeftOut, valuesLeftOut } = counts
+    this.log(
+      `${many(passes, 'pass', 'passes')} with ${many(devices, 'phone')} and ${many(googleObjects, 'object')} at Google in ${file}`,
+    )
+    const of = { apple: [...identities.apple], google: [...identities.google] }
+    for (const [platform, found] of Object.entries(of)) {
+      if (found.length < 2) continue
+      this.note(
+        `They are of several identities for ${platform}: ${found.join(', ')}. An import takes one; --identity parts them.`,
+      )
+    }
+    if (unissued > 0) this.note(`${count(unissued)} passes that are not issued, or failed to be, are left out.`)
+    if (devicesLeftOut > 0)
+      this.note(`${count(devicesLeftOut)} phones are left out: import takes 100 a pass, without spaces in their ids.`)
+    if (valuesLeftOut > 0) {
+      this.note(
+        `${count(valuesLeftOut)} values of variables are left out: they are empty, or called as a column of the pass itself.`,
+      )
+    }
+    this.note(
+      'The file holds secrets: delete it once it is imported. Scans stay here, so that the next server does not know who came.',
+    )
+    return { file, ...counts, identities: of }
+  }
+}
+
+type Counts = Record<'passes' | 'devices' | 'googleObjects' | 'unissued' | 'devicesLeftOut' | 'valuesLeftOut', number>
+
+const CSV = { delimiter: ',', newline: '\n', bom: false, rawCells: false } as const
+
+function many(n: number, one: string, several = `${one}s`): string {
+  return `${count(n)} ${n === 1 ? one : several}`
+}
+
+function taken(file: string): CliError {
+  return new CliError(`${file} is there already; --force replaces it.`, { code: 'FILE_EXISTS' })
+}

@@ -1,0 +1,114 @@
+import type { Knex } from 'knex'
+import { Uuid } from '../../core/ids.ts'
+import { type PassRow, type StoredPass, selectPass, toPass } from '../passes/pass-row.ts'
+
+/** Which passes are handed over; ids, and what is left out narrows nothing. */
+export interface HandOverFilter {
+  projectId?: string | undefined
+  templateId?: string | undefined
+  /** Of this identity; null is the server's own, of both platforms. */
+  identityId?: string | null | undefined
+  /** Passes that were made later are left out, so that the pages end. */
+  until: string
+}
+
+/** A pass with all that phones know it by. */
+export interface HandOverPass {
+  pass: StoredPass
+  templateKey: string | null
+  /** What Google knows its object by, without the issuer; null where Google was sent none. */
+  objectSuffix: string | null
+  devices: { deviceId: string; pushToken: string }[]
+}
+
+/** Reads passes with what another server needs to go on with them, in the order of their ids (decisions/0078). */
+export class HandOver {
+  private readonly db: Knex
+
+  constructor(db: Knex) {
+    this.db = db
+  }
+
+  /** How many passes the filter leaves. */
+  async count(workspaceId: string, filter: HandOverFilter): Promise<number> {
+    const row = await this.passes(workspaceId, filter).count({ n: '*' }).first()
+    return Number(row?.n)
+  }
+
+  /** The variables of the passes behind one, in the order of ids. */
+  async listVariables(
+    workspaceId: string,
+    filter: HandOverFilter,
+    { after, limit }: { after: string | undefined; limit: number },
+  ): Promise<{ id: string; variables: Record<string, unknown> }[]> {
+    const rows: Pick<PassRow, 'id' | 'variables'>[] = await this.page(workspaceId, filter, after)
+      .limit(limit)
+      .select('passes.id', 'passes.variables')
+    return rows.map(({ id, variables }) => ({ id, variables: JSON.parse(variables) }))
+  }
+
+  /** The passes behind one, in the order of ids, the phones of each in the order in which they came. */
+  async list(
+    workspaceId: string,
+    filter: HandOverFilter,
+    { after, limit }: { after: string | undefined; limit: number },
+  ): Promise<HandOverPass[]> {
+    const query = selectPass(this.db, this.page(workspaceId, filter, after).limit(limit))
+    const rows: (PassRow & { template_key: string | null })[] = await query.select({ template_key: 'templates.key' })
+    const ids = rows.map(({ id }) => id)
+    const ofPasses = (table: string) => this.db(table).where({ workspace_id: workspaceId }).whereIn('pass_id', ids)
+    const objects: { pass_id: string; object_suffix: string | null }[] = await ofPasses('google_objects').select(
+      'pass_id',
+      'object_suffix',
+    )
+    const devices: { pass_id: string; device_id: string; push_token: string }[] = await ofPasses('apple_registrations')
+      .orderBy(['registered_at', 'device_id'])
+      .select('pass_id', 'device_id', 'push_token')
+    const suffixes = new Map(objects.map((row) => [row.pass_id, row.object_suffix]))
+    const devicesOf = new Map<string, HandOverPass['devices']>(ids.map((id) => [id, []]))
+    for (const { pass_id, device_id: deviceId, push_token: pushToken } of devices)
+      devicesOf.get(pass_id)!.push({ deviceId, pushToken })
+    return rows.map((row) => ({
+      pass: toPass(row),
+      templateKey: row.template_key,
+      objectSuffix: suffixes.get(row.id) ?? null,
+      devices: devicesOf.get(row.id)!,
+    }))
+  }
+
+  /** The ids of what is called so in a workspace, by id, by key where it has one, or by name. */
+  async listNamed(workspaceId: string, table: 'projects' | 'templates', text: string): Promise<string[]> {
+    const id = Uuid.safeParse(text)
+    const query = this.db(table).where({ workspace_id: workspaceId })
+    return query
+      .where((any) => {
+        any.where({ name: text })
+        if (table === 'templates') any.orWhere({ key: text })
+        if (id.success) any.orWhere({ id: id.data })
+      })
+      .limit(2)
+      .pluck('id')
+  }
+
+  private page(workspaceId: string, filter: HandOverFilter, after: string | undefined): Knex.QueryBuilder {
+    const query = this.passes(workspaceId, filter).orderBy('passes.id')
+    return after === undefined ? query : query.where('passes.id', '>', after)
+  }
+
+  /** An erased pass has nothing left to hand over. */
+  private passes(workspaceId: string, { projectId, templateId, identityId, until }: HandOverFilter): Knex.QueryBuilder {
+    const query = this.db('passes')
+      .where('passes.workspace_id', workspaceId)
+      .where('passes.id', '<', until)
+      .whereNull('passes.erased_at')
+    if (projectId !== undefined) query.where('passes.project_id', projectId)
+    if (templateId !== undefined) query.where('passes.template_id', templateId)
+    if (identityId === null) query.whereNull('passes.apple_identity_id').whereNull('passes.google_identity_id')
+    else if (identityId !== undefined) {
+      query.where((any) => {
+        any.where('passes.apple_identity_id', identityId).orWhere('passes.google_identity_id', identityId)
+      })
+    }
+    return query
+  }
+}

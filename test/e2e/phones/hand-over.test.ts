@@ -1,0 +1,123 @@
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { openDatabase } from '../../../src/storage/db/database.ts'
+import { dialects, temporaryFolder } from '../../support/databases.ts'
+import { eventually } from '../../support/eventually.ts'
+import { publishTicket } from '../support/bulk-setup.ts'
+import { listenForPushes, newPhones } from '../support/phone.ts'
+import { run } from '../support/program.ts'
+import { hostServer, sandboxFolder } from '../support/server.ts'
+
+const ISSUER = '3388000000000000000'
+
+/** What scanners read off a package. */
+const codeIn = (content: { barcodes?: { message: string }[] | undefined }) => content.barcodes![0]!.message
+
+describe.each(dialects)('on %s', (dialect) => {
+  test('what is exported here is imported there, and phones go on with it: pushed, updated and let in', async () => {
+    const folder = temporaryFolder()
+    const shared = { dialect, env: { PASSES_SANDBOX_DIR: sandboxFolder() } }
+    const from = await hostServer(shared)
+    const { id: projectId } = await from.client.projects.create({ body: { name: 'Fair' } })
+    const templateId = await publishTicket(from.client, projectId)
+    const create = async (externalPassId: string, variables: Record<string, unknown>) => {
+      const body = { externalPassId, templateId, label: '=1+1, "Ada"\nLovelace é', groupKey: 'order 7', variables }
+      const { id } = await from.client.passes.create({ body: body as never })
+      const issued = { status: 'ISSUED' }
+      await eventually(async () => expect(await from.client.passes.get({ params: { id } })).toMatchObject(issued))
+      return id
+    }
+    const held = await create('T-1', { seat: '-A 1', note: { a: [1] }, day: '2027-05-31', Label: 'hidden' })
+    const other = await create('T-2', { seat: "'=B" })
+    await from.client.passes.void({ params: { id: other } })
+    const phones = await newPhones(from, held, ['phone-1', 'phone-2'])
+    for (const phone of phones) expect(await phone.register(from)).toBe(201)
+    const [phone] = phones as [(typeof phones)[number]]
+    const before = (await phone.fetch(from))!.content
+    const opened = openDatabase(from.database)
+    const { workspace_id: workspaceId } = await opened.writer('passes').first('workspace_id')
+    await opened.writer('google_objects').insert({
+      ...{ pass_id: held, workspace_id: workspaceId, object_suffix: `${held}-EVENT`, sent_version: 1, holders: 1 },
+      sent_at: Date.now(),
+    })
+
+    const args = ['export', '--handover', 'passes.csv', '--database', from.database, '--project', 'Fair']
+    const unnamed = await run(args, undefined, { cwd: folder })
+    expect([unnamed.exitCode, unnamed.stderr]).toEqual([1, expect.stringContaining('--google-issuer-id')])
+    expect(readdirSync(folder)).toEqual([])
+    const whole = [...args, '--google-issuer-id', ISSUER, '--json']
+    const exported = await run(whole, undefined, { cwd: folder })
+    expect(exported.exitCode, exported.stderr).toBe(0)
+    expect(JSON.parse(exported.stdout)).toMatchObject({
+      ...{ passes: 2, devices: 2, googleObjects: 1, unissued: 0, devicesLeftOut: 0, valuesLeftOut: 1 },
+      identities: { apple: ['server'], google: ['server'] },
+    })
+    expect(statSync(join(folder, 'passes.csv')).mode & 0o777).toBe(0o600)
+    expect(readdirSync(folder)).toEqual(['passes.csv'])
+    const secrets = [before.authenticationToken, ...phones.map(({ pushToken }) => pushToken)]
+    for (const secret of secrets) expect(exported.stdout + exported.stderr).not.toContain(secret)
+    const entries = await opened.reader('audit_entries').where({ action: 'pass.export' })
+    expect(entries).toMatchObject([{ workspace_id: workspaceId, target_id: null, target_count: 2 }])
+    await opened.close()
+
+    const again = await run(whole, undefined, { cwd: folder })
+    expect([again.exitCode, again.stdout]).toEqual([1, expect.stringContaining('--force')])
+    expect((await run([...whole, '--force'], undefined, { cwd: folder })).exitCode).toBe(0)
+
+    const to = await hostServer(shared)
+    const ours = await to.client.projects.create({ body: { name: 'Fair' } })
+    await publishTicket(to.client, ours.id)
+    const taken = await run(['import', 'passes.csv', '--json'], to, { cwd: folder })
+    expect(taken.exitCode, taken.stderr).toBe(0)
+    expect(JSON.parse(taken.stdout)).toMatchObject({ created: 2, failed: 0 })
+    const { items } = await to.client.passes.list({ query: { sortBy: 'externalPassId', sortDir: 'asc' } })
+    const [pass, voided] = items as [(typeof items)[number], (typeof items)[number]]
+    expect(pass).toMatchObject({
+      ...{ externalPassId: 'T-1', label: '=1+1, "Ada"\nLovelace é', groupKey: 'order 7', status: 'ISSUED' },
+      variables: { seat: '-A 1', note: '{"a":[1]}', day: '2027-05-31' },
+    })
+    expect(pass.id).not.toBe(held)
+    expect(voided).toMatchObject({ externalPassId: 'T-2', status: 'VOID', variables: { seat: "'=B" } })
+
+    const pushes = await Promise.all(phones.map((one) => listenForPushes(from, one)))
+    await to.client.passes.update({ params: { id: pass.id }, body: { label: 'Grace Hopper' } })
+    await eventually(() => expect(pushes.map(({ count }) => count())).toEqual([1, 1]))
+    for (const one of phones) expect((await one.listChanged(to, '0'))!.serialNumbers).toEqual([before.serialNumber])
+    const { content } = (await phone.fetch(to))!
+    expect(content).toMatchObject({
+      serialNumber: before.serialNumber,
+      authenticationToken: before.authenticationToken,
+      webServiceURL: `${to.url}/apple`,
+    })
+    expect(codeIn(content as never)).toBe(codeIn(before as never))
+    const body = { qrPayload: codeIn(before as never), projectId: ours.id }
+    expect(await to.client.scans.create({ body })).toMatchObject({ result: 'accepted' })
+  })
+})
+
+test('what cannot be exported is refused, and leaves no file and no entry', async () => {
+  const folder = temporaryFolder()
+  const { database } = await hostServer({ args: ['--role', 'api'] })
+  const run1 = (...args: string[]) =>
+    run(['export', '--database', database, '--handover', ...args], undefined, { cwd: folder })
+  const refused = async (args: string[], exitCode: number, message: string) => {
+    const { stderr, ...ended } = await run1(...args)
+    expect([ended.exitCode, stderr]).toEqual([exitCode, expect.stringContaining(message)])
+  }
+  await refused(['-'], 2, 'not written to stdout')
+  await refused(['none/a.csv'], 1, 'There is no folder')
+  await refused(['a.csv', '--workspace', 'none'], 1, 'There is no workspace none')
+  await refused(['a.csv', '--project', 'none'], 1, 'There is no project none')
+  await refused(['a.csv', '--template', 'none'], 1, 'There is no template none')
+  await refused(['a.csv', '--identity', 'none'], 1, 'There is no identity none')
+  writeFileSync(join(folder, 'mine.csv'), 'mine')
+  await refused(['mine.csv'], 1, '--force')
+  expect(readFileSync(join(folder, 'mine.csv'), 'utf8')).toBe('mine')
+  expect(existsSync(join(folder, 'a.csv'))).toBe(false)
+  const opened = openDatabase(database)
+  expect(await opened.reader('audit_entries').where({ action: 'pass.export' })).toEqual([])
+  await opened.close()
+  expect((await run1('empty.csv')).exitCode).toBe(0)
+  expect(readFileSync(join(folder, 'empty.csv'), 'utf8')).toMatch(/^externalPassId,label,template,[^\n]+\n$/)
+})
