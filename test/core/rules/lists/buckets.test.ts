@@ -1,3 +1,5 @@
+import fc from 'fast-check'
+import { DateTime } from 'luxon'
 import { expect, test } from 'vitest'
 import { type BucketUnit, MAX_BUCKETS } from '../../../../src/core/contract/common.ts'
 import { bucketStarts, commonStep } from '../../../../src/core/rules/lists/buckets.ts'
@@ -48,6 +50,40 @@ test('the hour that comes twice is two buckets, and on Lord Howe the half more b
     '2026-04-04T15:30',
     '2026-04-04T16:30',
   ])
+})
+
+test('buckets are those of a calendar that is asked for each of them', () => {
+  const zones = [
+    'UTC',
+    'Europe/Berlin',
+    'Australia/Lord_Howe',
+    'Asia/Beirut',
+    'America/Havana',
+    'Africa/Casablanca',
+    'Pacific/Apia',
+  ]
+  const from = fc.integer({ min: Date.UTC(2009, 0), max: Date.UTC(2027, 0) })
+  const unit = fc.constantFrom<BucketUnit>('hour', 'day', 'week', 'month')
+  fc.assert(
+    fc.property(unit, fc.constantFrom(...zones), from, fc.integer({ min: 1, max: 60 }), (unit, zone, from, length) => {
+      const to = DateTime.fromMillis(from)
+        .plus({ [unit]: length })
+        .toMillis()
+      const byCalendar: number[] = []
+      for (let at = from; at < to; ) {
+        const start: DateTime = DateTime.fromMillis(at, { zone }).startOf(unit)
+        byCalendar.push(start.toMillis())
+        let steps = 1
+        while (start.plus({ [unit]: steps }).startOf(unit) <= start) steps++
+        at = start
+          .plus({ [unit]: steps })
+          .startOf(unit)
+          .toMillis()
+      }
+      expect(bucketStarts({ from: new Date(from), to: new Date(to) }, unit, zone)).toEqual(byCalendar)
+    }),
+    { numRuns: 100 },
+  )
 })
 
 test('however long the range, no more is made than shows that it is too long', () => {
