@@ -30,6 +30,7 @@ const benches = [
   'door',
   'copy',
   'evidence',
+  'figures',
   'scans-export',
   'version',
   'pages',

@@ -138,7 +138,9 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'registrations.listOutdated': (tx, intruder, { pass }) => tx.registrations.listOutdated(intruder, [pass]),
   'registrations.bumpUpdateTag': (tx, intruder, { pass }) => tx.registrations.bumpUpdateTag(intruder, [pass]),
   'heldPasses.countDevices': (tx, intruder, { pass }) => tx.heldPasses.countDevices(intruder, [pass]),
-  'figures.list': (tx, intruder, { project }) => tx.figures.list(intruder, project, 0, 1_000_000),
+  'figures.sums': async (tx, intruder, { project }) => [
+    ...(await tx.figures.sums(intruder, project, 0, new Array<number>(1_000_000).fill(0))),
+  ],
   'figures.recountScans': (tx, intruder, { project }) => tx.figures.recountScans(intruder, project),
   'figures.deleteOfProject': (tx, intruder, { project }) => tx.figures.deleteOfProject(intruder, project),
   'wallets.list': (tx, intruder) => tx.wallets.list(intruder, {}, { limit: 20 }),

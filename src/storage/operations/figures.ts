@@ -44,19 +44,40 @@ export class Figures {
     this.db = db
   }
 
-  /** What was counted of a project in the hours from one until before another, in no order; an hour may come several times. */
-  async list(workspaceId: string, projectId: string, from: number, until: number): Promise<Figure[]> {
+  /**
+   * How often each figure of a project happened, in each of some buckets of hours.
+   * @param from the first hour
+   * @param buckets the bucket of each hour from there on, ascending from 0
+   */
+  async sums(
+    workspaceId: string,
+    projectId: string,
+    from: number,
+    buckets: readonly number[],
+  ): Promise<Map<string, number[]>> {
     // One statement: what is packed meanwhile stands in one of the two tables at any moment.
     const sql = `select hour, figure, n, ${this.noBytes} as packed from figures
         where workspace_id = :workspaceId and project_id = :projectId and hour >= :from and hour < :until
       union all select block, '', 0, packed from packed_figures
         where workspace_id = :workspaceId and project_id = :projectId and block >= :first and block <= :last`
-    const [first, last] = [blockOf(from), blockOf(until - 1)]
-    const values = { workspaceId, projectId, from, until, first, last }
-    const rows = rowsOf<StoredFigure>(this.db, await this.db.raw(sql, values))
-    return rows.flatMap((row) =>
-      row.packed ? unpack(row.packed, row.hour).filter(({ hour }) => hour >= from && hour < until) : [toFigure(row)],
-    )
+    const until = from + buckets.length
+    const values = { workspaceId, projectId, from, until, first: blockOf(from), last: blockOf(until - 1) }
+    const sums = new Map<string, number[]>()
+    const adding = (figure: string) => {
+      const ofFigure = sums.get(figure) ?? new Array<number>(buckets.at(-1)! + 1).fill(0)
+      sums.set(figure, ofFigure)
+      return (hour: number, n: number) => {
+        const bucket = buckets[hour - from]
+        // A block begins before the first hour, and ends behind the last.
+        if (bucket !== undefined) ofFigure[bucket]! += n
+      }
+    }
+    for (const { packed, ...row } of rowsOf<StoredFigure>(this.db, await this.db.raw(sql, values))) {
+      const { hour, figure, n } = toFigure(row)
+      if (packed) readBlock(packed, hour, adding)
+      else adding(figure)(hour, n)
+    }
+    return sums
   }
 
   /** Counts what no trigger sees, in the transaction that does it. */
@@ -217,20 +238,25 @@ export function pack(figures: Figure[], block: number): Buffer {
 
 /** The figures of a block that are not nothing. */
 export function unpack(packed: Uint8Array, block: number): Figure[] {
+  const figures: Figure[] = []
+  readBlock(packed, block, (figure) => (hour, n) => void figures.push({ hour, figure, n }))
+  return figures
+}
+
+/** Tells each figure of a block, and then each hour of it that has some: a year is a hundred thousand numbers. */
+function readBlock(packed: Uint8Array, block: number, tell: (figure: string) => (hour: number, n: number) => void) {
   const bytes = inflateRawSync(packed)
   if (bytes[0] !== FORM) throw new Error(`Figures are packed in a form of a later version: ${bytes[0]}`)
-  const figures: Figure[] = []
   let at = 1
   while (at < bytes.length) {
     const end = at + 1 + bytes[at]!
-    const figure = bytes.toString('utf8', at + 1, end)
+    const tellHour = tell(bytes.toString('utf8', at + 1, end))
     at = end
     for (let hour = block * BLOCK_HOURS; hour < (block + 1) * BLOCK_HOURS; hour++) {
       let [n, unit] = [0, 1]
       for (; bytes[at]! >= 128; at++, unit *= 128) n += (bytes[at]! - 128) * unit
       n += bytes[at++]! * unit
-      if (n !== 0) figures.push({ hour, figure, n: n % 2 === 1 ? -(n + 1) / 2 : n / 2 })
+      if (n !== 0) tellHour(hour, n % 2 === 1 ? -(n + 1) / 2 : n / 2)
     }
   }
-  return figures
 }

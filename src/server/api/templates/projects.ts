@@ -1,7 +1,7 @@
 import type { projects as contract, Project, ProjectFigures } from '../../../core/contract/projects.ts'
 import { ApiError, validationError } from '../../../core/errors.ts'
 import { HOUR_MS } from '../../../storage/operations/counts.ts'
-import { type Figure, hourOf } from '../../../storage/operations/figures.ts'
+import { hourOf } from '../../../storage/operations/figures.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import type { StoredProject } from '../../../storage/workspaces/projects.ts'
 import type { RequestContext } from '../../context.ts'
@@ -82,15 +82,16 @@ export const projects: Handlers<typeof contract> = {
     if (!(await store.projects.find(workspaceId, id))) return missing(id)
     const range = { from: new Date(query.from), to: query.to === undefined ? now : new Date(query.to) }
     const starts = requireBuckets(range, query.by, query.zone)
-    const until = hourOf(new Date(range.to.getTime() - 1)) + 1
-    const figures = await store.figures.list(workspaceId, id, hourOf(range.from), until)
-    return { status: 200, body: { items: inBuckets(figures, starts) } }
+    const from = hourOf(range.from)
+    const last = hourOf(new Date(range.to.getTime() - 1))
+    const sums = await store.figures.sums(workspaceId, id, from, bucketsOfHours(from, last, starts))
+    return { status: 200, body: { items: inBuckets(sums, starts) } }
   },
 }
 
 type FiguresItem = ProjectFigures['items'][number]
 
-function inBuckets(figures: Figure[], starts: number[]): FiguresItem[] {
+function inBuckets(sums: Map<string, number[]>, starts: number[]): FiguresItem[] {
   const items = starts.map(
     (start): FiguresItem => ({
       at: new Date(start).toISOString(),
@@ -107,27 +108,25 @@ function inBuckets(figures: Figure[], starts: number[]): FiguresItem[] {
       scans: {},
     }),
   )
-  for (const { hour, figure, n } of figures) {
-    const item = items[bucketOf(hour * HOUR_MS, starts)]!
+  for (const [figure, ofFigure] of sums) {
     const [name, kind] = figure.split('/') as [string, string | undefined]
-    if (kind === undefined) item[name as 'issued'] += n
-    else {
-      const kinds: Record<string, number> = item[name as 'opened']
-      kinds[kind] = (kinds[kind] ?? 0) + n
+    for (const [bucket, n] of ofFigure.entries()) {
+      if (n === 0) continue
+      const item = items[bucket]!
+      if (kind === undefined) item[name as 'issued'] = n
+      else (item[name as 'opened'] as Record<string, number>)[kind] = n
     }
   }
   return items
 }
 
-/** Of buckets that begin in ascending order, the last that begins at a moment or before. */
-function bucketOf(at: number, starts: number[]): number {
-  let [low, high] = [0, starts.length - 1]
-  while (low < high) {
-    const middle = Math.ceil((low + high) / 2)
-    if (starts[middle]! <= at) low = middle
-    else high = middle - 1
-  }
-  return low
+/** Of each hour, by its number since 1970, the last bucket that begins when it begins, or before. */
+function bucketsOfHours(from: number, last: number, starts: number[]): number[] {
+  let bucket = 0
+  return Array.from({ length: last - from + 1 }, (_, n) => {
+    while (starts[bucket + 1]! <= (from + n) * HOUR_MS) bucket++
+    return bucket
+  })
 }
 
 /** @throws Problem VALIDATION_ERROR for one that the workspace may not use, that is retired, or is of the other platform */
