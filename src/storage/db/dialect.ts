@@ -1,4 +1,4 @@
-import type { Knex } from 'knex'
+import knex, { type Knex } from 'knex'
 import { idBound } from '../../core/ids.ts'
 import { MAX_KEY_BYTES, MAX_KEY_CHARACTERS } from '../../core/rules/lists/cursor.ts'
 
@@ -315,7 +315,7 @@ export function isTaken(error: unknown): boolean {
 /** True where the database cannot serve for the moment and the same request may work later. */
 export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false
-  if (error.name === 'KnexTimeoutError') return true
+  if (error instanceof knex.KnexTimeoutError) return true
   const { code } = error as { code?: unknown }
   if (isTooSlow(error) || (typeof code === 'string' && UNAVAILABLE.has(code))) return true
   return error.cause !== undefined && isUnavailable(error.cause)

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { onTestFinished } from 'vitest'
+import type { CleanUp } from '../../support/databases.ts'
 import { isLong } from '../../support/long.ts'
 
 const named = process.env.PASSES_CHROMIUM
@@ -65,8 +66,15 @@ export interface Visit {
 
 const contexts = new WeakMap<Browser, Map<string, Promise<BrowserContext>>>()
 
-/** A visitor in a new tab. Those who look alike share a context, and what it stores: a new one takes a second of CPU. */
-export async function visit(browser: Browser, options: BrowserContextOptions = {}): Promise<Visit> {
+/**
+ * A visitor in a new tab, which closes behind the test unless `cleanUp` says when. Those who look alike share a context, and
+ * what it stores: a new one takes a second of CPU.
+ */
+export async function visit(
+  browser: Browser,
+  options: BrowserContextOptions = {},
+  cleanUp: CleanUp = onTestFinished,
+): Promise<Visit> {
   const look = JSON.stringify(options)
   const known = contexts.get(browser) ?? new Map<string, Promise<BrowserContext>>()
   contexts.set(browser, known)
@@ -74,7 +82,7 @@ export async function visit(browser: Browser, options: BrowserContextOptions = {
   known.set(look, opened)
   const context = await opened
   const page = await context.newPage()
-  onTestFinished(() => page.close())
+  cleanUp(() => page.close())
   const incidents: string[] = []
   page.on('console', (message) => incidents.push(`console ${message.type()}: ${message.text()}`))
   page.on('pageerror', (error) => incidents.push(`error: ${error.message}`))

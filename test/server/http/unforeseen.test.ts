@@ -1,3 +1,4 @@
+import knex from 'knex'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { type TestWorkspace, useApi } from '../../support/api.ts'
 
@@ -44,7 +45,7 @@ describe('when something fails', () => {
   )
 
   test('a pool without a free connection is 503 too', async () => {
-    const { status } = await answerTo(Object.assign(new Error('full'), { name: 'KnexTimeoutError' }))
+    const { status } = await answerTo(new knex.KnexTimeoutError('full'))
     expect(status).toBe(503)
   })
 })
