@@ -162,6 +162,12 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
     tx.handOver.listVariables(intruder, { until: PLACE }, { after: undefined, limit: 9 }),
   'handOver.list': (tx, intruder) => tx.handOver.list(intruder, { until: PLACE }, { after: undefined, limit: 9 }),
   'handOver.listNamed': (tx, intruder, { template }) => tx.handOver.listNamed(intruder, 'templates', template),
+  'backlog.bringForward': (tx, intruder) =>
+    tx.backlog.bringForward(
+      intruder,
+      { kind: 'update-wallet', platform: 'apple', identityId: null },
+      { at: later(-60), until: later(90) },
+    ),
   'importedPasses.listDigests': (tx, intruder) => tx.importedPasses.listDigests(intruder, ['imported']),
   'formerPasses.isFull': (tx, intruder, { former }) => tx.formerPasses.isFull(intruder, former, 'other', 1),
   'formerPasses.register': (tx, intruder, { former }) => tx.formerPasses.register(intruder, former, 'device', 'stolen'),

@@ -170,6 +170,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
         renewable.renew(apple)
         services.wallets.apple?.renew(apple)
         identities.apple = apple
+        services.breakers.of('apple', null).renewed()
       }
       closers.push(watchAppleFiles({ config, identities, renew, clock, log }).stop)
     }

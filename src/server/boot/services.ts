@@ -20,6 +20,7 @@ import { createGoogleSync } from '../wallet-sync/google-sync.ts'
 import { createIssuing } from '../wallet-sync/issuing.ts'
 import { createLocationRejections } from '../wallet-sync/location-rejections.ts'
 import { createPackages } from '../wallet-sync/packages.ts'
+import { releaseHeld } from '../wallet-sync/platform-calls.ts'
 import { createWakeUps } from '../webhooks/wake-ups.ts'
 import { createWebhookSecrets } from '../webhooks/webhook-secrets.ts'
 import type { ServerKeys } from './server-key.ts'
@@ -75,6 +76,7 @@ export function createServices(options: ServicesOptions): RunningServices {
   const definitions = createDefinitions(store)
   const allowing = createLocationRejections(store, clock)
   const googleApi = api && withAllowedLocations(api, allowing)
+  const breakers = createBreakers({ nameOf, clock, log, metrics, hangSeconds })
   const identities = createIdentities({
     store,
     keys,
@@ -95,9 +97,17 @@ export function createServices(options: ServicesOptions): RunningServices {
         return { ...opened, api: withAllowedLocations(opened.api, allowing) }
       },
     },
+    onChanged(identity) {
+      if (!breakers.of(identity.platform, identity.id).renewed()) return
+      releaseHeld(identity, { store, clock }).catch((err: unknown) =>
+        log.warn({ err, identity: identity.name }, 'work that was put off for an identity comes within a minute'),
+      )
+    },
     log,
   })
-  const nameOf = (id: string) => identities.list().find((one) => one.id === id)?.name ?? id
+  function nameOf(id: string): string {
+    return identities.list().find((one) => one.id === id)?.name ?? id
+  }
   const issuing = createIssuing(store, wallets, definitions, identities.walletsOf)
   const appleWalletOf = async ({ appleIdentityId }: IdentityIds) => (await identities.apple(appleIdentityId))!.wallet
   const isOnlyPlatform = wallets.all.length === 1
@@ -118,7 +128,7 @@ export function createServices(options: ServicesOptions): RunningServices {
     ...given,
     wallets,
     identities,
-    breakers: createBreakers({ nameOf, clock, log, metrics, hangSeconds }),
+    breakers,
     links: createLinks({ keys, publicUrl, platforms, ttlDays: linkTtlDays }),
     badges,
     issuing,

@@ -27,6 +27,11 @@ export interface WatchedCall<T> {
  */
 export interface Breaker {
   admit(): Admission
+  /**
+   * Its work goes on at once, since it has another key or certificate: what failed before says nothing of it. Returns whether it was
+   * paused.
+   */
+  renewed(): boolean
   /** Makes a call that was admitted. */
   run<T>(call: () => Promise<T>, watched: WatchedCall<T>): Promise<T>
 }
@@ -47,7 +52,9 @@ export interface BreakersOptions {
 }
 
 const FAILURES_TO_PAUSE = 5
-const [FIRST_PAUSE_MS, MAX_PAUSE_MS] = [2_000, 60_000]
+const FIRST_PAUSE_MS = 2_000
+/** No pause is longer. */
+export const MAX_PAUSE_MS = 60_000
 /** While a call hangs, others look again so often. */
 const LOOK_MS = 2_000
 /** Longer than any call takes: a try of which nothing is heard is over. */
@@ -87,7 +94,8 @@ function createBreaker(
     identity: identityId === null ? SERVER_IDENTITY : nameOf(identityId),
   })
 
-  function answered(): void {
+  function answered(how = 'an identity is answered again'): void {
+    // What hangs from before says nothing any more.
     answers += 1
     failures = 0
     hanging.clear()
@@ -95,7 +103,7 @@ function createBreaker(
     pauses = 0
     isTrying = false
     metrics.identityPaused.set(labels(), 0)
-    log.info(labels(), 'an identity is answered again')
+    log.info(labels(), how)
   }
 
   function failed(hung: boolean): void {
@@ -112,6 +120,11 @@ function createBreaker(
   }
 
   return {
+    renewed() {
+      const wasPaused = pauses > 0
+      answered('an identity was renewed: its work goes on')
+      return wasPaused
+    },
     admit() {
       const at = clock().getTime()
       if (pauses > 0) {

@@ -82,6 +82,8 @@ export interface IdentitiesOptions {
     google: (signer: GoogleSigner) => GoogleWallet
   }
   connections: IdentityConnections
+  /** Told once an identity was changed, and is used as it now is. */
+  onChanged: (identity: StoredIdentity) => void
   log: Pick<Logger, 'info' | 'error'>
 }
 
@@ -98,7 +100,7 @@ interface Opened {
 
 /** Keeps who signs and writes for passes, by identity: see Identities. */
 export function createIdentities(options: IdentitiesOptions): Identities {
-  const { store, keys, server, wallets, makeWallets, connections, log } = options
+  const { store, keys, server, wallets, makeWallets, connections, onChanged, log } = options
   const known = new Map<string, StoredIdentity>()
   const opened = new Map<string, Opened>()
   let lookedAt = Number.NEGATIVE_INFINITY
@@ -141,6 +143,7 @@ export function createIdentities(options: IdentitiesOptions): Identities {
       await next
       if (open.google === before) open.google = next
     }
+    onChanged(stored)
     log.info({ identity: stored.name, status: stored.status }, 'an identity changed')
   }
 

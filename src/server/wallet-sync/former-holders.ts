@@ -4,9 +4,9 @@ import { asFormer } from '../../storage/passes/former-passes.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import { asKind, kindOf } from '../../wallets/google/resource.ts'
 import type { Repositories, Services } from '../context.ts'
-import { nackFailed } from '../jobs/worker.ts'
+import { nackFailed, type Slot } from '../jobs/worker.ts'
 import { tellDropped, tellHolders } from './holders.ts'
-import { logDropped, toJobError } from './platform-calls.ts'
+import { callGoogle, eachJob, logDropped } from './platform-calls.ts'
 import { pushTo } from './push.ts'
 import { dropGone, groupByOutcome } from './update-wallets.ts'
 
@@ -64,28 +64,25 @@ async function updateInWorkspace(workspaceId: string, jobs: Job[], services: Ser
 }
 
 /** Expires the objects of former holders at Google, and takes off them what they say of anybody. */
-export async function expireFormerObjects(jobs: Job[], services: Services): Promise<void> {
-  for (const job of jobs) {
-    try {
-      await retireObjects(job.workspaceId, job.subject, services)
-    } catch (error) {
-      throw toJobError(error)
-    }
-    await services.store.statement((tx) => tx.jobs.complete([job]))
-  }
+export function expireFormerObjects(jobs: Job[], services: Services, slot?: Slot): Promise<void> {
+  return eachJob(jobs, (job) => retireObjects(job, services, slot), services)
 }
 
-async function retireObjects(workspaceId: string, passId: string, services: Services): Promise<void> {
+async function retireObjects(job: Job, services: Services, slot: Slot | undefined): Promise<'held' | 'done'> {
   const { store, google, issuing, clock } = services
+  const { workspaceId, subject: passId } = job
   const objects = await store.googleObjects.listTransferred(workspaceId, passId)
   const pass = objects.length > 0 ? await store.passes.find(workspaceId, passId) : undefined
-  if (!pass || !google) return
-  const { api, wallet } = await google.sideOf(pass)
-  for (const { objectSuffix, kind, templateVersionId } of objects) {
-    const rendered = await issuing.render(asFormer(pass, { templateVersionId }))
-    const shown = asKind({ ...rendered, googleSuffix: objectSuffix }, kind)
-    const { classId: _, ...object } = wallet.objectOf(shown, clock())
-    await api.bulk.expireObject(kind, object)
-    await store.statement((tx) => tx.googleObjects.setRetired(workspaceId, passId, objectSuffix, clock()))
+  if (!pass || !google) return 'done'
+  const retire = async () => {
+    const { api, wallet } = await google.sideOf(pass)
+    for (const { objectSuffix, kind, templateVersionId } of objects) {
+      const rendered = await issuing.render(asFormer(pass, { templateVersionId }))
+      const shown = asKind({ ...rendered, googleSuffix: objectSuffix }, kind)
+      const { classId: _, ...object } = wallet.objectOf(shown, clock())
+      await api.bulk.expireObject(kind, object)
+      await store.statement((tx) => tx.googleObjects.setRetired(workspaceId, passId, objectSuffix, clock()))
+    }
   }
+  return callGoogle(job, { identityId: pass.googleIdentityId, call: retire, slot }, services)
 }

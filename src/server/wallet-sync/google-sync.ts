@@ -40,8 +40,13 @@ export interface GoogleSync {
   /**
    * Sends the class of a template version, or one that passes of a key share. Where Google refuses it for good, that is noted
    * on the version or the class and nothing is thrown: another try would be in vain.
+   * @param issuer whose it is
    */
-  upsertClass(workspaceId: string, version: PublishedVersion, ofClass?: StoredClass): Promise<void>
+  upsertClass(
+    workspaceId: string,
+    version: PublishedVersion,
+    of: { issuer: Pick<StoredPass, 'googleIdentityId'>; ofClass?: StoredClass | undefined },
+  ): Promise<void>
   /**
    * Sends the object as it now stands.
    * @param known what is known of it, where the caller has read that
@@ -255,11 +260,9 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
       making.set(key, made)
       return made
     },
-    async upsertClass(workspaceId, version, ofClass) {
+    async upsertClass(workspaceId, version, { issuer, ofClass }) {
       const { templateId, id, version: templateVersion } = version
-      const ofIssuer = ofClass ? await store.googleClasses.findIssuer(workspaceId, ofClass.id) : version
-      if (!ofIssuer) return
-      const { api, wallet } = await sideOf(ofIssuer)
+      const { api, wallet } = await sideOf(issuer)
       const { templateCard: card, templateTranslations = [] } = renderTemplateCards(version, ofClass?.values)
       const content = { templateId, templateVersion, ...(ofClass && { classDigest: ofClass.keyDigest }) }
       const names = ofClass ? await store.googleClasses.listNames(workspaceId, ofClass.id) : []

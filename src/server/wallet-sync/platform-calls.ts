@@ -6,7 +6,8 @@ import { GoogleApiError, isPassing } from '../../wallets/google/api/api-error.ts
 import type { Platform } from '../../wallets/wallet.ts'
 import type { Logger } from '../boot/log.ts'
 import type { Services } from '../context.ts'
-import type { CallOutcome } from '../identities/breakers.ts'
+import { type CallOutcome, MAX_PAUSE_MS } from '../identities/breakers.ts'
+import { isHeldBack, nackFailed, type Slot } from '../jobs/worker.ts'
 
 /** What a failed call of Google means for the job that made it, in the words of jobs; anything else as it is. */
 export function toJobError(error: unknown): unknown {
@@ -59,8 +60,66 @@ export async function holdBack(
   const { workspaceId, kind } = jobs[0]!
   await store.transaction(async (tx) => {
     await tx.jobs.snooze(jobs, until)
+    // About classes, which say nothing of whose they are: each waits when it comes to its turn.
+    if (kind === 'upsert-google-class') return
     await tx.backlog.holdBack(workspaceId, { kind, ...identity }, { at: clock(), until })
   })
+}
+
+/** What is held back where an identity is paused, by platform. */
+const HELD = { apple: ['update-wallet'], google: ['update-google', 'expire-google'] } as const
+
+/** Makes due what was put off for an identity of the database, up to 5,000 jobs of each queue; the rest comes within a minute. */
+export async function releaseHeld(
+  { platform, id: identityId }: { platform: Platform; id: string },
+  { store, clock }: Pick<Services, 'store' | 'clock'>,
+): Promise<void> {
+  const at = clock()
+  const until = new Date(at.getTime() + MAX_PAUSE_MS)
+  for (const workspaceId of await store.identities.listWorkspaces(identityId)) {
+    for (const kind of HELD[platform]) {
+      await store.statement((tx) => tx.backlog.bringForward(workspaceId, { kind, platform, identityId }, { at, until }))
+    }
+  }
+}
+
+/** Makes a call of Google for one of its identities, unless that is paused: the job then waits, and what waits behind it. */
+export async function callGoogle(
+  job: Job,
+  { identityId, call, slot }: { identityId: string | null; call: () => Promise<unknown>; slot: Slot | undefined },
+  services: Pick<Services, 'store' | 'clock' | 'breakers'>,
+): Promise<'held' | 'done'> {
+  const breaker = services.breakers.of('google', identityId)
+  const { most, until } = breaker.admit()
+  if (most === 0) {
+    await holdBack([job], { platform: 'google', identityId, until }, services)
+    return 'held'
+  }
+  await breaker.run(call, { outcomeOf: googleOutcomeOf, onHang: slot?.leave })
+  return 'done'
+}
+
+/**
+ * Does jobs beside one another, so that none waits for another one's issuer: each is completed, is held back, or fails by itself.
+ */
+export async function eachJob(
+  jobs: Job[],
+  work: (job: Job) => Promise<'held' | 'done'>,
+  { store, clock, log }: Pick<Services, 'store' | 'clock' | 'log'>,
+): Promise<void> {
+  const doOne = async (job: Job) => {
+    try {
+      if ((await work(job)) === 'done') await store.statement((tx) => tx.jobs.complete([job]))
+    } catch (cause) {
+      const error = toJobError(cause)
+      const { kind, subject, correlationId } = job
+      if (!isHeldBack(error)) log.error({ err: error, kind, subject, correlationId }, 'a job failed')
+      await store.transaction(async (tx) => {
+        if ((await tx.jobs.lockHeld([job])).length > 0) await nackFailed(tx, job, error, clock())
+      })
+    }
+  }
+  await Promise.all(jobs.map(doOne))
 }
 
 /** One call of a platform about a pass, and how it ended. */

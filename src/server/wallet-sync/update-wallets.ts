@@ -6,7 +6,15 @@ import type { Admission } from '../identities/breakers.ts'
 import { isHeldBack, nackFailed, type Slot } from '../jobs/worker.ts'
 import { type GoogleSync, rejectionOf } from './google-sync.ts'
 import { tellDropped } from './holders.ts'
-import { eachIdentity, googleOutcomeOf, holdBack, logDropped, logPlatformCall, toJobError } from './platform-calls.ts'
+import {
+  callGoogle,
+  eachIdentity,
+  eachJob,
+  holdBack,
+  logDropped,
+  logPlatformCall,
+  toJobError,
+} from './platform-calls.ts'
 import { type PushResults, pushTo } from './push.ts'
 
 /**
@@ -168,37 +176,33 @@ async function sendIfOutdated(
   services: Services,
   { google, slot }: { google: GoogleSync; slot: Slot | undefined },
 ): Promise<'held' | 'done'> {
-  const { store, log, breakers } = services
+  const { store, log } = services
   const { workspaceId, subject } = job
   const [object] = await store.googleObjects.list(workspaceId, [subject])
   const pass = object && (await store.passes.find(workspaceId, subject))
   if (!pass || object.sentVersion >= pass.walletVersion) return 'done'
   const { googleIdentityId: identityId } = pass
-  const breaker = breakers.of('google', identityId)
-  const { most, until } = breaker.admit()
-  if (most === 0) {
-    await holdBack([job], { platform: 'google', identityId, until }, services)
-    return 'held'
-  }
-  await breaker.run(() => google.update(pass, object), { outcomeOf: googleOutcomeOf, onHang: slot?.leave })
-  logPlatformCall(log, job, { provider: 'google', passId: pass.id, outcome: 'sent' })
-  return 'done'
+  const end = await callGoogle(job, { identityId, call: () => google.update(pass, object), slot }, services)
+  if (end === 'done') logPlatformCall(log, job, { provider: 'google', passId: pass.id, outcome: 'sent' })
+  return end
 }
 
 /**
  * Makes classes known to Google: those of published versions, so that the first save needs one call less, and those that
  * passes of a key share, when an update changed what stands in them.
  */
-export async function upsertGoogleClasses(jobs: Job[], { store, google }: Services): Promise<void> {
-  for (const { workspaceId, subject } of jobs) {
-    const [ofClass] = await store.googleClasses.list(workspaceId, [subject])
-    const versionId = ofClass?.templateVersionId ?? subject
-    const [version] = await store.templateVersions.listByIds(workspaceId, [versionId])
-    try {
-      if (version && google) await google.upsertClass(workspaceId, version, ofClass)
-    } catch (error) {
-      throw toJobError(error)
-    }
-  }
-  await store.statement((tx) => tx.jobs.complete(jobs))
+export function upsertGoogleClasses(jobs: Job[], services: Services, slot?: Slot): Promise<void> {
+  return eachJob(jobs, (job) => upsertOne(job, services, slot), services)
+}
+
+async function upsertOne(job: Job, services: Services, slot: Slot | undefined): Promise<'held' | 'done'> {
+  const { store, google } = services
+  const { workspaceId, subject } = job
+  const [ofClass] = await store.googleClasses.list(workspaceId, [subject])
+  const versionId = ofClass?.templateVersionId ?? subject
+  const [version] = await store.templateVersions.listByIds(workspaceId, [versionId])
+  const issuer = ofClass ? await store.googleClasses.findIssuer(workspaceId, ofClass.id) : version
+  if (!version || !google || !issuer) return 'done'
+  const call = () => google.upsertClass(workspaceId, version, { issuer, ofClass })
+  return callGoogle(job, { identityId: issuer.googleIdentityId, call, slot }, services)
 }

@@ -38,6 +38,13 @@ export interface FailedJobFilter {
   ids?: string[] | undefined
 }
 
+/** Jobs of a kind about passes of one identity. */
+export interface JobsOfIdentity {
+  kind: JobKind
+  platform: 'apple' | 'google'
+  identityId: string | null
+}
+
 interface Row {
   id: string
   workspace_id: string
@@ -54,7 +61,7 @@ interface Row {
 export const isQuarantined = `lapses >= ${MAX_JOB_LAPSES}`
 
 /** Of one statement. */
-const MAX_HELD_BACK = 5_000
+const MAX_MOVED = 5_000
 
 /** The outbox as an operator looks at it. */
 export class Backlog {
@@ -122,25 +129,34 @@ export class Backlog {
    * Puts off what waits of a kind and is due, about passes of one identity: 5,000 jobs of each queue at most, the oldest first, so that
    * those behind them come to their turn.
    */
-  async holdBack(
+  holdBack(workspaceId: string, jobs: JobsOfIdentity, { at, until }: { at: Date; until: Date }): Promise<void> {
+    return this.move(workspaceId, jobs, { after: 0, to: at.getTime(), runAt: until.getTime() })
+  }
+
+  /** Makes due what was put off until a moment, as many of it at most. */
+  bringForward(workspaceId: string, jobs: JobsOfIdentity, { at, until }: { at: Date; until: Date }): Promise<void> {
+    return this.move(workspaceId, jobs, { after: at.getTime(), to: until.getTime(), runAt: at.getTime() })
+  }
+
+  private async move(
     workspaceId: string,
-    { kind, platform, identityId }: { kind: JobKind; platform: 'apple' | 'google'; identityId: string | null },
-    { at, until }: { at: Date; until: Date },
+    { kind, platform, identityId }: JobsOfIdentity,
+    { after, to, runAt }: { after: number; to: number; runAt: number },
   ): Promise<void> {
     const { queue, bulkQueue }: { queue: RegularQueue; bulkQueue?: RegularQueue } = kinds[kind]
     const isOfIdentity = `${platform}_identity_id ${identityId === null ? 'is null' : '= :identityId'}`
     const isOfPass = `(select 1 from passes where id = jobs.subject and workspace_id = jobs.workspace_id and ${isOfIdentity}) = 1`
     for (const one of bulkQueue ? [queue, bulkQueue] : [queue]) {
-      const values = { queue: one, at: at.getTime(), ...(identityId !== null && { identityId }) }
-      const due = this.db('jobs')
+      const values = { queue: one, after, to, ...(identityId !== null && { identityId }) }
+      const chosen = this.db('jobs')
         .where({ workspace_id: workspaceId, kind })
-        .whereRaw(`${waitsIn(one)} and run_at <= :at and ${isOfPass}`, values)
+        .whereRaw(`${waitsIn(one)} and run_at > :after and run_at <= :to and ${isOfPass}`, values)
         .orderBy('run_at')
-        .limit(MAX_HELD_BACK)
+        .limit(MAX_MOVED)
         .select('id')
       await this.db('jobs')
-        .whereRaw(idIsChosen(this.db, forUpdateSkipLocked(this.db, due)))
-        .update({ run_at: until.getTime() })
+        .whereRaw(idIsChosen(this.db, forUpdateSkipLocked(this.db, chosen)))
+        .update({ run_at: runAt })
     }
   }
 

@@ -54,6 +54,9 @@ describe.each(dialects)('on %s', (dialect) => {
         api.now,
       ))!,
     ])
+    await store.transaction(async (tx) => {
+      for (const { id } of [apple!, atGoogle!]) await tx.identities.insertGrant(workspace.id, id)
+    })
     const { id: templateId } = await publishedTemplate(workspace)
     const passes = Array.from({ length: BROKEN + SOUND }, () => passBody(templateId))
     const { results } = await workspace.ok(contract.passes.createBatch, { body: { passes } })
@@ -184,5 +187,84 @@ describe.each(dialects)('on %s', (dialect) => {
       await isTold(workspace, broken, 'google')
     })
     expect(await paused('google', names.google)).toBe(0)
+  })
+
+  test('while Google answers an identity 503 its classes and former objects wait too, and a renewal ends that at once', async () => {
+    const { workspace, broken, sound, names } = await twoBrands()
+    const { google, store, identities: registry, breakers } = api.services
+    const { id: workspaceId } = workspace
+    let isSound = false
+    const tried: string[] = []
+    const call = (what: string) => {
+      tried.push(what)
+      if (!isSound) throw new GoogleApiError({ kind: 'unavailable', message: 'x', status: 503 })
+    }
+    const [pass] = await store.passes.listByIds(workspaceId, broken)
+    const [object] = await store.googleObjects.list(workspaceId, broken.slice(0, 1))
+    const ofBrands: NonNullable<Services['google']> = {
+      ...google!,
+      async update(one) {
+        if (one.googleIdentityId !== null) call('object')
+        const [known] = await store.googleObjects.list(workspaceId, [one.id])
+        await store.transaction((tx) =>
+          tx.googleObjects.setSent(workspaceId, one.id, one.walletVersion, known!.sent!, api.now),
+        )
+      },
+      async upsertClass(_, __, { issuer }) {
+        if (issuer.googleIdentityId !== null) call('class')
+      },
+      async sideOf() {
+        call('former object')
+        return { api: google!.api, wallet: api.services.wallets.google! }
+      },
+    }
+    await update(workspace, broken, 'B-1')
+    work({ google: ofBrands, breakers })
+    await eventually(async () => expect(await paused('google', names.google)).toBe(1))
+    tried.length = 0
+
+    await api.database
+      .writer('workspaces')
+      .where({ id: workspaceId })
+      .update({ google_identity_id: pass!.googleIdentityId })
+    const job = { workspaceId, correlationId: null }
+    await store.transaction(async (tx) => {
+      const former = { ...object!.sent!, objectSuffix: 'former', templateVersionId: pass!.templateVersionId }
+      await tx.googleObjects.insertTransferred(workspaceId, pass!.id, former)
+      await tx.jobs.insertOnce(
+        [
+          { ...job, kind: 'upsert-google-class', subject: pass!.templateVersionId! },
+          { ...job, kind: 'expire-google', subject: pass!.id },
+        ],
+        api.now,
+      )
+    })
+    const waiting = async () => {
+      const kinds = ['upsert-google-class', 'expire-google']
+      return api.database.writer('jobs').where({ workspace_id: workspaceId }).whereIn('kind', kinds)
+    }
+    await eventually(async () => {
+      const rows = await waiting()
+      expect(rows.map(({ run_at }) => Number(run_at) > api.now.getTime())).toEqual([true, true])
+      // Nothing was tried, and no try is counted.
+      expect(rows.map(({ attempts, claim_token }) => [attempts, claim_token])).toEqual([
+        [0, null],
+        [0, null],
+      ])
+    })
+    await update(workspace, sound, 'S-1')
+    await expectTold(workspace, sound, 'google')
+    expect(tried).toEqual([])
+
+    // The clock stands still: what was put off comes since the identity was renewed.
+    isSound = true
+    await store.transaction((tx) => tx.identities.update(pass!.googleIdentityId!, {}, api.now))
+    await registry.refresh()
+    expect(await paused('google', names.google)).toBe(0)
+    await expectTold(workspace, broken, 'google')
+    await eventually(async () => expect((await waiting()).map(({ kind }) => kind)).toEqual(['upsert-google-class']))
+    api.advance(60)
+    await eventually(async () => expect(await waiting()).toEqual([]))
+    expect(new Set(tried)).toEqual(new Set(['object', 'class', 'former object']))
   })
 })
