@@ -3,6 +3,7 @@
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { buildDesk } from './build-desk.js'
 import { buildDoor } from './build-door.js'
 
 const root = new URL('..', import.meta.url).pathname
@@ -32,11 +33,11 @@ function copyReference() {
   for (const name of files) copyFileSync(join(from, name), join(to, name))
 }
 
-/** The page of the door, for browsers. */
-async function writeDoor() {
-  const to = join(root, 'dist/door')
+/** A page with a script, for browsers. */
+function writePage(page, files) {
+  const to = join(root, 'dist', page)
   mkdirSync(to)
-  for (const [name, content] of await buildDoor()) writeFileSync(join(to, name), content)
+  for (const [name, content] of files) writeFileSync(join(to, name), content)
 }
 
 if (!process.argv.includes('--if-needed') || !isCurrent()) {
@@ -45,6 +46,7 @@ if (!process.argv.includes('--if-needed') || !isCurrent()) {
   // More threads take less time where nothing else runs, but half as much CPU again.
   run('typescript-native/bin/tsc', '--project', 'tsconfig.build.json', '--singleThreaded', ...checked)
   copyReference()
-  await writeDoor()
+  writePage('door', await buildDoor())
+  writePage('desk', await buildDesk())
   run('oclif/bin/run.js', 'manifest')
 }

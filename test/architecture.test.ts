@@ -16,6 +16,7 @@ const modules: Record<string, string[]> = {
   server: ['server', 'storage', 'wallets', 'files', 'core'],
   client: ['client', 'core'],
   door: ['door', 'core'],
+  desk: ['desk', 'client', 'core'],
   cli: ['cli', 'client', 'files', 'core'],
   commands: ['cli', 'client', 'files', 'core'],
 }
@@ -35,6 +36,8 @@ const packages: Record<string, RegExp> = {
   '@oclif/core': /^(commands|cli)\//,
   ink: /^cli\/console\//,
   idb: /^door\//,
+  'd3-scale': /^desk\//,
+  'd3-shape': /^desk\//,
   undici: /^(client|server|wallets|cli\/(demo|device|webhook))\//,
   apn: /^wallets\/apple\//,
   'google-auth-library': /^wallets\/google\//,

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Contract } from '../core/contract/contract.ts'
 import { parseJson } from '../core/json.ts'
 import type { Route, RouteCall, RouteResult } from '../core/route.ts'
-import { type Endpoint, endpoints } from './endpoints.ts'
+import { type Endpoint, endpoints, pathOf } from './endpoints.ts'
 import { ApiError, ConnectionError, DEFAULT_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS } from './errors.ts'
 import { Agent, apiError, bodyOf, dispatch, type ExchangeOptions, exchange, piecesOf, readStream } from './exchange.ts'
 
@@ -254,17 +254,6 @@ async function sendOnce(route: Endpoint, call: AnyCall, options: SendOptions): P
   const said = status < 300 ? parseJson(bytes.toString()) : undefined
   if (said !== undefined) return said
   throw apiError({ method, path, headers, status, isCodeOptional: route.errorsWithoutCode === true }, bytes)
-}
-
-function pathOf(route: Endpoint, call: AnyCall): string {
-  const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(call.params?.[name])))
-  const query = new URLSearchParams()
-  for (const [name, value] of Object.entries(call.query ?? {})) {
-    for (const item of Array.isArray(value) ? value : [value]) {
-      if (item !== undefined) query.append(name, String(item))
-    }
-  }
-  return query.size > 0 ? `${path}?${query}` : path
 }
 
 function stringHeaders(headers: Record<string, unknown> = {}): Record<string, string> {

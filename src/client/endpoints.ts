@@ -126,3 +126,18 @@ export const endpoints: { readonly [R in keyof Contract]: { readonly [O in keyof
     get: { method: 'GET', path: '/v1/workspace' },
   },
 }
+
+/** The path of a request with its parameters filled in, and its query. */
+export function pathOf(
+  { path: pattern }: Pick<Endpoint, 'path'>,
+  { params, query: given = {} }: { params?: Record<string, unknown>; query?: Record<string, unknown> },
+): string {
+  const path = pattern.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(params?.[name])))
+  const query = new URLSearchParams()
+  for (const [name, value] of Object.entries(given)) {
+    for (const item of Array.isArray(value) ? value : [value]) {
+      if (item !== undefined) query.append(name, String(item))
+    }
+  }
+  return query.size > 0 ? `${path}?${query}` : path
+}

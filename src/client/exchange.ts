@@ -7,6 +7,7 @@ import type { Dispatcher, errors as Errors, Agent as UndiciAgent } from 'undici'
 import type { ErrorCode } from '../core/errors.ts'
 import { parseJson } from '../core/json.ts'
 import { ApiError, ConnectionError, ForeignServerError, TimeoutError } from './errors.ts'
+import { messagesOf } from './stream-messages.ts'
 
 /** One request on its way to the server and back. */
 
@@ -177,12 +178,6 @@ const codeByStatus: Record<number, ErrorCode> = {
   503: 'SERVICE_UNAVAILABLE',
 }
 
-/** An event of a stream (server-sent events): its id, and its data where it has any. */
-interface StreamedMessage {
-  id: string
-  data: string
-}
-
 /** How a stream is connected, and connected again. */
 export interface StreamConnection {
   /** Connects after the event of that id; undefined at the first time. */
@@ -223,27 +218,6 @@ export async function* readStream(connection: StreamConnection, lastId?: string)
       const wait = hasBegun || failures < attempts ? waitSeconds(error, failures) : undefined
       if (wait === undefined) throw error
       await sleep(wait * 1000, undefined, { signal }).catch(() => undefined)
-    }
-  }
-}
-
-/** As the standard reads a stream, but for names of events and times to wait, which our server does not send. */
-export async function* messagesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<StreamedMessage> {
-  const decoder = new TextDecoder()
-  let text = ''
-  let message = { id: '', data: '' }
-  for await (const chunk of chunks) {
-    text += decoder.decode(chunk, { stream: true })
-    const lines = text.split(/\r?\n/)
-    text = lines.pop()!
-    for (const line of lines) {
-      if (line === '') {
-        yield message
-        message = { id: '', data: '' }
-      }
-      const [, field, value = ''] = /^(id|data): ?(.*)$/.exec(line) ?? []
-      if (field === 'id') message.id = value
-      else if (field === 'data') message.data += value
     }
   }
 }

@@ -6,7 +6,7 @@ import { writeOut } from '../cli/command/output.ts'
 import { leaveEcho, onInterrupt } from '../cli/command/program.ts'
 import { readStdinBytes } from '../cli/command/prompt.ts'
 import type { Client, RawRequest, RawResponse } from '../client/client.ts'
-import { messagesOf } from '../client/exchange.ts'
+import { messagesOf } from '../client/stream-messages.ts'
 
 const methods = ['GET', 'POST', 'PATCH', 'DELETE']
 

@@ -21,6 +21,7 @@ import {
   touchIcon,
   trialLogo,
 } from './assets.ts'
+import { deskPath, loadDesk } from './desk/desk-page.ts'
 import { docsScript, docsStyle, loadReferenceFiles, tryPage, tryPath } from './docs.ts'
 import { doorPath, loadDoor } from './door/door-page.ts'
 import type { Page } from './html.ts'
@@ -38,7 +39,7 @@ export interface PublicOptions {
 const BYTES_A_REQUEST = 256 * 1024
 
 /**
- * What is served without a token beside hosted links: images, what pages load, the page of the door, the interface
+ * What is served without a token beside hosted links: images, what pages load, the pages of the door and the desk, the interface
  * description, health.
  */
 export function mountPublic(app: H3, { services, readiness, limitFiles }: PublicOptions): void {
@@ -76,13 +77,15 @@ export function mountPublic(app: H3, { services, readiness, limitFiles }: Public
     return send(event, found)
   })
 
-  const sendDoor = async (event: H3Event) => {
-    const found = (await loadDoorOnce()).get(event.url.pathname)
-    if (!found) throw new ApiError('NOT_FOUND', { message: 'There is no such file.' })
-    return send(event, found)
+  for (const [path, load] of scriptedPages) {
+    const sendPage = async (event: H3Event) => {
+      const found = (await load()).get(event.url.pathname)
+      if (!found) throw new ApiError('NOT_FOUND', { message: 'There is no such file.' })
+      return send(event, found)
+    }
+    app.get(path, sendPage)
+    app.get(`${path}/:name`, sendPage)
   }
-  app.get(doorPath, sendDoor)
-  app.get(`${doorPath}/:name`, sendDoor)
 
   app.get('/', () => new Response(null, { status: 302, headers: { location: `.${docsPath}` } }))
 
@@ -118,7 +121,11 @@ const loadReference = onceDescribed(() => fileOf(referencePage()))
 const loadErrors = onceDescribed(() => fileOf(errorsPage()))
 const loadTry = once(async () => fileOf(tryPage(await loadReferenceFiles())))
 
-const loadDoorOnce = once(loadDoor)
+/** Pages that a script draws, with what they load. */
+const scriptedPages = [
+  [doorPath, once(loadDoor)],
+  [deskPath, once(loadDesk)],
+] as const
 
 function fileOf({ html, headers }: Page): PublicFile {
   const { 'content-type': contentType = '', 'cache-control': _, ...others } = headers

@@ -1,8 +1,6 @@
-import { readdir, readFile, stat } from 'node:fs/promises'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { plainPng } from '../../../wallets/apple/image-files.ts'
 import { IMMUTABLE, type PublicFile, pageIcon, precompress, publicFile, REVALIDATED, touchIcon } from '../assets.ts'
+import { readBuild, typeOfFile } from '../built-files.ts'
 import { htmlDocument, pageHeaders } from '../html.ts'
 
 /** The path of the page that makes any phone a door; what it loads stands below it. */
@@ -14,9 +12,6 @@ interface DoorManifest {
   style: string
   files: string[]
 }
-
-/** Where the build puts the files; a run from source has none there, and bundles them. */
-const builtFolder = fileURLToPath(new URL('../../../door/', import.meta.url))
 
 /**
  * Only what this server serves, and no code out of text but the reader's WebAssembly. A worker has the policy that its own
@@ -37,17 +32,7 @@ const permissions = 'camera=(self), microphone=(), geolocation=()'
 
 /** The page of the door and what it loads, by path, ready to be sent. */
 export async function loadDoor(): Promise<Map<string, PublicFile>> {
-  return doorFiles(await readBuild())
-}
-
-async function readBuild(): Promise<Map<string, Uint8Array>> {
-  const isBuilt = await stat(join(builtFolder, 'door.json')).then(
-    () => true,
-    () => false,
-  )
-  if (!isBuilt) return bundleFromSource()
-  const names = await readdir(builtFolder)
-  return new Map(await Promise.all(names.map(async (name) => [name, await readFile(join(builtFolder, name))] as const)))
+  return doorFiles(await readBuild('door', bundleFromSource))
 }
 
 /**
@@ -81,7 +66,7 @@ export async function doorFiles(build: ReadonlyMap<string, Uint8Array>): Promise
     [`${doorPath}/icon-512.png`, homeIcon()],
   ]
   for (const [name, content] of build) {
-    const contentType = typeOf(name)
+    const contentType = typeOfFile(name)
     if (contentType === undefined) continue
     // The service worker alone has one name for ever: browsers look there for the next release. It serves the page, too.
     const isWorker = name === 'sw.js'
@@ -94,16 +79,6 @@ export async function doorFiles(build: ReadonlyMap<string, Uint8Array>): Promise
     files.push([`${doorPath}/${name}`, file])
   }
   return new Map(await Promise.all(files.map(async ([path, file]) => [path, await precompress(file)] as const)))
-}
-
-const types: Record<string, string> = {
-  js: 'text/javascript; charset=utf-8',
-  css: 'text/css; charset=utf-8',
-  wasm: 'application/wasm',
-}
-
-function typeOf(name: string): string | undefined {
-  return types[name.split('.').at(-1)!]
 }
 
 /** Says nothing: the script speaks the operator's language. Addresses are as seen from the page, wherever a proxy put it. */

@@ -1,0 +1,26 @@
+/** An event of a stream (server-sent events): its id, and its data where it has any. */
+interface StreamedMessage {
+  id: string
+  data: string
+}
+
+/** As the standard reads a stream, but for names of events and times to wait, which our server does not send. */
+export async function* messagesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<StreamedMessage> {
+  const decoder = new TextDecoder()
+  let text = ''
+  let message = { id: '', data: '' }
+  for await (const chunk of chunks) {
+    text += decoder.decode(chunk, { stream: true })
+    const lines = text.split(/\r?\n/)
+    text = lines.pop()!
+    for (const line of lines) {
+      if (line === '') {
+        yield message
+        message = { id: '', data: '' }
+      }
+      const [, field, value = ''] = /^(id|data): ?(.*)$/.exec(line) ?? []
+      if (field === 'id') message.id = value
+      else if (field === 'data') message.data += value
+    }
+  }
+}

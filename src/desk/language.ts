@@ -1,0 +1,50 @@
+import { directionOfLanguage, nearestLanguage, type SpokenLanguage } from '../core/rules/display/language-match.ts'
+import type { DeskWords } from './desk-words.ts'
+
+/** What the reader is spoken to in. */
+export interface DeskLanguage {
+  tag: SpokenLanguage
+  direction: 'ltr' | 'rtl'
+  words: DeskWords
+  /** As the browser writes them. */
+  number(value: number): string
+  time(at: string): string
+  moment(at: string): string
+}
+
+/** Each is loaded by itself; a word that is missing does not compile. */
+const dictionaries: Record<SpokenLanguage, () => Promise<DeskWords>> = {
+  en: async () => (await import('./words/english.ts')).english,
+  de: async () => (await import('./words/german.ts')).german,
+  fr: async () => (await import('./words/french.ts')).french,
+  es: async () => (await import('./words/spanish.ts')).spanish,
+  pt: async () => (await import('./words/portuguese.ts')).portuguese,
+  it: async () => (await import('./words/italian.ts')).italian,
+  nl: async () => (await import('./words/dutch.ts')).dutch,
+  pl: async () => (await import('./words/polish.ts')).polish,
+  tr: async () => (await import('./words/turkish.ts')).turkish,
+  uk: async () => (await import('./words/ukrainian.ts')).ukrainian,
+  ar: async () => (await import('./words/arabic.ts')).arabic,
+  he: async () => (await import('./words/hebrew.ts')).hebrew,
+  ja: async () => (await import('./words/japanese.ts')).japanese,
+  ko: async () => (await import('./words/korean.ts')).korean,
+  zh: async () => (await import('./words/chinese.ts')).chinese,
+}
+
+/** The first language of the browser that is spoken here, else English. */
+export async function deskLanguage(locales: readonly string[]): Promise<DeskLanguage> {
+  const found = nearestLanguage(locales, Object.keys(dictionaries))
+  const tag = (found?.language ?? 'en') as SpokenLanguage
+  const locale = found?.locale ?? 'en'
+  const numbers = new Intl.NumberFormat(locale)
+  const times = new Intl.DateTimeFormat(locale, { timeStyle: 'short' })
+  const moments = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'medium' })
+  return {
+    tag,
+    direction: directionOfLanguage(tag),
+    words: await dictionaries[tag](),
+    number: (value) => numbers.format(value),
+    time: (at) => times.format(new Date(at)),
+    moment: (at) => moments.format(new Date(at)),
+  }
+}

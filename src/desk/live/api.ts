@@ -1,0 +1,81 @@
+import type { Client } from '../../client/client.ts'
+import { type Endpoint, endpoints, pathOf } from '../../client/endpoints.ts'
+import { parseJson } from '../../core/json.ts'
+
+/** The interface, as the page may use it: each method is one request, which is not tried again by itself. */
+export type Api = Omit<Client, 'request' | 'close'>
+
+/** The server said no. */
+export class Refusal extends Error {
+  override readonly name = 'Refusal'
+  readonly status: number
+  /** As Retry-After says; null where it says nothing. */
+  readonly waitMs: number | null
+
+  constructor({ status, message, waitMs }: { status: number; message: string; waitMs: number | null }) {
+    super(message)
+    this.status = status
+    this.waitMs = waitMs
+  }
+}
+
+const TIMEOUT_MS = 30_000
+
+/**
+ * The typed interface over the fetch of a browser, at the server that the page came from.
+ * @throws Refusal for an answer that is an error; whatever fetch throws where none came
+ */
+export function createApi(token: string): Api {
+  const resources = Object.entries(endpoints).map(([resource, operations]) => [
+    resource,
+    Object.fromEntries(
+      Object.entries(operations).map(([operation, endpoint]: [string, Endpoint]) => [
+        operation,
+        (call: Call = {}) => read(endpoint, call, token),
+      ]),
+    ),
+  ])
+  return Object.fromEntries(resources) as Api
+}
+
+interface Call {
+  params?: Record<string, unknown>
+  query?: Record<string, unknown>
+}
+
+async function read(endpoint: Endpoint, call: Call, token: string): Promise<unknown> {
+  const answer = await ask(pathOf(endpoint, call), token, { signal: AbortSignal.timeout(TIMEOUT_MS) })
+  const bytes = new Uint8Array(await answer.arrayBuffer())
+  const isJson = (answer.headers.get('content-type') ?? '').startsWith('application/json')
+  return isJson ? JSON.parse(new TextDecoder().decode(bytes)) : bytes
+}
+
+/** The pieces of the stream of events, as they come: see GET /v1/events. */
+export async function* openEvents(token: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  const answer = await ask(endpoints.events.follow.path, token, { signal })
+  const reader = answer.body!.getReader()
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) return
+    yield value
+  }
+}
+
+async function ask(path: string, token: string, { signal }: { signal: AbortSignal }): Promise<Response> {
+  const answer = await fetch(`.${path}`, {
+    headers: { authorization: `Bearer ${token}` },
+    // No cookie goes with it, nothing is kept of it, and no other address is told the token.
+    credentials: 'omit',
+    cache: 'no-store',
+    redirect: 'error',
+    signal,
+  })
+  if (answer.ok) return answer
+  const said = parseJson(await answer.text()) as { message?: string } | undefined
+  const seconds = Number(answer.headers.get('retry-after') ?? Number.NaN)
+  throw new Refusal({
+    status: answer.status,
+    message: said?.message ?? String(answer.status),
+    waitMs: Number.isFinite(seconds) ? seconds * 1000 : null,
+  })
+}

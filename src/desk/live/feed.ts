@@ -1,0 +1,107 @@
+import { messagesOf } from '../../client/stream-messages.ts'
+import type { Envelope } from '../../core/contract/deliveries.ts'
+import { Refusal } from './api.ts'
+
+/** How the page hears of changes: `asking` where the server does not let it follow events, so that it asks again and again. */
+export type FeedState = 'connecting' | 'live' | 'asking' | 'lost'
+
+/** What happened last, told to the parts of the page. */
+export interface Feed {
+  readonly state: FeedState
+  /** The latest events that came since the page was opened, newest first. */
+  readonly events: readonly Envelope[]
+  /** Told each event, and null where events may have been missed or the state is another. */
+  subscribe(listener: (event: Envelope | null) => void): () => void
+  end(): void
+}
+
+/** Events that are kept to be shown. */
+const MAX_EVENTS = 200
+
+/** The server sends something every 15 seconds. */
+const SILENCE_MS = 40_000
+
+const RETRY_MS = 3_000
+
+/** After the server said that there are too many streams. */
+const REFUSED_MS = 60_000
+
+/**
+ * Follows the events of the workspace over one connection, again where it ends: what was missed is not asked for, since
+ * whoever listens reads all anew.
+ * @param open the pieces of a stream
+ * @param isAllowed whether the token may follow events at all
+ */
+export function createFeed(
+  open: (signal: AbortSignal) => AsyncIterable<Uint8Array>,
+  { isAllowed }: { isAllowed: boolean },
+): Feed {
+  const listeners = new Set<(event: Envelope | null) => void>()
+  const ended = new AbortController()
+  let state: FeedState = isAllowed ? 'connecting' : 'asking'
+  let events: readonly Envelope[] = []
+
+  const tell = (event: Envelope | null) => {
+    for (const listener of listeners) listener(event)
+  }
+  const become = (next: FeedState) => {
+    if (state === next) return
+    state = next
+    tell(null)
+  }
+
+  async function connect(): Promise<void> {
+    const connection = new AbortController()
+    const stop = () => connection.abort()
+    ended.signal.addEventListener('abort', stop)
+    let timer = setTimeout(stop, SILENCE_MS)
+    try {
+      for await (const { id, data } of messagesOf(open(connection.signal))) {
+        clearTimeout(timer)
+        timer = setTimeout(stop, SILENCE_MS)
+        if (id !== '') become('live')
+        if (data === '') continue
+        const event = JSON.parse(data) as Envelope
+        events = [event, ...events].slice(0, MAX_EVENTS)
+        tell(event)
+      }
+    } finally {
+      clearTimeout(timer)
+      ended.signal.removeEventListener('abort', stop)
+      stop()
+    }
+  }
+
+  async function follow(): Promise<void> {
+    while (!ended.signal.aborted) {
+      let waitMs = RETRY_MS
+      try {
+        await connect()
+        become('lost')
+      } catch (error) {
+        if (ended.signal.aborted) return
+        const status = error instanceof Refusal ? error.status : null
+        become(status === null ? 'lost' : 'asking')
+        // What the token may not do, or that it has ended, stays so; requests find out which.
+        if (status === 401 || status === 403 || status === 404) return
+        if (status !== null) waitMs = REFUSED_MS
+      }
+      await new Promise((resolve) => setTimeout(resolve, waitMs))
+    }
+  }
+
+  if (isAllowed) void follow()
+  return {
+    get state() {
+      return state
+    },
+    get events() {
+      return events
+    },
+    subscribe(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    end: () => ended.abort(),
+  }
+}

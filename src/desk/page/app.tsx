@@ -1,0 +1,186 @@
+/** @jsxImportSource preact */
+import { render } from 'preact'
+import { useEffect, useMemo, useState } from 'preact/hooks'
+import type { Scope } from '../../core/route.ts'
+import type { DeskLanguage } from '../language.ts'
+import { createApi, openEvents, Refusal } from '../live/api.ts'
+import { createFeed, type FeedState } from '../live/feed.ts'
+import { listProjects, type Project } from '../live/projects.ts'
+import { Board } from './board.tsx'
+import { type Desk, DeskContext, useDesk, useFeed } from './context.ts'
+import { PassSearch } from './pass-search.tsx'
+import { PassView } from './pass-view.tsx'
+import { TokenScreen } from './token-screen.tsx'
+
+/** In the tab alone: it ends with it, and no request carries it but those of this page. */
+const TOKEN_KEY = 'passes-desk-token'
+
+/** Draws the desk in an element. */
+export function mountDesk(element: Element, language: DeskLanguage): void {
+  document.documentElement.lang = language.tag
+  document.documentElement.dir = language.direction
+  document.title = `passes: ${language.words.desk}`
+  const isWall = new URLSearchParams(location.search).has('wall')
+  document.documentElement.classList.toggle('wall', isWall)
+  render(<App language={language} isWall={isWall} />, element)
+}
+
+/** What a token turned out to be. */
+interface Entry {
+  token: string
+  scopes: readonly Scope[]
+  projects: Project[]
+}
+
+function App({ language, isWall }: { language: DeskLanguage; isWall: boolean }) {
+  const [token, setToken] = useState(() => sessionStorage.getItem(TOKEN_KEY))
+  const [entry, setEntry] = useState<Entry | null>(null)
+  const [problem, setProblem] = useState<string | null>(null)
+  const { words } = language
+
+  function leave(why: string | null): void {
+    sessionStorage.removeItem(TOKEN_KEY)
+    setToken(null)
+    setEntry(null)
+    setProblem(why)
+  }
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the words never change.
+  useEffect(() => {
+    if (token === null) return
+    let isCurrent = true
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const enter = async () => {
+      try {
+        const api = createApi(token)
+        const { scopes, projectIds } = await api.tokens.current()
+        const projects = await listProjects(api, scopes, projectIds)
+        if (!isCurrent) return
+        sessionStorage.setItem(TOKEN_KEY, token)
+        setProblem(null)
+        setEntry({ token, scopes, projects })
+      } catch (error) {
+        if (!isCurrent) return
+        if (error instanceof Refusal && error.status === 401) return leave(words.tokenRefused)
+        if (error instanceof Refusal && error.status !== 429) return leave(error.message)
+        setProblem(words.noAnswer)
+        timer = setTimeout(enter, 5_000)
+      }
+    }
+    void enter()
+    return () => {
+      isCurrent = false
+      clearTimeout(timer)
+    }
+  }, [token])
+
+  if (entry) return <Opened key={entry.token} entry={entry} language={language} isWall={isWall} onLeave={leave} />
+  return <TokenScreen language={language} problem={problem} isBusy={token !== null} onToken={setToken} />
+}
+
+interface OpenedProps {
+  entry: Entry
+  language: DeskLanguage
+  isWall: boolean
+  onLeave(why: string | null): void
+}
+
+function Opened({ entry, language, isWall, onLeave }: OpenedProps) {
+  const [isReached, setReached] = useState(true)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: one for each token, and another token is another element.
+  const desk = useMemo<Desk>(() => {
+    const { token, scopes } = entry
+    const feed = createFeed((signal) => openEvents(token, signal), { isAllowed: scopes.includes('webhooks:read') })
+    const api = createApi(token)
+    const onRefused = () => onLeave(language.words.tokenRefused)
+    return { api, feed, language, scopes, isWall, onRefused, onReached: setReached }
+  }, [])
+  useEffect(() => () => desk.feed.end(), [desk])
+  const [projectId, setProjectId] = useState(() => chosenAtFirst(entry.projects))
+  const passId = usePassId()
+  const { words } = language
+  const name = entry.projects.find(({ id }) => id === projectId)?.name
+
+  return (
+    <DeskContext.Provider value={desk}>
+      <header>
+        <h1>
+          {words.desk}
+          {isWall && name && (
+            <>
+              {' · '}
+              <bdi>{name}</bdi>
+            </>
+          )}
+        </h1>
+        <Connection />
+        {!isWall && (
+          <>
+            <label>
+              {words.project}
+              <select value={projectId ?? ''} onChange={({ currentTarget }) => setProjectId(currentTarget.value)}>
+                {entry.projects.map(({ id, name }) => (
+                  <option key={id} value={id}>
+                    {name}
+                  </option>
+                ))}
+              </select>
+            </label>
+            <PassSearch />
+            <button type="button" onClick={() => onLeave(null)}>
+              {words.forget}
+            </button>
+          </>
+        )}
+      </header>
+      <main>
+        <div role="alert">{!isReached && <p class="problem">{words.noAnswer}</p>}</div>
+        {passId !== null && !isWall ? (
+          <PassView key={passId} passId={passId} />
+        ) : projectId === null ? (
+          <p class="muted">{words.nothing}</p>
+        ) : (
+          <Board key={projectId} projectId={projectId} />
+        )}
+      </main>
+    </DeskContext.Provider>
+  )
+}
+
+function Connection() {
+  const { words } = useDesk().language
+  const { state } = useFeed()
+  const said: Record<FeedState, string> = {
+    connecting: words.loading,
+    live: words.live,
+    asking: words.asking,
+    lost: words.asking,
+  }
+  return (
+    <p class={`connection ${state}`} role="status">
+      {said[state]}
+    </p>
+  )
+}
+
+/** A screen on a wall says in its address which it shows. */
+function chosenAtFirst(projects: Project[]): string | null {
+  const named = new URLSearchParams(location.search).get('project')
+  const found = projects.find(({ id, name }) => id === named || name === named) ?? projects[0]
+  return found?.id ?? null
+}
+
+/** The pass that the fragment of the address names, so that the browser's own way back works. */
+function usePassId(): string | null {
+  const [passId, setPassId] = useState(readPassId)
+  useEffect(() => {
+    const onChange = () => setPassId(readPassId())
+    addEventListener('hashchange', onChange)
+    return () => removeEventListener('hashchange', onChange)
+  }, [])
+  return passId
+}
+
+function readPassId(): string | null {
+  return /^#pass=([0-9a-f-]{36})$/i.exec(location.hash)?.[1] ?? null
+}

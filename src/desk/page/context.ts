@@ -1,0 +1,135 @@
+import { createContext } from 'preact'
+import { useContext, useEffect, useState } from 'preact/hooks'
+import type { Scope } from '../../core/route.ts'
+import type { DeskLanguage } from '../language.ts'
+import { type Api, Refusal } from '../live/api.ts'
+import type { Feed } from '../live/feed.ts'
+import { createRefresher, type Refresher } from '../live/refresher.ts'
+import type { Source } from '../live/sources.ts'
+
+/** What every part of the page shares. */
+export interface Desk {
+  api: Api
+  feed: Feed
+  language: DeskLanguage
+  scopes: readonly Scope[]
+  /** A screen on a wall: larger, and nothing to press. */
+  isWall: boolean
+  /** The token has ended. */
+  onRefused(): void
+  /** Whether the server answers. */
+  onReached(isReached: boolean): void
+}
+
+/** Where parts find it. */
+export const DeskContext = createContext<Desk | null>(null)
+
+/** What every part of the page shares. */
+export function useDesk(): Desk {
+  return useContext(DeskContext)!
+}
+
+/** How one source stands; an answer stays until the next one comes. */
+export type Answer<T> =
+  | { is: 'loading' }
+  | { is: 'denied' }
+  | { is: 'there'; value: T }
+  | { is: 'failed'; message: string }
+
+type AnyFacts = object
+// biome-ignore lint/suspicious/noExplicitAny: the answers of different sources are different, and each is known by its name.
+type AnySource = Source<any, any>
+
+/** The answers of sources by their names. */
+export type Answers<S extends Record<string, AnySource>> = {
+  [N in keyof S]: Answer<S[N] extends Source<never, infer T> ? T : never>
+}
+
+/** What no event tells is read so often, and all of it where the page cannot follow events. */
+const ASK_EVERY_MS = 5_000
+
+/**
+ * Reads sources and keeps them as they are: at once what an event touches, every few seconds the rest, and nothing while nobody
+ * looks.
+ * @param key another one begins anew
+ * @param facts what they are read for, asked before each
+ */
+export function useAnswers<F extends AnyFacts, S extends Record<string, Source<F, unknown>>>(
+  sources: S,
+  key: string,
+  facts: () => F,
+): Answers<S> {
+  type Name = keyof S & string
+  const { feed, scopes, onRefused, onReached } = useDesk()
+  const [known, setKnown] = useState<{ key: string; answers: Partial<Answers<S>> }>({ key, answers: {} })
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the key says when it begins anew; the rest stays the same, or is asked anew.
+  useEffect(() => {
+    const names = Object.keys(sources) as Name[]
+    const isAllowed = (name: Name) => sources[name]!.scope === null || scopes.includes(sources[name]!.scope)
+    const readable = names.filter(isAllowed)
+    let hasEnded = false
+
+    const set = (name: Name, answer: Answer<unknown>) => {
+      if (hasEnded) return
+      setKnown((before) => ({
+        key,
+        answers: { ...(before.key === key && before.answers), [name]: answer } as Partial<Answers<S>>,
+      }))
+    }
+    for (const name of names) if (!isAllowed(name)) set(name, { is: 'denied' })
+
+    const refresher: Refresher<Name> = createRefresher<Name>(async (name) => {
+      try {
+        const value = await sources[name]!.load(facts())
+        onReached(true)
+        set(name, { is: 'there', value })
+      } catch (error) {
+        if (!(error instanceof Refusal)) return onReached(false)
+        onReached(true)
+        if (error.status === 401) return onRefused()
+        if (error.status === 403) return set(name, { is: 'denied' })
+        if (error.waitMs !== null) {
+          refresher.pause(error.waitMs)
+          return refresher.ask([name])
+        }
+        set(name, { is: 'failed', message: error.message })
+      }
+    })
+    const askAll = () => {
+      if (document.visibilityState === 'visible') refresher.ask(readable)
+    }
+    const askRest = () => {
+      const rest = readable.filter((name) => feed.state !== 'live' || !sources[name]!.isTouchedBy)
+      if (document.visibilityState === 'visible') refresher.ask(rest)
+    }
+    refresher.ask(readable)
+    const unsubscribe = feed.subscribe((event) => {
+      if (event === null) return askAll()
+      if (document.visibilityState !== 'visible') return
+      refresher.ask(readable.filter((name) => sources[name]!.isTouchedBy?.(event.type)))
+    })
+    const timer = setInterval(askRest, ASK_EVERY_MS)
+    document.addEventListener('visibilitychange', askAll)
+    return () => {
+      hasEnded = true
+      refresher.end()
+      unsubscribe()
+      clearInterval(timer)
+      document.removeEventListener('visibilitychange', askAll)
+    }
+  }, [key])
+
+  const answers: Partial<Answers<S>> = known.key === key ? known.answers : {}
+  return Object.fromEntries(
+    Object.keys(sources).map((name) => [name, answers[name as Name] ?? { is: 'loading' }]),
+  ) as Answers<S>
+}
+
+/** The state of the connection and the latest events, drawn anew when they change. */
+export function useFeed(): Pick<Feed, 'state' | 'events'> {
+  const { feed } = useDesk()
+  const [, setDrawn] = useState({})
+  useEffect(() => feed.subscribe(() => setDrawn({})), [feed])
+  return feed
+}

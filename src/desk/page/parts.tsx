@@ -1,0 +1,127 @@
+/** @jsxImportSource preact */
+import type { ComponentChildren } from 'preact'
+import { useId, useState } from 'preact/hooks'
+import { type Answer, useDesk } from './context.ts'
+
+/** A part of the page with its heading. */
+export function Section({ title, wide, children }: { title: string; wide?: true; children: ComponentChildren }) {
+  const id = useId()
+  return (
+    <article aria-labelledby={id} class={wide ? 'card wide' : 'card'}>
+      <h2 id={id}>{title}</h2>
+      {children}
+    </article>
+  )
+}
+
+/** What an answer says, or why there is none. */
+export function Shown<T>({ answer, children }: { answer: Answer<T>; children: (value: T) => ComponentChildren }) {
+  const { words } = useDesk().language
+  if (answer.is === 'there') return <>{children(answer.value)}</>
+  if (answer.is === 'failed') {
+    return (
+      <p class="problem" dir="auto">
+        {answer.message}
+      </p>
+    )
+  }
+  return <p class="muted">{answer.is === 'denied' ? words.notAllowed : words.loading}</p>
+}
+
+/** Numbers with what they count; `name` tells whoever looks for one which it is. */
+export function Numbers({ items }: { items: { name: string; label: string; value: number }[] }) {
+  const { number } = useDesk().language
+  return (
+    <dl class="numbers">
+      {items.map(({ name, label, value }) => (
+        <div key={name}>
+          <dt>{label}</dt>
+          <dd data-number={name}>{number(value)}</dd>
+        </div>
+      ))}
+    </dl>
+  )
+}
+
+interface TableProps<T> {
+  label: string
+  /** Each by its heading: what stands there of a row. */
+  columns: Record<string, (row: T) => ComponentChildren>
+  rows: readonly T[]
+  keyOf: (row: T) => string
+}
+
+/** Rows below their headings, which scroll by themselves where the screen is narrow. */
+export function Table<T>({ label, columns, rows, keyOf }: TableProps<T>) {
+  const { words } = useDesk().language
+  if (rows.length === 0) return <p class="muted">{words.nothing}</p>
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: whoever has no pointer scrolls it by keys.
+    <section class="scroll" aria-label={label} tabIndex={0}>
+      <table>
+        <thead>
+          <tr>
+            {Object.keys(columns).map((name) => (
+              <th scope="col" key={name}>
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={keyOf(row)}>
+              {Object.entries(columns).map(([name, cell]) => (
+                <td key={name}>{cell(row)}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  )
+}
+
+/** A command, ready to be copied. */
+export function Command({ text }: { text: string }) {
+  const { words } = useDesk().language
+  const [isCopied, setCopied] = useState(false)
+  const id = useId()
+
+  async function copy(): Promise<void> {
+    try {
+      await navigator.clipboard.writeText(text)
+      setCopied(true)
+    } catch {
+      // Pages on plain http have no clipboard: it is marked, to be copied by hand.
+      getSelection()?.selectAllChildren(document.getElementById(id)!)
+    }
+  }
+
+  return (
+    <div class="command">
+      <code id={id} dir="ltr">
+        {text}
+      </code>
+      <button type="button" onClick={copy} aria-describedby={id}>
+        {isCopied ? words.copied : words.copy}
+      </button>
+    </div>
+  )
+}
+
+/** A text of somebody else, in its own direction. */
+export function Foreign({ children }: { children: ComponentChildren }) {
+  return <bdi>{children}</bdi>
+}
+
+/** A link to the whole view of a pass; plain text on a wall. */
+export function PassLink({ id, children }: { id: string | null; children: ComponentChildren }) {
+  const { isWall } = useDesk()
+  if (id === null || isWall) return <Foreign>{children}</Foreign>
+  return (
+    <a href={`#pass=${id}`}>
+      <Foreign>{children}</Foreign>
+    </a>
+  )
+}

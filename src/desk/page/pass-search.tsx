@@ -1,0 +1,73 @@
+/** @jsxImportSource preact */
+import { useState } from 'preact/hooks'
+import type { Pass } from '../../core/contract/passes.ts'
+import { Refusal } from '../live/api.ts'
+import { useDesk } from './context.ts'
+import { PassLink } from './parts.tsx'
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+/** Passes that are shown to choose from. */
+const MAX_FOUND = 20
+
+/** Finds a pass by the API's own search, or by its id. */
+export function PassSearch() {
+  const { api, scopes, language, onRefused } = useDesk()
+  const { words } = language
+  const [typed, setTyped] = useState('')
+  const [found, setFound] = useState<Pick<Pass, 'id' | 'label' | 'externalPassId'>[] | null>(null)
+  const [problem, setProblem] = useState<string | null>(null)
+  if (!scopes.includes('passes:read')) return null
+
+  async function search(event: Event): Promise<void> {
+    event.preventDefault()
+    const text = typed.trim()
+    if (text === '') return setFound(null)
+    setProblem(null)
+    try {
+      const items = UUID.test(text)
+        ? [await api.passes.get({ params: { id: text } })]
+        : (await api.passes.list({ query: { search: text, limit: MAX_FOUND } })).items
+      if (items.length === 1) return show(items[0]!.id)
+      setFound(items)
+    } catch (error) {
+      if (error instanceof Refusal && error.status === 401) return onRefused()
+      if (error instanceof Refusal && error.status === 404) return setFound([])
+      setProblem(error instanceof Refusal ? error.message : words.noAnswer)
+    }
+  }
+
+  function show(id: string): void {
+    setFound(null)
+    setTyped('')
+    location.hash = `pass=${id}`
+  }
+
+  return (
+    <search>
+      <form onSubmit={search}>
+        <label>
+          {words.searchField}
+          <input type="search" value={typed} onInput={({ currentTarget }) => setTyped(currentTarget.value)} />
+        </label>
+        <button type="submit">{words.search}</button>
+      </form>
+      <div role="status">
+        {problem !== null && <p class="problem">{problem}</p>}
+        {found?.length === 0 && <p>{words.noPass}</p>}
+      </div>
+      {found !== null && found.length > 0 && (
+        <ul class="found">
+          {found.map(({ id, label, externalPassId }) => (
+            // biome-ignore lint/a11y/useKeyWithClickEvents: the link inside is what is pressed, by keys as well.
+            <li key={id} onClick={() => setFound(null)}>
+              <PassLink id={id}>
+                {label} · {externalPassId}
+              </PassLink>
+            </li>
+          ))}
+        </ul>
+      )}
+    </search>
+  )
+}

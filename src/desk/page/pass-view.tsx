@@ -1,0 +1,225 @@
+/** @jsxImportSource preact */
+import type { ComponentChildren } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
+import type { PassWallets } from '../../core/contract/wallets.ts'
+import { passSources } from '../live/sources.ts'
+import { textOf } from './board.tsx'
+import { cancelCommand, passCommands, reverseCommand } from './commands.ts'
+import { useAnswers, useDesk, useFeed } from './context.ts'
+import { Command, Foreign, Section, Shown, Table } from './parts.tsx'
+
+/** All that is known of one pass, with the commands that act on it. */
+export function PassView({ passId }: { passId: string }) {
+  const { api, language } = useDesk()
+  const { words, number, moment } = language
+  const answers = useAnswers(passSources, passId, () => ({ api, passId }))
+  const heading = useRef<HTMLHeadingElement>(null)
+  // Whoever came by keyboard goes on from here.
+  useEffect(() => heading.current?.focus(), [])
+  const orDash = (at: string | null) => (at === null ? '–' : moment(at))
+  return (
+    <div class="board">
+      <div class="wide">
+        <a href="#board" class="button">
+          {words.back}
+        </a>
+        <h2 ref={heading} tabIndex={-1} class="pass">
+          {answers.pass.is === 'there' ? <Foreign>{answers.pass.value.label}</Foreign> : passId}
+        </h2>
+      </div>
+
+      <Section title={words.pass}>
+        <Shown answer={answers.pass}>
+          {({ externalPassId, status, revision, createdAt, updatedAt, expiresAt, variables }) => (
+            <>
+              <dl class="facts">
+                <Fact name={words.name}>
+                  <Foreign>{externalPassId}</Foreign>
+                </Fact>
+                <Fact name={words.status}>
+                  <code>{status}</code>
+                </Fact>
+                <Fact name={words.revision}>{number(revision)}</Fact>
+                <Fact name={words.created}>{moment(createdAt)}</Fact>
+                <Fact name={words.updated}>{moment(updatedAt)}</Fact>
+                <Fact name={words.expires}>{orDash(expiresAt)}</Fact>
+                {Object.entries(variables).map(([name, value]) => (
+                  <Fact key={name} name={name}>
+                    <Foreign>{typeof value === 'string' ? value : JSON.stringify(value)}</Foreign>
+                  </Fact>
+                ))}
+              </dl>
+              <h3>{words.commands}</h3>
+              {passCommands({ id: passId, status }).map((text) => (
+                <Command key={text} text={text} />
+              ))}
+            </>
+          )}
+        </Shown>
+      </Section>
+
+      <Section title={words.cards}>
+        <Shown answer={answers.cards}>{(html) => <Cards html={html} />}</Shown>
+      </Section>
+
+      <Section title={words.scans} wide>
+        <Shown answer={answers.redemption}>
+          {({ result, reasonCode, message }) => (
+            <p>
+              <code>{result}</code> <code>{reasonCode}</code> <Foreign>{message}</Foreign>
+            </p>
+          )}
+        </Shown>
+        <Shown answer={answers.scans}>
+          {({ items }) => (
+            <Table
+              label={words.scans}
+              keyOf={({ id }) => id}
+              columns={{
+                [words.time]: ({ scannedAt }) => moment(scannedAt),
+                [words.gate]: ({ metadata }) => <Foreign>{metadata.gate ?? '–'}</Foreign>,
+                [words.result]: ({ result }) => <code>{result}</code>,
+                [words.reason]: ({ reason, reversalReason }) => <Foreign>{reason ?? reversalReason ?? '–'}</Foreign>,
+                [words.commands]: ({ id, result }) =>
+                  result === 'accepted' && !items.some(({ reversesScanId }) => reversesScanId === id) ? (
+                    <Command text={reverseCommand(id)} />
+                  ) : (
+                    '–'
+                  ),
+              }}
+              rows={items}
+            />
+          )}
+        </Shown>
+      </Section>
+
+      <Section title={words.wallets} wide>
+        <Shown answer={answers.pass}>
+          {({ wallets }) => (
+            <Table
+              label={words.wallets}
+              keyOf={({ name }) => name}
+              columns={{
+                [words.device]: ({ name }) => <Foreign>{name}</Foreign>,
+                [words.installed]: ({ since }) => orDash(since),
+                [words.holds]: ({ holds }) => (holds === null ? '–' : number(holds)),
+                [words.status]: ({ state }) => <code>{state}</code>,
+                [words.error]: ({ lastError }) => <Foreign>{lastError ?? '–'}</Foreign>,
+              }}
+              rows={wallets ? holdersOf(wallets) : []}
+            />
+          )}
+        </Shown>
+        <Shown answer={answers.logs}>
+          {({ items }) =>
+            items.length > 0 && (
+              <Table
+                label={words.message}
+                keyOf={({ id }) => id}
+                columns={{
+                  [words.time]: ({ at }) => moment(at),
+                  [words.device]: ({ device }) => <Foreign>{device ?? '–'}</Foreign>,
+                  [words.message]: ({ message }) => <Foreign>{message}</Foreign>,
+                }}
+                rows={items}
+              />
+            )
+          }
+        </Shown>
+      </Section>
+
+      <Section title={words.notifications} wide>
+        <Shown answer={answers.notifications}>
+          {({ items }) => (
+            <Table
+              label={words.notifications}
+              keyOf={({ id }) => id}
+              columns={{
+                [words.time]: ({ createdAt }) => moment(createdAt),
+                [words.message]: ({ body }) => <Foreign>{textOf(body)}</Foreign>,
+                [words.status]: ({ status }) => <code>{status}</code>,
+                [words.error]: ({ apple, google }) => <Foreign>{apple.error ?? google.error ?? '–'}</Foreign>,
+                [words.commands]: ({ id, status }) =>
+                  status === 'SCHEDULED' ? <Command text={cancelCommand(passId, id)} /> : '–',
+              }}
+              rows={items}
+            />
+          )}
+        </Shown>
+      </Section>
+
+      <Section title={words.events} wide>
+        <Events passId={passId} />
+      </Section>
+    </div>
+  )
+}
+
+/** Devices of Apple one by one, and Google, which does not say who they are. */
+function holdersOf({ apple, google }: PassWallets) {
+  const devices = apple.map(({ deviceId, registeredAt, fetchedVersion, state, lastError }) => ({
+    name: `Apple ${deviceId}`,
+    since: registeredAt as string | null,
+    holds: fetchedVersion,
+    state,
+    lastError,
+  }))
+  if (!google) return devices
+  const { installedAt, sentVersion, state, lastError } = google
+  return [...devices, { name: 'Google', since: installedAt, holds: sentVersion, state, lastError }]
+}
+
+function Fact({ name, children }: { name: string; children: ComponentChildren }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  )
+}
+
+function Events({ passId }: { passId: string }) {
+  const { scopes, language } = useDesk()
+  const { words, moment } = language
+  const { events } = useFeed()
+  if (!scopes.includes('webhooks:read')) return <p class="muted">{words.notAllowed}</p>
+  const own = events.filter(({ data }) => data.id === passId || data.passId === passId)
+  return (
+    <Table
+      label={words.events}
+      keyOf={({ id }) => id}
+      columns={{
+        [words.time]: ({ timestamp }) => moment(timestamp),
+        [words.event]: ({ type }) => <code>{type}</code>,
+      }}
+      rows={own}
+    />
+  )
+}
+
+/**
+ * Both cards as the server draws them, in a tree of their own: its style sheet is theirs alone, and is given as an object, since
+ * the policy of the page takes no style that stands in a text.
+ */
+function Cards({ html }: { html: string }) {
+  const host = useRef<HTMLDivElement>(null)
+  useEffect(() => {
+    const root = host.current!.shadowRoot ?? host.current!.attachShadow({ mode: 'open' })
+    // Taken out of the text before it is read: the policy holds for what is parsed, too.
+    const styles: string[] = []
+    const bare = html.replaceAll(/<style>([^<]*)<\/style>/g, (_, style: string) => {
+      styles.push(style)
+      return ''
+    })
+    const drawn = new DOMParser().parseFromString(bare, 'text/html')
+    const sheet = new CSSStyleSheet()
+    sheet.replaceSync(styles.join('\n').replaceAll(':root', ':host'))
+    root.adoptedStyleSheets = [sheet]
+    const body = document.createElement('div')
+    body.className = 'preview'
+    const phones = drawn.querySelector('.phones')
+    if (phones) body.append(document.importNode(phones, true))
+    root.replaceChildren(body)
+  }, [html])
+  return <div ref={host} class="cards" />
+}

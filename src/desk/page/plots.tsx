@@ -1,0 +1,109 @@
+/** @jsxImportSource preact */
+import { scaleBand, scaleLinear } from 'd3-scale'
+import { line, stack } from 'd3-shape'
+import { useDesk } from './context.ts'
+
+/** One series of a plot; its colour and dash are those of its place. */
+export interface Series {
+  name: string
+  values: number[]
+}
+
+interface PlotProps {
+  title: string
+  /** When each bucket begins. */
+  at: string[]
+  series: Series[]
+  /** Lines beside each other, or bars upon each other. */
+  as: 'lines' | 'bars'
+}
+
+const WIDTH = 480
+const HEIGHT = 160
+const LEFT = 44
+const BOTTOM = 22
+const TOP = 8
+
+/** Numbers over time. What it shows stands in its name too, for whoever does not see it. */
+export function Plot({ title, at, series, as }: PlotProps) {
+  const { number, time } = useDesk().language
+  const buckets = at.map((_, index) => index)
+  const x = scaleBand(buckets, [LEFT, WIDTH]).padding(0.2)
+  const heights =
+    as === 'bars'
+      ? buckets.map((index) => series.reduce((sum, { values }) => sum + (values[index] ?? 0), 0))
+      : series.flatMap(({ values }) => values)
+  const y = scaleLinear([0, Math.max(1, ...heights)], [HEIGHT - BOTTOM, TOP]).nice(3)
+  const ticks = y.ticks(3).filter(Number.isInteger)
+  const spoken = series.map(({ name, values }) => `${name}: ${number(values.reduce((sum, value) => sum + value, 0))}`)
+  return (
+    <figure class="plot">
+      <figcaption>
+        {series.map(({ name }, place) => (
+          <span key={name} class={`key series-${place}`}>
+            <svg viewBox="0 0 20 8" aria-hidden="true">
+              {as === 'bars' ? <rect width="20" height="8" /> : <line x1="0" x2="20" y1="4" y2="4" />}
+            </svg>
+            {name}
+          </span>
+        ))}
+      </figcaption>
+      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={`${title}. ${spoken.join(', ')}`} direction="ltr">
+        {ticks.map((tick) => (
+          <g key={tick} class="tick">
+            <line x1={LEFT} x2={WIDTH} y1={y(tick)} y2={y(tick)} />
+            <text x={LEFT - 6} y={y(tick)} dy="0.32em" text-anchor="end">
+              {number(tick)}
+            </text>
+          </g>
+        ))}
+        {buckets
+          .filter((index) => index % 6 === 0)
+          .map((index) => (
+            <text key={index} class="hour" x={x(index)} y={HEIGHT - 6}>
+              {time(at[index]!)}
+            </text>
+          ))}
+        {as === 'bars' ? <Bars series={series} buckets={buckets} x={x} y={y} /> : <Lines series={series} x={x} y={y} />}
+      </svg>
+    </figure>
+  )
+}
+
+interface Scales {
+  series: Series[]
+  x: ReturnType<typeof scaleBand<number>>
+  y: ReturnType<typeof scaleLinear<number, number>>
+}
+
+function Lines({ series, x, y }: Scales) {
+  const middle = (index: number) => x(index)! + x.bandwidth() / 2
+  const path = line<number>(
+    (_, index) => middle(index),
+    (value) => y(value),
+  )
+  return (
+    <>
+      {series.map(({ name, values }, place) => (
+        <path key={name} class={`line series-${place}`} d={path(values) ?? ''} />
+      ))}
+    </>
+  )
+}
+
+function Bars({ series, buckets, x, y }: Scales & { buckets: number[] }) {
+  const stacked = stack<unknown, number, number>()
+    .keys(series.map((_, place) => place))
+    .value((index, place) => series[place]!.values[index] ?? 0)(buckets)
+  return (
+    <>
+      {stacked.map((bars) => (
+        <g key={bars.key} class={`bar series-${bars.key}`}>
+          {bars.map(([from, to], index) => (
+            <rect key={x(index)} x={x(index)} width={x.bandwidth()} y={y(to)} height={y(from) - y(to)} />
+          ))}
+        </g>
+      ))}
+    </>
+  )
+}

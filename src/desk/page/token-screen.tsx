@@ -1,0 +1,53 @@
+/** @jsxImportSource preact */
+import { useState } from 'preact/hooks'
+import type { DeskLanguage } from '../language.ts'
+
+interface TokenScreenProps {
+  language: DeskLanguage
+  problem: string | null
+  isBusy: boolean
+  onToken(token: string): void
+}
+
+/** Asks for a token, which opens the desk. */
+export function TokenScreen({ language, problem, isBusy, onToken }: TokenScreenProps) {
+  const { words } = language
+  const [typed, setTyped] = useState('')
+
+  function submit(event: Event): void {
+    event.preventDefault()
+    const token = typed.trim()
+    if (token !== '') onToken(token)
+  }
+
+  return (
+    <main class="entry">
+      <h1>{words.desk}</h1>
+      <form onSubmit={submit}>
+        <label>
+          {words.token}
+          <input
+            type="password"
+            dir="ltr"
+            value={typed}
+            onInput={({ currentTarget }) => setTyped(currentTarget.value)}
+            autocomplete="off"
+            spellcheck={false}
+            aria-describedby="hint"
+            required
+          />
+        </label>
+        <p id="hint" class="muted">
+          {words.tokenHint}
+        </p>
+        <div role="alert">{problem !== null && <p class="problem">{problem}</p>}</div>
+        <button type="submit" class="main" aria-busy={isBusy}>
+          {words.open}
+        </button>
+      </form>
+      <p class="muted">
+        <code dir="ltr">passes token create --help</code>
+      </p>
+    </main>
+  )
+}

@@ -1,0 +1,94 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { Refusal } from '../../../src/desk/live/api.ts'
+import { createFeed, type Feed } from '../../../src/desk/live/feed.ts'
+
+let feed: Feed | undefined
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => {
+  feed?.end()
+  vi.useRealTimers()
+})
+
+const bytes = (text: string) => new TextEncoder().encode(text)
+
+function eventOf(id: string): Uint8Array {
+  const envelope = { id, type: 'pass.scanned', timestamp: '2027-05-31T19:30:00.000Z', correlationId: null, data: {} }
+  return bytes(`id: ${id}\ndata: ${JSON.stringify(envelope)}\n\n`)
+}
+
+/** A stream that goes on until it is given up. */
+async function* endless(signal: AbortSignal, ...pieces: Uint8Array[]) {
+  yield* pieces
+  await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+}
+
+test('it is live once the server says where it begins, and tells each event', async () => {
+  const told: (string | null)[] = []
+  feed = createFeed((signal) => endless(signal, bytes('id: 0\n\n'), bytes(':\n\n'), eventOf('1'), eventOf('2')), {
+    isAllowed: true,
+  })
+  feed.subscribe((event) => told.push(event?.id ?? null))
+  await vi.advanceTimersByTimeAsync(1)
+  expect([feed.state, told]).toEqual(['live', [null, '1', '2']])
+  expect(feed.events.map(({ id }) => id)).toEqual(['2', '1'])
+})
+
+test('a stream that fell silent, or broke, is opened again, and all is to be read anew', async () => {
+  let opened = 0
+  feed = createFeed(
+    (signal) => {
+      opened += 1
+      return endless(signal, bytes('id: 0\n\n'))
+    },
+    { isAllowed: true },
+  )
+  const told: unknown[] = []
+  feed.subscribe((event) => told.push(event))
+  await vi.advanceTimersByTimeAsync(39_000)
+  expect([feed.state, opened]).toEqual(['live', 1])
+  await vi.advanceTimersByTimeAsync(1_500)
+  expect(feed.state).toBe('lost')
+  await vi.advanceTimersByTimeAsync(3_000)
+  expect([feed.state, opened, told]).toEqual(['live', 2, [null, null, null]])
+})
+
+test.each([401, 403])('a token that may not follow events (%i) is not tried again', async (status) => {
+  let opened = 0
+  feed = createFeed(
+    () => {
+      opened += 1
+      throw new Refusal({ status, message: 'no', waitMs: null })
+    },
+    { isAllowed: true },
+  )
+  await vi.advanceTimersByTimeAsync(600_000)
+  expect([feed.state, opened]).toEqual(['asking', 1])
+})
+
+test('where there are too many streams, it asks instead, and tries again a minute later', async () => {
+  let opened = 0
+  feed = createFeed(
+    (signal) => {
+      opened += 1
+      if (opened === 1) throw new Refusal({ status: 429, message: 'too many', waitMs: null })
+      return endless(signal, bytes('id: 0\n\n'))
+    },
+    { isAllowed: true },
+  )
+  await vi.advanceTimersByTimeAsync(59_000)
+  expect([feed.state, opened]).toEqual(['asking', 1])
+  await vi.advanceTimersByTimeAsync(2_000)
+  expect([feed.state, opened]).toEqual(['live', 2])
+})
+
+test('without the scope no stream is opened', async () => {
+  feed = createFeed(
+    () => {
+      throw new Error('opened')
+    },
+    { isAllowed: false },
+  )
+  await vi.advanceTimersByTimeAsync(60_000)
+  expect(feed.state).toBe('asking')
+})

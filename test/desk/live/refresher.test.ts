@@ -1,0 +1,66 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { createRefresher } from '../../../src/desk/live/refresher.ts'
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
+test('however often something happens, each source is read once a second at most', async () => {
+  const reads: string[] = []
+  const refresher = createRefresher<string>(async (name) => void reads.push(name))
+  for (let event = 0; event < 3_000; event += 1) {
+    refresher.ask(['figures', 'scans'])
+    await vi.advanceTimersByTimeAsync(1)
+  }
+  await vi.advanceTimersByTimeAsync(5_000)
+  // At once, after one, two and three seconds.
+  expect(reads.toSorted()).toEqual([...Array(4).fill('figures'), ...Array(4).fill('scans')])
+})
+
+test('a slow server is asked at most three things at once, and the next round waits for this one', async () => {
+  let atOnce = 0
+  let most = 0
+  let reads = 0
+  const refresher = createRefresher<string>(async () => {
+    atOnce += 1
+    most = Math.max(most, atOnce)
+    await new Promise((resolve) => setTimeout(resolve, 10_000))
+    atOnce -= 1
+    reads += 1
+  })
+  const names = Array.from({ length: 9 }, (_, n) => `source ${n}`)
+  refresher.ask(names)
+  await vi.advanceTimersByTimeAsync(5_000)
+  refresher.ask(names)
+  await vi.advanceTimersByTimeAsync(24_999)
+  expect([most, reads]).toEqual([3, 6])
+  await vi.advanceTimersByTimeAsync(40_000)
+  expect([most, reads]).toEqual([3, 18])
+})
+
+test('told to wait, it waits, and then reads what was asked for meanwhile', async () => {
+  const reads: number[] = []
+  const refresher = createRefresher<string>(async () => {
+    reads.push(Date.now())
+  })
+  refresher.ask(['a'])
+  refresher.pause(7_000)
+  const begin = Date.now()
+  await vi.advanceTimersByTimeAsync(6_999)
+  expect(reads).toEqual([])
+  await vi.advanceTimersByTimeAsync(1)
+  expect(reads).toEqual([begin + 7_000])
+})
+
+test('once it has ended nothing is read', async () => {
+  let reads = 0
+  const refresher = createRefresher<string>(async () => {
+    reads += 1
+    refresher.end()
+  })
+  refresher.ask(['a', 'b', 'c', 'd', 'e'])
+  await vi.advanceTimersByTimeAsync(10_000)
+  refresher.ask(['a'])
+  await vi.advanceTimersByTimeAsync(10_000)
+  // Those that had begun.
+  expect(reads).toBe(1)
+})

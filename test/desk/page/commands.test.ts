@@ -1,0 +1,63 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { contract } from '../../../src/core/contract/contract.ts'
+import { type Scope, scopes } from '../../../src/core/route.ts'
+import { boardSources, passSources } from '../../../src/desk/live/sources.ts'
+import { cancelCommand, passCommands, redeliverCommand, reverseCommand } from '../../../src/desk/page/commands.ts'
+
+const commands = import.meta.dirname.replace(/test\/desk\/page$/, 'src/commands')
+
+test('each command that the desk shows is one of the program, with flags that it has', async () => {
+  const shown = [
+    ...passCommands({ id: 'p', status: 'ISSUED' }),
+    ...passCommands({ id: 'p', status: 'VOID' }),
+    reverseCommand('s'),
+    cancelCommand('p', 'n'),
+    redeliverCommand('d'),
+  ]
+  for (const text of shown) {
+    const words = text.replaceAll(/"[^"]*"/g, 'text').split(' ')
+    expect(words.shift(), text).toBe('passes')
+    const two = join(commands, words[0]!, `${words[1]}.ts`)
+    const path = existsSync(two) ? two : join(commands, `${words[0]}.ts`)
+    const { default: command } = await import(path)
+    for (const flag of words.filter((word) => word.startsWith('--'))) {
+      expect(Object.keys(command.flags), text).toContain(flag.slice(2))
+    }
+    const given = words
+      .slice(path === two ? 2 : 1)
+      .filter((word, n, all) => !word.startsWith('--') && !all[n - 1]?.startsWith('--'))
+    expect(given.length, text).toBe(Object.values(command.args as Record<string, { required?: boolean }>).length)
+  }
+})
+
+test('nothing that changes a pass is proposed for one that is void', () => {
+  expect(passCommands({ id: 'p', status: 'VOID' }).join('\n')).not.toMatch(/void|notify|rotate|revoke/)
+})
+
+test('each source asks the interface for no more than the scope that it names, and reads alone', async () => {
+  for (const [name, { scope, load }] of Object.entries({ ...boardSources, ...passSources })) {
+    const asked: (Scope | null)[] = []
+    const operation = (resource: string, operation: string) => async () => {
+      const route = (contract as unknown as Record<string, Record<string, { method: string; scope: Scope | null }>>)[
+        resource
+      ]![operation]!
+      expect([name, route.method]).toEqual([name, 'GET'])
+      asked.push(route.scope)
+      return { items: [{ id: 'b', status: 'PENDING' }] }
+    }
+    const api = new Proxy(
+      {},
+      { get: (_, resource: string) => new Proxy({}, { get: (_, name: string) => operation(resource, name) }) },
+    )
+    const facts = { api, projectId: 'p', passId: 'p', from: '', zone: 'UTC' }
+    await (load as (facts: unknown) => Promise<unknown>)(facts).catch((error: unknown) => {
+      // The cards are bytes.
+      if (name !== 'cards') throw error
+    })
+    expect(asked.length, name).toBeGreaterThan(0)
+    expect([name, ...new Set(asked)]).toEqual([name, scope])
+    if (scope) expect(scopes).toContain(scope)
+  }
+})

@@ -1,0 +1,230 @@
+import { join } from 'node:path'
+import type { Browser, Page } from 'playwright-core'
+import { beforeAll, describe, expect, test } from 'vitest'
+import type { ScanStats, ScanStatsByGate } from '../../../src/core/contract/scans.ts'
+import { beginningOf, sumOf } from '../../../src/desk/live/sources.ts'
+import { cleanUpAfterAll } from '../../support/databases.ts'
+import { eventually } from '../../support/eventually.ts'
+import { accessibilityIssues, launchBrowser, overPictures, skipReason, visit } from '../support/browser.ts'
+import { run } from '../support/program.ts'
+import { hostServer, type TestServer } from '../support/server.ts'
+
+describe.skipIf(skipReason !== undefined)(
+  `the desk in Chromium${skipReason ? ` (skipped: ${skipReason})` : ''}`,
+  () => {
+    const cleanUp = cleanUpAfterAll()
+    let server: TestServer
+    let browser: Browser
+    let projectId: string
+    let passes: { id: string; label: string; externalPassId: string }[]
+
+    beforeAll(async () => {
+      browser = await launchBrowser()
+      cleanUp(() => browser.close())
+      server = await hostServer({ cleanUp })
+      const { client } = server
+      projectId = (await client.projects.create({ body: { name: 'Polyglot 2027' } })).id
+      const { id } = await client.templates.create({ body: { name: 'Day ticket', passType: 'eventTicket', projectId } })
+      const definition = {
+        design: { organizationName: 'Polyglot', description: 'Day ticket' },
+        redemption: { maxUses: 1 },
+      }
+      const draft = await client.templates.createVersion({ params: { id }, body: { definition } })
+      await client.templateVersions.publish({ params: { id: draft.id } })
+      const body = {
+        passes: Array.from({ length: 12 }, (_, n) => ({
+          templateId: id,
+          externalPassId: `T-${n}`,
+          label: `Guest ${n}`,
+        })),
+      }
+      passes = (await client.passes.createBatch({ body })).results.map(({ pass }) => pass!)
+      await client.webhooks
+        .create({ body: { url: 'https://127.0.0.1:1/', events: ['pass.scanned'] } })
+        .catch(() => null)
+      for (const [n, pass] of passes.slice(0, 5).entries()) await scan(pass.id, n % 2 === 0 ? 'North' : 'South')
+      await scan(passes[0]!.id, '<img src=x onerror=alert(1)>')
+      await eventually(async () => {
+        const { items } = await client.passes.list({ query: { status: 'ISSUED' } })
+        expect(items).toHaveLength(passes.length)
+      })
+    })
+
+    function scan(passId: string, gate: string) {
+      return server.client.scans.create({ body: { passId, context: { gate } } })
+    }
+
+    async function openDesk(options: Parameters<typeof visit>[1] = {}, address = '/desk') {
+      const visited = await visit(browser, { locale: 'en', viewport: { width: 1280, height: 900 }, ...options })
+      const { page } = visited
+      page.setDefaultTimeout(10_000)
+      await page.goto(server.url + address)
+      await page.locator('input[type=password]').fill(server.token)
+      await page.locator('button.main').click()
+      await page.locator('[data-number=accepted]').waitFor()
+      return visited
+    }
+
+    /** What stands on the page, by the names of its numbers. */
+    async function numbersOf(page: Page): Promise<Record<string, number>> {
+      const shown = (await page.evaluate(
+        `[...document.querySelectorAll('[data-number]')].map((part) => [part.dataset.number, part.textContent])`,
+      )) as [string, string][]
+      return Object.fromEntries(shown.map(([name, text]) => [name, Number(text.replaceAll(',', ''))]))
+    }
+
+    /** The same, of the interface. */
+    async function numbersOfApi(): Promise<Record<string, number>> {
+      const { client } = server
+      const from = beginningOf(new Date())
+      const { items } = await client.projects.figures({ params: { id: projectId }, query: { from, by: 'hour' } })
+      const totals = (await client.scans.stats({ query: { projectId, from } })) as ScanStats
+      const gates = (await client.scans.stats({ query: { projectId, from, groupBy: 'gate' } })) as ScanStatsByGate
+      const phones = await client.wallets.slo({ query: { projectId } })
+      const doors = await client.doors.list({ query: { projectId } })
+      const failed = await client.deliveries.list({ query: { status: 'FAILED' } })
+      const { usage } = await client.workspace.get()
+      const { requestsInFlight: _, ...used } = usage!
+      return {
+        issued: sumOf(items, ({ issued }) => issued),
+        installed: sumOf(items, ({ installed }) => installed.apple + installed.google),
+        removed: sumOf(items, ({ removed }) => removed.apple + removed.google),
+        updated: sumOf(items, ({ updated }) => updated),
+        voided: sumOf(items, ({ voided }) => voided),
+        current: phones.current,
+        late: phones.late + phones.refused,
+        scans: totals.totalScans,
+        accepted: totals.totalScans - totals.totalDenied,
+        denied: totals.totalDenied,
+        ...Object.fromEntries(
+          gates.items.map(({ gate, totalScans, totalDenied }) => [`gate ${gate}`, totalScans - totalDenied]),
+        ),
+        failedDeliveries: failed.total,
+        doors: doors.total,
+        pendingScans: sumOf(doors.items, ({ pendingScans }) => pendingScans ?? 0),
+        ...Object.fromEntries(Object.entries(used).map(([name, value]) => [`usage ${name}`, value])),
+      }
+    }
+
+    test('each number is that of the interface, and stays so while people are let in', async () => {
+      const { page, incidents } = await openDesk()
+      await page.getByText('Live', { exact: true }).waitFor()
+      for (const pass of passes.slice(5)) await scan(pass.id, 'North')
+      await scan(passes[5]!.id, 'East')
+      await server.client.passes.void({ params: { id: passes[1]!.id }, body: {} })
+      await eventually(async () => {
+        const { 'usage requestsInFlight': _, ...shown } = await numbersOf(page)
+        expect(shown).toEqual(await numbersOfApi())
+      })
+      const shown = await numbersOf(page)
+      expect(shown).toMatchObject({ issued: 12, voided: 1, scans: 14, accepted: 12, denied: 2, 'gate East': 0 })
+      expect(await page.locator('.bar rect').count()).toBeGreaterThanOrEqual(48)
+      // Neither a cookie nor an address holds the token.
+      expect(await page.evaluate('document.cookie + location.href')).toBe(`${server.url}/desk`)
+      expect(incidents).toEqual([])
+    })
+
+    test.each([
+      ['a phone by day', { viewport: { width: 320, height: 568 }, colorScheme: 'light' }, ''],
+      ['a desktop by night', { viewport: { width: 1280, height: 900 }, colorScheme: 'dark' }, ''],
+      ['a phone in Arabic, by night', { viewport: { width: 320, height: 568 }, colorScheme: 'dark', locale: 'ar' }, ''],
+      ['a wall', { viewport: { width: 1920, height: 1080 }, colorScheme: 'dark' }, '?wall'],
+    ] as const)('on %s it is whole, accessible and under its policy', async (_, options, query) => {
+      const { page, incidents } = await openDesk(options, `/desk${query}`)
+      await page.locator('[data-number=issued]').waitFor()
+      await page.locator('[data-number=doors]').waitFor()
+      await look(page)
+      const pressable = await page.locator('button, input, select, a[href]').count()
+      if (query === '?wall') expect(pressable).toBe(0)
+      else {
+        await page.getByRole('searchbox').fill('Guest 0')
+        await page.getByRole('searchbox').press('Enter')
+        await page.locator('.cards .phones').waitFor()
+        await page.locator('table code').first().waitFor()
+        await look(page)
+      }
+      expect(incidents).toEqual([])
+    })
+
+    async function look(page: Page): Promise<void> {
+      const folder = process.env.PASSES_SCREENSHOTS
+      if (folder) await page.screenshot({ path: join(folder, `desk-${Date.now()}.png`), fullPage: true })
+      expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0)
+      const found = await accessibilityIssues(page)
+      expect(found.filter((issue) => !overPictures.test(issue))).toEqual([])
+    }
+
+    test('a search shows one pass whole, by keys alone, with commands to copy', async () => {
+      const { page, context } = await openDesk()
+      await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+      await page.getByRole('searchbox').focus()
+      await page.keyboard.type('nobody of that name')
+      await page.keyboard.press('Enter')
+      await page.getByText('No pass found').waitFor()
+      await page.getByRole('searchbox').fill('Guest 1')
+      await page.keyboard.press('Enter')
+      const { id } = passes.find(({ label }) => label === 'Guest 10')!
+      await page.getByRole('link', { name: 'Guest 10' }).press('Enter')
+      await page.getByText(`passes pass void ${id} --reason "…"`).waitFor()
+      expect(await page.evaluate('document.activeElement.textContent')).toContain('Guest 10')
+      const [accepted] = (await server.client.scans.list({ query: { passId: id } })).items
+      const reverse = `passes scans reverse ${accepted!.id} --reason "…"`
+      const command = page.locator('.command', { hasText: reverse })
+      await command.getByRole('button').press('Enter')
+      await command.getByText('Copied').waitFor()
+      expect(await page.evaluate('navigator.clipboard.readText()')).toBe(reverse)
+      await page.getByRole('link', { name: 'Back' }).press('Enter')
+      await page.locator('[data-number=accepted]').waitFor()
+    })
+
+    async function makeToken(...more: string[]): Promise<{ id: string; token: string }> {
+      const args = ['token', 'create', '--name', 'wall', '--database', server.database, '--json', ...more]
+      return JSON.parse((await run(args)).stdout)
+    }
+
+    test('what a token may not see is said so, and one that ends goes back to the beginning', async () => {
+      const made = await makeToken('--scope', 'scans:read', '--project', projectId)
+      const { page, incidents } = await visit(browser, { locale: 'de', viewport: { width: 1280, height: 900 } })
+      page.setDefaultTimeout(10_000)
+      await page.goto(`${server.url}/desk`)
+      await page.getByLabel('Zugangstoken').fill('no token at all')
+      await page.getByRole('button', { name: 'Öffnen' }).click()
+      await page.getByText('Der Server kennt diesen Token nicht').waitFor()
+      // The browser itself tells of the refusal.
+      expect(incidents.splice(0)).toEqual([expect.stringContaining('401')])
+
+      await page.getByLabel('Zugangstoken').fill(made.token)
+      await page.getByRole('button', { name: 'Öffnen' }).click()
+      await page.getByText('Fragt alle paar Sekunden').waitFor()
+      await page.locator('[data-number=accepted]').waitFor()
+      const titles = (await page.evaluate(
+        `[...document.querySelectorAll('article')].filter((part) => part.innerText.includes('nicht erlaubt')).map((part) => part.querySelector('h2').innerText)`,
+      )) as string[]
+      expect(titles.map((title) => title.split(' · ')[0])).toEqual([
+        'Pässe',
+        'Rundnachrichten',
+        'Fehlgeschlagene Zustellungen',
+        'Identitäten',
+      ])
+      expect(await page.getByRole('searchbox').count()).toBe(0)
+      // Without events it asks, and finds what happened.
+      const before = (await numbersOf(page)).denied!
+      await scan(passes[0]!.id, 'North')
+      await eventually(async () => expect((await numbersOf(page)).denied).toBe(before + 1))
+      expect(incidents).toEqual([])
+
+      await run(['token', 'revoke', made.id, '--yes', '--database', server.database])
+      await page.getByText('Der Server kennt diesen Token nicht').waitFor({ timeout: 15_000 })
+      expect(await page.evaluate('sessionStorage.length')).toBe(0)
+    })
+
+    test('a server that goes away is told of, and the page goes on by itself when it is back', async () => {
+      const { page, context } = await openDesk({ viewport: { width: 1000, height: 700 } })
+      await context.setOffline(true)
+      await page.getByText('The server does not answer').waitFor({ timeout: 15_000 })
+      expect(await page.locator('[data-number=accepted]').isVisible()).toBe(true)
+      await context.setOffline(false)
+      await page.getByText('The server does not answer').waitFor({ state: 'detached', timeout: 15_000 })
+    })
+  },
+)

@@ -1,0 +1,46 @@
+import { describe, expect, test } from 'vitest'
+import { useApi } from '../../../support/api.ts'
+import { oneDialect } from '../../../support/databases.ts'
+
+describe.each(oneDialect)('on %s', (dialect) => {
+  const api = useApi(dialect)
+
+  test('the desk may load its own files and nothing else, and no code or style stands in it', async () => {
+    const { status, headers, text } = await api.send('GET', '/desk')
+    expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
+    expect(headers.get('content-security-policy')).toBe(
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    )
+    expect(headers.get('set-cookie')).toBeNull()
+    expect(text).not.toMatch(/<script(?![^>]* src=)| style=|<style|(src|href)="(https?:)?\/\//)
+  })
+
+  test('what it loads, with every language, is under 300 KB, compressed, and kept for good', async () => {
+    const { text } = await api.send('GET', '/desk')
+    const paths = new Set([...text.matchAll(/(?:src|href)="\.(\/desk\/[^"]+)"/g)].map(([, path]) => path!))
+    expect(paths.size).toBe(2)
+    let bytes = 0
+    // A set goes on to what is put into it on the way.
+    for (const path of paths) {
+      const file = await api.send('GET', path, { headers: { 'accept-encoding': 'br' } })
+      expect([path, file.status]).toEqual([path, 200])
+      expect(file.headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
+      expect(file.headers.get('content-encoding')).toBe('br')
+      const { text: content } = await api.send('GET', path)
+      bytes += Buffer.byteLength(content)
+      for (const [, name] of content.matchAll(/["'`]\.\/([\w.-]+\.js)["'`]/g)) paths.add(`/desk/${name}`)
+    }
+    expect(paths.size).toBe(2 + 15)
+    expect(bytes).toBeLessThan(300_000)
+  })
+
+  test('the licences of what is bundled are there, and nothing else stands below it', async () => {
+    const { status, text } = await api.send('GET', '/desk/licences.txt')
+    expect(status).toBe(200)
+    for (const name of ['preact', 'd3-scale', 'd3-shape', 'd3-array']) expect(text).toContain(`${name}\n\n`)
+    for (const name of ['desk.json', 'main.js', '..%2fpackage.json', 'x']) {
+      expect((await api.send('GET', `/desk/${name}`)).status, name).toBe(404)
+    }
+  })
+})
