@@ -22,6 +22,8 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** Credentials as a server makes them on its first start, to be copied. */
     sandboxFolder: string
+    /** Where chains.ts keeps what it makes, for as long as these are kept. */
+    keptCredentials: string
     /** Those that tests in their own process sign with. */
     sandbox: { apple: SandboxApple; google: Awaited<ReturnType<typeof createSandboxGoogle>> }
   }
@@ -34,7 +36,13 @@ export const madeAt = new Date('2026-01-01T00:00:00Z')
 const root = join(import.meta.dirname, '../..')
 const cache = join(root, 'node_modules/.cache/passes-sandbox')
 /** What has a part in making credentials. */
-const makers = ['src/files', 'src/wallets/sandbox', 'src/server/boot/sandbox.ts', 'test/support/sandbox.ts']
+const makers = [
+  'src/files',
+  'src/wallets/sandbox',
+  'src/server/boot/sandbox.ts',
+  'test/support/sandbox.ts',
+  'test/support/chains.ts',
+]
 
 /**
  * Sandbox credentials for the whole run: new keys take longer than most tests. Those of a run are kept for others of the
@@ -46,6 +54,7 @@ export default async function setup(project: TestProject): Promise<() => void> {
   if (!existsSync(kept)) await makeAndKeep(kept)
   cpSync(join(kept, 'sandbox'), folder, { recursive: true })
   project.provide('sandboxFolder', folder)
+  project.provide('keptCredentials', kept)
   project.provide('sandbox', JSON.parse(readFileSync(join(kept, 'signers.json'), 'utf8')))
   return () => rmSync(folder, { recursive: true, force: true })
 }

@@ -4,7 +4,8 @@ import { openPackage, SignatureError, unzip, verifySignature } from '../../../sr
 import { PassType } from '../../../src/core/contract/definition.ts'
 import { parseAppleIdentity } from '../../../src/wallets/apple/identity.ts'
 import { createSigner, packageFile, zip } from '../../../src/wallets/apple/package.ts'
-import { createSandboxApple, type SandboxApple } from '../../../src/wallets/sandbox/apple/certificates.ts'
+import type { SandboxApple } from '../../../src/wallets/sandbox/apple/certificates.ts'
+import { sandboxChain } from '../../support/chains.ts'
 import { times } from '../../support/long.ts'
 import { buildPackage, flipped, passTypeIdentifier, teamIdentifier, testPass } from '../../wallets/apple/fixtures.ts'
 import { createChain, ticket, walletOf } from './service.ts'
@@ -117,7 +118,7 @@ test('a chain to another root is refused, and so is one that is not valid yet or
 })
 
 test('a certificate of another pass type under the same root does not sign this one', async () => {
-  const other = await createSandboxApple({ passTypeIdentifier: 'pass.other', teamIdentifier, at: now })
+  const other = await sandboxChain({ passTypeIdentifier: 'pass.other', teamIdentifier })
   const file = await repacked(() => undefined, { signAgain: true, by: other })
   expect(() => open(file, other.rootPem)).toThrow(/certificate signs pass\.other/)
 })

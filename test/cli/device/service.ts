@@ -5,8 +5,9 @@ import { onTestFinished } from 'vitest'
 import { parseAppleIdentity } from '../../../src/wallets/apple/identity.ts'
 import { createAppleWallet } from '../../../src/wallets/apple/wallet.ts'
 import { startSandboxApns } from '../../../src/wallets/sandbox/apple/apns-server.ts'
-import { createSandboxApple, type SandboxApple } from '../../../src/wallets/sandbox/apple/certificates.ts'
+import type { SandboxApple } from '../../../src/wallets/sandbox/apple/certificates.ts'
 import { createFaults } from '../../../src/wallets/sandbox/faults.ts'
+import { sandboxChain } from '../../support/chains.ts'
 import {
   buildPackage,
   passTypeIdentifier,
@@ -18,13 +19,8 @@ import {
 export const serial = '01982f3e-0000-7000-8000-000000000001'
 export const type = passTypeIdentifier
 
-const chains = new Map<number, Promise<SandboxApple>>()
-
-/** The nth is the same for all files of a worker: its keys take longer to make than most tests. */
 export function createChain(nth = 0): Promise<SandboxApple> {
-  const known = chains.get(nth) ?? createSandboxApple({ passTypeIdentifier, teamIdentifier, at: new Date() })
-  chains.set(nth, known)
-  return known
+  return sandboxChain({ passTypeIdentifier, teamIdentifier, nth })
 }
 
 export function walletOf(chain: SandboxApple, webServiceUrl: string) {

@@ -12,8 +12,8 @@ import { readAppleCredentials } from '../../../src/server/boot/wallets.ts'
 import { type AppleIdentity, parseAppleIdentity } from '../../../src/wallets/apple/identity.ts'
 import { createApplePush } from '../../../src/wallets/apple/push.ts'
 import { createAppleWallet } from '../../../src/wallets/apple/wallet.ts'
-import { createSandboxApple } from '../../../src/wallets/sandbox/apple/certificates.ts'
 import { type AppleChain, makeAppleChain, passType, team } from '../../support/apple-chain.ts'
+import { sandboxChain } from '../../support/chains.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 import {
@@ -151,7 +151,7 @@ test('what phones would refuse is not taken: it is said once, and what is right 
 
 test('another team is refused although the identifier is the same, with both named', async () => {
   const { paths, told, lookTwice, signer } = watchFiles()
-  const other = await createSandboxApple({ passTypeIdentifier: passType, teamIdentifier: 'OTHERTEAM1', at: new Date() })
+  const other = await sandboxChain({ passTypeIdentifier: passType, teamIdentifier: 'OTHERTEAM1' })
   writeFileSync(paths.certificate, other.certificatePem)
   writeFileSync(paths.key, other.keyPem)
   writeFileSync(paths.wwdr, other.wwdrPem)

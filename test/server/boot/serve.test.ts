@@ -7,8 +7,8 @@ import { createLogger } from '../../../src/server/boot/log.ts'
 import { startServer } from '../../../src/server/boot/serve.ts'
 import { openDatabase, sqliteFile } from '../../../src/storage/db/database.ts'
 import { createStore } from '../../../src/storage/store.ts'
-import { createSandboxApple } from '../../../src/wallets/sandbox/apple/certificates.ts'
 import { insertPasses, insertTemplate, insertWorkspace, newPass } from '../../storage/fixtures.ts'
+import { sandboxChain } from '../../support/chains.ts'
 import { dialects, emptyDatabase } from '../../support/databases.ts'
 
 function startWith(settings: Partial<Config>) {
@@ -114,7 +114,7 @@ const credentials = new Map<string, Promise<Config['apple']>>()
 function credentialsFor(passTypeIdentifier: string): Promise<Config['apple']> {
   const known = credentials.get(passTypeIdentifier)
   if (known) return known
-  const made = createSandboxApple({ passTypeIdentifier, teamIdentifier: 'TEAM000001', at: new Date() }).then(
+  const made = sandboxChain({ passTypeIdentifier, teamIdentifier: 'TEAM000001' }).then(
     ({ certificatePem, keyPem, wwdrPem }) => ({ certificate: certificatePem, key: keyPem, wwdr: wwdrPem }),
   )
   credentials.set(passTypeIdentifier, made)

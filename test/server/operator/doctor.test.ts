@@ -8,22 +8,23 @@ import { type DoctorOptions, diagnose } from '../../../src/server/operator/docto
 import { createStore } from '../../../src/storage/store.ts'
 import { parseGoogleIdentity } from '../../../src/wallets/google/identity.ts'
 import { startSandboxApns } from '../../../src/wallets/sandbox/apple/apns-server.ts'
-import { createSandboxApple } from '../../../src/wallets/sandbox/apple/certificates.ts'
+import type { SandboxApple } from '../../../src/wallets/sandbox/apple/certificates.ts'
 import { createFaults } from '../../../src/wallets/sandbox/faults.ts'
 import { startSandboxGoogle } from '../../../src/wallets/sandbox/google/google-server.ts'
-import { createSandboxGoogle } from '../../../src/wallets/sandbox/google/google-token.ts'
+import type { SandboxGoogle } from '../../../src/wallets/sandbox/google/google-token.ts'
 import { insertPasses, insertTemplate, insertWorkspace, newPass, openTestDatabase } from '../../storage/fixtures.ts'
+import { sandboxAccount, sandboxChain } from '../../support/chains.ts'
 import { migratedDatabase, temporaryFolder } from '../../support/databases.ts'
 
 /** Checks that need what no test machine has, against emulators that speak the same protocols. */
 
 const at = new Date('2026-07-01T12:00:00Z')
-let apple: Awaited<ReturnType<typeof createSandboxApple>>
-let google: Awaited<ReturnType<typeof createSandboxGoogle>>
+let apple: SandboxApple
+let google: SandboxGoogle
 
 beforeAll(async () => {
   const names = { passTypeIdentifier: 'pass.test.doctor', teamIdentifier: 'TEAM000001' }
-  ;[apple, google] = await Promise.all([createSandboxApple({ ...names, at }), createSandboxGoogle()])
+  ;[apple, google] = await Promise.all([sandboxChain({ ...names, at }), sandboxAccount()])
 })
 
 async function examine(options: Partial<DoctorOptions>, config: Partial<Config> = {}) {
@@ -89,7 +90,7 @@ test('an APNs that takes the certificate and a Google that lets us read pass', a
 
 test('an APNs that cannot be reached and a service account that Google refuses fail', async () => {
   const server = { address: '127.0.0.1', port: 9, ca: apple.rootPem }
-  const stranger = publicKeyOf((await createSandboxGoogle()).serviceAccountJson)
+  const stranger = publicKeyOf((await sandboxAccount(1)).serviceAccountJson)
   const find = await examine({ apns: { server }, google: { endpoints: await googleEndpoints(stranger) } })
   expect(find('Apple: APNs').status).toBe('FAILED')
   expect(find('Google: Permission')).toMatchObject({ status: 'FAILED', fix: expect.stringContaining('console') })

@@ -5,9 +5,8 @@ import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { addApple, addGoogle, type ShownIdentity } from '../../../src/server/operator/identities.ts'
 import { type RenewedFrom, renewIfNew } from '../../../src/server/operator/renew-identity.ts'
 import { watchIdentity } from '../../../src/server/operator/watch-identity.ts'
-import { createSandboxApple } from '../../../src/wallets/sandbox/apple/certificates.ts'
-import { createSandboxGoogle } from '../../../src/wallets/sandbox/google/google-token.ts'
 import { type AppleChain, makeAppleChain, passType, team } from '../../support/apple-chain.ts'
+import { sandboxAccount, sandboxChain } from '../../support/chains.ts'
 import { migratedDatabase, temporaryFolder } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 
@@ -124,7 +123,7 @@ test('another pass type, team, an expired one and half a file are refused with r
   await addApple(config, { name: 'acme', from: files, at: new Date() })
   const { taken, told } = watch(config, 'acme', { files })
   const putOther = async (names: { passTypeIdentifier: string; teamIdentifier: string }) => {
-    const other = await createSandboxApple({ ...names, at: new Date() })
+    const other = await sandboxChain(names)
     put({ 'tls.crt': other.certificatePem, 'tls.key': other.keyPem, 'wwdr.pem': other.wwdrPem })
   }
   const half = readFileSync(renewed.certificate).subarray(0, 700)
@@ -160,7 +159,7 @@ test('another pass type, team, an expired one and half a file are refused with r
 test('the key of an account of Google is renewed when its file is swapped; what is no key is refused without a word of it', async () => {
   const config = await operator()
   const { put, keyFile } = mountSecrets()
-  const [one, two] = await Promise.all([createSandboxGoogle(), createSandboxGoogle()])
+  const [one, two] = await Promise.all([sandboxAccount(), sandboxAccount(1)])
   put({ 'account.json': one.serviceAccountJson })
   await addGoogle(config, { name: 'acme-google', issuerId: '338', keyFile, at: new Date() })
   const { taken, told } = watch(config, 'acme-google', { keyFile })
@@ -178,7 +177,7 @@ test('what cannot be watched is said at once', async () => {
   const { files, putChain, put, keyFile } = mountSecrets()
   putChain(first)
   await addApple(config, { name: 'acme', from: files, at: new Date() })
-  put({ 'account.json': (await createSandboxGoogle()).serviceAccountJson })
+  put({ 'account.json': (await sandboxAccount()).serviceAccountJson })
   await addGoogle(config, { name: 'acme-google', issuerId: '338', keyFile, at: new Date() })
   for (const [name, from, words] of [
     ['acne', { files }, 'There is no identity acne'],

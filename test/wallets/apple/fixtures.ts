@@ -9,8 +9,9 @@ import { renderCard } from '../../../src/core/rules/display/card.ts'
 import { type AppleIdentity, parseAppleIdentity } from '../../../src/wallets/apple/identity.ts'
 import type { ApplePass } from '../../../src/wallets/apple/pass-json.ts'
 import type { AppleWallet } from '../../../src/wallets/apple/wallet.ts'
-import { createSandboxApple, type SandboxApple } from '../../../src/wallets/sandbox/apple/certificates.ts'
+import type { SandboxApple } from '../../../src/wallets/sandbox/apple/certificates.ts'
 import type { WalletPass } from '../../../src/wallets/wallet.ts'
+import { sandboxChain } from '../../support/chains.ts'
 import { parseDefinition } from '../../support/definitions.ts'
 
 export const at = new Date('2026-07-01T12:34:56.789Z')
@@ -24,15 +25,15 @@ export interface TestIdentity extends SandboxApple {
 
 const identities = new Map<number, Promise<TestIdentity>>()
 
-/** The nth is the same for all files of a worker: its keys take longer to make than most tests. */
+/** The nth is the same for all tests of a day: its keys take longer to make than most tests. */
 export function createTestIdentity(nth = 0): Promise<TestIdentity> {
-  const known = identities.get(nth) ?? makeTestIdentity()
+  const known = identities.get(nth) ?? makeTestIdentity(nth)
   identities.set(nth, known)
   return known
 }
 
-async function makeTestIdentity(): Promise<TestIdentity> {
-  const chain = await createSandboxApple({ passTypeIdentifier, teamIdentifier, at })
+async function makeTestIdentity(nth: number): Promise<TestIdentity> {
+  const chain = await sandboxChain({ passTypeIdentifier, teamIdentifier, at, nth })
   const identity = parseAppleIdentity(
     {
       certificate: { source: 'pass.pem', pem: chain.certificatePem },

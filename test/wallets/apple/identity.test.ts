@@ -5,8 +5,8 @@ import { execa } from 'execa'
 import { beforeAll, expect, test } from 'vitest'
 import { ApiError } from '../../../src/core/errors.ts'
 import { type AppleCredentials, assertSound, parseAppleIdentity } from '../../../src/wallets/apple/identity.ts'
-import { createSandboxApple } from '../../../src/wallets/sandbox/apple/certificates.ts'
 import { CredentialError } from '../../../src/wallets/wallet.ts'
+import { sandboxChain } from '../../support/chains.ts'
 import {
   at,
   createTestIdentity,
@@ -186,7 +186,7 @@ test('a running server notices that its certificate has expired', async () => {
 })
 
 test('a sandbox chain made long ago is refused like any other', async () => {
-  const old = await createSandboxApple({ passTypeIdentifier, teamIdentifier, at: days(-10 * 365) })
+  const old = await sandboxChain({ passTypeIdentifier, teamIdentifier, at: days(-10 * 365) })
   expect(
     rejection({
       certificate: { source: 'old.pem', pem: old.certificatePem },

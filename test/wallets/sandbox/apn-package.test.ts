@@ -1,11 +1,12 @@
 import { Notification, Provider } from 'apn'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
-import { createSandboxApple, type SandboxApple } from '../../../src/wallets/sandbox/apple/certificates.ts'
+import type { SandboxApple } from '../../../src/wallets/sandbox/apple/certificates.ts'
+import { sandboxChain } from '../../support/chains.ts'
 import { type Apns, startApns, topic } from './apns-support.ts'
 
 let chain: SandboxApple
 beforeAll(async () => {
-  chain = await createSandboxApple({ passTypeIdentifier: topic, teamIdentifier: 'SANDBOX123', at: new Date() })
+  chain = await sandboxChain({ passTypeIdentifier: topic, teamIdentifier: 'SANDBOX123' })
 })
 
 /** Anything but exactly {}: for that the library sends no body at all. */

@@ -2,8 +2,9 @@ import { once } from 'node:events'
 import { type ClientHttp2Session, connect } from 'node:http2'
 import { join } from 'node:path'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
-import { createSandboxApple, type SandboxApple } from '../../../src/wallets/sandbox/apple/certificates.ts'
+import type { SandboxApple } from '../../../src/wallets/sandbox/apple/certificates.ts'
 import { faultNames } from '../../../src/wallets/sandbox/faults.ts'
+import { sandboxChain } from '../../support/chains.ts'
 import { temporaryFolder } from '../apple/fixtures.ts'
 import { type Apns, type StartOptions, startApns, topic } from './apns-support.ts'
 import { at, call, listen } from './support.ts'
@@ -13,8 +14,8 @@ const names = { passTypeIdentifier: topic, teamIdentifier: 'SANDBOX123' }
 let chain: SandboxApple
 let stranger: SandboxApple
 beforeAll(async () => {
-  chain = await createSandboxApple({ ...names, at: new Date() })
-  stranger = await createSandboxApple({ ...names, at: new Date() })
+  chain = await sandboxChain(names)
+  stranger = await sandboxChain({ ...names, nth: 1 })
 })
 
 const start = (options: StartOptions = {}) => startApns(chain, options)

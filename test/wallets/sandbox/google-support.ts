@@ -6,10 +6,10 @@ import { onTestFinished } from 'vitest'
 import { type GoogleIdentity, parseGoogleIdentity } from '../../../src/wallets/google/identity.ts'
 import { createFaults, type Fault } from '../../../src/wallets/sandbox/faults.ts'
 import { startSandboxGoogle } from '../../../src/wallets/sandbox/google/google-server.ts'
-import { createSandboxGoogle } from '../../../src/wallets/sandbox/google/google-token.ts'
+import { sandboxAccount } from '../../support/chains.ts'
 import { call } from './support.ts'
 
-const made = await createSandboxGoogle()
+const made = await sandboxAccount()
 export const identity: GoogleIdentity = parseGoogleIdentity(
   { source: 'sandbox', json: made.serviceAccountJson },
   made.issuerId,

@@ -1,0 +1,44 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { existsSync, linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { inject } from 'vitest'
+import { createSandboxApple, type SandboxApple } from '../../src/wallets/sandbox/apple/certificates.ts'
+import { createSandboxGoogle } from '../../src/wallets/sandbox/google/google-token.ts'
+
+export interface ChainNames {
+  passTypeIdentifier: string
+  teamIdentifier: string
+  /** When it is made: at some moment of today by default. */
+  at?: Date
+  /** Of several chains of the same names. */
+  nth?: number
+}
+
+/** A chain of the sandbox for tests that do not look at how it is made: its four keys take a second of CPU. */
+export function sandboxChain({ nth = 0, at, ...names }: ChainNames): Promise<SandboxApple> {
+  return onceADay(['apple', names, at ?? 'today', nth], () => createSandboxApple({ ...names, at: at ?? new Date() }))
+}
+
+/** The same of service accounts for the emulator of Google; those of another number have another key. */
+export function sandboxAccount(nth = 0): ReturnType<typeof createSandboxGoogle> {
+  return onceADay(['google', nth], () => createSandboxGoogle())
+}
+
+/** What is made is kept with the other credentials of the day (sandbox.ts), where all workers and later runs find it. */
+async function onceADay<Made>(key: unknown[], make: () => Promise<Made>): Promise<Made> {
+  const name = createHash('sha256').update(JSON.stringify(key)).digest('hex').slice(0, 16)
+  const file = join(inject('keptCredentials'), `${name}.json`)
+  if (!existsSync(file)) {
+    const draft = `${file}.${randomUUID()}`
+    writeFileSync(draft, JSON.stringify(await make()), { mode: 0o600 })
+    try {
+      linkSync(draft, file)
+    } catch (error) {
+      // Another worker was first: its own stands, for both.
+      if (!existsSync(file)) throw error
+    } finally {
+      rmSync(draft)
+    }
+  }
+  return JSON.parse(readFileSync(file, 'utf8'))
+}
