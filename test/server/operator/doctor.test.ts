@@ -175,3 +175,28 @@ test('a recount corrects what counters say, names it, and finds nothing the next
   expect(await recounted()).toMatchObject({ status: 'PASSED', message: 'as many as there are' })
   expect((await examine({}, { databaseUrl }))('Database: Counts')).toBeUndefined()
 })
+
+test('an identity that its platform does not answer is told where the metrics of a server can be asked', async () => {
+  let value = 1
+  const server = createServer((_, response) =>
+    response.end(
+      `passes_identity_paused{provider="apns",identity="server"} 0\npasses_identity_paused{provider="google",identity="acme"} ${value}\n`,
+    ),
+  )
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  const metrics = { host: '127.0.0.1', port: (server.address() as AddressInfo).port }
+  const find = async (config: Partial<Config>) => (await examine({}, { platforms: [], ...config }))('Platforms: Paused')
+  expect(await find({ metrics })).toMatchObject({
+    status: 'FAILED',
+    message: expect.stringMatching(/: acme \(google\)\.$/),
+    fix: expect.stringContaining('identity renew'),
+  })
+  value = 0
+  expect(await find({ metrics })).toMatchObject({ status: 'PASSED' })
+  expect(await find({})).toMatchObject({
+    status: 'SKIPPED',
+    message: expect.stringContaining('passes_identity_paused'),
+  })
+  expect(await find({ metrics: { ...metrics, port: 1 } })).toMatchObject({ status: 'SKIPPED' })
+})

@@ -6,6 +6,7 @@ import { checkConfiguration, checkFiles, checkPublicUrl, checkServerKey } from '
 import { checkDatabase, openExisting } from './database.ts'
 import { checkGoogle, type GoogleOptions } from './google.ts'
 import { checkIdentities } from './identities.ts'
+import { checkPauses } from './pauses.ts'
 import { checkWork } from './work.ts'
 
 /** What the doctor looks at, and what it may write. */
@@ -37,6 +38,7 @@ export async function diagnose(options: DoctorOptions): Promise<Check[]> {
       ...(await checkApple(config, clock(), apns)),
       ...(await checkGoogle(config, { ...google, store: usable && createStore(usable), canWrite, clock })),
       ...(await checkIdentities(config, usable && createStore(usable), clock())),
+      ...(await checkPauses(config)),
       ...publicUrl.checks,
       ...(await checkWork(usable, clock())),
     ]

@@ -1,0 +1,34 @@
+import { request } from 'undici'
+import type { Config } from '../../boot/config.ts'
+import { urlHost } from '../../boot/listener.ts'
+import { type Check, examine, type Finding, failed, passed, skipped } from './check.ts'
+
+const TIMEOUT_MS = 5_000
+
+/** Identities that their platform does not answer: only the memory of a server knows, and its metrics tell. */
+export function checkPauses({ metrics }: Pick<Config, 'metrics'>): Promise<Check[]> {
+  const look = (): Finding | Promise<Finding> => {
+    if (!metrics || metrics.port === 0) {
+      return skipped('passes_identity_paused of each worker tells: give the --metrics-port that it has')
+    }
+    return ask(`http://${urlHost(metrics.host)}:${metrics.port}/metrics`)
+  }
+  return examine('Platforms', [{ name: 'Paused', fix: 'see that the server runs', look }])
+}
+
+async function ask(url: string): Promise<Finding> {
+  let text: string
+  try {
+    const answer = await request(url, { signal: AbortSignal.timeout(TIMEOUT_MS) })
+    text = await answer.body.text()
+  } catch {
+    return skipped(`no server answers at ${url}`)
+  }
+  const paused = [...text.matchAll(/^passes_identity_paused\{provider="(\w+)",identity="([^"]+)"\} 1$/gm)]
+  if (paused.length === 0) return passed('no identity of the server with these metrics is')
+  const names = paused.map(([, provider, identity]) => `${identity} (${provider})`).join(', ')
+  return failed(
+    `Not answered, so that updates of their passes wait: ${names}.`,
+    'the log says what the platform answers; where it refuses the key, passes identity renew ends the pause at once',
+  )
+}
