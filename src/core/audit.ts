@@ -53,6 +53,8 @@ export const auditActions = [
   'workspace.resume',
   'workspace.offline-scanning',
   'workspace.limits',
+  'workspace.move-out',
+  'workspace.move-back',
   'identity.add',
   'identity.renew',
   'identity.use',

@@ -17,6 +17,7 @@ import { Counts } from './operations/counts.ts'
 import { Erasure, Retention } from './operations/erasure.ts'
 import { Figures } from './operations/figures.ts'
 import { HandOver } from './operations/hand-over.ts'
+import { Moves } from './operations/moves.ts'
 import { Overviews } from './operations/overview.ts'
 import { Rejections } from './operations/rejections.ts'
 import type { StoreEvent, StoreListener } from './operations/store-events.ts'
@@ -75,6 +76,7 @@ export interface Repositories {
   formerPasses: FormerPasses
   importedPasses: ImportedPasses
   handOver: HandOver
+  moves: Moves
   heldPasses: HeldPasses
   wallets: Wallets
   deviceLogs: DeviceLogs
@@ -240,6 +242,7 @@ function repositories(db: Knex, { onDue, onEvent }: Required<StoreListener>, sco
     formerPasses: new FormerPasses(db),
     importedPasses: new ImportedPasses(db),
     handOver: new HandOver(db),
+    moves: new Moves(db),
     heldPasses: new HeldPasses(db),
     wallets: new Wallets(db, scope),
     deviceLogs: new DeviceLogs(db, scope),

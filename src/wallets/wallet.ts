@@ -22,6 +22,8 @@ export interface WalletPass {
   /** Apple's authenticationToken: random for each holder of a pass and never changed. */
   authenticationToken: string
   card: Card
+  /** Where phones of Apple are to ask from now on, where it is another place than this server. */
+  webServiceUrl?: string
   /** Shared by passes that belong together; wallets show them in one stack. */
   groupId?: string
   /** The card in the other languages of its definition. */

@@ -168,6 +168,11 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
       { kind: 'update-wallet', platform: 'apple', identityId: null },
       { at: later(-60), until: later(90) },
     ),
+  'moves.find': (tx, intruder) => tx.moves.find(intruder),
+  'moves.setPace': (tx, intruder) => tx.moves.setPace(intruder, 9),
+  'moves.delete': (tx, intruder) => tx.moves.delete(intruder),
+  'moves.take': (tx, intruder) => tx.moves.take(intruder, later(9)),
+  'moves.findProgress': (tx, intruder, { pass }) => tx.moves.findProgress(intruder, pass),
   'importedPasses.listDigests': (tx, intruder) => tx.importedPasses.listDigests(intruder, ['imported']),
   'formerPasses.isFull': (tx, intruder, { former }) => tx.formerPasses.isFull(intruder, former, 'other', 1),
   'formerPasses.register': (tx, intruder, { former }) => tx.formerPasses.register(intruder, former, 'device', 'stolen'),
@@ -443,6 +448,7 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
     await tx.googleObjects.setSent(workspaceId, pass, 1, sentObject(pass, 'offer'), start)
     await tx.googleObjects.setSent(workspaceId, pass, 1, sentObject(pass), start)
     await tx.heldPasses.settle(workspaceId, [pass])
+    await tx.moves.insert(workspaceId, { url: 'https://there.example/apple', passesASecond: 1 }, start)
     await tx.importedPasses.insert(workspaceId, [{ ...newPass(version), ...imported }], start)
     await tx.registrations.insert(workspaceId, { passId: failed, deviceId: 'device', pushToken: 'token' }, start)
     await tx.formerPasses.insert((await tx.passes.find(workspaceId, failed))!, start)

@@ -79,6 +79,7 @@ export function createApplePhone(file: DeviceFile<AppleDevice>): Phone {
         if (fetched.outcome === 'refused') throw new CliError(fetched.reason, { code: 'PASS_REFUSED' })
         const opened = openPackage(fetched.archive, rootPem, new Date())
         const change = await take(opened, fetched.lastModified)
+        if (opened.content.webServiceURL !== pass.content.webServiceURL) await moveTo(opened.content)
         if (change) changes.push(change)
       } catch (error) {
         if (!(error instanceof CliError) || error.code !== 'PASS_REFUSED') throw error
@@ -87,6 +88,13 @@ export function createApplePhone(file: DeviceFile<AppleDevice>): Phone {
       }
     }
     return { changes, problems }
+  }
+
+  /** The pass names another service from now on: the phone makes itself known there. That of before is not asked any more. */
+  async function moveTo(content: PassJson): Promise<void> {
+    const directory = `${content.webServiceURL.replace(/\/apple$/, '')}/sandbox`
+    const { control } = await readDirectory(directory, 'apple')
+    await register(await openAccount(content, directory, control), content)
   }
 
   /** Shows the new content, unless what the phone shows is as new; resolves to what a person would notice. */

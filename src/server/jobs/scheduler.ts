@@ -4,6 +4,7 @@ import { QUARANTINE_REASON } from '../../core/rules/sending/retries.ts'
 import type { Logger } from '../boot/log.ts'
 import type { Services } from '../context.ts'
 import { sealChains } from '../evidence/seal-chains.ts'
+import { movePhones } from '../wallet-sync/move-phones.ts'
 import { nudgeSilent } from '../wallet-sync/nudge-silent.ts'
 import { giveUp } from './handlers.ts'
 import { expirePasses, packFigures, sweep } from './maintenance.ts'
@@ -12,7 +13,7 @@ type Task = (services: Services, lease: Lease) => Promise<void>
 
 /** What runs when, in this order; a task has its own look at whether there is anything to do. */
 const schedules = {
-  'each-second': { cron: '* * * * * *', tasks: [releaseJobs, expirePasses] },
+  'each-second': { cron: '* * * * * *', tasks: [releaseJobs, expirePasses, movePhones] },
   // On its own: a long ledger of before may take it minutes.
   evidence: { cron: '* * * * * *', tasks: [seal] },
   'each-minute': { cron: '41 * * * * *', tasks: [nudgeSilent] },

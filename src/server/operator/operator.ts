@@ -95,6 +95,8 @@ export function auditOperator(
 /** Those that are not called as what they do. */
 const commands: Partial<Record<AuditAction, string>> = {
   'pass.export': 'export',
+  'workspace.move-out': 'move-out',
+  'workspace.move-back': 'move-out --cancel',
   'job.retry': 'jobs retry',
   'job.delete': 'jobs delete',
   'database.restore': 'restore',

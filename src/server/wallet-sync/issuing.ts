@@ -243,6 +243,7 @@ function toApplePass(
     card: cardOf(definition),
     ...(translations.length > 0 && { translations }),
     ...(pass.group && { groupId: pass.group.id }),
+    ...(pass.webServiceUrl !== null && { webServiceUrl: pass.webServiceUrl }),
   }
 }
 

@@ -41,6 +41,7 @@ import * as listChanges from '../migrations/0051-list-changes.ts'
 import * as erasedPasses from '../migrations/0052-erased-passes.ts'
 import * as heldPasses from '../migrations/0053-held-passes.ts'
 import * as jobsOfWorkspaces from '../migrations/0054-jobs-of-workspaces.ts'
+import * as moves from '../migrations/0056-moves.ts'
 import * as scansByGate from '../migrations/0057-scans-by-gate.ts'
 import * as deviceLogs from '../migrations/0060-device-logs.ts'
 import * as identities from '../migrations/0061-identities.ts'
@@ -99,6 +100,7 @@ const migrations: Record<string, Migration> = {
   '0052-erased-passes': erasedPasses,
   '0053-held-passes': heldPasses,
   '0054-jobs-of-workspaces': jobsOfWorkspaces,
+  '0056-moves': moves,
   '0057-scans-by-gate': scansByGate,
   '0060-device-logs': deviceLogs,
   '0061-identities': identities,

@@ -43,6 +43,8 @@ export interface StoredPass extends IdentityIds {
   serialNumber: string
   appleToken: string
   linkGeneration: number
+  /** Where phones are to ask from now on, where the workspace moves out; null is this server. */
+  webServiceUrl: string | null
   /** The class at Google that the pass shares with those of its key; null where its version has no google.classKey. */
   googleClassId: string | null
   /** What another provider called its object at Google, without the issuer; null where it is called as the pass is. */
@@ -118,6 +120,7 @@ export interface PassRow {
   google_object_id: string | null
   apple_token: string
   link_generation: number
+  web_service_url: string | null
   google_class_id: string | null
   group_id: string | null
   group_key: string | null
@@ -141,6 +144,7 @@ export function selectPass(db: Knex, query: Knex.QueryBuilder): Knex.QueryBuilde
       project_id: 'projects.id',
       project_name: 'projects.name',
       group_generation: 'group_links.generation',
+      web_service_url: db.raw('(select url from moves where moves.workspace_id = passes.workspace_id)'),
       latest_template_version: db.raw('case when templates.deleted_at is null then templates.published_version end'),
     })
 }
@@ -229,6 +233,7 @@ export function toPass(row: PassRow): StoredPass {
     googleIdentityId: row.google_identity_id,
     appleToken: row.apple_token,
     linkGeneration: row.link_generation,
+    webServiceUrl: row.web_service_url,
     googleClassId: row.google_class_id,
     googleObjectId: row.google_object_id,
     group:
@@ -299,6 +304,7 @@ export function asStored(
     googleIdentityId: pass.googleIdentityId ?? null,
     appleToken: pass.appleToken,
     linkGeneration: 0,
+    webServiceUrl: null,
     googleClassId: pass.googleClassId ?? null,
     googleObjectId: null,
     group: pass.group ? { ...pass.group, generation: groupGeneration } : null,

@@ -10,7 +10,7 @@ import { type JsonObject, mergeOver, toTypes } from './overrides/overrides.ts'
 /** What pass.json is made of; the rest of a `WalletPass` is Google's. */
 export type ApplePass = Pick<
   WalletPass,
-  'id' | 'serialNumber' | 'authenticationToken' | 'card' | 'translations' | 'message' | 'groupId'
+  'id' | 'serialNumber' | 'authenticationToken' | 'card' | 'translations' | 'message' | 'groupId' | 'webServiceUrl'
 >
 
 /** The part of the signing identity that pass.json names. */
@@ -49,7 +49,7 @@ export function buildPassJson(pass: ApplePass, identity: PassIdentifiers, webSer
     passTypeIdentifier: identity.passTypeIdentifier,
     teamIdentifier: identity.teamIdentifier,
     serialNumber: pass.serialNumber ?? pass.id,
-    webServiceURL: webServiceUrl,
+    webServiceURL: pass.webServiceUrl ?? webServiceUrl,
     authenticationToken: pass.authenticationToken,
     voided: card.voided || undefined,
     expirationDate: card.expiresAt ? w3cDate(card.expiresAt) : undefined,

@@ -96,6 +96,63 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 })
 
+describe.each(dialects)('on %s', (dialect) => {
+  test('phones that are sent to the next server register there, and are updated there when the old one is gone', async () => {
+    const folder = temporaryFolder()
+    const phone = (...args: string[]) => run(['device', ...args, '--data-dir', 'phones'], undefined, { cwd: folder })
+    const from = await hostServer({ dialect })
+    const { id: projectId } = await from.client.projects.create({ body: { name: 'Fair' } })
+    const templateId = await publishTicket(from.client, projectId)
+    const body = { externalPassId: 'T-1', templateId, label: 'Ada Lovelace', variables: { seat: 'A-1' } }
+    const { id } = await from.client.passes.create({ body })
+    const { hostedLinks } = await eventually(async () => {
+      const pass = await from.client.passes.get({ params: { id } })
+      expect(pass.status).toBe('ISSUED')
+      return pass
+    })
+    const installed = await phone('install', hostedLinks.apple!, '--platform', 'apple')
+    expect(installed.exitCode, installed.stderr).toBe(0)
+
+    const to = await hostServer({ dialect })
+    const move = (...args: string[]) =>
+      run(['move-out', '--database', from.database, ...args], undefined, { cwd: folder })
+    const type = ['--apple-pass-type', 'pass.test.passes.sandbox']
+    const there = ['--to', `${to.url}/apple`, ...type, '--yes']
+    const early = await move(...there)
+    expect([early.exitCode, early.stderr]).toEqual([1, expect.stringMatching(/answers 401 for the pass[\s\S]*import/)])
+    expect(JSON.parse((await move('--status', '--json')).stdout)).toEqual({ url: null })
+
+    const ours = await to.client.projects.create({ body: { name: 'Fair' } })
+    await publishTicket(to.client, ours.id)
+    const exported = await run(['export', '--handover', 'a.csv', '--database', from.database], undefined, {
+      cwd: folder,
+    })
+    expect(exported.exitCode, exported.stderr).toBe(0)
+    expect((await run(['import', 'a.csv'], to, { cwd: folder })).exitCode).toBe(0)
+    const begun = await move(...there, '--json')
+    expect(begun.exitCode, begun.stderr).toBe(0)
+    expect(JSON.parse(begun.stdout)).toMatchObject({
+      ...{ url: `${to.url}/apple`, passes: 1, moved: 0, silent: 1, refused: 0, waiting: 0 },
+    })
+    expect((await phone('open', 'iphone')).exitCode).toBe(0)
+    expect(JSON.parse((await move('--status', '--json')).stdout)).toMatchObject({ moved: 1, silent: 0 })
+    await from.stop()
+
+    const [pass] = (await to.client.passes.list({ query: {} })).items
+    await to.client.passes.update({ params: { id: pass!.id }, body: { variables: { seat: 'B-2' } } })
+    await eventually(async () => {
+      const { items } = await to.client.wallets.list({ query: {} })
+      const own = items.filter(({ lastPushAt }) => lastPushAt !== null)
+      expect(own.length).toBeGreaterThan(0)
+    })
+    expect((await to.client.wallets.list({ query: { stale: false } })).items).toEqual([])
+    const opened = await phone('open', 'iphone')
+    expect(opened.exitCode, opened.stderr).toBe(0)
+    const { items } = await to.client.wallets.list({ query: { stale: false } })
+    expect(items.map(({ passId }) => passId)).toContain(pass!.id)
+  })
+})
+
 test('what cannot be exported is refused, and leaves no file and no entry', async () => {
   const folder = temporaryFolder()
   const { database } = await hostServer({ args: ['--role', 'api'] })

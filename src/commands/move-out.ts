@@ -1,0 +1,139 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Flags } from '@oclif/core'
+import { BaseCommand } from '../cli/command/base-command.ts'
+import { InterruptedError, UsageError } from '../cli/command/errors.ts'
+import { count, table } from '../cli/command/output.ts'
+import { onInterrupt } from '../cli/command/program.ts'
+import { type Progress, startProgress } from '../cli/command/progress.ts'
+import { confirm } from '../cli/command/prompt.ts'
+import { databaseFlags, serveFlags } from '../cli/settings/server-flags.ts'
+import { parseMoveTarget } from '../core/rules/pass/move-target.ts'
+
+export default class MoveOut extends BaseCommand {
+  static override summary = 'Send the phones that hold passes of Apple to another address.'
+  static override description =
+    'Works on the database; the servers on it do the work, at a pace, also when this command ends. From the first moment packages ' +
+    'name the new address as their webServiceURL, and each phone is pushed once to fetch one. It must serve the PassKit web ' +
+    'service with the same serial numbers and tokens: another server that imported them (passes export --handover), or this ' +
+    'one under a new name. Keep this server up, under the old address, until the phones have come. What Google has names no address, ' +
+    'and stays as it is. docs/guides/hand-over.md tells the whole way.'
+  static override examples = [
+    '<%= config.bin %> move-out --to https://passes.example.com/apple',
+    { description: 'How far it has come', command: '<%= config.bin %> move-out --status --json' },
+    { description: 'Packages name this server again', command: '<%= config.bin %> move-out --cancel' },
+  ]
+  static override flags = {
+    ...databaseFlags,
+    workspace: Flags.string({ summary: 'Of this workspace (name or id).', default: 'default' }),
+    to: Flags.string({ summary: 'The webServiceURL of the packages from now on: https, and without /v1.' }),
+    pace: Flags.integer({ summary: 'Passes a second whose phones are pushed.', default: 50, min: 1, max: 1_000 }),
+    status: Flags.boolean({ summary: 'Only say how far it has come.', exclusive: ['to', 'cancel'] }),
+    cancel: Flags.boolean({ summary: 'Stop it. Phones that have gone stay there.', exclusive: ['to'] }),
+    detach: Flags.boolean({ summary: 'Begin, and do not wait for the phones.', dependsOn: ['to'] }),
+    unchecked: Flags.boolean({ summary: 'Do not ask the address for a pass first.', dependsOn: ['to'] }),
+    yes: Flags.boolean({ summary: 'Do it without asking.' }),
+    'apple-pass-type': serveFlags['apple-pass-type'],
+  }
+
+  async run() {
+    const { flags } = await this.parse(MoveOut)
+    const { withStore } = await import('../server/operator/operator.ts')
+    const { cancelMove, checkTarget, findMove, startMove } = await import('../server/operator/move-out.ts')
+    const { workspace, to, database } = flags
+    const read = () => withStore(database, (store) => findMove(store, workspace))
+    const asked = { yes: flags.yes ?? false, noInput: flags['no-input'] }
+    if (flags.cancel) {
+      const move = await read()
+      await confirm('Let packages name this server again? Phones that have gone stay there.', asked)
+      await withStore(database, (store) => cancelMove(store, workspace, new Date()))
+      this.log(`Cancelled: ${count(move?.progress.moved ?? 0)} phones had gone to ${move?.url}, and stay there.`)
+      return { cancelled: true, ...shown(move) }
+    }
+    if (flags.status) return this.report(await read())
+    if (to === undefined) throw new UsageError('Give the address with --to, or --status, or --cancel.')
+    const target = parseMoveTarget(to)
+    if ('problem' in target) throw new UsageError(`--to ${target.problem}, and is ${to}`)
+    const { url } = target
+    const passTypeIdentifier = flags['apple-pass-type']
+    await withStore(database, async (store) => {
+      if (!flags.unchecked && !(await checkTarget(store, workspace, { url, passTypeIdentifier })))
+        this.note('No phone holds a pass, so that the address was not asked for one.')
+    })
+    await confirm(`Send all phones of ${workspace} to ${url}? Nobody but the server there can send them back.`, asked)
+    const begun = { url, passesASecond: flags.pace, at: new Date() }
+    await withStore(database, (store) => startMove(store, workspace, begun))
+    if (!flags.detach) await this.follow(read)
+    return this.report(await read())
+  }
+
+  /** Until each phone was pushed: those that are off may come in weeks. */
+  private async follow(read: () => Promise<FoundMove | undefined>): Promise<void> {
+    const stop = new AbortController()
+    const release = onInterrupt(() => stop.abort())
+    let progress: Progress | undefined
+    try {
+      let [seen, since] = [-1, Date.now()]
+      for (let move = await read(); move; move = await read()) {
+        const { moved, silent, refused, waiting, passes } = move.progress
+        const done = moved + silent + refused
+        const start = { done, rows: moved, failed: refused }
+        progress ??= await startProgress({ total: done + waiting, start, unit: 'phones moved' })
+        progress.update(start)
+        if (move.toldAt !== null && waiting === 0) return
+        if (passes + done !== seen) [seen, since] = [passes + done, Date.now()]
+        if (Date.now() - since > PATIENCE_MS) {
+          progress.note('Nothing happened for 20 s: does a server run on the database, and does Apple answer it?')
+          since = Number.POSITIVE_INFINITY
+        }
+        await sleep(LOOK_MS, undefined, { signal: stop.signal }).catch(() => undefined)
+        if (stop.signal.aborted) {
+          const hint = 'passes move-out --status says how far it has come; --cancel stops it.'
+          throw new InterruptedError('The servers go on without this command.', { hint })
+        }
+      }
+    } finally {
+      progress?.[Symbol.dispose]()
+      release()
+    }
+  }
+
+  private report(move: FoundMove | undefined) {
+    if (!move) {
+      this.log('The phones of this workspace stay where they are.')
+      return { url: null }
+    }
+    const { passes, moved, silent, refused, waiting } = move.progress
+    this.log(`Phones go to ${move.url} since ${move.startedAt.toISOString()}; ${count(passes)} passes were told.\n`)
+    const rows: [string, number][] = [
+      ['moved', moved],
+      ['pushed, not come yet', silent],
+      ['push refused', refused],
+      ['waiting', waiting],
+    ]
+    this.log(
+      table(rows, [
+        { title: 'phones', value: ([name]) => name },
+        { title: 'number', value: ([, n]) => count(n) },
+      ]),
+    )
+    if (silent + refused + waiting > 0) this.note('\nKeep this server up under the old address until they have come.')
+    return shown(move)
+  }
+}
+
+type FoundMove = {
+  url: string
+  passesASecond: number
+  startedAt: Date
+  toldAt: Date | null
+  progress: Record<'passes' | 'moved' | 'silent' | 'refused' | 'waiting', number>
+}
+
+function shown(move: FoundMove | undefined) {
+  if (!move) return { url: null }
+  const { url, passesASecond, startedAt, toldAt, progress } = move
+  return { url, passesASecond, startedAt: startedAt.toISOString(), toldAt: toldAt?.toISOString() ?? null, ...progress }
+}
+
+const LOOK_MS = 1_000
+const PATIENCE_MS = 20_000

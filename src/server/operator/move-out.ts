@@ -1,0 +1,106 @@
+import type { MoveProgress, StoredMove } from '../../storage/operations/moves.ts'
+import type { Store } from '../../storage/store.ts'
+import { auditOperator, getWorkspace, OperatorError } from './operator.ts'
+
+/** A move with how far it has come. */
+export interface Move extends StoredMove {
+  workspaceId: string
+  progress: MoveProgress
+}
+
+/** What a move is begun with. */
+export interface MoveOptions {
+  /** As parseMoveTarget gives it. */
+  url: string
+  passesASecond: number
+  at: Date
+}
+
+/** The move of a workspace; undefined where its phones stay. @throws OperatorError */
+export async function findMove(store: Store, workspace: string): Promise<Move | undefined> {
+  const { id: workspaceId } = await getWorkspace(store, workspace)
+  const move = await store.moves.find(workspaceId)
+  if (!move) return undefined
+  return { ...move, workspaceId, progress: await store.moves.findProgress(workspaceId, move.id) }
+}
+
+/**
+ * Begins to send the phones of a workspace to another address, or goes on with it at another pace: servers on the database do the
+ * work. Another address begins anew.
+ * @throws OperatorError
+ */
+export async function startMove(store: Store, workspace: string, options: MoveOptions): Promise<void> {
+  const { url, passesASecond, at } = options
+  const { id } = await getWorkspace(store, workspace)
+  await store.transaction(async (tx) => {
+    const before = await tx.moves.find(id)
+    if (before?.url === url) return tx.moves.setPace(id, passesASecond)
+    await tx.moves.insert(id, { url, passesASecond }, at)
+    await auditOperator(tx, id, { action: 'workspace.move-out', targetId: id }, at)
+  })
+}
+
+/** Ends a move, so that packages name this server again. Phones that have fetched stay where they are. @throws OperatorError */
+export async function cancelMove(store: Store, workspace: string, at: Date): Promise<void> {
+  const { id } = await getWorkspace(store, workspace)
+  await store.transaction(async (tx) => {
+    if (!(await tx.moves.find(id))) throw new OperatorError('No move is under way: there is nothing to cancel.')
+    await tx.moves.delete(id)
+    await auditOperator(tx, id, { action: 'workspace.move-back', targetId: id }, at)
+  })
+}
+
+const CHECK_SECONDS = 10
+
+/**
+ * Asks the other address for one of the passes that phones hold, as a phone does: a phone that comes to one that does not know it
+ * is lost for good. Resolves to false where no phone holds any.
+ * @param passTypeIdentifier of the server's own identity, which the database does not name
+ * @throws OperatorError where it does not serve the pass
+ */
+export async function checkTarget(
+  store: Store,
+  workspace: string,
+  { url, passTypeIdentifier }: { url: string; passTypeIdentifier: string | undefined },
+): Promise<boolean> {
+  const { id } = await getWorkspace(store, workspace)
+  const [wallet] = (await store.wallets.list(id, { platform: ['apple'] }, { limit: 1 })).rows
+  const pass = wallet && (await store.passes.find(id, wallet.passId))
+  if (!pass) return false
+  const [identity] = pass.appleIdentityId === null ? [] : await store.identities.listByIds([pass.appleIdentityId])
+  const type = identity ? identity.passTypeIdentifier! : passTypeIdentifier
+  if (type === undefined) {
+    throw new OperatorError(
+      'Which pass type do the flags of serve give? Name it with --apple-pass-type, so that the address can be asked for a pass; ' +
+        '--unchecked does not ask.',
+    )
+  }
+  const address = `${url}/v1/passes/${encodeURIComponent(type)}/${encodeURIComponent(pass.serialNumber)}`
+  const refuse = (why: string) =>
+    new OperatorError(
+      `${url} ${why}. Phones that are sent there would be lost: import the passes there first (passes export --handover), and ` +
+        'see that the address leads there. --unchecked sends them all the same.',
+    )
+  const ask = async (method: string) => {
+    const response = await fetch(address, {
+      method,
+      headers: { authorization: `ApplePass ${pass.appleToken}` },
+      // A phone follows none that leads elsewhere with its token.
+      redirect: 'manual',
+      signal: AbortSignal.timeout(CHECK_SECONDS * 1000),
+    })
+    await response.body?.cancel()
+    return response
+  }
+  let response: Response
+  try {
+    // The head alone: a server of passes notes who gets the whole.
+    response = await ask('HEAD')
+    if (response.status === 405 || response.status === 501) response = await ask('GET')
+  } catch (error) {
+    const { cause, message } = error as Error
+    throw refuse(`cannot be reached (${cause instanceof Error ? cause.message : message})`)
+  }
+  if (response.status !== 200) throw refuse(`answers ${response.status} for the pass ${pass.id}, which phones hold`)
+  return true
+}

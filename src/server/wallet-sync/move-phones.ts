@@ -1,0 +1,22 @@
+import type { Services } from '../context.ts'
+
+/**
+ * Tells phones of the address that they are to ask from now on, as many a second as each move says (decisions/0078). What was done
+ * stands in the database: whoever goes on after it tells nobody twice.
+ */
+export async function movePhones({ store, clock, stopping }: Services): Promise<void> {
+  let workspaceId = await store.moves.findDueWorkspace(clock())
+  while (workspaceId !== undefined && !stopping.aborted) {
+    const ofWorkspace = workspaceId
+    await store.transaction(async (tx) => {
+      const at = clock()
+      const passIds = await tx.moves.take(ofWorkspace, at)
+      const job = { workspaceId: ofWorkspace, kind: 'update-wallet' as const, correlationId: null, isBulk: true }
+      await tx.jobs.insertOnce(
+        passIds.map((subject) => ({ ...job, subject })),
+        at,
+      )
+    })
+    workspaceId = await store.moves.findDueWorkspace(clock(), ofWorkspace)
+  }
+}

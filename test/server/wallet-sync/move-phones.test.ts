@@ -1,0 +1,152 @@
+import { describe, expect, test } from 'vitest'
+import { unzip } from '../../../src/cli/device/apple-package.ts'
+import { contract } from '../../../src/core/contract/contract.ts'
+import type { Pass } from '../../../src/core/contract/passes.ts'
+import { parseMoveTarget } from '../../../src/core/rules/pass/move-target.ts'
+import { cancelMove, findMove, startMove } from '../../../src/server/operator/move-out.ts'
+import { movePhones } from '../../../src/server/wallet-sync/move-phones.ts'
+import { type TestWorkspace, useApi } from '../../support/api.ts'
+import { dialects } from '../../support/databases.ts'
+import { issuedPass } from '../fixtures.ts'
+import { usePhones } from '../inbound/phones.ts'
+
+const URL_THERE = 'https://there.example/apple'
+
+describe.each(dialects)('phones that move to another address, on %s', (dialect) => {
+  const api = useApi(dialect)
+  const phones = usePhones(api)
+
+  async function heldPass(workspace: TestWorkspace, devices = 1) {
+    const pass = await issuedPass(workspace)
+    for (let n = 0; n < devices; n++) await phones.addApple(workspace.id, pass.id)
+    await api.services.store.transaction((tx) => tx.heldPasses.settle(workspace.id, [pass.id]))
+    return pass
+  }
+  const move = (workspace: TestWorkspace, passesASecond: number, url = URL_THERE) =>
+    startMove(api.services.store, workspace.id, { url, passesASecond, at: api.now })
+  const find = (workspace: TestWorkspace) => findMove(api.services.store, workspace.id)
+  const tick = async (seconds: number) => {
+    api.advance(seconds)
+    await movePhones(api.services)
+    await api.runJobs()
+  }
+  const stored = (workspace: TestWorkspace, { id }: Pass) => api.services.store.passes.find(workspace.id, id)
+  const passJson = async (workspace: TestWorkspace, pass: Pass) => {
+    const file = await api.services.packages!.build((await stored(workspace, pass))!, api.now)
+    return JSON.parse(unzip(file).get('pass.json')!.toString())
+  }
+  const fetchLatest = async (workspace: TestWorkspace, pass: Pass) => {
+    const { walletVersion } = (await stored(workspace, pass))!
+    await api.services.store.transaction((tx) =>
+      tx.registrations.setFetched(workspace.id, pass.id, walletVersion, api.now),
+    )
+  }
+
+  test('packages name it at once, and each phone is pushed once, at the pace, whatever Google holds', async () => {
+    const workspace = await api.workspace()
+    const passes = []
+    for (let n = 0; n < 5; n++) passes.push(await heldPass(workspace, n === 0 ? 2 : 1))
+    const [first] = passes as [Pass]
+    await phones.addGoogle(workspace.id, first.id)
+    const other = await api.workspace()
+    const elsewhere = await heldPass(other)
+    const unheld = await issuedPass(workspace)
+    const before = await passJson(workspace, first)
+    await move(workspace, 2)
+    expect(await passJson(workspace, first)).toEqual({ ...before, webServiceURL: URL_THERE })
+    expect((await passJson(workspace, unheld)).webServiceURL).toBe(URL_THERE)
+    expect(await find(workspace)).toMatchObject({ toldAt: null, progress: { passes: 0, waiting: 6 } })
+    const googleBefore = await api.services.store.googleObjects.list(workspace.id, [first.id])
+
+    const told = []
+    for (let n = 0; n < 4; n++) {
+      await tick(1)
+      told.push((await find(workspace))!.progress.passes)
+    }
+    // The first second of the pace is there from the start.
+    expect(told).toEqual([4, 5, 5, 5])
+    const silent = { moved: 0, silent: 6, refused: 0, waiting: 0 }
+    expect(await find(workspace)).toMatchObject({ toldAt: expect.any(Date), progress: silent })
+    const jobs = api.database.writer('jobs').where({ workspace_id: workspace.id })
+    expect(await jobs).toEqual([])
+    // Google has nothing to learn, and lacks nothing.
+    const [object] = await api.services.store.googleObjects.list(workspace.id, [first.id])
+    expect(object!.sentAt).toEqual(googleBefore[0]!.sentAt)
+    expect(object!.sentVersion).toBe((await stored(workspace, first))!.walletVersion)
+    const pass = await workspace.ok(contract.passes.get, { params: { id: first.id } })
+    expect(pass.revision).toBe(first.revision)
+
+    await fetchLatest(workspace, first)
+    expect((await find(workspace))!.progress).toMatchObject({ moved: 1, silent: 5 })
+    expect(await stored(other, elsewhere)).toMatchObject({ walletVersion: 1, webServiceUrl: null })
+    expect((await passJson(other, elsewhere)).webServiceURL).toBe(before.webServiceURL)
+  })
+
+  test('a phone that comes behind its place is told in the next round, and none twice', async () => {
+    const workspace = await api.workspace()
+    const early = await issuedPass(workspace)
+    const pass = await heldPass(workspace)
+    await move(workspace, 100)
+    await tick(1)
+    const { walletVersion } = (await stored(workspace, pass))!
+    await phones.addApple(workspace.id, early.id)
+    await api.services.store.transaction((tx) => tx.heldPasses.settle(workspace.id, [early.id]))
+    await tick(30)
+    expect((await find(workspace))!.progress).toMatchObject({ passes: 1, waiting: 1, silent: 1 })
+    await tick(31)
+    expect((await find(workspace))!.progress).toMatchObject({ passes: 2, waiting: 0, silent: 2 })
+    await tick(61)
+    expect((await stored(workspace, pass))!.walletVersion).toBe(walletVersion)
+  })
+
+  test('the same address goes on at another pace, another begins anew, and cancelled it names this server', async () => {
+    const workspace = await api.workspace()
+    const passes = [await heldPass(workspace), await heldPass(workspace), await heldPass(workspace)]
+    const [first] = passes as [Pass]
+    const { webServiceURL } = await passJson(workspace, first)
+    await move(workspace, 1)
+    await movePhones(api.services)
+    expect((await find(workspace))!.progress.passes).toBe(1)
+    await move(workspace, 10)
+    await tick(1)
+    expect(await find(workspace)).toMatchObject({ passesASecond: 10, progress: { passes: 3 } })
+    await fetchLatest(workspace, first)
+    expect((await find(workspace))!.progress.moved).toBe(1)
+
+    await move(workspace, 10, 'https://elsewhere.example')
+    expect((await find(workspace))!.progress).toMatchObject({ passes: 0, moved: 0, waiting: 3 })
+    await tick(1)
+    expect((await find(workspace))!.progress).toMatchObject({ passes: 3, moved: 0, silent: 3 })
+    await cancelMove(api.services.store, workspace.id, api.now)
+    expect((await passJson(workspace, first)).webServiceURL).toBe(webServiceURL)
+    expect(await find(workspace)).toBeUndefined()
+    await expect(cancelMove(api.services.store, workspace.id, api.now)).rejects.toThrow('nothing to cancel')
+    const actions = await api.database
+      .writer('audit_entries')
+      .where({ workspace_id: workspace.id })
+      .orderBy('id')
+      .pluck('action')
+    expect(actions.filter((action: string) => action.includes('.move'))).toEqual([
+      'workspace.move-out',
+      'workspace.move-out',
+      'workspace.move-back',
+    ])
+  })
+})
+
+test.each([
+  ['https://a.example/apple/', 'https://a.example/apple'],
+  ['https://a.example', 'https://a.example'],
+  ['http://127.0.0.1:3000/apple', 'http://127.0.0.1:3000/apple'],
+  ['http://a.example/apple', undefined],
+  ['http://127.evil.example', undefined],
+  ['https://a.example/apple/v1', undefined],
+  ['https://me:secret@a.example', undefined],
+  ['https://a.example/?a=b', undefined],
+  ['https://a.example/#a', undefined],
+  ['a.example', undefined],
+  ['ftp://a.example', undefined],
+])('phones can be sent to %s: %s', (text, url) => {
+  const target = parseMoveTarget(text)
+  expect(target).toEqual(url === undefined ? { problem: expect.any(String) } : { url })
+})
