@@ -75,3 +75,16 @@ export function whereIssuedAt(query: Knex.QueryBuilder, at: Date): Knex.QueryBui
     .whereRaw('(passes.issued_until is null or passes.issued_until > ?)', [moment])
     .whereRaw('(passes.lapsed_from is null or passes.lapsed_from > ? or passes.lapsed_until <= ?)', [moment, moment])
 }
+
+/** The columns of the next holder: what was sent to the former one, links and messages, is none of his. */
+export function toHolderColumns(db: Knex, { copyId, appleToken }: Pick<StoredPass, 'copyId' | 'appleToken'>) {
+  const link_generation = db.raw('link_generation + 1')
+  return {
+    serial_number: copyId,
+    imported_serial_number: null,
+    google_object_id: null,
+    apple_token: appleToken,
+    message_id: null,
+    link_generation,
+  }
+}

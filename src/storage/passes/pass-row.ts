@@ -339,16 +339,3 @@ export function toContentColumns(content: PassContent) {
     expiry_date: content.expiresAt && expiryDate(content.expiresAt, content.redemption),
   }
 }
-
-/** The columns of the next holder: what was sent to the former one, links and messages, is none of his. */
-export function toHolderColumns(db: Knex, { copyId, appleToken }: Pick<StoredPass, 'copyId' | 'appleToken'>) {
-  const link_generation = db.raw('link_generation + 1')
-  return {
-    serial_number: copyId,
-    imported_serial_number: null,
-    google_object_id: null,
-    apple_token: appleToken,
-    message_id: null,
-    link_generation,
-  }
-}

@@ -16,7 +16,15 @@ import type { ListPage } from '../db/list.ts'
 import { named, runPrepared, sendSilently } from '../db/prepared.ts'
 import { narrowProjects, type ProjectScope } from '../db/project-scope.ts'
 import { activateIdentifier, insertIndex, isActiveIdentifier, replaceIndex } from './identifiers.ts'
-import { endedSpan, ISSUED_SPAN, lockPasses, movedSpan, withVersionBump, withWalletVersionBump } from './pass-change.ts'
+import {
+  endedSpan,
+  ISSUED_SPAN,
+  lockPasses,
+  movedSpan,
+  toHolderColumns,
+  withVersionBump,
+  withWalletVersionBump,
+} from './pass-change.ts'
 import { listPasses, type PassListRequest } from './pass-list.ts'
 import {
   type NewPass,
@@ -26,7 +34,6 @@ import {
   type StoredPass,
   selectPass,
   toContentColumns,
-  toHolderColumns,
   toNewRow,
   toPass,
   UNISSUED,
