@@ -218,14 +218,14 @@ export interface PassChange {
   at: string
 }
 
-/** What a look for news brought. */
+/** What a phone found when it asked its platform for changes. */
 export interface CheckResult {
   changes: PassChange[]
   /** What kept the phone from showing what the server has; a real one would only log it. */
   problems: string[]
 }
 
-/** Somebody who tells the phone that there is news. */
+/** Where pushes come from, which say that there are changes. */
 export interface PushSource {
   name: string
   /** Where to listen, as it stands now: a server that was restarted may have moved its emulators. */
@@ -236,7 +236,7 @@ export interface PushSource {
 export interface Phone {
   /** Opens a hosted link and installs its pass; resolves to its serial number or object id. */
   install(link: string): Promise<string>
-  /** Looks for news and takes it. */
+  /** Asks for changes and takes them. */
   check(): Promise<CheckResult>
   /** Removes a pass and says so to its platform. */
   remove(pass: string): Promise<void>

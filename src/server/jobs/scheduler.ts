@@ -67,7 +67,7 @@ export function startScheduler(services: Services): Scheduler {
   }
 }
 
-/** On its own node-cron prints to the console; that a run is left out because the one before is still busy is no news. */
+/** On its own node-cron prints to the console; that a run is left out because the one before is still busy needs no line. */
 function quietly(log: Logger): CronLogger {
   return {
     debug: (message) => log.debug(String(message)),

@@ -164,8 +164,8 @@ async function sendDue(
   let sentAt = performance.now()
   let tookInRow = 0
   let mayBeMore = true
-  let hasNews = false
-  let onNews: (() => void) | undefined
+  let hasArrived = false
+  let onArrival: (() => void) | undefined
   let onChange: (() => void) | undefined
   let failure: { error: unknown } | undefined
   const onFailure = (error: unknown) => {
@@ -213,7 +213,7 @@ async function sendDue(
   /** What a transaction of this process just made need not be read. */
   function onEvent(event: StoreEvent): void {
     const made = event.what === 'deliveries' ? event.made : undefined
-    if (!made || queue.length + made.length > PAGE.most) hasNews = true
+    if (!made || queue.length + made.length > PAGE.most) hasArrived = true
     else {
       for (const delivery of made) {
         if (reading) madeMeanwhile.add(delivery.id)
@@ -221,7 +221,7 @@ async function sendDue(
         queue.push(delivery)
       }
     }
-    onNews?.()
+    onArrival?.()
   }
 
   /** Whether the endpoint has just been seen as it is known here: by whoever read or made the delivery, or after that. */
@@ -264,14 +264,14 @@ async function sendDue(
     })
 
   /** Until deliveries come, or some time is over; resolves to whether any came. */
-  async function news(milliseconds: number): Promise<boolean> {
+  async function arrival(milliseconds: number): Promise<boolean> {
     await Promise.race([
       sleep(milliseconds),
       new Promise<void>((resolve) => {
-        onNews = resolve
+        onArrival = resolve
       }),
     ])
-    return hasNews || queue.length > 0
+    return hasArrived || queue.length > 0
   }
 
   const unsubscribe = wakeUps.subscribe(webhook.id, onEvent)
@@ -282,9 +282,9 @@ async function sendDue(
       if (now >= turnEnd && !slot?.mayStay()) break
       const limit = endpoint?.failingSince ? MAX_IN_FLIGHT_FAILING : MAX_IN_FLIGHT
       const hasRoom = inFlight.size < limit
-      const isAsked = mayBeMore || (hasRoom && (hasNews || now - readAt >= POLL_MS))
+      const isAsked = mayBeMore || (hasRoom && (hasArrived || now - readAt >= POLL_MS))
       if (queue.length < page() && !reading && isAsked) {
-        hasNews = false
+        hasArrived = false
         reading = read()
           .catch(onFailure)
           .finally(() => {
@@ -292,10 +292,10 @@ async function sendDue(
           })
       }
       if (queue.length === 0) {
-        if (reading) await Promise.race([reading, news(POLL_MS)])
-        else if (inFlight.size > 0) await Promise.race([change(), news(POLL_MS)])
+        if (reading) await Promise.race([reading, arrival(POLL_MS)])
+        else if (inFlight.size > 0) await Promise.race([change(), arrival(POLL_MS)])
         else if (!slot?.mayStay() || now - sentAt >= STAY_MS) break
-        else mayBeMore = !(await news(STAYING_LOOK_MS))
+        else mayBeMore = !(await arrival(STAYING_LOOK_MS))
         continue
       }
       const [next] = queue

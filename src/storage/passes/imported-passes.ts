@@ -127,7 +127,7 @@ export class ImportedPasses {
     return new Map(rows.map((row) => [row.id, row]))
   }
 
-  /** That wallets hold the passes is no news: it counts as told. */
+  /** That wallets hold the passes causes no event: it counts as told. */
   private async insertHolders(workspaceId: string, passes: ImportedPass[], at: Date): Promise<void> {
     await insertRows(
       this.db,
