@@ -8,6 +8,8 @@ export interface DeskLanguage {
   words: DeskWords
   /** As the browser writes them. */
   number(value: number): string
+  /** In a few characters, such as 12K. */
+  short(value: number): string
   time(at: string): string
   moment(at: string): string
 }
@@ -37,6 +39,7 @@ export async function deskLanguage(locales: readonly string[]): Promise<DeskLang
   const tag = (found?.language ?? 'en') as SpokenLanguage
   const locale = found?.locale ?? 'en'
   const numbers = new Intl.NumberFormat(locale)
+  const shortNumbers = new Intl.NumberFormat(locale, { notation: 'compact' })
   const times = new Intl.DateTimeFormat(locale, { timeStyle: 'short' })
   const moments = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'medium' })
   return {
@@ -44,6 +47,7 @@ export async function deskLanguage(locales: readonly string[]): Promise<DeskLang
     direction: directionOfLanguage(tag),
     words: await dictionaries[tag](),
     number: (value) => numbers.format(value),
+    short: (value) => shortNumbers.format(value),
     time: (at) => times.format(new Date(at)),
     moment: (at) => moments.format(new Date(at)),
   }

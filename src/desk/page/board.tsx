@@ -15,13 +15,14 @@ type LimitName = keyof NonNullable<Awaited<ReturnType<(typeof boardSources)['wor
 
 const DAY_MS = 86_400_000
 
-/** Those with the most scans. */
-const SHOWN_GATES = 20
+/** Of gates those with the most scans, of doors the newest. A wall has room for fewer, and nobody to scroll it. */
+const ROWS = { desk: 20, wall: 6 }
 
 /** All of a project at a glance. */
 export function Board({ projectId }: { projectId: string }) {
   const { api, isWall, language } = useDesk()
   const { words, number, time, moment } = language
+  const rows = isWall ? ROWS.wall : ROWS.desk
   const answers = useAnswers(boardSources, projectId, () => ({
     api,
     projectId,
@@ -84,7 +85,7 @@ export function Board({ projectId }: { projectId: string }) {
                 ),
                 [words.denied]: ({ totalDenied }) => number(totalDenied),
               }}
-              rows={items.slice(0, SHOWN_GATES)}
+              rows={items.slice(0, rows)}
             />
           )}
         </Shown>
@@ -103,7 +104,7 @@ export function Board({ projectId }: { projectId: string }) {
                 [words.result]: ({ result }) => resultOf(result, words),
                 [words.reason]: ({ reason }) => (reason === null ? '–' : <code>{reason}</code>),
               }}
-              rows={items}
+              rows={items.slice(0, rows)}
             />
           )}
         </Shown>
@@ -175,7 +176,7 @@ export function Board({ projectId }: { projectId: string }) {
                   [words.lastSeen]: (door) => (door.lastSeenAt === null ? '–' : moment(door.lastSeenAt)),
                   [words.pendingScans]: (door) => number(door.pendingScans ?? 0),
                 }}
-                rows={items}
+                rows={items.slice(0, rows)}
               />
             </>
           )}

@@ -20,13 +20,13 @@ interface PlotProps {
 
 const WIDTH = 480
 const HEIGHT = 160
-const LEFT = 44
-const BOTTOM = 22
-const TOP = 8
+const LEFT = 52
+const BOTTOM = 26
+const TOP = 10
 
 /** Numbers over time. What it shows stands in its name too, for whoever does not see it. */
 export function Plot({ title, at, series, as }: PlotProps) {
-  const { number, time } = useDesk().language
+  const { number, short, time } = useDesk().language
   const buckets = at.map((_, index) => index)
   const x = scaleBand(buckets, [LEFT, WIDTH]).padding(0.2)
   const heights =
@@ -53,7 +53,7 @@ export function Plot({ title, at, series, as }: PlotProps) {
           <g key={tick} class="tick">
             <line x1={LEFT} x2={WIDTH} y1={y(tick)} y2={y(tick)} />
             <text x={LEFT - 6} y={y(tick)} dy="0.32em" text-anchor="end">
-              {number(tick)}
+              {short(tick)}
             </text>
           </g>
         ))}
