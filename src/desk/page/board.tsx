@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { Delivery } from '../../core/contract/deliveries.ts'
 import type { ProjectFigures } from '../../core/contract/projects.ts'
-import type { LedgerResult } from '../../core/contract/scan-shapes.ts'
+import type { LedgerResult, ScanItem } from '../../core/contract/scan-shapes.ts'
 import type { DeskWords } from '../desk-words.ts'
 import { beginningOf, boardSources, sumOf } from '../live/sources.ts'
 import { redeliverCommand } from './commands.ts'
@@ -98,7 +98,7 @@ export function Board({ projectId }: { projectId: string }) {
               label={words.latestScans}
               keyOf={({ id }) => id}
               columns={{
-                [words.time]: ({ scannedAt }) => time(scannedAt),
+                ...(!isWall && { [words.time]: ({ scannedAt }: ScanItem) => time(scannedAt) }),
                 [words.pass]: ({ passId, externalPassId }) => <PassLink id={passId}>{externalPassId ?? '–'}</PassLink>,
                 [words.gate]: ({ metadata }) => <Foreign>{metadata.gate ?? '–'}</Foreign>,
                 [words.result]: ({ result }) => resultOf(result, words),

@@ -139,6 +139,7 @@ describe.skipIf(skipReason !== undefined)(
         expect(pressable).toBe(0)
         // Nobody scrolls a wall.
         expect(await page.evaluate('document.documentElement.scrollHeight - innerHeight')).toBeLessThanOrEqual(0)
+        expect(await page.evaluate(HIDDEN_COLUMNS)).toEqual([])
       } else {
         await page.getByRole('searchbox').fill('Guest 0')
         await page.getByRole('searchbox').press('Enter')
@@ -231,3 +232,8 @@ describe.skipIf(skipReason !== undefined)(
     })
   },
 )
+
+/** Tables that are wider than their room. */
+const HIDDEN_COLUMNS = `[...document.querySelectorAll('.scroll')]
+  .filter((part) => part.scrollWidth > part.clientWidth)
+  .map((part) => part.getAttribute('aria-label'))`
