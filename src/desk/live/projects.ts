@@ -1,6 +1,6 @@
 import type { ScanStatsByProject } from '../../core/contract/scans.ts'
 import type { Scope } from '../../core/route.ts'
-import type { Api } from './api.ts'
+import { type Api, Refusal } from './api.ts'
 
 /** What may be looked at; its id stands for the name where the token may not read it. */
 export interface Project {
@@ -8,21 +8,36 @@ export interface Project {
   name: string
 }
 
-/** More are found by `?project=`, which takes an id as well. */
+/** An older one is found by its id: see listProjects. */
 const MAX_PROJECTS = 100
 
-/** The projects of a token, newest first, by whichever way its scopes allow. */
+/**
+ * The projects of a token, newest first, by whichever way its scopes allow.
+ * @param wanted the id of one that is found however old it is
+ */
 export async function listProjects(
   api: Api,
   scopes: readonly Scope[],
-  boundTo: readonly string[] | undefined,
+  { boundTo, wanted }: { boundTo: readonly string[] | undefined; wanted: string | null },
 ): Promise<Project[]> {
   if (scopes.includes('templates:read')) {
     const { items } = await api.projects.list({ query: { limit: MAX_PROJECTS } })
-    return items.map(({ id, name }) => ({ id, name }))
+    const isListed = wanted === null || items.some(({ id, name }) => id === wanted || name === wanted)
+    const older = isListed ? undefined : await findProject(api, wanted)
+    return [...items, ...(older ? [older] : [])].map(({ id, name }) => ({ id, name }))
   }
   const ids = boundTo ?? (scopes.includes('scans:read') ? await idsOfScans(api) : [])
   return ids.map((id) => ({ id, name: id }))
+}
+
+/** Undefined where there is none, or the text is no id. */
+async function findProject(api: Api, id: string): Promise<Project | undefined> {
+  try {
+    return await api.projects.get({ params: { id } })
+  } catch (error) {
+    if (error instanceof Refusal && [400, 404].includes(error.status)) return undefined
+    throw error
+  }
 }
 
 async function idsOfScans(api: Api): Promise<string[]> {

@@ -54,7 +54,7 @@ function App({ language, isWall }: { language: DeskLanguage; isWall: boolean }) 
       try {
         const api = createApi(token)
         const { scopes, projectIds } = await api.tokens.current()
-        const projects = await listProjects(api, scopes, projectIds)
+        const projects = await listProjects(api, scopes, { boundTo: projectIds, wanted: namedProject() })
         if (!isCurrent) return
         sessionStorage.setItem(TOKEN_KEY, token)
         setProblem(null)
@@ -62,7 +62,7 @@ function App({ language, isWall }: { language: DeskLanguage; isWall: boolean }) 
       } catch (error) {
         if (!isCurrent) return
         if (error instanceof Refusal && error.status === 401) return leave(words.tokenRefused)
-        if (error instanceof Refusal && error.status !== 429) return leave(error.message)
+        if (error instanceof Refusal && error.status < 500 && error.status !== 429) return leave(error.message)
         setProblem(words.noAnswer)
         timer = setTimeout(enter, 5_000)
       }
@@ -164,8 +164,12 @@ function Connection() {
 }
 
 /** A screen on a wall says in its address which it shows. */
+function namedProject(): string | null {
+  return new URLSearchParams(location.search).get('project')
+}
+
 function chosenAtFirst(projects: Project[]): string | null {
-  const named = new URLSearchParams(location.search).get('project')
+  const named = namedProject()
   const found = projects.find(({ id, name }) => id === named || name === named) ?? projects[0]
   return found?.id ?? null
 }
