@@ -24,9 +24,12 @@ async function ask(url: string): Promise<Finding> {
   } catch {
     return skipped(`no server answers at ${url}`)
   }
-  const paused = [...text.matchAll(/^passes_identity_paused\{provider="(\w+)",identity="([^"]+)"\} 1$/gm)]
+  const paused = text.split('\n').filter((line) => line.startsWith('passes_identity_paused{') && line.endsWith(' 1'))
   if (paused.length === 0) return passed('no identity of the server with these metrics is')
-  const names = paused.map(([, provider, identity]) => `${identity} (${provider})`).join(', ')
+  const label = (line: string, pattern: RegExp) => pattern.exec(line)?.[1]
+  const names = paused
+    .map((line) => `${label(line, /identity="([^"]*)"/)} (${label(line, /provider="([^"]*)"/)})`)
+    .join(', ')
   return failed(
     `Not answered, so that updates of their passes wait: ${names}.`,
     'the log says what the platform answers; where it refuses the key, passes identity renew ends the pause at once',
