@@ -44,7 +44,7 @@ export default class MoveOut extends BaseCommand {
     const asked = { yes: flags.yes ?? false, noInput: flags['no-input'] }
     if (flags.cancel) {
       const move = await read()
-      await confirm('Let packages name this server again? Phones that have gone stay there.', asked)
+      if (move) await confirm('Let packages name this server again? Phones that have gone stay there.', asked)
       await withStore(database, (store) => cancelMove(store, workspace, new Date()))
       this.log(`Cancelled: ${count(move?.progress.moved ?? 0)} phones had gone to ${move?.url}, and stay there.`)
       return { cancelled: true, ...shown(move) }
@@ -73,7 +73,12 @@ export default class MoveOut extends BaseCommand {
     let progress: Progress | undefined
     try {
       let [seen, since] = [-1, Date.now()]
-      for (let move = await read(); move; move = await read()) {
+      for (;;) {
+        const askedAt = Date.now()
+        const move = await read()
+        if (!move) return
+        // To count reads each phone: it must not be most of what the database does.
+        const restMs = Math.max(LOOK_MS, (Date.now() - askedAt) * REST_FACTOR)
         const { moved, silent, refused, waiting, passes } = move.progress
         const done = moved + silent + refused
         const start = { done, rows: moved, failed: refused }
@@ -85,7 +90,7 @@ export default class MoveOut extends BaseCommand {
           progress.note('Nothing happened for 20 s: does a server run on the database, and does Apple answer it?')
           since = Number.POSITIVE_INFINITY
         }
-        await sleep(LOOK_MS, undefined, { signal: stop.signal }).catch(() => undefined)
+        await sleep(restMs, undefined, { signal: stop.signal }).catch(() => undefined)
         if (stop.signal.aborted) {
           const hint = 'passes move-out --status says how far it has come; --cancel stops it.'
           throw new InterruptedError('The servers go on without this command.', { hint })
@@ -136,4 +141,6 @@ function shown(move: FoundMove | undefined) {
 }
 
 const LOOK_MS = 1_000
+/** A look that takes long is followed by a rest of so many times as long. */
+const REST_FACTOR = 10
 const PATIENCE_MS = 20_000

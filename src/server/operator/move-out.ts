@@ -1,3 +1,4 @@
+import { request } from 'undici'
 import type { MoveProgress, StoredMove } from '../../storage/operations/moves.ts'
 import type { Store } from '../../storage/store.ts'
 import { auditOperator, getWorkspace, OperatorError } from './operator.ts'
@@ -81,26 +82,25 @@ export async function checkTarget(
       `${url} ${why}. Phones that are sent there would be lost: import the passes there first (passes export --handover), and ` +
         'see that the address leads there. --unchecked sends them all the same.',
     )
-  const ask = async (method: string) => {
-    const response = await fetch(address, {
+  const ask = async (method: 'HEAD' | 'GET'): Promise<number> => {
+    // It follows no redirect: a phone takes its token nowhere else.
+    const { statusCode, body } = await request(address, {
       method,
       headers: { authorization: `ApplePass ${pass.appleToken}` },
-      // A phone follows none that leads elsewhere with its token.
-      redirect: 'manual',
       signal: AbortSignal.timeout(CHECK_SECONDS * 1000),
     })
-    await response.body?.cancel()
-    return response
+    body.on('error', () => undefined).destroy()
+    return statusCode
   }
-  let response: Response
+  let status: number
   try {
     // The head alone: a server of passes notes who gets the whole.
-    response = await ask('HEAD')
-    if (response.status === 405 || response.status === 501) response = await ask('GET')
+    status = await ask('HEAD')
+    if (status === 405 || status === 501) status = await ask('GET')
   } catch (error) {
-    const { cause, message } = error as Error
-    throw refuse(`cannot be reached (${cause instanceof Error ? cause.message : message})`)
+    const { message, code } = error as NodeJS.ErrnoException
+    throw refuse(`cannot be reached (${message || code})`)
   }
-  if (response.status !== 200) throw refuse(`answers ${response.status} for the pass ${pass.id}, which phones hold`)
+  if (status !== 200) throw refuse(`answers ${status} for the pass ${pass.id}, which phones hold`)
   return true
 }
