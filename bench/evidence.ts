@@ -122,7 +122,7 @@ async function timeLedger(kind: string, url: string): Promise<void> {
   await insertScans(database.writer, workspaceId, ROWS, PASSES)
   const store = createStore(database)
   const signingKeys = createSigningKeys({ current: Buffer.alloc(32, 7), previous: [] })
-  const sealing = { store, clock: () => new Date(), log: pino({ level: 'error' }), signingKeys }
+  const sealing = { store, clock: () => new Date(), log: pino({ level: 'error' }), signingKeys, toldAt: new Map() }
   const chaining = await secondsOf(() => sealChains(sealing, () => true))
   let verified: Awaited<ReturnType<typeof verifyChains>> | undefined
   const verifying = await secondsOf(async () => {

@@ -26,7 +26,11 @@ export default class MoveOut extends BaseCommand {
     ...databaseFlags,
     workspace: Flags.string({ summary: 'Of this workspace (name or id).', default: 'default' }),
     to: Flags.string({ summary: 'The webServiceURL of the packages from now on: https, and without /v1.' }),
-    pace: Flags.integer({ summary: 'Passes a second whose phones are pushed.', default: 50, min: 1, max: 1_000 }),
+    pace: Flags.integer({
+      summary: 'Passes a second whose phones are pushed; 50 unless the move is under way at another pace.',
+      min: 1,
+      max: 1_000,
+    }),
     status: Flags.boolean({ summary: 'Only say how far it has come.', exclusive: ['to', 'cancel'] }),
     cancel: Flags.boolean({ summary: 'Stop it. Phones that have gone stay there.', exclusive: ['to'] }),
     detach: Flags.boolean({ summary: 'Begin, and do not wait for the phones.', dependsOn: ['to'] }),

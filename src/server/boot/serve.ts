@@ -157,8 +157,8 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     merge = services.wakeUps.merge
     closers.push(async () => services.close(), services.sightings.flush, services.openings.flush)
     closers.push(services.identities.close)
-    await services.webhookSecrets.reseal(store)
-    await services.signingKeys.reseal(store)
+    await services.webhookSecrets.reseal(store, log)
+    await services.signingKeys.reseal(store, log)
     await resealIdentities(store, keys, log)
     await services.identities.refresh()
 

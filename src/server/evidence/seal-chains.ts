@@ -1,12 +1,23 @@
 import { setImmediate } from 'node:timers/promises'
+import { SealError } from '../../core/rules/crypto/server-key.ts'
 import { chainNames, commitmentOf, entryDigest, type Head, type SealedEntry } from '../../core/rules/evidence/chain.ts'
 import type { SignedHead } from '../../core/rules/evidence/verification.ts'
 import type { Block, ChainKey, PendingEntries } from '../../storage/evidence/chains.ts'
 import type { Entry } from '../../storage/evidence/entries.ts'
 import type { Repositories, Services } from '../context.ts'
 import { createPace } from '../jobs/chunks.ts'
+import type { SigningKeys } from './signing-keys.ts'
 
-type Sealing = Pick<Services, 'store' | 'clock' | 'log' | 'signingKeys'>
+/** What sealing needs. */
+export interface Sealing extends Pick<Services, 'store' | 'clock' | 'log' | 'signingKeys'> {
+  /** When each chain that is broken was last told, by its name: the log says so once an hour, and not each second. */
+  toldAt: Map<string, Date>
+}
+
+/** A chain that nothing more is added to, and why. */
+interface BrokenChain extends ChainKey {
+  why: string
+}
 
 /** Entries that a transaction chains. */
 const ROWS = { first: 200, most: 2_000 }
@@ -17,11 +28,11 @@ const ROWS = { first: 200, most: 2_000 }
  * A chain whose end is not what was signed is left alone, so that nobody's change is signed.
  */
 export async function sealChains(sealing: Sealing, mayGoOn: () => boolean | Promise<boolean>): Promise<void> {
-  const { store, log } = sealing
+  const { store } = sealing
   // An entry costs a quarter of a pass. Fewer would make the transaction of its beginning and its end: on PostgreSQL, where nobody
   // waits for it, each statement takes as long as many entries.
   const pace = createPace({ ...ROWS, least: 4 * store.passesATurn })
-  const broken: ChainKey[] = []
+  const broken: BrokenChain[] = []
   while ((await store.chains.hasPending()) && (await mayGoOn())) {
     const sealed = await pace.run(store, async (tx, rows) => {
       const pending = await tx.chains.takePending(rows, broken)
@@ -35,9 +46,19 @@ export async function sealChains(sealing: Sealing, mayGoOn: () => boolean | Prom
     if (sealed === 0) break
     await setImmediate()
   }
-  for (const key of broken) {
+  tellBroken(broken, sealing)
+}
+
+const TOLD_EACH_MS = 3_600_000
+
+function tellBroken(broken: BrokenChain[], { clock, log, toldAt }: Sealing): void {
+  const at = clock()
+  for (const { why, ...key } of broken) {
+    const last = toldAt.get(nameOf(key))
+    if (last && at.getTime() - last.getTime() < TOLD_EACH_MS) continue
+    toldAt.set(nameOf(key), at)
     const command = key.chain === 'scans' ? 'passes scans verify' : 'passes audit verify'
-    log.error({ ...key, command }, 'a chain ends otherwise than it was signed: nothing more is chained to it')
+    log.error({ ...key, command }, `${why}: nothing more is chained to it`)
   }
 }
 
@@ -46,7 +67,7 @@ async function sealEntries(
   tx: Repositories,
   pending: PendingEntries[],
   { clock, signingKeys }: Sealing,
-): Promise<ChainKey[]> {
+): Promise<BrokenChain[]> {
   if (pending.length === 0) return []
   const groups = new Map<string, PendingEntries[]>()
   for (const entries of pending) {
@@ -59,16 +80,20 @@ async function sealEntries(
   const heads = await tx.chainHeads.lock(
     workspaceIds.flatMap((workspaceId) => chainNames.map((chain) => ({ workspaceId, chain }))),
   )
-  const brokenNames = new Set<string>()
-  for (const head of heads) if (!(await signingKeys.isSound(tx, head))) brokenNames.add(nameOf(head))
+  const faults = new Map<string, string>()
+  for (const head of heads) {
+    const why = await findFault(tx, head, signingKeys)
+    if (why !== undefined) faults.set(nameOf(head), why)
+  }
   const blocks: Block[] = []
   const signed: SignedHead[] = []
-  const broken: ChainKey[] = []
+  const broken: BrokenChain[] = []
   const done: string[] = []
   for (const head of heads) {
     const group = groups.get(nameOf(head)) ?? []
-    if (brokenNames.has(nameOf(head))) {
-      if (group.length > 0) broken.push({ workspaceId: head.workspaceId, chain: head.chain })
+    const why = faults.get(nameOf(head))
+    if (why !== undefined) {
+      if (group.length > 0) broken.push({ workspaceId: head.workspaceId, chain: head.chain, why })
       continue
     }
     const added = await chain(tx, head, group)
@@ -84,6 +109,15 @@ async function sealEntries(
   await tx.chainHeads.save(signed)
   await tx.chains.deletePending(done)
   return broken
+}
+
+async function findFault(tx: Repositories, head: SignedHead, signingKeys: SigningKeys): Promise<string | undefined> {
+  try {
+    return (await signingKeys.isSound(tx, head)) ? undefined : 'a chain ends otherwise than it was signed'
+  } catch (error) {
+    if (error instanceof SealError) return 'none of the server keys opens the key that signs a chain'
+    throw error
+  }
 }
 
 function nameOf({ workspaceId, chain }: ChainKey): string {
@@ -128,7 +162,11 @@ function sealable({ fixed, personal, salt, commitment }: Entry): Omit<SealedEntr
 const BLOCKS = { first: 10, most: 1_000 }
 
 /** Lets the chains of audit logs begin behind what retention deletes, and signs so before it is deleted. */
-export async function trimChains(sealing: Sealing, before: Date, mayGoOn: () => boolean): Promise<void> {
+export async function trimChains(
+  sealing: Pick<Sealing, 'store' | 'clock' | 'signingKeys'>,
+  before: Date,
+  mayGoOn: () => boolean,
+): Promise<void> {
   const { store, clock, signingKeys } = sealing
   const pace = createPace(BLOCKS)
   for (const key of await store.chains.listTrimmable(before)) {
@@ -136,7 +174,7 @@ export async function trimChains(sealing: Sealing, before: Date, mayGoOn: () => 
     while (isMore && mayGoOn()) {
       isMore = await pace.run(store, async (tx, rows) => {
         const [head] = await tx.chainHeads.lock([key])
-        if (!head || !(await signingKeys.isSound(tx, head))) return false
+        if (!head || (await findFault(tx, head, signingKeys)) !== undefined) return false
         const last = await tx.chains.deleteFirst(head, before, rows)
         const base = last && {
           baseSequence: last.firstSequence + last.entryIds.length - 1,

@@ -1,8 +1,9 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
-import { isSealedUnder, seal, unseal } from '../../core/rules/crypto/server-key.ts'
+import { isSealedUnder, seal, unlessLost, unseal } from '../../core/rules/crypto/server-key.ts'
 import { type Head, isSameDigest, isSameHead, isSignedBy, signHead } from '../../core/rules/evidence/chain.ts'
 import type { SignedHead } from '../../core/rules/evidence/verification.ts'
 import type { Repositories, Store } from '../../storage/store.ts'
+import type { Logger } from '../boot/log.ts'
 import type { ServerKeys } from '../boot/server-key.ts'
 
 /** The keys that heads of chains are signed with: one for each workspace, made here, kept encrypted. */
@@ -14,8 +15,11 @@ export interface SigningKeys {
    * that was begun is never begun anew. @throws SealError
    */
   isSound(tx: Repositories, head: SignedHead): Promise<boolean>
-  /** Encrypts whatever is not under the current key anew, so that previous keys can be taken out of use. */
-  reseal(store: Store): Promise<void>
+  /**
+   * Encrypts whatever is not under the current key anew, so that previous keys can be taken out of use. What none of the keys opens
+   * stays as it is, and the log names whose it is: it must keep nobody else's server from starting.
+   */
+  reseal(store: Store, log: Pick<Logger, 'error'>): Promise<void>
 }
 
 interface KeyPair {
@@ -61,11 +65,15 @@ export function createSigningKeys({ current, previous }: ServerKeys): SigningKey
       const { publicKey } = await open(tx, head.workspaceId)
       return isSignedBy(head, head.signature, publicKey)
     },
-    async reseal(store) {
+    async reseal(store, log) {
       for (const { workspaceId, sealedKey } of await store.chainHeads.listKeys()) {
         if (isSealedUnder(sealedKey, current)) continue
-        const renewed = seal(unseal(sealedKey, rowOf(workspaceId), keys), rowOf(workspaceId), current)
-        await store.transaction((tx) => tx.chainHeads.resealKey(workspaceId, renewed))
+        const row = rowOf(workspaceId)
+        const renewed = unlessLost(
+          () => seal(unseal(sealedKey, row, keys), row, current),
+          (err) => log.error({ err, workspaceId }, 'the key that signs the chains of a workspace cannot be read'),
+        )
+        if (renewed !== undefined) await store.transaction((tx) => tx.chainHeads.resealKey(workspaceId, renewed))
       }
     },
   }

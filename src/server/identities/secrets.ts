@@ -1,6 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { z } from 'zod'
-import { isSealedUnder, SealError, seal, unseal } from '../../core/rules/crypto/server-key.ts'
+import { isSealedUnder, seal, unlessLost, unseal } from '../../core/rules/crypto/server-key.ts'
 import type { Store } from '../../storage/store.ts'
 import type { StoredIdentity } from '../../storage/workspaces/identities.ts'
 import { type AppleCredentials, type AppleIdentity, readAppleIdentity } from '../../wallets/apple/identity.ts'
@@ -65,15 +65,15 @@ export async function resealIdentities(store: Store, keys: ServerKeys, log: Pick
   for (const stored of await store.identities.listAll()) {
     const { id, name, sealed } = stored
     if (sealed === null || isSealedUnder(sealed, keys.current)) continue
-    let renewed: string
-    try {
-      renewed = sealSecrets(openText(stored, keys)!, id, keys)
-    } catch (err) {
-      if (!(err instanceof SealError)) throw err
-      log.error({ err, identity: name }, 'the keys of an identity cannot be read: its passes wait until it is renewed')
-      continue
-    }
-    await store.transaction((tx) => tx.identities.replaceSealed(id, sealed, renewed))
+    const renewed = unlessLost(
+      () => sealSecrets(openText(stored, keys)!, id, keys),
+      (err) =>
+        log.error(
+          { err, identity: name },
+          'the keys of an identity cannot be read: its passes wait until it is renewed',
+        ),
+    )
+    if (renewed !== undefined) await store.transaction((tx) => tx.identities.replaceSealed(id, sealed, renewed))
   }
 }
 

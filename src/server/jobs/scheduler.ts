@@ -9,7 +9,14 @@ import { nudgeSilent } from '../wallet-sync/nudge-silent.ts'
 import { giveUp } from './handlers.ts'
 import { expirePasses, packFigures, sweep } from './maintenance.ts'
 
-type Task = (services: Services, lease: Lease) => Promise<void>
+type Task = (services: Services, own: Own) => Promise<void>
+
+/** What tasks keep from one run to the next. */
+interface Own {
+  lease: Lease
+  /** As of sealing. */
+  toldAt: Map<string, Date>
+}
 
 /** What runs when, in this order; a task has its own look at whether there is anything to do. */
 const schedules = {
@@ -39,10 +46,11 @@ export interface Scheduler {
 export function startScheduler(services: Services): Scheduler {
   const { log } = services
   const lease = createLease(services, 'scheduler')
+  const own = { lease, toldAt: new Map<string, Date>() }
   const running = new Map<ScheduleName, Promise<void>>()
 
   async function tick(name: ScheduleName = 'each-second'): Promise<void> {
-    for (const task of schedules[name].tasks) if (await lease.hold()) await task(services, lease)
+    for (const task of schedules[name].tasks) if (await lease.hold()) await task(services, own)
   }
 
   const crons = Object.entries(schedules).map(([key, { cron }]) => {
@@ -61,7 +69,7 @@ export function startScheduler(services: Services): Scheduler {
     async stop() {
       for (const cron of crons) await cron.destroy()
       await Promise.all(running.values())
-      await sealLast(services).catch((error) => log.warn({ err: error }, 'could not sign what was written last'))
+      await sealLast(services, own).catch((error) => log.warn({ err: error }, 'could not sign what was written last'))
       await lease.release().catch((error) => log.warn({ err: error }, 'could not give up the lease of the scheduler'))
     },
   }
@@ -116,14 +124,14 @@ export function createLease({ store, clock }: Pick<Services, 'store' | 'clock'>,
   }
 }
 
-function seal(services: Services, lease: Lease): Promise<void> {
-  return sealChains(services, async () => !services.stopping.aborted && (await lease.hold()))
+function seal(services: Services, { lease, toldAt }: Own): Promise<void> {
+  return sealChains({ ...services, toldAt }, async () => !services.stopping.aborted && (await lease.hold()))
 }
 
 /** What was written last is signed before the process ends; a long ledger of before waits for the next one. */
-function sealLast(services: Services): Promise<void> {
+function sealLast(services: Services, { toldAt }: Own): Promise<void> {
   const began = performance.now()
-  return sealChains(services, () => performance.now() - began < LAST_SEALING_MS)
+  return sealChains({ ...services, toldAt }, () => performance.now() - began < LAST_SEALING_MS)
 }
 
 const LAST_SEALING_MS = 2_000

@@ -13,9 +13,12 @@ export interface Move extends StoredMove {
 export interface MoveOptions {
   /** As parseMoveTarget gives it. */
   url: string
-  passesASecond: number
+  /** Where it is left out, a move that is under way keeps its pace, and another one takes 50. */
+  passesASecond?: number | undefined
   at: Date
 }
+
+const USUAL_PACE = 50
 
 /** The move of a workspace; undefined where its phones stay. @throws OperatorError */
 export async function findMove(store: Store, workspace: string): Promise<Move | undefined> {
@@ -35,8 +38,8 @@ export async function startMove(store: Store, workspace: string, options: MoveOp
   const { id } = await getWorkspace(store, workspace)
   await store.transaction(async (tx) => {
     const before = await tx.moves.find(id)
-    if (before?.url === url) return tx.moves.setPace(id, passesASecond)
-    await tx.moves.insert(id, { url, passesASecond }, at)
+    if (before?.url === url) return tx.moves.setPace(id, passesASecond ?? before.passesASecond)
+    await tx.moves.insert(id, { url, passesASecond: passesASecond ?? USUAL_PACE }, at)
     await auditOperator(tx, id, { action: 'workspace.move-out', targetId: id }, at)
   })
 }

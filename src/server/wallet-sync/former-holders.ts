@@ -2,11 +2,12 @@ import type { Card } from '../../core/rules/display/card.ts'
 import type { Job } from '../../storage/jobs/jobs.ts'
 import { asFormer } from '../../storage/passes/former-passes.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
+import type { OutdatedRegistration } from '../../storage/passes/registrations.ts'
 import { asKind, kindOf } from '../../wallets/google/resource.ts'
 import type { Repositories, Services } from '../context.ts'
 import { nackFailed, type Slot } from '../jobs/worker.ts'
 import { tellDropped, tellHolders } from './holders.ts'
-import { callGoogle, eachJob, logDropped } from './platform-calls.ts'
+import { admitPushes, callGoogle, eachJob, eachPushIdentity, logDropped } from './platform-calls.ts'
 import { pushTo } from './push.ts'
 import { dropGone, groupByOutcome } from './update-wallets.ts'
 
@@ -28,22 +29,38 @@ export async function endFormer(
 }
 
 /** Tells the phones of Apple of former holders that their passes are over; they fetch them by themselves. */
-export async function updateFormerWallets(jobs: Job[], services: Services): Promise<void> {
+export async function updateFormerWallets(jobs: Job[], services: Services, slot?: Slot): Promise<void> {
   for (const workspaceId of new Set(jobs.map((job) => job.workspaceId))) {
     await updateInWorkspace(
       workspaceId,
       jobs.filter((job) => job.workspaceId === workspaceId),
       services,
+      slot,
     )
   }
 }
 
-async function updateInWorkspace(workspaceId: string, jobs: Job[], services: Services) {
-  const { store, clock, log } = services
+async function updateInWorkspace(workspaceId: string, jobs: Job[], services: Services, slot: Slot | undefined) {
+  const { store } = services
   const passIds = [...new Set(jobs.map((job) => job.subject))]
   await store.transaction((tx) => tx.formerPasses.bumpUpdateTag(workspaceId, passIds))
   const outdated = services.push ? await store.formerPasses.listOutdated(workspaceId, passIds) : []
-  const results = await pushTo(outdated, services)
+  await eachPushIdentity(jobs, outdated, (some, ofIdentity) =>
+    tellFormer(workspaceId, some, { outdated: ofIdentity, slot }, services),
+  )
+}
+
+/** As tellPhones, of former holders. */
+async function tellFormer(
+  workspaceId: string,
+  given: Job[],
+  { outdated: all, slot }: { outdated: OutdatedRegistration[]; slot: Slot | undefined },
+  services: Services,
+): Promise<void> {
+  const { store, clock, log } = services
+  const { jobs, outdated } = await admitPushes(given, all, services)
+  if (jobs.length === 0) return
+  const results = await pushTo(outdated, services, { slot, isAdmitted: true })
   const dropped = await store.transaction(async (tx) => {
     const ours = await tx.jobs.lockHeld(jobs)
     const held = new Set(ours.map((job) => job.subject))

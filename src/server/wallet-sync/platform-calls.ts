@@ -1,6 +1,6 @@
 import { DiscardError, RescheduleError } from '../../core/errors.ts'
 import type { Job } from '../../storage/jobs/jobs.ts'
-import type { DroppedRegistration } from '../../storage/passes/registrations.ts'
+import type { DroppedRegistration, OutdatedRegistration } from '../../storage/passes/registrations.ts'
 import type { PushResult } from '../../wallets/apple/push.ts'
 import { GoogleApiError, isPassing } from '../../wallets/google/api/api-error.ts'
 import type { Platform } from '../../wallets/wallet.ts'
@@ -48,11 +48,30 @@ export async function eachIdentity<T>(
   for (const end of ends) if (end.status === 'rejected') throw end.reason
 }
 
+/** Does the jobs about passes of each identity of Apple by themselves, with the phones that they push. */
+export function eachPushIdentity(
+  jobs: Job[],
+  outdated: OutdatedRegistration[],
+  work: (jobs: Job[], outdated: OutdatedRegistration[]) => Promise<void>,
+): Promise<void> {
+  const identities = new Map(outdated.map(({ passId, appleIdentityId }) => [passId, appleIdentityId]))
+  // Jobs with nothing to push come with the first.
+  const [first = null] = identities.values()
+  const identityOf = ({ subject }: Job) => identities.get(subject) ?? (identities.has(subject) ? null : first)
+  return eachIdentity(jobs, identityOf, (some) => {
+    const ours = new Set(some.map(({ subject }) => subject))
+    return work(
+      some,
+      outdated.filter(({ passId }) => ours.has(passId)),
+    )
+  })
+}
+
 /**
  * Puts off jobs of one kind and workspace about passes of an identity whose platform does not answer it, and those that wait with
  * them: what others are to be told comes to its turn. No try is counted.
  */
-export async function holdBack(
+async function holdBack(
   jobs: Job[],
   { until, ...identity }: { platform: Platform; identityId: string | null; until: Date },
   { store, clock }: Pick<Services, 'store' | 'clock'>,
@@ -67,7 +86,7 @@ export async function holdBack(
 }
 
 /** What is held back where an identity is paused, by platform. */
-const HELD = { apple: ['update-wallet'], google: ['update-google', 'expire-google'] } as const
+const HELD = { apple: ['update-wallet', 'update-former-wallet'], google: ['update-google', 'expire-google'] } as const
 
 /** Makes due what was put off for an identity of the database, up to 5,000 jobs of each queue; the rest comes within a minute. */
 export async function releaseHeld(
@@ -80,6 +99,31 @@ export async function releaseHeld(
     for (const kind of HELD[platform]) {
       await store.statement((tx) => tx.backlog.bringForward(workspaceId, { kind, platform, identityId }, { at, until }))
     }
+  }
+}
+
+/**
+ * What the breaker of an identity of Apple lets through now of jobs about its passes: those, and what they push. The others are put
+ * off; jobs that push nothing never are.
+ * @param outdated phones of the passes, all of one identity
+ */
+export async function admitPushes(
+  jobs: Job[],
+  outdated: OutdatedRegistration[],
+  services: Pick<Services, 'store' | 'clock' | 'breakers'>,
+): Promise<{ jobs: Job[]; outdated: OutdatedRegistration[] }> {
+  const [first] = outdated
+  if (!first) return { jobs, outdated }
+  const { appleIdentityId: identityId } = first
+  const { most, until } = services.breakers.of('apple', identityId).admit()
+  const passIds = new Set(outdated.map(({ passId }) => passId))
+  const admitted = new Set([...passIds].slice(0, most))
+  const isHeld = (passId: string) => passIds.has(passId) && !admitted.has(passId)
+  const held = jobs.filter(({ subject }) => isHeld(subject))
+  if (held.length > 0) await holdBack(held, { platform: 'apple', identityId, until }, services)
+  return {
+    jobs: jobs.filter(({ subject }) => !isHeld(subject)),
+    outdated: outdated.filter(({ passId }) => admitted.has(passId)),
   }
 }
 

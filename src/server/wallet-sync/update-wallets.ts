@@ -2,15 +2,14 @@ import type { Job } from '../../storage/jobs/jobs.ts'
 import type { DroppedRegistration, OutdatedRegistration } from '../../storage/passes/registrations.ts'
 import { isRefused } from '../../wallets/google/api/api-error.ts'
 import type { Repositories, Services } from '../context.ts'
-import type { Admission } from '../identities/breakers.ts'
 import { isHeldBack, nackFailed, type Slot } from '../jobs/worker.ts'
 import { type GoogleSync, rejectionOf } from './google-sync.ts'
 import { tellDropped } from './holders.ts'
 import {
+  admitPushes,
   callGoogle,
-  eachIdentity,
   eachJob,
-  holdBack,
+  eachPushIdentity,
   logDropped,
   logPlatformCall,
   toJobError,
@@ -35,8 +34,6 @@ export async function updateWallets(jobs: Job[], services: Services, slot?: Slot
   )
 }
 
-const EVERYTHING: Admission = { most: Number.POSITIVE_INFINITY, until: new Date(0) }
-
 async function updateInWorkspace(
   workspaceId: string,
   jobs: Job[],
@@ -48,18 +45,8 @@ async function updateInWorkspace(
   // Announced before the push, so that a phone that asks at once is told.
   await store.transaction((tx) => tx.registrations.bumpUpdateTag(workspaceId, passIds))
   const outdated = services.push ? await store.registrations.listOutdated(workspaceId, passIds) : []
-  const identities = new Map(outdated.map(({ passId, appleIdentityId }) => [passId, appleIdentityId]))
-  // Jobs with nothing to push come with the first.
-  const [first = null] = identities.values()
-  const identityOf = (passId: string) => identities.get(passId) ?? (identities.has(passId) ? null : first)
-  await eachIdentity(
-    jobs,
-    ({ subject }) => identityOf(subject),
-    (some) => {
-      const ours = new Set(some.map(({ subject }) => subject))
-      const ofIdentity = outdated.filter(({ passId }) => ours.has(passId))
-      return tellPhones(workspaceId, some, { outdated: ofIdentity, slot }, services)
-    },
+  await eachPushIdentity(jobs, outdated, (some, ofIdentity) =>
+    tellPhones(workspaceId, some, { outdated: ofIdentity, slot }, services),
   )
 }
 
@@ -71,13 +58,7 @@ async function tellPhones(
   services: Services,
 ): Promise<void> {
   const { store, clock, log } = services
-  const [{ appleIdentityId: identityId = null } = {}] = all
-  const { most, until } = all.length === 0 ? EVERYTHING : services.breakers.of('apple', identityId).admit()
-  const admitted = new Set([...new Set(all.map(({ passId }) => passId))].slice(0, most))
-  const outdated = all.filter(({ passId }) => admitted.has(passId))
-  const held = given.filter(({ subject }) => !admitted.has(subject) && all.some(({ passId }) => passId === subject))
-  if (held.length > 0) await holdBack(held, { platform: 'apple', identityId, until }, services)
-  const jobs = given.filter((job) => !held.includes(job))
+  const { jobs, outdated } = await admitPushes(given, all, services)
   if (jobs.length === 0) return
   const results = await pushTo(outdated, services, { slot, isAdmitted: true })
   logPushes(jobs, groupByOutcome(outdated, results), services)

@@ -1,7 +1,8 @@
 import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
-import { isSealedUnder, seal, unseal } from '../../core/rules/crypto/server-key.ts'
+import { isSealedUnder, seal, unlessLost, unseal } from '../../core/rules/crypto/server-key.ts'
 import type { Store } from '../../storage/store.ts'
 import type { StoredWebhook } from '../../storage/webhooks/webhooks.ts'
+import type { Logger } from '../boot/log.ts'
 import type { ServerKeys } from '../boot/server-key.ts'
 
 /** Signing secrets: shown once, kept encrypted. */
@@ -13,8 +14,11 @@ export interface WebhookSecrets {
    * @throws SealError
    */
   livingKeys(webhook: StoredWebhook, at: Date): KeyObject[]
-  /** Encrypts whatever is not under the current key anew, so that previous keys can be taken out of use. */
-  reseal(store: Store): Promise<void>
+  /**
+   * Encrypts whatever is not under the current key anew, so that previous keys can be taken out of use. Secrets that none of the keys
+   * opens stay as they are, and the log names their endpoint: its deliveries alone fail, until its secret is rotated.
+   */
+  reseal(store: Store, log: Pick<Logger, 'error'>): Promise<void>
 }
 
 const SECRET_BYTES = 32
@@ -35,17 +39,19 @@ export function createWebhookSecrets({ current, previous }: ServerKeys): Webhook
         createSecretKey(unseal(sealed, id, keys), 'utf8'),
       )
     },
-    async reseal(store) {
+    async reseal(store, log) {
       const stale = (await store.webhooks.listSecrets()).filter(({ secrets: { secret, retiredSecrets } }) =>
         [secret, ...retiredSecrets.map((retired) => retired.secret)].some((sealed) => !isSealedUnder(sealed, current)),
       )
       for (const { id, secrets } of stale) {
-        await store.transaction((tx) =>
-          tx.webhooks.replaceSecrets(id, secrets, {
+        const anew = unlessLost(
+          () => ({
             secret: renewed(secrets.secret, id),
             retiredSecrets: secrets.retiredSecrets.map(({ secret, until }) => ({ secret: renewed(secret, id), until })),
           }),
+          (err) => log.error({ err, webhookId: id }, 'the secret of a webhook cannot be read: rotate it'),
         )
+        if (anew) await store.transaction((tx) => tx.webhooks.replaceSecrets(id, secrets, anew))
       }
     },
   }

@@ -98,15 +98,18 @@ export class ChainReader {
 
   /** How many entries wait to be chained, of one chain or of all, and how many of them and which first are not of before the chain. */
   async findPending(chain?: ChainName): Promise<{ count: number; newCount: number; firstId: string | null }> {
-    const rows: { id: string; entry_ids: string; adopted: boolean | number }[] = await this.db('chain_pending')
+    const length = isPostgres(this.db) ? 'jsonb_array_length(entry_ids::jsonb)' : 'json_array_length(entry_ids)'
+    const rows: { adopted: boolean | number; entries: number | string; first_id: string }[] = await this.db(
+      'chain_pending',
+    )
       .where(chain === undefined ? {} : { chain })
-      .orderBy('id')
-      .select('id', 'entry_ids', 'adopted')
-    let adopted = 0
-    for (const name of chainNames) if (chain === undefined || chain === name) adopted += await this.countUnchained(name)
-    const lengths = (some: typeof rows) => some.reduce((sum, row) => sum + JSON.parse(row.entry_ids).length, 0)
-    const recent = rows.filter((row) => !row.adopted)
-    return { count: adopted + lengths(rows), newCount: lengths(recent), firstId: recent[0]?.id ?? null }
+      .groupBy('adopted')
+      .select('adopted', this.db.raw(`sum(${length}) as entries, min(cast(id as text)) as first_id`))
+    let count = 0
+    for (const name of chainNames) if (chain === undefined || chain === name) count += await this.countUnchained(name)
+    for (const { entries } of rows) count += Number(entries)
+    const recent = rows.find(({ adopted }) => !adopted)
+    return { count, newCount: Number(recent?.entries ?? 0), firstId: recent?.first_id ?? null }
   }
 
   private async countUnchained(chain: ChainName): Promise<number> {

@@ -37,7 +37,13 @@ async function openChained(dialect: TestDialect) {
   const version = await insertTemplate(store, workspaceId)
   const passes = [newPass(version), newPass(version)] as const
   await insertPasses(store, workspaceId, [...passes])
-  const sealing = { store, clock: () => start, log: pino({ level: 'silent' }), signingKeys: createSigningKeys(keys) }
+  const sealing = {
+    store,
+    clock: () => start,
+    log: pino({ level: 'silent' }),
+    signingKeys: createSigningKeys(keys),
+    toldAt: new Map(),
+  }
   const seal = () => sealChains(sealing, () => true)
   const scan = (passId: string) =>
     store.transaction((tx) =>
@@ -255,10 +261,42 @@ describe.each(dialects)('on %s', (dialect) => {
   test('a new server key takes the signing keys over', async () => {
     const { store, sealing, scan, passes } = await openChained(dialect)
     const current = Buffer.alloc(32, 8)
-    await createSigningKeys({ current, previous: [keys.current] }).reseal(store)
+    await createSigningKeys({ current, previous: [keys.current] }).reseal(store, sealing.log)
     await scan(passes[0].id)
     await sealChains({ ...sealing, signingKeys: createSigningKeys({ current, previous: [] }) }, () => true)
     expect(await verifyChains(store, 'scans')).toMatchObject({ waiting: 0, chains: [{ entries: 5, faultCount: 0 }] })
+  })
+
+  test('a signing key that none of the server keys opens holds up no start and no chain of others, and is told once an hour', async () => {
+    const { database, store, sealing, scan, passes, workspaceId } = await openChained(dialect)
+    const told: object[] = []
+    const log = { error: (fields: object, message: string) => told.push({ ...fields, message }) } as never
+    await database.writer('chain_keys').where({ workspace_id: workspaceId }).update({ sealed_key: 'lost:lost' })
+    const signingKeys = createSigningKeys(keys)
+    await signingKeys.reseal(store, log)
+    expect(told).toMatchObject([{ workspaceId, message: expect.stringContaining('cannot be read') }])
+    told.length = 0
+    const other = await insertWorkspace(store, 'other')
+    const version = await insertTemplate(store, other)
+    const pass = newPass(version)
+    await insertPasses(store, other, [pass])
+    await scan(passes[0].id)
+    await store.transaction((tx) =>
+      tx.scans.insert(other, [acceptedScan(pass.id, { id: newId(start), externalRef: 'x' })]),
+    )
+    let at = start
+    const again = () => sealChains({ ...sealing, signingKeys, log, clock: () => at }, () => true)
+    await again()
+    await again()
+    expect(told).toMatchObject([
+      { workspaceId, chain: 'scans', message: expect.stringContaining('none of the server keys') },
+    ])
+    expect((await verifyChains(store, 'scans', { workspace: 'other' })).chains).toMatchObject([
+      { entries: 1, faultCount: 0 },
+    ])
+    at = new Date(start.getTime() + 3_600_000)
+    await again()
+    expect(told).toHaveLength(2)
   })
 
   test('a head that is put back, or of another key, is found, and what follows is not signed', async () => {

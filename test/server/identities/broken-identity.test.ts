@@ -149,6 +149,38 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await paused('apns', names.apns)).toBe(0)
   })
 
+  test('former holders of a brand that is paused are told later, and no try is counted', async () => {
+    const { workspace, broken, names } = await twoBrands()
+    const { identities: registry } = api.services
+    let isSound = false
+    const told: string[] = []
+    const push: ApplePush = {
+      async send(tokens) {
+        if (isSound) told.push(...tokens)
+        const outcome = isSound ? ('sent' as const) : ('failed' as const)
+        return tokens.map((pushToken) => ({ pushToken, outcome, reason: isSound ? null : 'certificate revoked' }))
+      },
+      close: async () => undefined,
+    }
+    const apple: typeof registry.apple = async () => ({ wallet: api.services.wallets.apple!, push })
+    await update(workspace, broken.slice(1), 'B-1')
+    work({ push, identities: { ...registry, apple }, google: undefined as never })
+    await eventually(async () => expect(await paused('apns', names.apns)).toBe(1))
+    const id = broken[0]!
+    await workspace.ok(contract.passes.transfer, { params: { id }, body: { label: 'B-2' } })
+    const jobs = () => api.database.writer('jobs').where({ workspace_id: workspace.id, kind: 'update-former-wallet' })
+    await eventually(async () => {
+      const [job] = await jobs()
+      expect([job.attempts, job.claim_token, Number(job.run_at) > api.now.getTime()]).toEqual([0, null, true])
+    })
+    isSound = true
+    await eventually(async () => {
+      api.advance(10)
+      expect(await jobs()).toEqual([])
+    })
+    expect(told).toContain(id)
+  })
+
   test.each(['hangs', 'answers 503'])('objects of one brand are sent while Google of another %s', async (how) => {
     const { workspace, broken, sound, names } = await twoBrands()
     const { google, store, identities: registry } = api.services

@@ -22,7 +22,7 @@ describe.each(dialects)('phones that move to another address, on %s', (dialect) 
     await api.services.store.transaction((tx) => tx.heldPasses.settle(workspace.id, [pass.id]))
     return pass
   }
-  const move = (workspace: TestWorkspace, passesASecond: number, url = URL_THERE) =>
+  const move = (workspace: TestWorkspace, passesASecond?: number, url = URL_THERE) =>
     startMove(api.services.store, workspace.id, { url, passesASecond, at: api.now })
   const find = (workspace: TestWorkspace) => findMove(api.services.store, workspace.id)
   const tick = async (seconds: number) => {
@@ -53,6 +53,10 @@ describe.each(dialects)('phones that move to another address, on %s', (dialect) 
     const unheld = await issuedPass(workspace)
     const before = await passJson(workspace, first)
     await move(workspace, 2)
+    expect(await find(workspace)).toMatchObject({ passesASecond: 2 })
+    // To begin again with the same address changes the pace only where one is given.
+    await move(workspace)
+    expect(await find(workspace)).toMatchObject({ passesASecond: 2 })
     expect(await passJson(workspace, first)).toEqual({ ...before, webServiceURL: URL_THERE })
     expect((await passJson(workspace, unheld)).webServiceURL).toBe(URL_THERE)
     expect(await find(workspace)).toMatchObject({ toldAt: null, progress: { passes: 0, waiting: 6 } })

@@ -108,3 +108,14 @@ export function unseal(
 export function isSealedUnder(sealed: string, serverKey: Uint8Array): boolean {
   return sealed.startsWith(`${fingerprint(serverKey)}:`)
 }
+
+/** What work gives that opens secrets; undefined where none of the keys opens one, which is told. Other errors are thrown. */
+export function unlessLost<T>(work: () => T, tell: (error: SealError) => void): T | undefined {
+  try {
+    return work()
+  } catch (error) {
+    if (!(error instanceof SealError)) throw error
+    tell(error)
+    return undefined
+  }
+}
