@@ -11,13 +11,26 @@ type CheckedItem<Item> = { item: Item } | { errors: string[] }
 /**
  * Checks row by row. Of rows with one external id only the first may have its content: several are in flight at once,
  * and nobody could say which came last. `idColumn` is the name of the column of the external id.
+ * @param namesOf what no two external ids of a file may share, by the column that it stands in
  */
 export async function* checkRows<Item extends { externalPassId: string }>(
   rows: AsyncIterable<CsvRow>,
   idColumn: string,
   check: RowCheck<Item>,
+  namesOf: (item: Item) => Record<string, string | undefined> = () => ({}),
 ): AsyncGenerator<CheckedRow<Item>> {
   const ids = new DuplicateIds()
+  const names = new Map<string, DuplicateIds>()
+  const findTaken = (item: Item, line: number): string | undefined => {
+    for (const [column, name] of Object.entries(namesOf(item))) {
+      if (name === undefined) continue
+      const known = names.get(column) ?? new DuplicateIds()
+      names.set(column, known)
+      const earlier = known.add(name, item.externalPassId, line)
+      if (earlier && !earlier.isSame) return `${column}: Stands in line ${earlier.line} already, for another pass`
+    }
+    return undefined
+  }
   for await (const row of rows) {
     if (row.problem) {
       yield { ...row, error: row.problem }
@@ -30,8 +43,12 @@ export async function* checkRows<Item extends { externalPassId: string }>(
     }
     const content = JSON.stringify(checked.item)
     const earlier = ids.add(checked.item.externalPassId, content, row.line)
-    yield earlier && !earlier.isSame
-      ? { ...row, error: `${idColumn}: Stands in line ${earlier.line} already, with other content` }
+    const error =
+      earlier && !earlier.isSame
+        ? `${idColumn}: Stands in line ${earlier.line} already, with other content`
+        : findTaken(checked.item, row.line)
+    yield error !== undefined
+      ? { ...row, error }
       : { ...row, item: checked.item, size: Buffer.byteLength(content), isRepeat: earlier !== undefined }
   }
 }
@@ -117,7 +134,7 @@ const START_SLOTS = 1 << 12
 const WORDS = 4
 
 /**
- * The external ids seen so far, as 64 bits of their hash in one typed array: a million take 32 MB. Two ids that share
+ * Ids seen so far, as 64 bits of their hash in one typed array: a million take 32 MB. Two ids that share
  * those bits (one chance in 37 million in a file of a million rows) would be taken for one.
  */
 class DuplicateIds {

@@ -71,8 +71,16 @@ export function importAction({ dryRun, concurrency, ...options }: ImportOptions)
       const templates = openTemplates(client)
       const template = templateId === undefined ? undefined : await templates.get(templateId)
       const columns = planImportColumns(header, options, template)
+      // Rows of one template are of one identity, under which a name is one pass's.
+      const namesOf = ({ templateId: ofRow, pass }: ImportRow) => {
+        const names = (['serialNumber', 'googleObjectId'] as const).map((name) => {
+          const value = pass[name]
+          return [header[columns.own[name]] ?? name, value && `${identityId ?? ofRow} ${value}`]
+        })
+        return Object.fromEntries(names)
+      }
       const check = compileImportRow(columns, (cell) => (cell === '' ? template! : templates.named(cell)))
-      return { columns, outcomes, check: (rows) => checkRows(rows, externalIdColumn, check) }
+      return { columns, outcomes, check: (rows) => checkRows(rows, externalIdColumn, check, namesOf) }
     },
     async send(rows, { client }) {
       const results = new Map<ImportRow, RowResult<ImportOutcome>>()

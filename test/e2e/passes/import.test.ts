@@ -68,8 +68,14 @@ test('each failing row names its line and column, and rows may name their templa
     expect.stringMatching(/^3 authentication_token: Must be 16 to 255/),
     expect.stringMatching(/^4 devices\.0\.\w+: /),
     expect.stringMatching(/^5 seat: /),
-    expect.stringMatching(/^6 DUPLICATE_PASS: Its serial number/),
+    '6 serial_number: Stands in line 2 already, for another pass',
     expect.stringMatching(/^7 template: There is no template called nothing-called-so/),
+  ])
+  const other = [[...header, 'template'], good!.with(0, 'bad-other')]
+  writeRows(setup, 'other.csv', other)
+  const taken = await run(['import', 'other.csv', '--json'], server, { cwd: folder })
+  expect(JSON.parse(taken.stdout).errors).toMatchObject([
+    { error: expect.stringMatching(/^DUPLICATE_PASS: Its serial number/) },
   ])
   const changed = [[...header, 'template'], good!.with(1, 'Eve')]
   writeRows(setup, 'changed.csv', changed)
