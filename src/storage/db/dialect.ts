@@ -168,11 +168,11 @@ export interface Place {
 /** The place before every event. */
 export const PLACE_BEFORE_ALL: Place = { position: 0, id: '00000000-0000-0000-0000-000000000000' }
 
-/** The condition that an event stands after a place. */
+/** The condition that an event stands after the place of `:position` and `:id`. */
 export function afterPlace(db: Knex): string {
   return isPostgres(db)
-    ? '(position, id) > (cast(cast(? as text) as xid8), cast(? as uuid))'
-    : '(position, id) > (cast(? as integer), ?)'
+    ? '(position, id) > (cast(cast(:position as text) as xid8), cast(:id as uuid))'
+    : '(position, id) > (cast(:position as integer), :id)'
 }
 
 /**

@@ -143,7 +143,7 @@ function continueAfter(
 ): void {
   const comparison = direction === 'asc' ? '>' : '<'
   if (key === null) query.whereRaw(`${id} ${comparison} ?`, [lastId])
-  else query.whereRaw(`(${sort.key}, ${id}) ${comparison} (?, ?)`, [key, lastId])
+  else query.whereRaw(`(${sort.key}, ${id}) ${comparison} (:key, :lastId)`, { key, lastId })
 }
 
 function readCursor(text: string, listKey: Buffer, type: KeyType): Cursor {

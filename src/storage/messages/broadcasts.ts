@@ -275,11 +275,11 @@ function crowded(db: Knex, passes: Knex.QueryBuilder, at: Date): Knex.QueryBuild
       last_at: 'google_due_at',
       first_at: db.raw('lag(google_due_at, 2) over (partition by notifications.pass_id order by google_due_at)'),
     })
-  const last = 'case when last_at > ? then last_at else ? end'
-  const first = 'case when first_at < ? then first_at else ? end'
+  const last = 'case when last_at > :t then last_at else :t end'
+  const first = 'case when first_at < :t then first_at else :t end'
   return db
     .from(triples.as('triples'))
     .whereNotNull('first_at')
-    .whereRaw(`(${last}) - (${first}) < ?`, [t, t, t, t, CAP_WINDOW_MS])
+    .whereRaw(`(${last}) - (${first}) < :window`, { t, window: CAP_WINDOW_MS })
     .countDistinct({ n: 'pass_id' })
 }

@@ -106,13 +106,13 @@ export class Erasure {
    */
   async forgetGates(workspaceId: string): Promise<void> {
     const key = KEY.join(', ')
-    const ofGates = `workspace_id = ? and counter = 'scans-by-gate' and "key" <> ''`
+    const ofGates = `workspace_id = :workspaceId and counter = 'scans-by-gate' and "key" <> ''`
     const empty = `select ${key} from counts where ${ofGates} group by ${key} having sum(n) = 0`
     // On PostgreSQL a count is in slots, which others may be adding to: those that are held cannot change until the end.
     const held = `select ${key}, n from counts where ${ofGates} and (${key}) in (${empty})${isPostgres(this.db) ? ' for update' : ''}`
     const sql = `with held as (${held}) delete from counts
       where ${ofGates} and (${key}) in (select ${key} from held group by ${key} having sum(n) = 0)`
-    await this.db.raw(sql, [workspaceId, workspaceId, workspaceId])
+    await this.db.raw(sql, { workspaceId })
   }
 
   private async erasePass(workspaceId: string, passId: string, at: Date): Promise<void> {

@@ -13,7 +13,7 @@ export function withWalletVersionBump(db: Knex, change: object, at: Date) {
   return {
     ...withVersionBump(db, change, at),
     wallet_version: db.raw('wallet_version + 1'),
-    modified_at: db.raw('case when modified_at >= ? then modified_at + 1000 else ? end', [second, second]),
+    modified_at: db.raw('case when modified_at >= :second then modified_at + 1000 else :second end', { second }),
   }
 }
 
@@ -50,8 +50,8 @@ export const ISSUED_SPAN = `issued_at = :at, issued_until = case when expires_at
 /** A pass that becomes void, whether or not it was issued. */
 export function endedSpan(db: Knex, at: Date) {
   const until =
-    'case when issued_at is not null and (issued_until is null or issued_until > ?) then ? else issued_until'
-  return { issued_until: db.raw(`${until} end`, [at.getTime(), at.getTime()]) }
+    'case when issued_at is not null and (issued_until is null or issued_until > :at) then :at else issued_until'
+  return { issued_until: db.raw(`${until} end`, { at: at.getTime() }) }
 }
 
 /** A pass whose expiry becomes another: an expired one may live again, another may end at once. */
@@ -59,21 +59,21 @@ export function movedSpan(db: Knex, expiresAt: Date | null, at: Date) {
   if (expiresAt !== null && expiresAt <= at) return endedSpan(db, at)
   const now = at.getTime()
   return {
-    lapsed_from: db.raw('case when issued_until <= ? then issued_until else lapsed_from end', [now]),
-    lapsed_until: db.raw('case when issued_until <= ? then ? else lapsed_until end', [now, now]),
-    issued_until: db.raw('case when issued_at is null then null else cast(? as bigint) end', [
-      expiresAt?.getTime() ?? null,
-    ]),
+    lapsed_from: db.raw('case when issued_until <= :now then issued_until else lapsed_from end', { now }),
+    lapsed_until: db.raw('case when issued_until <= :now then :now else lapsed_until end', { now }),
+    issued_until: db.raw('case when issued_at is null then null else cast(:until as bigint) end', {
+      until: expiresAt?.getTime() ?? null,
+    }),
   }
 }
 
 /** Leaves the passes that were issued at the moment. */
 export function whereIssuedAt(query: Knex.QueryBuilder, at: Date): Knex.QueryBuilder {
-  const moment = at.getTime()
+  const moments = { at: at.getTime() }
   return query
-    .where('passes.issued_at', '<=', moment)
-    .whereRaw('(passes.issued_until is null or passes.issued_until > ?)', [moment])
-    .whereRaw('(passes.lapsed_from is null or passes.lapsed_from > ? or passes.lapsed_until <= ?)', [moment, moment])
+    .where('passes.issued_at', '<=', moments.at)
+    .whereRaw('(passes.issued_until is null or passes.issued_until > :at)', moments)
+    .whereRaw('(passes.lapsed_from is null or passes.lapsed_from > :at or passes.lapsed_until <= :at)', moments)
 }
 
 /** The columns of the next holder: what was sent to the former one, links and messages, is none of his. */

@@ -93,7 +93,7 @@ export async function listReplayEntries(
     .whereIn('pass_id', passIds)
     .limit(limit)
   if (passIds.length === 1) query.orderBy('scanned_at').orderBy('id')
-  if (after) query.whereRaw('(scanned_at, id) > (?, ?)', [after.scannedAt.getTime(), after.id])
+  if (after) query.whereRaw('(scanned_at, id) > (:at, :id)', { at: after.scannedAt.getTime(), id: after.id })
   const rows: Row[] = await query.select(...COLUMNS)
   return rows.map(toEntry)
 }

@@ -206,7 +206,7 @@ const sources: Record<ChangeSource, (db: Knex, workspaceId: string, request: Sou
       .where('passes.status', 'ISSUED')
       .where('passes.expiry_key', '>', since.madeAt.getTime())
       .where('passes.expiry_key', '<=', until.madeAt.getTime())
-    if (place) query.whereRaw('(passes.expiry_key, passes.id) > (?, ?)', [place.key, place.id])
+    if (place) query.whereRaw('(passes.expiry_key, passes.id) > (:key, :id)', { key: place.key, id: place.id })
     return query
       .orderBy([{ column: 'passes.expiry_key' }, { column: 'passes.id' }])
       .select({ pass_id: 'passes.id', key: 'passes.expiry_key', id: 'passes.id' })
@@ -236,6 +236,7 @@ function inSpan(
     .where(position, '>=', positionOf(db, place?.key ?? since[span].from))
     .where(position, '<', positionOf(db, until[span].to))
   whereUnseen(query, position, since.seen)
-  if (place) query.whereRaw(`(${position}, ${table}.id) > (?, ?)`, [positionOf(db, place.key), place.id])
+  if (place)
+    query.whereRaw(`(${position}, ${table}.id) > (:key, :id)`, { key: positionOf(db, place.key), id: place.id })
   return query.orderBy([{ column: position }, { column: `${table}.id` }])
 }

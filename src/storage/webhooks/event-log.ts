@@ -59,7 +59,7 @@ export class EventLog {
   /** Events after a place, in the order in which they are followed (decisions/0032). */
   async listAfter(workspaceId: string, place: Place, limit: number): Promise<LoggedEvent[]> {
     const rows: LoggedRow[] = await this.of(workspaceId)
-      .whereRaw(afterPlace(this.db), [place.position, place.id])
+      .whereRaw(afterPlace(this.db), { ...place })
       .whereRaw(isSettled(this.db, 'position'))
       .orderBy('position')
       .orderBy('id')

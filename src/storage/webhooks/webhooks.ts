@@ -240,7 +240,7 @@ export class Webhooks {
   /** Each change has a moment of its own, by which a sender knows whether the endpoint is still as it saw it. */
   private async change(workspaceId: string, id: string, changes: object, at: Date): Promise<StoredWebhook | undefined> {
     const moment = at.getTime()
-    const updatedAt = this.db.raw('case when updated_at < ? then ? else updated_at + 1 end', [moment, moment])
+    const updatedAt = this.db.raw('case when updated_at < :moment then :moment else updated_at + 1 end', { moment })
     const [row] = await this.one(workspaceId, id)
       .update({ ...changes, updated_at: updatedAt })
       .returning('*')

@@ -179,8 +179,11 @@ export class Usage {
   }
 
   private async addUp(limit: UsageOverview['limit'], used: Knex.QueryBuilder): Promise<UsageOverview> {
-    const allowed = this.db.raw('coalesce(workspace_limits.??, ?)', [limitColumn(limit), defaultLimits[limit]])
-    const isNear = this.db.raw('used.used * 100 >= ? * ?', [NEAR_PERCENT, allowed])
+    const allowed = this.db.raw('coalesce(workspace_limits.:column:, :byDefault)', {
+      column: limitColumn(limit),
+      byDefault: defaultLimits[limit],
+    })
+    const isNear = this.db.raw('used.used * 100 >= :percent * :allowed', { percent: NEAR_PERCENT, allowed })
     const row = await this.db(used.as('used'))
       .leftJoin('workspace_limits', 'workspace_limits.workspace_id', 'used.workspace_id')
       .first(
