@@ -67,6 +67,12 @@ export interface Services {
   metrics: Metrics
 }
 
+/** What work in the background needs at the least. */
+export type JobServices = Pick<Services, 'store' | 'clock' | 'log'>
+
+/** What work needs that may last: it ends between two transactions when the server stops. */
+export type LongJobServices = Pick<Services, 'store' | 'clock' | 'stopping'>
+
 /** What a handler knows beside its input: who is asking, and when. */
 export interface RequestContext extends Services {
   workspaceId: string

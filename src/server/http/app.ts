@@ -256,7 +256,11 @@ function refuseOtherMethods(app: H3): void {
   }
 }
 
-function respondWithError(problem: ApiError, event: H3Event, { log, metrics }: Services): Response {
+function respondWithError(
+  problem: ApiError,
+  event: H3Event,
+  { log, metrics }: Pick<Services, 'log' | 'metrics'>,
+): Response {
   countRejection(metrics, problem)
   const correlationId = correlationIdOf(event)
   logProblem(log, problem, {

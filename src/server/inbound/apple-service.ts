@@ -11,7 +11,9 @@ import { readJson } from '../http/request-body.ts'
 import { tellHolders } from '../wallet-sync/holders.ts'
 import { renderOr } from '../wallet-sync/issuing.ts'
 import { queueWalletUpdates } from '../wallet-sync/wallet-updates.ts'
-import { takeDeviceLogs } from './device-logs.ts'
+import { type DeviceLogServices, takeDeviceLogs } from './device-logs.ts'
+
+type AppleServices = DeviceLogServices & Pick<Services, 'packages'>
 
 /** Slows down whoever guesses; called with every request that is refused. */
 export type LimitRefused = (event: H3Event) => void
@@ -37,14 +39,14 @@ export const APPLE_PREFIX = '/apple'
  */
 export function mountAppleService(
   app: H3,
-  services: Services,
+  services: AppleServices,
   limitRefused: LimitRefused,
   prefixes: readonly string[],
 ): void {
   for (const prefix of prefixes) mountAt(prefix, app, services, limitRefused)
 }
 
-function mountAt(prefix: string, app: H3, services: Services, limitRefused: LimitRefused): void {
+function mountAt(prefix: string, app: H3, services: AppleServices, limitRefused: LimitRefused): void {
   const { store, identities, packages, clock, log } = services
   if (!packages) return
   const toldFull = new Set<string>()
@@ -143,7 +145,7 @@ interface AuthenticatedPass {
 /** @throws Problem UNAUTHORIZED for a wrong type, serial number or token: which of them is nobody's business */
 async function authenticatePass(
   event: H3Event,
-  services: Services,
+  services: AppleServices,
   limitRefused: LimitRefused,
 ): Promise<AuthenticatedPass> {
   const [, token] = /^ApplePass ([\x21-\x7e]{1,255})$/.exec(event.req.headers.get('authorization') ?? '') ?? []
@@ -160,7 +162,7 @@ async function authenticatePass(
 async function findHeld(
   serialNumber: string,
   identityIds: (string | null)[],
-  { store, clock }: Services,
+  { store, clock }: AppleServices,
 ): Promise<AuthenticatedPass | undefined> {
   const pass = await store.registrations.findPass(serialNumber, identityIds)
   if (pass) return { pass, isFormer: false }

@@ -2,7 +2,9 @@ import { Uuid } from '../../core/ids.ts'
 import { deviceDigest } from '../../core/rules/crypto/device-digest.ts'
 import type { NewDeviceLog } from '../../storage/passes/device-logs.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
-import type { Services } from '../context.ts'
+import type { JobServices, Services } from '../context.ts'
+
+export type DeviceLogServices = JobServices & Pick<Services, 'identities' | 'metrics'>
 
 /** Anybody may send logs: a request says no more than this. */
 const MAX_LOGS = 5
@@ -17,7 +19,7 @@ const MAX_NAMES = 2
  * pass, by its type and its serial number, is kept for the workspace of that pass. Every message goes to the log of the server,
  * and nowhere else where it names no pass.
  */
-export async function takeDeviceLogs(services: Services, logs: string[]): Promise<void> {
+export async function takeDeviceLogs(services: DeviceLogServices, logs: string[]): Promise<void> {
   const { store, clock, log, metrics } = services
   const kept = new Map<string, NewDeviceLog[]>()
   for (const message of logs.slice(0, MAX_LOGS)) {
@@ -35,7 +37,7 @@ export async function takeDeviceLogs(services: Services, logs: string[]): Promis
 }
 
 /** The one pass that a message names. Where several could be meant, as two identities have one pass type, it is nobody's. */
-async function findNamed(message: string, { store, identities }: Services): Promise<StoredPass | undefined> {
+async function findNamed(message: string, { store, identities }: DeviceLogServices): Promise<StoredPass | undefined> {
   const types = namesIn(message, /\bpass\.[\w.-]*\w/g)
   const serialNumbers = serialNumbersIn(message)
   if (serialNumbers.length === 0) return undefined

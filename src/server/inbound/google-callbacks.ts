@@ -17,7 +17,7 @@ const MAX_BODY_BYTES = 64 * 1024
  */
 export function mountGoogleCallbacks(
   app: H3,
-  { store, clock, identities }: Services,
+  { store, clock, identities }: Pick<Services, 'store' | 'clock' | 'identities'>,
   server: CallbackVerifier,
   limitRefused: LimitRefused,
 ): void {

@@ -1,6 +1,6 @@
 import type { Job } from '../../storage/jobs/jobs.ts'
 import type { Repositories, Store } from '../../storage/store.ts'
-import type { Services } from '../context.ts'
+import type { LongJobServices } from '../context.ts'
 
 /**
  * Does the long work of a job a chunk at a time, each in a transaction of its own, so that whoever takes over goes on after
@@ -11,7 +11,7 @@ import type { Services } from '../context.ts'
  */
 export async function workInChunks(
   job: Job,
-  { store, stopping, clock }: Services,
+  { store, stopping, clock }: LongJobServices,
   size: PaceOptions,
   chunk: (tx: Repositories, rows: number) => Promise<boolean>,
 ): Promise<boolean> {

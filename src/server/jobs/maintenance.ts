@@ -3,7 +3,7 @@ import type { Job } from '../../storage/jobs/jobs.ts'
 import type { Deleted } from '../../storage/operations/erasure.ts'
 import { hourOf } from '../../storage/operations/figures.ts'
 import { FORMER_PASS_DAYS } from '../../storage/passes/former-passes.ts'
-import type { Repositories, Services } from '../context.ts'
+import type { JobServices, LongJobServices, Repositories, Services } from '../context.ts'
 import { trimChains } from '../evidence/seal-chains.ts'
 import { tellDropped } from '../wallet-sync/holders.ts'
 import { queueWalletUpdates } from '../wallet-sync/wallet-updates.ts'
@@ -42,7 +42,9 @@ const SNAPSHOT_DAYS = 2
  * Deletes what is past its time, oldest first, a chunk in each transaction, so that others write in between. What is
  * pending stays. Several servers may sweep at once, and one that stops leaves the rest to the next sweep.
  */
-export async function sweep(services: Services): Promise<void> {
+export async function sweep(
+  services: JobServices & LongJobServices & Pick<Services, 'retention' | 'signingKeys'>,
+): Promise<void> {
   const { store, clock, retention, stopping } = services
   const { deliveriesDays, auditDays } = retention
 
@@ -88,7 +90,7 @@ export async function sweep(services: Services): Promise<void> {
 const PACKED_HOURS = 6
 
 /** Packs the figures of hours that are over. Several servers may do so at once. */
-export async function packFigures({ store, clock, stopping }: Services): Promise<void> {
+export async function packFigures({ store, clock, stopping }: LongJobServices): Promise<void> {
   // What is under way when an hour ends may still count in it.
   const over = hourOf(clock()) - 1
   let isMore = true
@@ -99,7 +101,7 @@ export async function packFigures({ store, clock, stopping }: Services): Promise
 }
 
 /** Takes the passes of a deleted project out of it, so that no one waits for a million. */
-export async function detachProjects(jobs: Job[], services: Services): Promise<void> {
+export async function detachProjects(jobs: Job[], services: LongJobServices): Promise<void> {
   for (const job of jobs) {
     await workInChunks(job, services, ROWS, async (tx, rows) => {
       const detached = await tx.passes.detachFromProject(job.workspaceId, job.subject, rows, services.clock())
@@ -115,7 +117,7 @@ export async function detachProjects(jobs: Job[], services: Services): Promise<v
 const EXPIRED = 5_000
 
 /** Marks passes past their expiry, and queues what wallets are to show of it. One that stops leaves the rest. */
-export async function expirePasses({ store, clock, stopping }: Services): Promise<void> {
+export async function expirePasses({ store, clock, stopping }: LongJobServices): Promise<void> {
   const pace = createPace(rowsOf(store))
   let expired = 0
   // A read first: a scheduler with nothing to do must not take turns with writers.

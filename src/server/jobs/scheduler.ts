@@ -2,14 +2,16 @@ import { randomUUID } from 'node:crypto'
 import { type Logger as CronLogger, schedule } from 'node-cron'
 import { QUARANTINE_REASON } from '../../core/rules/sending/retries.ts'
 import type { Logger } from '../boot/log.ts'
-import type { Services } from '../context.ts'
+import type { JobServices, LongJobServices, Services } from '../context.ts'
 import { sealChains } from '../evidence/seal-chains.ts'
 import { movePhones } from '../wallet-sync/move-phones.ts'
 import { nudgeSilent } from '../wallet-sync/nudge-silent.ts'
 import { giveUp } from './handlers.ts'
 import { expirePasses, packFigures, sweep } from './maintenance.ts'
 
-type Task = (services: Services, own: Own) => Promise<void>
+type SchedulerServices = JobServices & LongJobServices & Pick<Services, 'retention' | 'signingKeys' | 'metrics'>
+
+type Task = (services: SchedulerServices, own: Own) => Promise<void>
 
 /** What tasks keep from one run to the next. */
 interface Own {
@@ -43,7 +45,7 @@ export interface Scheduler {
  * disagree, do the same work twice at no harm, so every task must be safe to run on several servers at once. What each
  * process has to do for itself (renewing its own claims, say) is no schedule.
  */
-export function startScheduler(services: Services): Scheduler {
+export function startScheduler(services: SchedulerServices): Scheduler {
   const { log } = services
   const lease = createLease(services, 'scheduler')
   const own = { lease, toldAt: new Map<string, Date>() }
@@ -124,12 +126,12 @@ export function createLease({ store, clock }: Pick<Services, 'store' | 'clock'>,
   }
 }
 
-function seal(services: Services, { lease, toldAt }: Own): Promise<void> {
+function seal(services: SchedulerServices, { lease, toldAt }: Own): Promise<void> {
   return sealChains({ ...services, toldAt }, async () => !services.stopping.aborted && (await lease.hold()))
 }
 
 /** What was written last is signed before the process ends; a long ledger of before waits for the next one. */
-function sealLast(services: Services, { toldAt }: Own): Promise<void> {
+function sealLast(services: SchedulerServices, { toldAt }: Own): Promise<void> {
   const began = performance.now()
   return sealChains({ ...services, toldAt }, () => performance.now() - began < LAST_SEALING_MS)
 }
@@ -140,7 +142,7 @@ const LAST_SEALING_MS = 2_000
  * Takes jobs from workers that died or hang: they are due again. One that was taken too often is quarantined, and what it was
  * to care for has failed.
  */
-export async function releaseJobs({ store, clock, log }: Services): Promise<void> {
+export async function releaseJobs({ store, clock, log }: JobServices): Promise<void> {
   const at = clock()
   if (!(await store.jobs.hasLapsed(at))) return
   const jobs = await store.transaction(async (tx) => {

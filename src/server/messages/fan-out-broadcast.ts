@@ -1,10 +1,10 @@
 import type { Job } from '../../storage/jobs/jobs.ts'
 import type { Repositories } from '../../storage/store.ts'
-import type { Services } from '../context.ts'
+import type { LongJobServices } from '../context.ts'
 import { workInChunks } from '../jobs/chunks.ts'
 
 /** Makes a notification for each pass that is issued at the moment when the broadcast starts. */
-export async function fanOutBroadcasts(jobs: Job[], services: Services): Promise<void> {
+export async function fanOutBroadcasts(jobs: Job[], services: LongJobServices): Promise<void> {
   for (const job of jobs) {
     await workInChunks(job, services, PASSES, (tx, rows) => fanOutChunk(tx, job, rows, services.clock()))
   }

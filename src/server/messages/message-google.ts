@@ -6,16 +6,21 @@ import type { NotificationChange } from '../../storage/messages/notifications.ts
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Repositories } from '../../storage/store.ts'
 import { GoogleApiError } from '../../wallets/google/api/api-error.ts'
-import type { Services } from '../context.ts'
 import type { CallOutcome } from '../identities/breakers.ts'
 import { isHeldBack, nackFailed, type SetAsideJob, type Slot } from '../jobs/worker.ts'
-import { eachIdentity, googleOutcomeOf, logPlatformCall, toJobError } from '../wallet-sync/platform-calls.ts'
+import {
+  eachIdentity,
+  type GoogleServices,
+  googleOutcomeOf,
+  logPlatformCall,
+  toJobError,
+} from '../wallet-sync/platform-calls.ts'
 
 /**
  * Sends Google the texts of notifications. The id of the notification is the id of the message, and from the second run
  * on Google is asked whether it has it: a crash or a lost answer never makes a phone ring twice.
  */
-export async function messageGoogle(jobs: Job[], services: Services, slot?: Slot): Promise<void> {
+export async function messageGoogle(jobs: Job[], services: GoogleServices, slot?: Slot): Promise<void> {
   for (const workspaceId of new Set(jobs.map((job) => job.workspaceId))) {
     const ours = jobs.filter((job) => job.workspaceId === workspaceId)
     await messageInWorkspace(workspaceId, ours, services, slot)
@@ -31,7 +36,7 @@ export async function failGoogleMessage(tx: Repositories, job: SetAsideJob, mess
 async function messageInWorkspace(
   workspaceId: string,
   jobs: Job[],
-  services: Services,
+  services: GoogleServices,
   slot: Slot | undefined,
 ): Promise<void> {
   const { store } = services
@@ -63,7 +68,7 @@ interface Message {
 async function messageOf(
   workspaceId: string,
   messages: Message[],
-  services: Services,
+  services: GoogleServices,
   slot: Slot | undefined,
 ): Promise<void> {
   const { store, clock } = services
@@ -90,7 +95,7 @@ const tried = new WeakSet<Job>()
 
 async function send(
   { job, notification, pass }: Message,
-  { google, log, breakers }: Services,
+  { google, log, breakers }: GoogleServices,
   slot: Slot | undefined,
 ): Promise<Outcome> {
   const {

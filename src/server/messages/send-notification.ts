@@ -7,19 +7,21 @@ import type { NotificationChange, Place } from '../../storage/messages/notificat
 import type { DroppedRegistration, StoredRegistration } from '../../storage/passes/registrations.ts'
 import type { Repositories } from '../../storage/store.ts'
 import type { PushResult } from '../../wallets/apple/push.ts'
-import type { Services } from '../context.ts'
+import type { JobServices } from '../context.ts'
 import type { SetAsideJob, Slot } from '../jobs/worker.ts'
 import { tellDropped } from '../wallet-sync/holders.ts'
 import { eachIdentity, logDropped, logPlatformCall } from '../wallet-sync/platform-calls.ts'
-import { type PushResults, pushTo } from '../wallet-sync/push.ts'
+import { type PushResults, type PushServices, pushTo } from '../wallet-sync/push.ts'
 import { dropGone } from '../wallet-sync/update-wallets.ts'
+
+type SendServices = JobServices & PushServices
 
 /**
  * Delivers notifications, single ones and those of broadcasts: decides what applies, puts the text into the back field of
  * the pass and pushes its phones. What Google is sent is left to a job of its own, so that neither platform waits for
  * the other.
  */
-export async function sendNotifications(jobs: Job[], services: Services, slot?: Slot): Promise<void> {
+export async function sendNotifications(jobs: Job[], services: SendServices, slot?: Slot): Promise<void> {
   for (const workspaceId of new Set(jobs.map((job) => job.workspaceId))) {
     let waiting = jobs.filter((job) => job.workspaceId === workspaceId)
     while (waiting.length > 0) waiting = await sendSome(workspaceId, waiting, services, slot)
@@ -41,7 +43,12 @@ export async function failNotification(tx: Repositories, job: SetAsideJob, messa
 }
 
 /** Returns the jobs that are still to be done: a pass shows one text at a time. */
-async function sendSome(workspaceId: string, jobs: Job[], services: Services, slot: Slot | undefined): Promise<Job[]> {
+async function sendSome(
+  workspaceId: string,
+  jobs: Job[],
+  services: SendServices,
+  slot: Slot | undefined,
+): Promise<Job[]> {
   const { store, clock } = services
   const { sendings, later } = await store.transaction((tx) => startSending(tx, workspaceId, jobs, clock()))
   if (sendings.length > 0) await push(workspaceId, sendings, services, slot)
@@ -51,7 +58,7 @@ async function sendSome(workspaceId: string, jobs: Job[], services: Services, sl
 async function push(
   workspaceId: string,
   sendings: Sending[],
-  services: Services,
+  services: SendServices,
   slot: Slot | undefined,
 ): Promise<void> {
   const { store } = services
@@ -79,7 +86,7 @@ async function push(
 async function pushOf(
   workspaceId: string,
   { sendings, registrations }: { sendings: Sending[]; registrations: PushedRegistration[] },
-  services: Services,
+  services: SendServices,
   slot: Slot | undefined,
 ): Promise<void> {
   const { store, clock, log } = services

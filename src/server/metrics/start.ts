@@ -9,7 +9,7 @@ import type { Config } from '../boot/config.ts'
 import { ListenError } from '../boot/listener.ts'
 import type { Logger } from '../boot/log.ts'
 import { type Certificate, secondsLeft } from '../boot/wallets.ts'
-import type { Services } from '../context.ts'
+import type { JobServices, Services } from '../context.ts'
 import type { Metrics } from './metrics.ts'
 
 /** What is measured, and where it is served. */
@@ -27,7 +27,7 @@ export interface StartMetricsOptions {
  * @throws ListenError
  */
 export async function startMetrics(
-  { store, metrics, clock, log }: Services,
+  { store, metrics, clock, log }: JobServices & Pick<Services, 'metrics'>,
   { config, certificates, version, isDamaged }: StartMetricsOptions,
 ): Promise<MetricsListener | undefined> {
   if (!config.metrics) return undefined

@@ -4,12 +4,21 @@ import { asFormer } from '../../storage/passes/former-passes.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { OutdatedRegistration } from '../../storage/passes/registrations.ts'
 import { asKind, kindOf } from '../../wallets/google/resource.ts'
-import type { Repositories, Services } from '../context.ts'
+import type { JobServices, Repositories, Services } from '../context.ts'
 import { nackFailed, type Slot } from '../jobs/worker.ts'
 import { tellDropped, tellHolders } from './holders.ts'
-import { admitPushes, callGoogle, eachJob, eachPushIdentity, logDropped } from './platform-calls.ts'
-import { pushTo } from './push.ts'
+import {
+  admitPushes,
+  callGoogle,
+  eachJob,
+  eachPushIdentity,
+  type GoogleServices,
+  logDropped,
+} from './platform-calls.ts'
+import { type PushServices, pushTo } from './push.ts'
 import { dropGone, groupByOutcome } from './update-wallets.ts'
+
+type ExpiryServices = GoogleServices & Pick<Services, 'issuing'>
 
 /**
  * What wallets of the former holder have is over; they are told. In the transaction of the transfer, which holds the pass.
@@ -29,7 +38,11 @@ export async function endFormer(
 }
 
 /** Tells the phones of Apple of former holders that their passes are over; they fetch them by themselves. */
-export async function updateFormerWallets(jobs: Job[], services: Services, slot?: Slot): Promise<void> {
+export async function updateFormerWallets(
+  jobs: Job[],
+  services: JobServices & PushServices,
+  slot?: Slot,
+): Promise<void> {
   for (const workspaceId of new Set(jobs.map((job) => job.workspaceId))) {
     await updateInWorkspace(
       workspaceId,
@@ -40,7 +53,12 @@ export async function updateFormerWallets(jobs: Job[], services: Services, slot?
   }
 }
 
-async function updateInWorkspace(workspaceId: string, jobs: Job[], services: Services, slot: Slot | undefined) {
+async function updateInWorkspace(
+  workspaceId: string,
+  jobs: Job[],
+  services: JobServices & PushServices,
+  slot: Slot | undefined,
+) {
   const { store } = services
   const passIds = [...new Set(jobs.map((job) => job.subject))]
   await store.transaction((tx) => tx.formerPasses.bumpUpdateTag(workspaceId, passIds))
@@ -55,7 +73,7 @@ async function tellFormer(
   workspaceId: string,
   given: Job[],
   { outdated: all, slot }: { outdated: OutdatedRegistration[]; slot: Slot | undefined },
-  services: Services,
+  services: JobServices & PushServices,
 ): Promise<void> {
   const { store, clock, log } = services
   const { jobs, outdated } = await admitPushes(given, all, services)
@@ -81,11 +99,11 @@ async function tellFormer(
 }
 
 /** Expires the objects of former holders at Google, and takes off them what they say of anybody. */
-export function expireFormerObjects(jobs: Job[], services: Services, slot?: Slot): Promise<void> {
+export function expireFormerObjects(jobs: Job[], services: ExpiryServices, slot?: Slot): Promise<void> {
   return eachJob(jobs, (job) => retireObjects(job, services, slot), services)
 }
 
-async function retireObjects(job: Job, services: Services, slot: Slot | undefined): Promise<'held' | 'done'> {
+async function retireObjects(job: Job, services: ExpiryServices, slot: Slot | undefined): Promise<'held' | 'done'> {
   const { store, google, issuing, clock } = services
   const { workspaceId, subject: passId } = job
   const objects = await store.googleObjects.listTransferred(workspaceId, passId)

@@ -5,8 +5,10 @@ import { createPace, type Pace } from '../jobs/chunks.ts'
 import type { SetAsideJob } from '../jobs/worker.ts'
 import { recordFailure } from './issuing.ts'
 
+type IssueServices = Pick<Services, 'store' | 'clock' | 'issuing' | 'thread'>
+
 /** QUEUED to ISSUED or FAILED, many at once; they read as ISSUING while their jobs are held. */
-export async function issuePasses(jobs: Job[], services: Services): Promise<void> {
+export async function issuePasses(jobs: Job[], services: IssueServices): Promise<void> {
   for (const workspaceId of new Set(jobs.map((job) => job.workspaceId))) {
     await issueInWorkspace(
       workspaceId,
@@ -28,7 +30,7 @@ export async function failPass(tx: Repositories, job: SetAsideJob, message: stri
 const SOME = { first: 50, least: 25, most: 100 }
 
 /** A few at a time, so that others have their turn at the thread and at the writer in between. */
-async function issueInWorkspace(workspaceId: string, jobs: Job[], services: Services): Promise<void> {
+async function issueInWorkspace(workspaceId: string, jobs: Job[], services: IssueServices): Promise<void> {
   const pace = createPace(SOME)
   for (let done = 0; done < jobs.length; ) {
     const some = jobs.slice(done, done + pace.rows)
@@ -42,7 +44,7 @@ async function issueSome(
   workspaceId: string,
   jobs: Job[],
   pace: Pace,
-  { store, issuing, clock }: Services,
+  { store, issuing, clock }: IssueServices,
 ): Promise<void> {
   const passIds = jobs.map((job) => job.subject)
   const outcomes = await issuing.prepare(workspaceId, passIds, clock())

@@ -1,10 +1,10 @@
-import type { Services } from '../context.ts'
+import type { LongJobServices } from '../context.ts'
 
 /**
  * Tells phones of the address that they are to ask from now on, as many a second as each move says (decisions/0078). What was done
  * stands in the database: whoever goes on after it tells nobody twice.
  */
-export async function movePhones({ store, clock, stopping }: Services): Promise<void> {
+export async function movePhones({ store, clock, stopping }: LongJobServices): Promise<void> {
   let workspaceId = await store.moves.findDueWorkspace(clock())
   while (workspaceId !== undefined && !stopping.aborted) {
     const ofWorkspace = workspaceId

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { NUDGE_SPACING_SECONDS } from '../../core/rules/sending/nudging.ts'
 import type { Nudged } from '../../storage/passes/nudges.ts'
-import type { Services } from '../context.ts'
+import type { LongJobServices, Services } from '../context.ts'
 
 /** Devices of a workspace that one run pushes again; the rest waits for the next one, a minute later. */
 export const NUDGED_A_RUN = 1_000
@@ -13,7 +13,7 @@ const LOOKS = 100
  * Pushes phones again that were told of a change and stay silent. What it did stands in the database, so that whoever goes on after
  * it, also on another server at the same moment, pushes nobody twice.
  */
-export async function nudgeSilent(services: Services): Promise<void> {
+export async function nudgeSilent(services: LongJobServices & Pick<Services, 'metrics'>): Promise<void> {
   const { store, clock, stopping, metrics } = services
   let workspaceId = await store.nudges.findDueWorkspace(clock())
   while (workspaceId !== undefined && !stopping.aborted) {
@@ -31,7 +31,7 @@ export async function nudgeSilent(services: Services): Promise<void> {
 }
 
 /** One look, in a transaction of its own. Where no device is left in the budget, it still sees whose phones all have the version. */
-function nudgeSome(workspaceId: string, limit: number, { store, clock }: Services): Promise<Nudged> {
+function nudgeSome(workspaceId: string, limit: number, { store, clock }: LongJobServices): Promise<Nudged> {
   return store.transaction(async (tx) => {
     const at = clock()
     const pushedBefore = new Date(at.getTime() - NUDGE_SPACING_SECONDS * 1000)

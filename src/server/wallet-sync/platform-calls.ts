@@ -5,9 +5,12 @@ import type { PushResult } from '../../wallets/apple/push.ts'
 import { GoogleApiError, isPassing } from '../../wallets/google/api/api-error.ts'
 import type { Platform } from '../../wallets/wallet.ts'
 import type { Logger } from '../boot/log.ts'
-import type { Services } from '../context.ts'
+import type { JobServices, Services } from '../context.ts'
 import { type CallOutcome, MAX_PAUSE_MS } from '../identities/breakers.ts'
 import { isHeldBack, nackFailed, type Slot } from '../jobs/worker.ts'
+
+/** What jobs need that write to Google. */
+export type GoogleServices = JobServices & Pick<Services, 'google' | 'breakers'>
 
 /** What a failed call of Google means for the job that made it, in the words of jobs; anything else as it is. */
 export function toJobError(error: unknown): unknown {
@@ -149,7 +152,7 @@ export async function callGoogle(
 export async function eachJob(
   jobs: Job[],
   work: (job: Job) => Promise<'held' | 'done'>,
-  { store, clock, log }: Pick<Services, 'store' | 'clock' | 'log'>,
+  { store, clock, log }: JobServices,
 ): Promise<void> {
   const doOne = async (job: Job) => {
     try {

@@ -1,7 +1,7 @@
 import type { Job } from '../../storage/jobs/jobs.ts'
 import type { DroppedRegistration, OutdatedRegistration } from '../../storage/passes/registrations.ts'
 import { isRefused } from '../../wallets/google/api/api-error.ts'
-import type { Repositories, Services } from '../context.ts'
+import type { JobServices, Repositories } from '../context.ts'
 import { isHeldBack, nackFailed, type Slot } from '../jobs/worker.ts'
 import { type GoogleSync, rejectionOf } from './google-sync.ts'
 import { tellDropped } from './holders.ts'
@@ -10,17 +10,18 @@ import {
   callGoogle,
   eachJob,
   eachPushIdentity,
+  type GoogleServices,
   logDropped,
   logPlatformCall,
   toJobError,
 } from './platform-calls.ts'
-import { type PushResults, pushTo } from './push.ts'
+import { type PushResults, type PushServices, pushTo } from './push.ts'
 
 /**
  * Tells the phones of Apple that hold a pass that it changed; they fetch it by themselves. What fails is tried again; what
  * is done already is not done twice.
  */
-export async function updateWallets(jobs: Job[], services: Services, slot?: Slot): Promise<void> {
+export async function updateWallets(jobs: Job[], services: JobServices & PushServices, slot?: Slot): Promise<void> {
   const workspaceIds = [...new Set(jobs.map((job) => job.workspaceId))]
   await Promise.all(
     workspaceIds.map((workspaceId) =>
@@ -37,7 +38,7 @@ export async function updateWallets(jobs: Job[], services: Services, slot?: Slot
 async function updateInWorkspace(
   workspaceId: string,
   jobs: Job[],
-  services: Services,
+  services: JobServices & PushServices,
   slot: Slot | undefined,
 ): Promise<void> {
   const { store } = services
@@ -55,7 +56,7 @@ async function tellPhones(
   workspaceId: string,
   given: Job[],
   { outdated: all, slot }: { outdated: OutdatedRegistration[]; slot: Slot | undefined },
-  services: Services,
+  services: JobServices & PushServices,
 ): Promise<void> {
   const { store, clock, log } = services
   const { jobs, outdated } = await admitPushes(given, all, services)
@@ -92,7 +93,7 @@ async function tellPhones(
   logDropped(log, dropped, results.all)
 }
 
-function logPushes(jobs: Job[], { sent, failed }: ReturnType<typeof groupByOutcome>, { log }: Services): void {
+function logPushes(jobs: Job[], { sent, failed }: ReturnType<typeof groupByOutcome>, { log }: JobServices): void {
   const outcomes = new Map<string, 'sent' | 'failed'>(sent.map(({ passId }) => [passId, 'sent']))
   for (const { passId } of [...failed.values()].flat()) outcomes.set(passId, 'failed')
   for (const job of jobs) {
@@ -125,11 +126,11 @@ export async function dropGone(tx: Repositories, { gone }: Pick<PushResults, 'go
 }
 
 /** Sends Google the objects of changed passes as they now stand. What Google has already is not sent again. */
-export async function updateGoogleObjects(jobs: Job[], services: Services, slot?: Slot): Promise<void> {
+export async function updateGoogleObjects(jobs: Job[], services: GoogleServices, slot?: Slot): Promise<void> {
   await Promise.all(jobs.map((job) => updateObject(job, services, slot)))
 }
 
-async function updateObject(job: Job, services: Services, slot: Slot | undefined): Promise<void> {
+async function updateObject(job: Job, services: GoogleServices, slot: Slot | undefined): Promise<void> {
   const { store, google, clock } = services
   try {
     if (google && (await sendIfOutdated(job, services, { google, slot })) === 'held') return
@@ -154,7 +155,7 @@ async function updateObject(job: Job, services: Services, slot: Slot | undefined
 
 async function sendIfOutdated(
   job: Job,
-  services: Services,
+  services: GoogleServices,
   { google, slot }: { google: GoogleSync; slot: Slot | undefined },
 ): Promise<'held' | 'done'> {
   const { store, log } = services
@@ -172,11 +173,11 @@ async function sendIfOutdated(
  * Makes classes known to Google: those of published versions, so that the first save needs one call less, and those that
  * passes of a key share, when an update changed what stands in them.
  */
-export function upsertGoogleClasses(jobs: Job[], services: Services, slot?: Slot): Promise<void> {
+export function upsertGoogleClasses(jobs: Job[], services: GoogleServices, slot?: Slot): Promise<void> {
   return eachJob(jobs, (job) => upsertOne(job, services, slot), services)
 }
 
-async function upsertOne(job: Job, services: Services, slot: Slot | undefined): Promise<'held' | 'done'> {
+async function upsertOne(job: Job, services: GoogleServices, slot: Slot | undefined): Promise<'held' | 'done'> {
   const { store, google } = services
   const { workspaceId, subject } = job
   const [ofClass] = await store.googleClasses.list(workspaceId, [subject])

@@ -5,8 +5,11 @@ import type { Repositories } from '../../storage/store.ts'
 import type { CompletedAttempt, DueDelivery } from '../../storage/webhooks/delivery-row.ts'
 import type { StoredWebhook } from '../../storage/webhooks/webhooks.ts'
 import type { Logger } from '../boot/log.ts'
-import type { Services } from '../context.ts'
+import type { JobServices, Services } from '../context.ts'
 import { noteHealth } from './webhook-health.ts'
+
+/** What attempts are made and written with. */
+export type AttemptServices = JobServices & Pick<Services, 'outbound' | 'metrics'>
 
 /** So many are written at once, without waiting for more. */
 const MAX_BATCH = 400
@@ -39,7 +42,7 @@ export interface AttemptListener {
 export function createAttemptBuffer(
   { workspaceId, id }: StoredWebhook,
   job: Job,
-  { store, clock, log }: Services,
+  { store, clock, log }: JobServices,
   { onWritten, onFailure }: AttemptListener,
 ): AttemptBuffer {
   let unwritten: CompletedAttempt[] = []
@@ -129,7 +132,7 @@ export async function attempt(
   webhook: StoredWebhook,
   delivery: DueDelivery,
   keys: KeyObject[],
-  services: Services,
+  services: AttemptServices,
 ): Promise<CompletedAttempt> {
   const { outbound, clock, metrics } = services
   const { id, payload, progress } = delivery
@@ -150,7 +153,7 @@ function logAttempt(
   { id, workspaceId }: StoredWebhook,
   payload: string,
   made: CompletedAttempt,
-  { log }: Services,
+  { log }: AttemptServices,
 ): void {
   const { delivery, outcome, durationMs } = made
   const level = outcome.error === null ? 'debug' : 'info'

@@ -4,24 +4,26 @@ import type { Job } from '../../storage/jobs/jobs.ts'
 import type { StoreEvent } from '../../storage/operations/store-events.ts'
 import type { CompletedAttempt, DueDelivery } from '../../storage/webhooks/delivery-row.ts'
 import type { StoredWebhook } from '../../storage/webhooks/webhooks.ts'
-import type { Services } from '../context.ts'
+import type { JobServices, LongJobServices, Services } from '../context.ts'
 import { workInChunks } from '../jobs/chunks.ts'
 import type { Slot } from '../jobs/worker.ts'
-import { attempt, createAttemptBuffer, recordAttempts } from './attempts.ts'
+import { type AttemptServices, attempt, createAttemptBuffer, recordAttempts } from './attempts.ts'
 import { lookWhetherHeld } from './sender-looks.ts'
 import { END_CHUNK } from './webhook-health.ts'
+
+type SenderServices = AttemptServices & LongJobServices & Pick<Services, 'webhookSecrets' | 'wakeUps'>
 
 /**
  * Sends whatever is due for an endpoint, then leaves one job for the time of its next attempt. Of its jobs one runs at a time,
  * on all servers together, so that its bound on requests in flight holds; whatever is written presents the claim.
  */
-export async function deliverWebhooks(jobs: Job[], services: Services, slot?: Slot): Promise<void> {
+export async function deliverWebhooks(jobs: Job[], services: SenderServices, slot?: Slot): Promise<void> {
   await Promise.all(jobs.map((job) => deliver(job, services, slot)))
 }
 
 const MAX_GENERATION = 2 ** 31 - 1
 
-async function deliver(job: Job, services: Services, slot: Slot | undefined): Promise<void> {
+async function deliver(job: Job, services: SenderServices, slot: Slot | undefined): Promise<void> {
   const { workspaceId, subject: webhookId } = job
   const { store } = services
   const webhook = await store.webhooks.findToSend(workspaceId, webhookId)
@@ -43,7 +45,7 @@ async function deliver(job: Job, services: Services, slot: Slot | undefined): Pr
 }
 
 /** What waited when the endpoint was disabled or deleted. False where the job is no longer ours. */
-function endStale(job: Job, before: number, services: Services): Promise<boolean> {
+function endStale(job: Job, before: number, services: LongJobServices): Promise<boolean> {
   const { workspaceId, subject: webhookId } = job
   const { clock } = services
   const size = { first: END_CHUNK, most: END_CHUNK }
@@ -58,7 +60,7 @@ async function finish(
   job: Job,
   sentTo: StoredWebhook,
   unwritten: CompletedAttempt[],
-  services: Services,
+  services: JobServices,
 ): Promise<void> {
   const { store, clock, log } = services
   const { workspaceId, kind, subject } = job
@@ -82,7 +84,7 @@ async function finish(
 const DELIVERIES = { first: 25, most: 500 }
 
 /** Makes the deliveries of what happened in a workspace, a bounded number in each transaction. */
-export async function fanOutEvents(jobs: Job[], services: Services): Promise<void> {
+export async function fanOutEvents(jobs: Job[], services: LongJobServices): Promise<void> {
   for (const job of jobs) {
     const { workspaceId, kind, subject } = job
     await workInChunks(job, services, DELIVERIES, async (tx, deliveries) => {
@@ -147,7 +149,7 @@ export interface Sender {
 async function sendDue(
   webhook: StoredWebhook,
   { job, lost, slot }: Sender,
-  services: Services,
+  services: SenderServices,
 ): Promise<CompletedAttempt[]> {
   const { store, webhookSecrets, wakeUps, clock, stopping } = services
   const underWay = new Set<string>()

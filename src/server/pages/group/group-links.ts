@@ -5,14 +5,13 @@ import type { Card } from '../../../core/rules/display/card.ts'
 import { inLanguage } from '../../../core/rules/template/languages.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import { type GooglePlace, placeOf } from '../../../wallets/google/resource.ts'
-import type { Services } from '../../context.ts'
 import type { Link } from '../../links.ts'
 import { renderOr } from '../../wallet-sync/issuing.ts'
 import { pageResponse } from '../html.ts'
 import { issuerFacts } from '../issuer-facts.ts'
 import { sharedPage } from '../link/link-page.ts'
 import { kindOfPass } from '../link/link-parts.ts'
-import { ensureAtGoogle, issueQueued, notConfigured, toFailedLink } from '../link/linked-passes.ts'
+import { ensureAtGoogle, issueQueued, type LinkServices, notConfigured, toFailedLink } from '../link/linked-passes.ts'
 import { shareTitle } from '../link/share-tags.ts'
 import { devicePlatform, isCrawler, isInAppBrowser, LINK_VARY } from '../link/visitors.ts'
 import { pageLanguage } from '../words.ts'
@@ -36,7 +35,7 @@ const PASSES_A_SAVE = 5
  */
 export async function openGroup(
   event: H3Event,
-  services: Services,
+  services: LinkServices,
   { workspaceId, passId: groupId, generation }: Link,
   at: Date,
 ): Promise<Response | HTTPResponse> {
@@ -78,7 +77,7 @@ function countIn(query: URLSearchParams, name: string, largest: number): number 
 async function showGroup(
   passes: StoredPass[],
   each: number,
-  services: Services,
+  services: LinkServices,
   event: H3Event,
   at: Date,
 ): Promise<Response> {
@@ -123,7 +122,12 @@ async function showGroup(
   return pageResponse(page, { headers })
 }
 
-async function openBundle(passes: StoredPass[], services: Services, event: H3Event, at: Date): Promise<HTTPResponse> {
+async function openBundle(
+  passes: StoredPass[],
+  services: LinkServices,
+  event: H3Event,
+  at: Date,
+): Promise<HTTPResponse> {
   const { packages } = services
   if (!packages) throw notConfigured()
   const current = await issued(passes, services, event, at)
@@ -146,7 +150,7 @@ async function openBundle(passes: StoredPass[], services: Services, event: H3Eve
   return new HTTPResponse(body, { headers })
 }
 
-async function openSave(passes: StoredPass[], services: Services, event: H3Event, at: Date): Promise<Response> {
+async function openSave(passes: StoredPass[], services: LinkServices, event: H3Event, at: Date): Promise<Response> {
   const issuable = await issued(passes, services, event, at)
   const first = issuable[0]!
   const { google } = await services.identities.walletsOf(first)
@@ -162,12 +166,16 @@ async function openSave(passes: StoredPass[], services: Services, event: H3Event
 }
 
 /** Of the page itself, without what is asked of it. */
-function addressOf({ links }: Services, event: H3Event): string {
+function addressOf({ links }: LinkServices, event: H3Event): string {
   return `${links.publicUrl}/l/${event.context.params?.token}`
 }
 
 /** Where each button begins that adds several passes: the places in the list, by platform. */
-async function firstsOf(shown: ShownPass[], each: number, { identities }: Services): Promise<GroupPageFacts['firsts']> {
+async function firstsOf(
+  shown: ShownPass[],
+  each: number,
+  { identities }: LinkServices,
+): Promise<GroupPageFacts['firsts']> {
   const apple = shown.flatMap((_, n) => (n % each === 0 ? [n] : []))
   const ofGoogle: number[] = []
   for (let n = 0; n < shown.length; ) {
@@ -183,7 +191,7 @@ async function firstsOf(shown: ShownPass[], each: number, { identities }: Servic
   return { apple, google: ofGoogle }
 }
 
-async function placeIn(pass: StoredPass, { issuing }: Services): Promise<GooglePlace> {
+async function placeIn(pass: StoredPass, { issuing }: LinkServices): Promise<GooglePlace> {
   const { card } = await renderOr(() => issuing.renderForApple({ ...pass, message: null }), toFailedLink)
   return likelyPlace(pass, card)
 }
@@ -200,7 +208,7 @@ function likelyPlace(
   return placeOf({ id, templateId, templateVersion, card, ...known })
 }
 
-async function issued(passes: StoredPass[], services: Services, event: H3Event, at: Date): Promise<StoredPass[]> {
+async function issued(passes: StoredPass[], services: LinkServices, event: H3Event, at: Date): Promise<StoredPass[]> {
   const current = (await issueQueued(passes, services, event, at)).filter(({ status }) => status === 'ISSUED')
   if (current.length > 0) return current
   throw new ApiError('LINK_REVOKED', { details: { reason: 'failed' } })

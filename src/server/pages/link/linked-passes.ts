@@ -8,10 +8,16 @@ import type { Services } from '../../context.ts'
 import { correlationIdOf } from '../../http/middleware/observe.ts'
 import { type Issuing, renderOr } from '../../wallet-sync/issuing.ts'
 
+/** What opens hosted links, of passes and of groups. */
+export type LinkServices = Pick<
+  Services,
+  'store' | 'links' | 'identities' | 'wallets' | 'packages' | 'google' | 'issuing' | 'definitions' | 'badges'
+>
+
 /** Whoever opens a link does not wait for the queue; the job that waits there finds its work done. Of one workspace. */
 export async function issueQueued(
   passes: StoredPass[],
-  { issuing, store }: Services,
+  { issuing, store }: Pick<Services, 'issuing' | 'store'>,
   event: H3Event,
   at: Date,
 ): Promise<StoredPass[]> {

@@ -17,15 +17,17 @@ import { type IssuerFacts, issuerFacts } from '../issuer-facts.ts'
 import { pageLanguage } from '../words.ts'
 import { linkPage, sharedPage } from './link-page.ts'
 import { LinkEnded } from './link-problem-page.ts'
-import { ensureAtGoogle, issueQueued, notConfigured, render, toFailedLink } from './linked-passes.ts'
+import { ensureAtGoogle, issueQueued, type LinkServices, notConfigured, render, toFailedLink } from './linked-passes.ts'
 import { devicePlatform, isCrawler, isInAppBrowser, LINK_VARY } from './visitors.ts'
+
+type OpeningServices = LinkServices & Pick<Services, 'clock' | 'openings'>
 
 /**
  * Opens a hosted link: the signed package for apple, a redirect to the save URL for google, and for the smart link
  * whichever the visitor's device takes, or a page that offers both. Programs that look at links for a chat open none.
  * @throws Problem LINK_INVALID, LINK_REVOKED, with the reason in its details
  */
-export async function openLink(event: H3Event, services: Services): Promise<Response | HTTPResponse> {
+export async function openLink(event: H3Event, services: OpeningServices): Promise<Response | HTTPResponse> {
   const now = services.clock()
   const link = verifiedLink(event, services, now)
   if (link.kind === 'group') return openGroup(event, services, link, now)
@@ -41,7 +43,10 @@ export async function openLink(event: H3Event, services: Services): Promise<Resp
  * The calendar entry of the event or the trip of a pass, behind each of its hosted links.
  * @throws Problem as openLink; NOT_FOUND where the pass has no time
  */
-export async function openCalendar(event: H3Event, services: Services): Promise<Response | HTTPResponse> {
+export async function openCalendar(
+  event: H3Event,
+  services: LinkServices & Pick<Services, 'clock'>,
+): Promise<Response | HTTPResponse> {
   const now = services.clock()
   const { pass, isLookedAt } = await followLink(verifiedLink(event, services, now), event, services, now)
   if (isLookedAt) return showShared(event, pass, services)
@@ -74,7 +79,7 @@ interface FollowedLink {
 }
 
 /** @throws Problem LINK_INVALID */
-function verifiedLink(event: H3Event, { links }: Services, now: Date): Link {
+function verifiedLink(event: H3Event, { links }: LinkServices, now: Date): Link {
   const check = links.verify(event.context.params?.token ?? '', now)
   if (!check.ok) throw new ApiError('LINK_INVALID', { details: { reason: check.reason } })
   return check.link
@@ -83,7 +88,7 @@ function verifiedLink(event: H3Event, { links }: Services, now: Date): Link {
 async function followLink(
   { kind, workspaceId, passId, generation }: Link,
   event: H3Event,
-  services: Services,
+  services: LinkServices,
   now: Date,
 ): Promise<FollowedLink> {
   const linked = await services.store.passes.findLinked(workspaceId, passId)
@@ -99,13 +104,13 @@ async function followLink(
 }
 
 /** What is the same for every holder, in the language of a visitor where one is given; read once a version. */
-async function findIssuer(pass: StoredPass, { definitions }: Services, visitor?: Headers): Promise<IssuerFacts> {
+async function findIssuer(pass: StoredPass, { definitions }: LinkServices, visitor?: Headers): Promise<IssuerFacts> {
   const definition = (await definitions.find(pass.workspaceId, pass.templateVersionId))!
   if (!visitor) return issuerFacts(definition, pass)
   return issuerFacts(inLanguage(definition, pageLanguage(visitor, definition.languages).ofTexts), pass)
 }
 
-async function showShared({ req }: H3Event, pass: StoredPass, services: Services): Promise<Response> {
+async function showShared({ req }: H3Event, pass: StoredPass, services: LinkServices): Promise<Response> {
   const { links, wallets } = services
   const platforms = wallets.all.map(({ platform }) => platform)
   const issuer = await findIssuer(pass, services)
@@ -118,7 +123,7 @@ async function showShared({ req }: H3Event, pass: StoredPass, services: Services
   return compressedPage(page, req.headers)
 }
 
-async function openApple({ req }: H3Event, pass: StoredPass, services: Services, at: Date): Promise<HTTPResponse> {
+async function openApple({ req }: H3Event, pass: StoredPass, services: LinkServices, at: Date): Promise<HTTPResponse> {
   if (!services.packages) throw notConfigured()
   const { packages } = services
   const response = await renderOr(() => packages.answer(pass, req, at), toFailedLink)
@@ -128,7 +133,7 @@ async function openApple({ req }: H3Event, pass: StoredPass, services: Services,
   return response
 }
 
-async function openGoogle(pass: StoredPass, services: Services, at: Date): Promise<Response> {
+async function openGoogle(pass: StoredPass, services: LinkServices, at: Date): Promise<Response> {
   const { google } = await services.identities.walletsOf(pass)
   if (!google) throw notConfigured()
   const place = await ensureAtGoogle(pass, services, at)
@@ -143,7 +148,7 @@ async function openGoogle(pass: StoredPass, services: Services, at: Date): Promi
  * Phones are sent on at once, unless the query `?choose` asks for the page or an app shows it that cannot add passes. In the
  * sandbox a browser stays too: no real phone takes the pass. Programs that take no page are sent on there as well.
  */
-async function openSmart(event: H3Event, pass: StoredPass, services: Services, at: Date): Promise<Response> {
+async function openSmart(event: H3Event, pass: StoredPass, services: OpeningServices, at: Date): Promise<Response> {
   const { links, issuing, badges, identities } = services
   const wallets = await identities.walletsOf(pass)
   const { sandboxed } = wallets
