@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Random } from '../../src/cli/device/fleet/seeded-random.ts'
 import { type ServerOptions, type ServerProcess, startServer } from '../e2e/support/server.ts'
 import type { TestDialect } from '../support/databases.ts'
 import { temporaryFolder } from '../support/databases.ts'
 import { freePort } from '../support/ports.ts'
 import type { Databases } from './databases.ts'
-import type { Random } from './random.ts'
 
 /** A promise with the way it is attacked. */
 export interface Scene {

@@ -11,7 +11,7 @@ import type { AppleAccount, AppleDevice, ApplePass, CheckResult, DeviceFile, Pas
 /** An iPhone: it verifies what it installs, registers for pushes, and takes only content that is newer than its own. */
 export function createApplePhone(file: DeviceFile<AppleDevice>): Phone {
   async function install(link: string): Promise<string> {
-    const archive = await downloadPass(link)
+    const { archive } = await downloadPass(link)
     const directory = directoryOf(link)
     const { control, rootPem } = await readDirectory(directory, 'apple')
     const opened = openPackage(archive, rootPem, new Date())

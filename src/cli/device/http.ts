@@ -99,10 +99,12 @@ const SAVE_PREFIX = 'https://pay.google.com/gp/v/save/'
 const PKPASS = 'application/vnd.apple.pkpass'
 const MAX_REDIRECTS = 5
 
-/** Opens a hosted link as Safari on an iPhone does; resolves to the file of the pass. */
-export async function downloadPass(link: string): Promise<Buffer> {
+/** Opens a hosted link as Safari on an iPhone does; resolves to the file of the pass and the HTTP date of what it shows. */
+export async function downloadPass(link: string): Promise<{ archive: Buffer; lastModified: string | null }> {
   const { answer } = await open(link, 'apple')
-  if (answer?.header('content-type')?.startsWith(PKPASS)) return answer.bytes
+  if (answer?.header('content-type')?.startsWith(PKPASS)) {
+    return { archive: answer.bytes, lastModified: answer.header('last-modified') ?? null }
+  }
   throw new CliError('The link opened a page and not a pass', { hint: 'take the apple or the smart link of the pass.' })
 }
 
@@ -144,7 +146,7 @@ function rejection({ status, header }: Answer): CliError {
         : `The link was answered with ${status}`
   return new CliError(reason, {
     code: status === 410 ? 'LINK_REVOKED' : status === 404 ? 'LINK_INVALID' : 'FAILED',
-    details: { status, correlationId: header('x-correlation-id') ?? null },
+    details: { status, retryAfter: header('retry-after') ?? null, correlationId: header('x-correlation-id') ?? null },
   })
 }
 

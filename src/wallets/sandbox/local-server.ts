@@ -89,18 +89,44 @@ async function readBody(request: IncomingMessage): Promise<string | undefined> {
 export interface Channels {
   /** Answers a request with all that is sent under the key from now on, and with what waits. */
   listen(key: string, response: ServerResponse): void
+  /** The same for every key that begins with these FLEET_PREFIX characters; `named` puts the key into a line. */
+  listenAll(prefix: string, response: ServerResponse, named: (key: string) => object): void
   send(key: string, message: object): void
 }
+
+/** Keys that begin with the same characters belong to one fleet of phones. */
+const FLEET_PREFIX = 16
 
 /** Connections on which phones hear of pushes: see Channels. */
 export function createChannels(): Channels {
   const listeners = new Map<string, Set<ServerResponse>>()
+  const fleets = new Map<string, (key: string, message: object) => void>()
   const waiting = new Map<string, string>()
 
+  function open(response: ServerResponse): void {
+    response.writeHead(200, { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' })
+    response.flushHeaders()
+  }
+
   return {
+    listenAll(prefix, response, named) {
+      open(response)
+      const tell = (key: string, message: object) => {
+        response.write(`${JSON.stringify({ ...message, ...named(key) })}\n`)
+      }
+      fleets.set(prefix, tell)
+      response.once('close', () => {
+        if (fleets.get(prefix) === tell) fleets.delete(prefix)
+      })
+      for (const [key, missed] of waiting) {
+        if (!key.startsWith(prefix)) continue
+        waiting.delete(key)
+        tell(key, JSON.parse(missed))
+      }
+    },
+
     listen(key, response) {
-      response.writeHead(200, { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' })
-      response.flushHeaders()
+      open(response)
       const others = listeners.get(key) ?? new Set()
       listeners.set(key, others.add(response))
       response.once('close', () => {
@@ -112,6 +138,8 @@ export function createChannels(): Channels {
       if (missed) response.write(missed)
     },
     send(key, message) {
+      const tellFleet = fleets.get(key.slice(0, FLEET_PREFIX))
+      if (tellFleet) return tellFleet(key, message)
       const line = `${JSON.stringify(message)}\n`
       const present = listeners.get(key)
       if (present) for (const response of present) response.write(line)

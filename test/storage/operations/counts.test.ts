@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { describe, expect, test } from 'vitest'
+import { createRandom } from '../../../src/cli/device/fleet/seeded-random.ts'
 import { newId } from '../../../src/core/ids.ts'
 import { isPostgres } from '../../../src/storage/db/dialect.ts'
 import { migrate } from '../../../src/storage/db/migrate.ts'
@@ -9,7 +10,6 @@ import { createStore, type Repositories, type Store } from '../../../src/storage
 import type { PublishedVersion } from '../../../src/storage/templates/template-versions.ts'
 import { dialects } from '../../support/databases.ts'
 import { isLong } from '../../support/long.ts'
-import { createRandom } from '../../torture/random.ts'
 import {
   acceptedScan,
   insertPasses,

@@ -210,6 +210,7 @@ const TokenRequest = z.object({ topic: z.string().optional() })
  *
  *     POST   /tokens {topic?}        201 {token}
  *     GET    /tokens/{token}/pushes  200, a line of JSON for each push, for as long as the phone listens
+ *     GET    /fleets/{first 16 digits of tokens}/pushes  the same for all of these at once, each line with its token
  *     DELETE /tokens/{token}         204, and 410 to whoever pushes to it
  *     POST   /faults {faults: […]}   200, for tests and demos
  */
@@ -224,6 +225,11 @@ function openApnsControl(options: {
     if (path === '/faults' && method === 'POST') return switchFaults(faults, json)
     if (path === '/tokens' && method === 'POST') {
       return { status: 201, json: { token: tokens.issue(TokenRequest.safeParse(json).data?.topic) } }
+    }
+    const [, fleet] = /^\/fleets\/([0-9a-f]{16})\/pushes$/.exec(path) ?? []
+    if (fleet !== undefined && method === 'GET') {
+      channels.listenAll(fleet, response, (token) => ({ token }))
+      return undefined
     }
     const [, token = '', rest] = /^\/tokens\/([0-9a-f]{64,200})(\/pushes)?$/.exec(path) ?? []
     const known = tokens.find(token)

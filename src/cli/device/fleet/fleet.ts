@@ -1,0 +1,232 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { request } from 'undici'
+import { CliError } from '../../command/errors.ts'
+import type { Behaviour } from './behaviour.ts'
+import { deviceIdOf, type FleetPhone, type HeldPass, pushTokenOf, readPushToken } from './fleet-phone.ts'
+import { BusyError, createPassKit, type PassKit } from './passkit.ts'
+import { hearPushes } from './pushes.ts'
+import type { Random } from './seeded-random.ts'
+
+/** What a fleet did so far. */
+export interface FleetCounts {
+  /** That reached phones; a phone is told of several changes by one. */
+  pushes: number
+  /** Answered questions what changed, and packages that were newer and that were not. */
+  asked: number
+  fetched: number
+  unchanged: number
+  /** Times that phones had to come again: 429, 503, no connection. */
+  busy: number
+  /** Answers that no phone expects. */
+  problems: number
+}
+
+/** How phones of a fleet reach their server. */
+export interface FleetOptions {
+  /** Sixteen hexadecimal digits; the same ones are the same phones. */
+  id: string
+  webServiceURL: string
+  passTypeIdentifier: string
+  /** Where the sandbox's APNs is now, for phones. */
+  locateApns: () => Promise<string>
+  random: Random
+  /** How much faster the clocks of the phones run; 1 by default. */
+  speed?: number
+  /** Requests at once (32, which is what a server answers to one address). */
+  connections?: number
+  onProblem?: (message: string) => void
+}
+
+/** Many virtual iPhones in one process, which hear pushes on one connection and act each by its behaviour. */
+export interface Fleet {
+  readonly id: string
+  readonly phones: readonly FleetPhone[]
+  readonly counts: Readonly<FleetCounts>
+  /** How long phones took from being told to having what they were told of, in milliseconds. */
+  readonly delays: readonly number[]
+  /** A phone that holds passes which it need not register, as one of before. */
+  add(behaviour: Behaviour, passes: HeldPass[]): FleetPhone
+  /** Registers a pass of a phone, and keeps on trying; resolves to whether it is new to the server. */
+  register(phone: FleetPhone, pass: HeldPass): Promise<boolean>
+  unregister(phone: FleetPhone, pass: HeldPass): Promise<void>
+  /** The phone is erased without a word: its passes are gone, and APNs says so of its token. */
+  wipe(phone: FleetPhone): Promise<void>
+  /** Hears pushes from when this resolves until the fleet is closed. */
+  listen(): Promise<void>
+  /** A phone asks what changed at once, whatever its behaviour, as when its owner opens the pass. */
+  wake(phone: FleetPhone): void
+  /** Whether the server has something newer than what the phone shows; the server does not take it for a fetch. */
+  isBehind(pass: HeldPass): Promise<boolean>
+  close(): Promise<void>
+}
+
+const CONNECTIONS = 32
+
+/** Makes a fleet without phones: see Fleet. */
+export function createFleet(options: FleetOptions): Fleet {
+  const { id, locateApns, random, speed = 1, connections = CONNECTIONS, onProblem = () => undefined } = options
+  const passKit: PassKit = createPassKit({ ...options, connections })
+  const phones: FleetPhone[] = []
+  const counts: FleetCounts = { pushes: 0, asked: 0, fetched: 0, unchanged: 0, busy: 0, problems: 0 }
+  const delays: number[] = []
+  const stop = new AbortController()
+  const timers = new Set<NodeJS.Timeout>()
+  /** Those that ask as soon as a connection is free; what stands before `next` is over. */
+  const line: FleetPhone[] = []
+  let next = 0
+  let asking = 0
+  let listening: Promise<void> | undefined
+
+  function hear(token: string): void {
+    const { index, setups } = readPushToken(token)
+    const phone = phones[index]
+    if (!phone || phone.setups !== setups || phone.passes.length === 0) return
+    counts.pushes += 1
+    phone.toldAt ||= Date.now()
+    if (phone.isDue || phone.behaviour.answersAfter === null) return
+    const [least, most] = phone.behaviour.answersAfter
+    const after = ((least + random.next() * (most - least)) * 1000) / speed
+    const soonest = phone.askedAt + (phone.behaviour.atMostEvery * 1000) / speed
+    phone.isDue = true
+    queueIn(phone, Math.max(after, soonest - Date.now()))
+  }
+
+  function queueIn(phone: FleetPhone, milliseconds: number): void {
+    const timer = setTimeout(() => {
+      timers.delete(timer)
+      queue(phone)
+    }, milliseconds)
+    timers.add(timer)
+  }
+
+  function queue(phone: FleetPhone): void {
+    line.push(phone)
+    moveOn()
+  }
+
+  function moveOn(): void {
+    while (asking < connections && next < line.length && !stop.signal.aborted) {
+      const first = line[next]!
+      next += 1
+      asking += 1
+      void ask(first)
+    }
+    if (next < line.length) return
+    line.length = 0
+    next = 0
+  }
+
+  async function ask(phone: FleetPhone): Promise<void> {
+    // A push from now on is of something that the answer may lack.
+    const toldAt = phone.toldAt
+    phone.toldAt = 0
+    phone.isDue = false
+    phone.askedAt = Date.now()
+    try {
+      const isCurrent = await refresh(phone)
+      if (isCurrent && toldAt > 0) delays.push(Date.now() - toldAt)
+      if (!isCurrent) phone.toldAt = toldAt || phone.askedAt
+    } catch (error) {
+      phone.toldAt = toldAt || phone.askedAt
+      if (stop.signal.aborted) return
+      if (!(error instanceof BusyError)) noteProblem(error)
+      else {
+        counts.busy += 1
+        comeAgain(phone, error.afterSeconds * 1000)
+      }
+    } finally {
+      asking -= 1
+      moveOn()
+    }
+  }
+
+  function comeAgain(phone: FleetPhone, milliseconds: number): void {
+    if (phone.isDue) return
+    phone.isDue = true
+    // Not all of them at the same moment.
+    queueIn(phone, milliseconds * (1 + random.next()))
+  }
+
+  /** Asks what changed and fetches it; false where the phone keeps what it has. */
+  async function refresh(phone: FleetPhone): Promise<boolean> {
+    const changed = await passKit.listChanged(deviceIdOf(id, phone), phone.tag)
+    counts.asked += 1
+    if (!changed) return true
+    if (!phone.behaviour.fetches) return false
+    const serials = new Set(changed.serialNumbers)
+    for (const pass of phone.passes) if (serials.has(pass.serialNumber)) await fetchPass(phone, pass)
+    // Only now: a fetch that failed must find the same passes listed again.
+    phone.tag = changed.lastUpdated
+    return true
+  }
+
+  async function fetchPass(phone: FleetPhone, pass: HeldPass): Promise<void> {
+    const fetched = await passKit.fetch(pass, pass.lastModified)
+    if (fetched.outcome === 'gone') phone.passes = phone.passes.filter((other) => other !== pass)
+    else counts[fetched.outcome === 'changed' ? 'fetched' : 'unchanged'] += 1
+    if (fetched.outcome === 'changed') pass.lastModified = fetched.lastModified
+  }
+
+  function noteProblem(error: unknown): void {
+    counts.problems += 1
+    onProblem(error instanceof Error ? error.message : String(error))
+  }
+
+  async function untilTaken<T>(call: () => Promise<T>): Promise<T> {
+    for (;;) {
+      try {
+        return await call()
+      } catch (error) {
+        if (!(error instanceof BusyError) || stop.signal.aborted) throw error
+        counts.busy += 1
+        await sleep(error.afterSeconds * 1000 * (1 + random.next()), undefined, { signal: stop.signal })
+      }
+    }
+  }
+
+  return {
+    id,
+    phones,
+    counts,
+    delays,
+    add(behaviour, passes) {
+      const state = { setups: 0, tag: null, toldAt: 0, askedAt: 0, isDue: false }
+      const phone: FleetPhone = { index: phones.length, behaviour, passes, ...state }
+      phones.push(phone)
+      return phone
+    },
+    async register(phone, pass) {
+      const isNew = await untilTaken(() => passKit.register(deviceIdOf(id, phone), pushTokenOf(id, phone), pass))
+      if (!phone.passes.includes(pass)) phone.passes.push(pass)
+      return isNew
+    },
+    async unregister(phone, pass) {
+      await untilTaken(() => passKit.unregister(deviceIdOf(id, phone), pass))
+      phone.passes = phone.passes.filter((other) => other !== pass)
+    },
+    async wipe(phone) {
+      const url = `${await locateApns()}/tokens/${pushTokenOf(id, phone)}`
+      const { statusCode, body } = await request(url, { method: 'DELETE' })
+      await body.dump()
+      if (statusCode !== 204)
+        throw new CliError(`The emulator for APNs answered ${statusCode} to a phone that is wiped`)
+      Object.assign(phone, { passes: [], setups: phone.setups + 1, tag: null, toldAt: 0 })
+    },
+    async listen() {
+      await new Promise<void>((resolve, reject) => {
+        listening = hearPushes({ fleetId: id, locate: locateApns, signal: stop.signal, onOpen: resolve, onPush: hear })
+        listening.catch(reject)
+      })
+    },
+    wake(phone) {
+      phone.isDue = true
+      queue(phone)
+    },
+    isBehind: (pass) => untilTaken(() => passKit.isNewer(pass, pass.lastModified)),
+    async close() {
+      stop.abort()
+      for (const timer of timers) clearTimeout(timer)
+      await Promise.all([passKit.close(), listening?.catch(() => undefined)])
+    },
+  }
+}

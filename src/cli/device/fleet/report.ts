@@ -1,0 +1,78 @@
+import { type Client, paginate } from '../../../client/client.ts'
+import type { StaleReason, WalletItem } from '../../../core/contract/wallets.ts'
+import { deviceDigest } from '../../../core/rules/crypto/device-digest.ts'
+import type { BehaviourName } from './behaviour.ts'
+import type { Fleet } from './fleet.ts'
+import { deviceIdOf, type FleetPhone, type HeldPass } from './fleet-phone.ts'
+
+/** What the phones of one behaviour hold, and why not what they should, in the words of the server. */
+export interface BehaviourReport {
+  behaviour: BehaviourName
+  phones: number
+  passes: number
+  current: number
+  /** Behind, and listed by the server with its reason. */
+  stale: Record<StaleReason, number>
+  /** Behind, and not listed. */
+  unlisted: number
+  /** Listed as behind, and not so. */
+  wronglyListed: number
+}
+
+/**
+ * Compares what phones hold with what the server lists of them. Where the two differ the server is asked for the pass itself, which
+ * tells who is right.
+ */
+export async function reportFleet(
+  fleet: Fleet,
+  { client, passIds }: { client: Pick<Client, 'wallets'>; passIds: ReadonlyMap<string, string> },
+): Promise<BehaviourReport[]> {
+  const listed = new Map<string, WalletItem>()
+  for await (const item of paginate(client.wallets.list, { stale: true, platform: ['apple' as const] })) {
+    listed.set(`${item.device} ${item.passId}`, item)
+  }
+  const reports = new Map<BehaviourName, BehaviourReport>()
+  const doubtful: { report: BehaviourReport; pass: HeldPass; item: WalletItem | undefined }[] = []
+  for (const phone of fleet.phones) {
+    const { name } = phone.behaviour
+    const report = reports.get(name) ?? emptyReport(name)
+    reports.set(name, report)
+    report.phones += 1
+    report.passes += phone.passes.length
+    const digest = deviceDigest(deviceIdOf(fleet.id, phone))
+    for (const pass of phone.passes) {
+      const item = listed.get(`${digest} ${passIds.get(pass.serialNumber) ?? pass.serialNumber}`)
+      if (isAgreed(phone, item)) note(report, item)
+      else doubtful.push({ report, pass, item })
+    }
+  }
+  for (let n = 0; n < doubtful.length; n += AT_ONCE) {
+    await Promise.all(
+      doubtful.slice(n, n + AT_ONCE).map(async ({ report, pass, item }) => {
+        const isBehind = await fleet.isBehind(pass)
+        if (isBehind === (item !== undefined)) note(report, item)
+        else if (isBehind) report.unlisted += 1
+        else report.wronglyListed += 1
+      }),
+    )
+  }
+  return [...reports.values()]
+}
+
+const AT_ONCE = 32
+
+/** A phone cannot know of what it was never told, and knows at once what it was told. */
+function isAgreed({ toldAt }: FleetPhone, item: WalletItem | undefined): boolean {
+  const mayBeUntold = item?.reason === 'not_pushed' || item?.reason === 'refused'
+  return mayBeUntold || (item !== undefined) === toldAt > 0
+}
+
+function note(report: BehaviourReport, item: WalletItem | undefined): void {
+  if (item?.reason) report.stale[item.reason] += 1
+  else report.current += 1
+}
+
+function emptyReport(behaviour: BehaviourName): BehaviourReport {
+  const stale = { not_pushed: 0, refused: 0, silent: 0, behind: 0 }
+  return { behaviour, phones: 0, passes: 0, current: 0, stale, unlisted: 0, wronglyListed: 0 }
+}

@@ -1,0 +1,143 @@
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { behaviours, dealBehaviours, parseMix } from '../../../src/cli/device/fleet/behaviour.ts'
+import { createFleet, type Fleet } from '../../../src/cli/device/fleet/fleet.ts'
+import { deviceIdOf, pushTokenOf } from '../../../src/cli/device/fleet/fleet-phone.ts'
+import { createRandom } from '../../../src/cli/device/fleet/seeded-random.ts'
+import type { SandboxApple } from '../../../src/wallets/sandbox/apple/certificates.ts'
+import { eventually } from '../../support/eventually.ts'
+import { createChain, type Service, serial, startService, type } from './service.ts'
+
+let chain: SandboxApple
+beforeAll(async () => {
+  chain = await createChain()
+})
+
+const named = (name: string) => behaviours.find((behaviour) => behaviour.name === name)!
+
+test('a mix is dealt in whole phones as near to its shares as they come, by chance and the same for a seed', () => {
+  const mix = parseMix('awake=90, asleep=5,deaf=5')
+  const dealt = (seed: string, phones: number) =>
+    dealBehaviours(mix, phones, createRandom(seed)).map((behaviour) => behaviour.name)
+  const countOf = (name: string) => dealt('a', 1_000).filter((one) => one === name).length
+  expect(['awake', 'asleep', 'deaf'].map(countOf)).toEqual([900, 50, 50])
+  expect(dealt('a', 1_000)).toEqual(dealt('a', 1_000))
+  expect(dealt('b', 1_000)).not.toEqual(dealt('a', 1_000))
+  for (const phones of [1, 7, 333]) expect(dealt('a', phones)).toHaveLength(phones)
+})
+
+test.each(['', 'awake', 'awake=', 'awake=x', 'awake=-1', 'woken=1', 'awake=1=2', 'awake=1,awake=2', 'awake=0'])(
+  '%j is no mix',
+  (text) => {
+    expect(() => parseMix(text)).toThrow(/--mix/)
+  },
+)
+
+/** A fleet that hears pushes, with a phone of each behaviour that is named, all of which hold the pass. */
+async function fleetOf(service: Service, names: string[], speed = 1): Promise<Fleet> {
+  const fleet = createFleet({
+    id: '00c0ffee00c0ffee',
+    webServiceURL: `${service.url}/apple`,
+    passTypeIdentifier: type,
+    locateApns: async () => service.apns.control,
+    random: createRandom('seed'),
+    speed,
+  })
+  onTestFinished(() => fleet.close())
+  await fleet.listen()
+  const { authenticationToken } = service.state.pass
+  for (const name of names) {
+    const pass = { serialNumber: serial, authenticationToken, lastModified: new Date(1000).toUTCString() }
+    expect(await fleet.register(fleet.add(named(name), []), pass)).toBe(true)
+  }
+  return fleet
+}
+
+const held = ({ phones }: Fleet) =>
+  phones.map(({ passes }) => passes.map(({ lastModified }) => Date.parse(lastModified!) / 1000))
+
+test('of a push on one connection the awake take the new pass, and those that sleep, are deaf or stuck keep the old one', async () => {
+  const service = await startService(chain)
+  const fleet = await fleetOf(service, ['awake', 'deaf', 'asleep', 'stuck', 'awake'], 100)
+  service.change({ seat: 'B-7' })
+  await service.push()
+  await eventually(() => {
+    expect(held(fleet)).toEqual([[2], [1], [1], [1], [2]])
+    expect(fleet.counts).toMatchObject({ pushes: 5, asked: 3, fetched: 2, problems: 0 })
+  })
+  expect(fleet.phones.map(({ toldAt }) => toldAt > 0)).toEqual([false, true, true, true, false])
+  expect(fleet.delays).toHaveLength(2)
+  // Asked again they are told that nothing is new; opened by its owner the deaf one takes what it missed.
+  for (const phone of fleet.phones) fleet.wake(phone)
+  await eventually(() => expect(held(fleet)).toEqual([[2], [2], [2], [1], [2]]))
+  expect(fleet.counts.fetched).toBe(4)
+})
+
+test('a phone that sleeps for days comes back, and one that is throttled takes several changes at once', async () => {
+  const service = await startService(chain)
+  // A day takes a tenth of a second.
+  const fleet = await fleetOf(service, ['asleep', 'throttled'], 864_000)
+  for (const seat of ['B', 'C', 'D']) {
+    service.change({ seat })
+    await service.push()
+  }
+  await eventually(() => expect(held(fleet)).toEqual([[4], [4]]))
+  expect(fleet.phones.map(({ toldAt }) => toldAt)).toEqual([0, 0])
+})
+
+test('who is turned away comes again, and a pass that is not known any more is gone from the phone', async () => {
+  const service = await startService(chain)
+  const fleet = await fleetOf(service, ['awake', 'awake'], 100)
+  const [first] = fleet.phones
+  let refusals = 0
+  service.state.override = ({ method }) => {
+    if (method !== 'GET' || refusals === 3) return undefined
+    refusals += 1
+    return { status: 503 }
+  }
+  service.change({ seat: 'B-7' })
+  await service.push()
+  await eventually(() => expect(held(fleet)).toEqual([[2], [2]]))
+  expect(fleet.counts).toMatchObject({ busy: 3, problems: 0 })
+  service.state.override = ({ path }) => (path.startsWith('/passes/') ? { status: 401 } : undefined)
+  service.change({ seat: 'C-8' })
+  fleet.wake(first!)
+  await eventually(() => expect(held(fleet)).toEqual([[], [2]]))
+  expect(await fleet.isBehind(fleet.phones[1]!.passes[0]!)).toBe(false)
+  service.state.override = () => undefined
+  expect(await fleet.isBehind(fleet.phones[1]!.passes[0]!)).toBe(true)
+})
+
+test('pushes while the fleet does not listen are heard when it does, and a wiped phone has another token', async () => {
+  const service = await startService(chain)
+  const before = await fleetOf(service, ['awake'], 100)
+  await before.close()
+  service.change({ seat: 'B-7' })
+  await service.push()
+  const fleet = createFleet({
+    id: before.id,
+    webServiceURL: `${service.url}/apple`,
+    passTypeIdentifier: type,
+    locateApns: async () => service.apns.control,
+    random: createRandom('seed'),
+    speed: 100,
+  })
+  onTestFinished(() => fleet.close())
+  const { authenticationToken } = service.state.pass
+  const pass = { serialNumber: serial, authenticationToken, lastModified: null }
+  const phone = fleet.add(named('awake'), [pass])
+  await fleet.listen()
+  await eventually(() => expect(held(fleet)).toEqual([[2]]))
+  const token = pushTokenOf(fleet.id, phone)
+  await fleet.wipe(phone)
+  await expect(service.push()).rejects.toThrow('410')
+  expect(phone.passes).toEqual([])
+  expect(pushTokenOf(fleet.id, phone)).not.toBe(token)
+  // Set up again from a backup, it is the same device to the service.
+  expect(await fleet.register(phone, { ...pass })).toBe(false)
+  expect(service.registrations.get(deviceIdOf(fleet.id, phone))).toBe(pushTokenOf(fleet.id, phone))
+  service.change({ seat: 'C-8' })
+  await service.push()
+  await eventually(() => expect(held(fleet)).toEqual([[3]]))
+  await fleet.unregister(phone, phone.passes[0]!)
+  expect(service.registrations.size).toBe(0)
+})
