@@ -9,7 +9,7 @@ import { type ProjectScope, withinProjects } from '../db/project-scope.ts'
 import { countsOf } from '../operations/counts.ts'
 import type { Emit } from '../operations/store-events.ts'
 import { whereIssuedAt } from '../passes/pass-change.ts'
-import { bodyColumns, toBody } from './notification-row.ts'
+import { insertMessage, type NewMessage, toBody } from './notification-row.ts'
 
 /** Passes after the first id (null: from the start) up to the last (null: to the end). */
 export interface FanOutChunk {
@@ -37,9 +37,8 @@ export interface StoredBroadcast {
 }
 
 /** A broadcast to store. */
-export interface NewBroadcast
-  extends Pick<StoredBroadcast, 'id' | 'projectId' | 'body' | 'options' | 'platforms' | 'sendAt'> {
-  idempotencyKey: string | null
+export interface NewBroadcast extends NewMessage {
+  projectId: string
 }
 
 interface Row {
@@ -74,24 +73,9 @@ export class Broadcasts {
 
   /** False when the idempotency key is taken, by a row of before or of a racing request. */
   async insert(workspaceId: string, broadcast: NewBroadcast, at: Date): Promise<boolean> {
-    const inserted = await this.db('broadcasts')
-      .insert({
-        id: broadcast.id,
-        workspace_id: workspaceId,
-        project_id: broadcast.projectId,
-        ...bodyColumns(broadcast.body),
-        options: JSON.stringify(broadcast.options),
-        platforms: JSON.stringify(broadcast.platforms),
-        idempotency_key: broadcast.idempotencyKey,
-        send_at: broadcast.sendAt?.getTime() ?? null,
-        fanned_out: 0,
-        created_at: at.getTime(),
-        updated_at: at.getTime(),
-      })
-      .onConflict(this.db.raw('(workspace_id, idempotency_key) where idempotency_key is not null') as never)
-      .ignore()
-      .returning('id')
-    return inserted.length > 0
+    const { projectId, platforms } = broadcast
+    const columns = { project_id: projectId, platforms: JSON.stringify(platforms), fanned_out: 0 }
+    return insertMessage(this.db, workspaceId, broadcast, { table: 'broadcasts', columns, at })
   }
 
   /** A broadcast of a project. */

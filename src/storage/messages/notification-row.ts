@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import type { DeliveryState, MessageOptions } from '../../core/contract/notifications.ts'
+import type { DeliveryState, MessageOptions, Platform } from '../../core/contract/notifications.ts'
 import type { WrittenText } from '../../core/rules/template/languages.ts'
 import { toDate } from '../db/dialect.ts'
 
@@ -49,8 +49,47 @@ export function selectNotification(db: Knex, query: Knex.QueryBuilder): Knex.Que
   })
 }
 
+/** What a notification and a broadcast are both made of. */
+export interface NewMessage {
+  id: string
+  body: WrittenText
+  options: MessageOptions
+  platforms: Platform[]
+  /** Null for one that is sent at once. */
+  sendAt: Date | null
+  idempotencyKey: string | null
+}
+
+/**
+ * Inserts a message, with the columns that only its kind has. False when its idempotency key is taken, by a row of before or of a
+ * racing request: the unique index of the table decides.
+ */
+export async function insertMessage(
+  db: Knex,
+  workspaceId: string,
+  { id, body, options, sendAt, idempotencyKey }: NewMessage,
+  { table, columns, at }: { table: 'notifications' | 'broadcasts'; columns: object; at: Date },
+): Promise<boolean> {
+  const inserted = await db(table)
+    .insert({
+      id,
+      workspace_id: workspaceId,
+      ...bodyColumns(body),
+      options: JSON.stringify(options),
+      idempotency_key: idempotencyKey,
+      send_at: sendAt?.getTime() ?? null,
+      created_at: at.getTime(),
+      updated_at: at.getTime(),
+      ...columns,
+    })
+    .onConflict(db.raw('(workspace_id, idempotency_key) where idempotency_key is not null') as never)
+    .ignore()
+    .returning('id')
+  return inserted.length > 0
+}
+
 /** The columns that hold what a message says. */
-export function bodyColumns(body: WrittenText): Pick<NotificationRow, 'body' | 'body_by_language'> {
+function bodyColumns(body: WrittenText): Pick<NotificationRow, 'body' | 'body_by_language'> {
   if (typeof body === 'string') return { body, body_by_language: null }
   const [first = ''] = Object.values(body)
   return { body: first, body_by_language: JSON.stringify(body) }

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import type { MessageOptions, Platform } from '../../core/contract/notifications.ts'
+import type { Platform } from '../../core/contract/notifications.ts'
 import { CAP_WINDOW_MS } from '../../core/rules/sending/notification.ts'
 import type { WrittenText } from '../../core/rules/template/languages.ts'
 import { deleteReturningIds, forUpdate, NEVER } from '../db/dialect.ts'
@@ -7,7 +7,8 @@ import { type ListPage, type ListSpec, listPage, NEWEST_FIRST, type PageRequest 
 import type { ProjectScope } from '../db/project-scope.ts'
 import type { Emit } from '../operations/store-events.ts'
 import {
-  bodyColumns,
+  insertMessage,
+  type NewMessage,
   type NotificationRow,
   type StoredNotification,
   selectNotification,
@@ -15,15 +16,8 @@ import {
 } from './notification-row.ts'
 
 /** A notification to store. */
-export interface NewNotification {
-  id: string
+export interface NewNotification extends NewMessage {
   passId: string
-  body: WrittenText
-  options: MessageOptions
-  platforms: readonly Platform[]
-  /** Null for one that is sent at once. */
-  sendAt: Date | null
-  idempotencyKey: string | null
 }
 
 /** What delivery writes; what is left out stays as it is. */
@@ -60,28 +54,16 @@ export class Notifications {
 
   /** False when the idempotency key is taken, by a row of before or of a racing request. */
   async insert(workspaceId: string, notification: NewNotification, at: Date): Promise<boolean> {
-    const { platforms, sendAt } = notification
+    const { passId, platforms, sendAt } = notification
     const stateOf = (platform: Platform) => (platforms.includes(platform) ? 'PENDING' : 'SKIPPED')
-    const inserted = await this.db('notifications')
-      .insert({
-        id: notification.id,
-        workspace_id: workspaceId,
-        pass_id: notification.passId,
-        ...bodyColumns(notification.body),
-        options: JSON.stringify(notification.options),
-        idempotency_key: notification.idempotencyKey,
-        send_at: sendAt?.getTime() ?? null,
-        google_due_at: platforms.includes('google') ? (sendAt ?? at).getTime() : null,
-        apple_status: stateOf('apple'),
-        device_count: 0,
-        google_status: stateOf('google'),
-        created_at: at.getTime(),
-        updated_at: at.getTime(),
-      })
-      .onConflict(this.db.raw('(workspace_id, idempotency_key) where idempotency_key is not null') as never)
-      .ignore()
-      .returning('id')
-    return inserted.length > 0
+    const columns = {
+      pass_id: passId,
+      google_due_at: platforms.includes('google') ? (sendAt ?? at).getTime() : null,
+      apple_status: stateOf('apple'),
+      device_count: 0,
+      google_status: stateOf('google'),
+    }
+    return insertMessage(this.db, workspaceId, notification, { table: 'notifications', columns, at })
   }
 
   /** A notification of a pass. */

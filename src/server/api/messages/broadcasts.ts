@@ -14,20 +14,17 @@ import { toPage } from '../../http/cursors.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { audit } from '../audit.ts'
 import { requireUnderLimit } from '../limits.ts'
-import { type Created, createOnce, parseMessage, requireLanguages } from './message.ts'
+import { type Created, createOnce, findKnown, parseMessage, requireLanguages } from './message.ts'
 
 /** Handlers of /v1/projects/{id}/broadcasts. */
 export const broadcasts: Handlers<typeof contract> = {
   create: async ({ params, query, body }, context) => {
     const { store, workspaceId, now } = context
-    const find = () => findKnown(store, body, workspaceId)
     if (query.dryRun) {
-      const known = await find()
+      const known = await findKnown(store.broadcasts, workspaceId, body)
       return { status: 200, body: known ? toBroadcast(known, now) : await forecast(params.id, body, context) }
     }
-    const { row, isNew } = await createOnce(find, async () => {
-      const rejection = await context.takeQueue(context, 1)
-      if (rejection) throw rejection
+    const { row, isNew } = await createOnce(store.broadcasts, body, context, async () => {
       // Before the transaction: it reads all versions of a project, and writers wait for each other.
       await requireLanguagesOfProject(params.id, body, context)
       return store.transaction((tx) => insert(tx, params.id, body, context))
@@ -79,7 +76,7 @@ async function insert(
   if (!(await tx.projects.findForUpdate(workspaceId, projectId))) throw noProject(projectId)
   const id = newId(now)
   const message = parseMessage(body, wallets, now)
-  if (message.sendAt && !(await findKnown(tx, body, workspaceId))) {
+  if (message.sendAt && !(await findKnown(tx.broadcasts, workspaceId, body))) {
     await requireUnderLimit(tx, context, 'scheduledSends', () => tx.usage.countScheduled(workspaceId, now))
   }
   if (!(await tx.broadcasts.insert(workspaceId, { id, projectId, ...message }, now))) return undefined
@@ -98,10 +95,6 @@ function requireLanguagesOfProject(
     await requireProject(store, workspaceId, projectId)
     return store.templateVersions.listLanguagesOfProject(workspaceId, projectId)
   })
-}
-
-async function findKnown({ broadcasts }: Pick<Repositories, 'broadcasts'>, body: MessageCreate, workspaceId: string) {
-  return body.idempotencyKey === undefined ? undefined : broadcasts.findByKey(workspaceId, body.idempotencyKey)
 }
 
 async function forecast(projectId: string, body: MessageCreate, context: RequestContext): Promise<BroadcastForecast> {

@@ -10,12 +10,14 @@ import { toPage } from '../../http/cursors.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { audit } from '../audit.ts'
 import { requireUnderLimit } from '../limits.ts'
-import { type Created, createOnce, parseMessage, requireLanguages } from './message.ts'
+import { type Created, createOnce, findKnown, parseMessage, requireLanguages } from './message.ts'
 
 /** Handlers of /v1/passes/{id}/notifications. */
 export const notifications: Handlers<typeof contract> = {
   create: async ({ params, body }, context) => {
-    const { row, isNew } = await create(params.id, body, context)
+    const { store } = context
+    const insertOne = () => store.transaction((tx) => insert(tx, params.id, body, context))
+    const { row, isNew } = await createOnce(store.notifications, body, context, insertOne)
     return { status: isNew ? 201 : 200, body: toNotification(row, context.now) }
   },
 
@@ -48,19 +50,6 @@ export const notifications: Handlers<typeof contract> = {
   },
 }
 
-/** What is known goes before every rejection. */
-function create(passId: string, body: MessageCreate, context: RequestContext): Promise<Created<StoredNotification>> {
-  const { store, workspaceId } = context
-  return createOnce(
-    () => findKnown(store, body, workspaceId),
-    async () => {
-      const rejection = await context.takeQueue(context, 1)
-      if (rejection) throw rejection
-      return store.transaction((tx) => insert(tx, passId, body, context))
-    },
-  )
-}
-
 async function insert(
   tx: Repositories,
   passId: string,
@@ -69,7 +58,7 @@ async function insert(
 ): Promise<Created<StoredNotification> | undefined> {
   const { workspaceId, now, correlationId, wallets } = context
   const pass = await tx.passes.findForUpdate(workspaceId, passId)
-  const known = await findKnown(tx, body, workspaceId)
+  const known = await findKnown(tx.notifications, workspaceId, body)
   if (known) return { row: known, isNew: false }
   if (!pass) throw new ApiError('PASS_NOT_FOUND', { details: { passId } })
   const status = effectiveStatus(pass, now)
@@ -91,14 +80,6 @@ async function insert(
   await tx.jobs.insert([{ ...job, runAt: message.sendAt ?? now }], now)
   await audit(tx, context, 'notification.create', id)
   return { row: (await tx.notifications.find(workspaceId, passId, id))!, isNew: true }
-}
-
-async function findKnown(
-  { notifications }: Pick<Repositories, 'notifications'>,
-  body: MessageCreate,
-  workspaceId: string,
-) {
-  return body.idempotencyKey === undefined ? undefined : notifications.findByKey(workspaceId, body.idempotencyKey)
 }
 
 /** @throws Problem PASS_NOTIFICATION_RATE_LIMITED */
