@@ -5,7 +5,7 @@ import { CliError, readNamed, UsageError } from '../cli/command/errors.ts'
 import { writeOut } from '../cli/command/output.ts'
 import { leaveEcho, onInterrupt } from '../cli/command/program.ts'
 import { readStdinBytes } from '../cli/command/prompt.ts'
-import type { Client, RawRequest, RawResponse } from '../client/client.ts'
+import { type Client, eachPage, type RawRequest, type RawResponse } from '../client/client.ts'
 import { messagesOf } from '../client/stream-messages.ts'
 
 const methods = ['GET', 'POST', 'PATCH', 'DELETE']
@@ -109,12 +109,9 @@ async function bodyOf(data: string): Promise<Uint8Array> {
 /** A page at a time, however long the list is. */
 async function printPages(client: Client, request: RawRequest): Promise<void> {
   if (request.method !== 'GET') throw new UsageError('--paginate is for lists, which a GET reads')
-  let next: RawRequest | undefined = request
-  while (next) {
-    const { items, nextCursor } = pageOf(await client.request(next))
-    if (!(await writeOut(jsonLines(items)))) return
-    next = nextCursor === null ? undefined : atCursor(next, nextCursor)
-  }
+  const list = async ({ query: { cursor } }: { query: { cursor?: string } }) =>
+    pageOf(await client.request(cursor === undefined ? request : atCursor(request, cursor)))
+  for await (const { items } of eachPage(list, {})) if (!(await writeOut(jsonLines(items)))) return
 }
 
 async function writeFileOut({ body, headers }: RawResponse): Promise<void> {

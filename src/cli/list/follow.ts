@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { eachPage } from '../../client/client.ts'
 import { ApiError, ConnectionError } from '../../client/errors.ts'
 import type { Page } from '../../core/contract/common.ts'
 import { leaveEcho, onInterrupt } from '../command/program.ts'
@@ -50,12 +51,12 @@ export async function* followPages<T extends { id: string }>(options: FollowOpti
   async function poll(): Promise<Page<T>> {
     const horizon = newest && new Date(Date.parse(newest) - OVERLAP_MS).toISOString()
     const found: T[] = []
-    let page = await list({ query: { limit: PAGE } })
-    const { total: now } = page
-    for (;;) {
+    let now = total
+    for await (const page of eachPage(list, { limit: PAGE })) {
+      // The cursor keeps it as it was at the first page.
+      now = page.total
       found.push(...page.items.filter((item) => !seen.has(item.id) && writtenAt(item) > horizon))
-      if (page.nextCursor === null || found.length >= now - total) break
-      page = await list({ query: { limit: PAGE, cursor: page.nextCursor } })
+      if (found.length >= now - total) break
     }
     // A page may show a row again that another pushed down meanwhile.
     const items = [...new Map(found.map((item) => [item.id, item])).values()].reverse()
