@@ -2,13 +2,14 @@
  * A hundred phones at the doors of one server: the engine of the page, all of them in this process, and the server in one of its
  * own. Their network is cut for the middle half of the run, and a tenth of the tickets is shown at two gates at the same instant.
  * Prints what was lost, who was let in twice, and how long the verdicts took: from the scan until the engine resolves, so
- * with what this process does for the other phones meanwhile; how long that kept a phone waiting stands beside it. The
+ * with what this process does for the other phones meanwhile; how long that kept a phone waiting stands beside it, and what
+ * other programs took of the processors: on two cores one that compiles is enough to make every verdict late. The
  * journal is in memory, where phones write to their disk. Run: npx tsx bench/door.ts, after npm run build.
  * PASSES_BENCH_TICKETS, PASSES_BENCH_PHONES and PASSES_BENCH_SECONDS make a short form. Exits 1 where a figure misses its limit.
  */
 
 import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -18,7 +19,7 @@ import { findFaults, insertTickets, showTickets } from './support/door-run.ts'
 import { type BenchPhone, openPhone, until } from './support/doors.ts'
 import { figure } from './support/figures.ts'
 import { percentile } from './support/load.ts'
-import { startServer } from './support/server.ts'
+import { cpuMillisecondsOfAll, startServer } from './support/server.ts'
 
 const TICKETS = Number(process.env.PASSES_BENCH_TICKETS ?? 100_000)
 const PHONES = Number(process.env.PASSES_BENCH_PHONES ?? 100)
@@ -35,6 +36,7 @@ const server = await startServer(databaseUrl, [], async (database, id) => {
 })
 
 const phones = await openPhones()
+const allBefore = cpuMillisecondsOfAll()
 const serverBefore = server.cpuMilliseconds()
 const ownBefore = process.cpuUsage()
 const delay = monitorEventLoopDelay({ resolution: 1 })
@@ -52,9 +54,12 @@ const timed = await showTickets(phones, {
 delay.disable()
 const cores = (ms: number) => (ms / (performance.now() - startedAt)).toFixed(2)
 const { user, system } = process.cpuUsage(ownBefore)
+const ownMs = (user + system) / 1_000
+const serverMs = server.cpuMilliseconds() - serverBefore
+const othersMs = cpuMillisecondsOfAll() - allBefore - serverMs - ownMs
 console.log(
-  `The server used ${cores(server.cpuMilliseconds() - serverBefore)} cores, the phones ${cores((user + system) / 1_000)}; ` +
-    `p99 of what a phone waited for others of this process ${(delay.percentile(99) / 1e6).toFixed(1)} ms`,
+  `The server used ${cores(serverMs)} cores, the phones ${cores(ownMs)}, other programs ${cores(othersMs)} ` +
+    `of ${availableParallelism()}; p99 of what a phone waited for others of this process ${(delay.percentile(99) / 1e6).toFixed(1)} ms`,
 )
 for (const phone of phones) phone.cut(false)
 for (const { engine } of phones) engine.retry()

@@ -6,7 +6,7 @@ import { tracingChannel } from 'node:diagnostics_channel'
  */
 export const TRIPS = {
   sqlite: { 'GET of a pass': 1, 'list of passes': 2, create: 4, scan: 6, PATCH: 7, void: 6 },
-  postgres: { 'GET of a pass': 1, 'list of passes': 2, create: 3, scan: 4, PATCH: 3, void: 3 },
+  postgres: { 'GET of a pass': 1, 'list of passes': 2, create: 3, scan: 3, PATCH: 3, void: 3 },
 }
 
 export type Endpoint = keyof (typeof TRIPS)['sqlite']

@@ -200,7 +200,9 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'acceptedScans.findHistory': (tx, intruder, { pass }) => tx.acceptedScans.findHistory(intruder, pass, plan),
   'acceptedScans.listCounts': (tx, intruder, { pass }) => tx.acceptedScans.listCounts(intruder, [pass], null),
   'acceptedScans.listHistories': async (tx, intruder, { pass }) =>
-    (await tx.acceptedScans.listHistories(intruder, [{ passId: pass, plan, digest }]))[0]!.history,
+    (await tx.acceptedScans.listHistories(intruder, [{ passId: pass, ...plan, digest }]))[0]!.history,
+  'acceptedScans.listRangeCounts': async (tx, intruder, { pass }) =>
+    (await tx.acceptedScans.listRangeCounts(intruder, [{ passId: pass, plan }]))[0],
   'acceptedScans.listPlaces': async (tx, intruder, { pass }) =>
     (await tx.acceptedScans.listPlaces(intruder, [{ passId: pass, at: start }]))[0],
   'snapshots.list': (tx, intruder) => tx.snapshots.list(intruder, { projectId: null, madeUntil: later(1), limit: 10 }),

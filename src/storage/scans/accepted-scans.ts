@@ -30,18 +30,23 @@ export interface UseCounts {
 /** The uses of a pass that was never let in. */
 export const NO_USES: UseCounts = { count: 0, lastAt: null, contextCount: 0, contextLastAt: null }
 
-/** A pass whose history is asked for. */
-export interface AskedHistory {
+/** A pass whose history is asked for, as an attempt sees it. */
+export interface AskedHistory extends Pick<RedemptionPlan, 'realTime' | 'scanContextKey'> {
   passId: string
-  plan: RedemptionPlan
   /** The code that was read, to know whether it is one that the pass carries no more. */
   digest?: Uint8Array | undefined
 }
 
 /** The uses of a pass, and whether the code that was scanned is one of before. */
 export interface FoundHistory {
-  history: RedemptionHistory
+  history: Omit<RedemptionHistory, 'counts'>
   isStaleCode: boolean
+}
+
+/** A pass whose uses are to be counted by window and period. */
+export interface AskedCounts {
+  passId: string
+  plan: Pick<RedemptionPlan, 'counted'>
 }
 
 /** A pass at a moment that it was let in. */
@@ -110,26 +115,26 @@ export class AcceptedScans {
     return (await this.db('accepted_scans').where({ workspace_id: workspaceId, scan_id: scanId }).delete()) > 0
   }
 
-  /** What an evaluation needs of the history of a pass: see listHistories. */
+  /** What an evaluation needs of the history of a pass: see listHistories and listRangeCounts. */
   async findHistory(workspaceId: string, passId: string, plan: RedemptionPlan): Promise<RedemptionHistory> {
-    const [found] = await this.listHistories(workspaceId, [{ passId, plan }])
-    return found!.history
+    const [found] = await this.listHistories(workspaceId, [{ passId, ...plan }])
+    const [counts] = await this.listRangeCounts(workspaceId, [{ passId, plan }])
+    return { ...found!.history, counts: counts! }
   }
 
   /**
-   * What evaluations need of the histories of passes, in order: counts and ends of index ranges, by one statement for all
-   * and one more where policies count by window or period. Whoever records what he evaluates holds the passes.
+   * What evaluations need of the histories of passes whatever their policies are, in order: counts and ends of index ranges,
+   * by one statement for all. Whoever records what he evaluates holds the passes, or asks for both at once, for them first.
    */
   async listHistories(workspaceId: string, asked: AskedHistory[]): Promise<FoundHistory[]> {
     if (asked.length === 0) return []
-    const items = asked.map(({ passId, plan, digest }) => ({
+    const items = asked.map(({ passId, scanContextKey, realTime, digest }) => ({
       pass_id: passId,
-      context: plan.scanContextKey ?? NO_CONTEXT,
-      at: plan.realTime.getTime(),
+      context: scanContextKey ?? NO_CONTEXT,
+      at: realTime.getTime(),
       digest: digest ? toHex(digest) : null,
     }))
     const rows = await selectForEach<HistoryRow>(this.db, workspaceId, { ...HISTORY, items }, historySql(this.db))
-    const counts = await this.countRanges(workspaceId, asked)
     const found: FoundHistory[] = []
     for (const row of rows) {
       const history = {
@@ -141,15 +146,14 @@ export class AcceptedScans {
         contextLastAt: toDate(row.context_last_at),
         previousAt: toDate(row.previous_at),
         nextAt: toDate(row.next_at),
-        counts: counts[row.n]!,
       }
       found[row.n] = { history, isStaleCode: Boolean(row.is_stale) }
     }
     return found
   }
 
-  /** By the keys of what each plan counts. */
-  private async countRanges(workspaceId: string, asked: AskedHistory[]): Promise<RedemptionHistory['counts'][]> {
+  /** What each plan counts, by its keys, in order; asks nothing where policies count by no window or period. */
+  async listRangeCounts(workspaceId: string, asked: AskedCounts[]): Promise<RedemptionHistory['counts'][]> {
     const found = asked.map((): Map<string, { count: number; firstAt: Date | null }> => new Map())
     const ranges = asked.flatMap(({ passId, plan }, place) =>
       plan.counted.map((range) => ({ ...range, passId, place })),

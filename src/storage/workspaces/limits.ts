@@ -21,6 +21,9 @@ const columns = {
   requestsInFlight: 'requests_in_flight',
 } as const satisfies Record<LimitName, string>
 
+/** The columns of limits, for those who read them with something else. */
+export const limitColumns = Object.values(columns)
+
 /** The column that holds a limit. */
 function limitColumn(name: LimitName): string {
   return columns[name]

@@ -2,10 +2,11 @@ import type { Knex } from 'knex'
 import { newId } from '../../core/ids.ts'
 import type { Role, Scope } from '../../core/route.ts'
 import type { WorkspaceLimits } from '../../core/rules/pass/limits.ts'
-import { forUpdate, toDate } from '../db/dialect.ts'
+import { bindIds, forUpdate, isAmong, toDate } from '../db/dialect.ts'
 import { grouped } from '../db/grouped.ts'
+import { runPrepared } from '../db/prepared.ts'
 import type { DoorReport } from './doors.ts'
-import { type StoredUsage, toLimits, Usage } from './limits.ts'
+import { type LimitsRow, limitColumns, type StoredUsage, toLimits, Usage } from './limits.ts'
 
 /** An access token as it is stored: everything but the token itself, of which only the SHA-256 is kept. */
 export interface StoredToken {
@@ -180,27 +181,60 @@ export class Tokens {
   }
 }
 
+const COLUMNS = [
+  'id',
+  'workspace_id',
+  'name',
+  'role',
+  'scopes',
+  'created_at',
+  'expires_at',
+  'last_used_at',
+  'revoked_at',
+  'project_ids',
+  'replaced_by',
+  'digest',
+] as const satisfies (keyof Row | 'digest')[]
+
+interface FoundRow extends Row, LimitsRow {
+  digest: string
+  door_gate: string | null
+  door_version: string | null
+  door_pending_scans: number | null
+  workspace_name: string
+  workspace_suspended_at: number | null
+  workspace_expires_at: number | null
+  offline_scanning: boolean | 0 | 1
+}
+
 const findTogether = grouped(async (db: Knex, take: () => string[]): Promise<(TokenWithWorkspace | undefined)[]> => {
   const digests = take()
-  const rows = await db('tokens')
-    .join('workspaces', 'workspaces.id', 'tokens.workspace_id')
-    .leftJoin('workspace_limits', 'workspace_limits.workspace_id', 'tokens.workspace_id')
-    .leftJoin('doors', 'doors.id', 'tokens.id')
-    .whereIn('digest', digests)
-    .select('workspace_limits.*', 'tokens.*', {
-      door_gate: 'doors.gate',
-      door_version: 'doors.version',
-      door_pending_scans: 'doors.pending_scans',
-      workspace_name: 'workspaces.name',
-      workspace_suspended_at: 'workspaces.suspended_at',
-      workspace_expires_at: 'workspaces.expires_at',
-      offline_scanning: 'workspaces.offline_scanning',
-    })
+  const rows = await runPrepared<FoundRow>(db, 'find-tokens', { digests: bindIds(db, digests) }, () =>
+    db('tokens')
+      .join('workspaces', 'workspaces.id', 'tokens.workspace_id')
+      .leftJoin('workspace_limits', 'workspace_limits.workspace_id', 'tokens.workspace_id')
+      .leftJoin('doors', 'doors.id', 'tokens.id')
+      .whereRaw(isAmong(db, 'digest', 'digests', 'text'))
+      // By their names: PostgreSQL refuses a statement that it keeps once its columns are others.
+      .select(
+        ...COLUMNS.map((column) => `tokens.${column}`),
+        ...limitColumns.map((column) => `workspace_limits.${column}`),
+        {
+          door_gate: 'doors.gate',
+          door_version: 'doors.version',
+          door_pending_scans: 'doors.pending_scans',
+          workspace_name: 'workspaces.name',
+          workspace_suspended_at: 'workspaces.suspended_at',
+          workspace_expires_at: 'workspaces.expires_at',
+          offline_scanning: 'workspaces.offline_scanning',
+        },
+      ),
+  )
   const limited = rows.filter((row) => row.door_gate === null).map((row) => row.workspace_id)
-  const usage = await new Usage(db).listStored([...new Set<string>(limited)])
+  const usage = await new Usage(db).listStored([...new Set(limited)])
   const tokens = new Map<string, TokenWithWorkspace>()
   for (const row of rows) {
-    const isDoor = row.door_gate !== null
+    const door = doorOf(row)
     tokens.set(row.digest, {
       ...toToken(row),
       workspace: {
@@ -209,16 +243,16 @@ const findTogether = grouped(async (db: Knex, take: () => string[]): Promise<(To
         expiresAt: toDate(row.workspace_expires_at),
         offlineScanning: Boolean(row.offline_scanning),
         limits: toLimits(row),
-        usage: isDoor ? NOTHING : (usage.get(row.workspace_id) ?? NOTHING),
+        usage: door ? NOTHING : (usage.get(row.workspace_id) ?? NOTHING),
       },
-      door: isDoor ? doorOf(row) : null,
+      door,
     })
   }
   return digests.map((digest) => tokens.get(digest))
 })
 
-function doorOf(row: { door_gate: string; door_version: string | null; door_pending_scans: number | null }) {
-  return { gate: row.door_gate, version: row.door_version, pendingScans: row.door_pending_scans }
+function doorOf({ door_gate: gate, door_version: version, door_pending_scans: pendingScans }: FoundRow) {
+  return gate === null ? null : { gate, version, pendingScans }
 }
 
 function toToken(row: Row): StoredToken {

@@ -38,6 +38,9 @@ describe.each(dialects)('on %s', (dialect) => {
     const made: Record<string, number> = {}
     for (const [name, work] of Object.entries(works)) made[name] = (await tripsOf(work)).length
     expect(made).toEqual(TRIPS[dialect])
+    // Its insert says whether the reference was taken before.
+    const withRef = () => scan(workspace, { qrPayload: code, scanContextKey: 'third', externalRef: 'third' })
+    expect(await tripsOf(withRef)).toHaveLength(TRIPS[dialect].scan + 1)
   })
 
   test('an endpoint that is told of it costs a request no trip', async () => {

@@ -71,13 +71,7 @@ export async function evaluateScans(
   workspaceId: string,
   attempts: Attempt[],
 ): Promise<EvaluatedScan[]> {
-  const named = attempts.flatMap((attempt) => namedPass(attempt) ?? [])
-  const held = new Map((await tx.passes.listForUpdate(workspaceId, named)).map((pass) => [pass.id, pass]))
-  const looked = await lookAt(
-    tx,
-    workspaceId,
-    attempts.map((attempt) => ({ attempt, pass: held.get(namedPass(attempt) ?? '') ?? null })),
-  )
+  const looked = await lookAt(tx, workspaceId, attempts)
   const decided = looked.map(({ facts, ...rest }) => ({ ...rest, facts, decision: decideScan(facts) }))
   const places = await placesOfUse(
     tx,
@@ -99,33 +93,54 @@ interface LookedAt {
   facts: ScanFacts
 }
 
-async function lookAt(
-  tx: Repositories,
-  workspaceId: string,
-  scans: { attempt: Attempt; pass: StoredPass | null }[],
-): Promise<LookedAt[]> {
-  const found = scans.flatMap(({ attempt, pass }) => (pass ? [{ attempt, pass, plan: planOf(attempt, pass) }] : []))
-  const histories = await tx.acceptedScans.listHistories(
-    workspaceId,
-    found.map(({ attempt: { qrPayload }, pass, plan }) => ({
-      passId: pass.id,
-      plan,
-      // Asked only now that the pass is held: a racing update may have replaced what it carries.
-      digest: qrPayload === undefined ? undefined : identifierDigest(qrPayload),
-    })),
+async function lookAt(tx: Repositories, workspaceId: string, attempts: Attempt[]): Promise<LookedAt[]> {
+  const named = attempts.flatMap((attempt) => {
+    const passId = namedPass(attempt)
+    return passId === undefined ? [] : [{ attempt, passId }]
+  })
+  // Asked for at once, so that it is one trip, and read in this order: what a pass carries, and how often it was let in, once it is held.
+  const [passes, histories] = await Promise.all([
+    tx.passes.listForUpdate(
+      workspaceId,
+      named.map(({ passId }) => passId),
+    ),
+    tx.acceptedScans.listHistories(
+      workspaceId,
+      named.map(({ passId, attempt: { qrPayload, realTime, scanContextKey = null } }) => ({
+        passId,
+        realTime,
+        scanContextKey,
+        digest: qrPayload === undefined ? undefined : identifierDigest(qrPayload),
+      })),
+    ),
+  ])
+  const held = new Map(passes.map((pass) => [pass.id, pass]))
+  const found = named.flatMap(({ attempt, passId }, n) => {
+    const pass = held.get(passId)
+    return pass ? [{ attempt, passId, pass, plan: planOf(attempt, pass), ...histories[n]! }] : []
+  })
+  const counts = await tx.acceptedScans.listRangeCounts(workspaceId, found)
+  const about = new Map(
+    found.map((one, n) => [one.attempt, { ...one, history: { ...one.history, counts: counts[n]! } }]),
   )
-  const facts = new Map(found.map(({ attempt, plan }, n) => [attempt, { plan, ...histories[n]! }]))
-  return scans.map(({ attempt, pass }) => {
+  return attempts.map((attempt) => {
     const { projectId, realTime, validityDate } = attempt
+    const seen = about.get(attempt)
+    const pass = seen?.pass ?? null
     // A pass that went meanwhile was never found.
     const matches = namedPass(attempt) !== undefined && !pass ? [] : attempt.matches
     const isElsewhere = pass && projectId !== undefined && pass.projectId !== projectId
     const elsewhere = isElsewhere ? { projectName: pass.projectName } : undefined
-    const about = facts.get(attempt)
+    const { plan, history, isStaleCode } = seen ?? {}
     return {
       pass,
       matches,
-      facts: { realTime, validityDate, matchCount: matches.length, found: about ? { ...about, elsewhere } : null },
+      facts: {
+        realTime,
+        validityDate,
+        matchCount: matches.length,
+        found: plan && history ? { plan, history, isStaleCode, elsewhere } : null,
+      },
     }
   })
 }

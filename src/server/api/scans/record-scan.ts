@@ -19,13 +19,12 @@ const MAX_CANDIDATES = 20
 /**
  * Evaluates a scan and records it with all that follows from it, together with others that wait at the same moment. An
  * externalRef that was there already, or that a racing request brings first, changes nothing and answers as it was
- * answered then.
+ * answered then: the insert finds it out, so that no scan that is new asks for it before.
  */
 export async function recordScan(given: ScanCreate, context: RequestContext): Promise<ScanResponse> {
   const { store, now } = context
   const body = atDoor({ ...given, projectId: projectOfScan(given.projectId, context) }, context)
-  const { known, matches } = await lookUpTogether(store, { body, context })
-  if (known) return replay(known, body, context)
+  const matches = await findMatchesTogether(store, { body, context })
 
   // Only a report says when: a door that is online cannot date what it lets in.
   const isDated = body.scannedAt !== undefined && !context.token.door
@@ -46,35 +45,27 @@ export async function recordScan(given: ScanCreate, context: RequestContext): Pr
   })
 }
 
+/** By Accept-Language: a door asks for the same one with each scan. */
+const languages = new Map<string, DoorLanguage>()
+const MAX_LANGUAGES = 1_000
+
 /** What the operator reads, as the request asks for it. */
 export function languageOf({ headers }: Pick<RequestContext, 'headers'>): DoorLanguage {
+  const asked = headers.get('accept-language') ?? ''
+  const known = languages.get(asked)
+  if (known) return known
   const { tag, locale } = pageLanguage(headers)
-  return doorLanguage(tag, locale)
+  const language = doorLanguage(tag, locale)
+  if (languages.size >= MAX_LANGUAGES) languages.clear()
+  languages.set(asked, language)
+  return language
 }
 
-interface LookedUp {
-  /** What stands in the ledger by the externalRef. */
-  known: StoredScan | undefined
-  matches: string[]
-}
-
-const lookUpTogether = grouped(
-  async (store: Store, take: () => { body: ScanCreate; context: RequestContext }[]): Promise<LookedUp[]> => {
-    const asked = take()
-    const { workspaceId } = asked[0]!.context
-    const bodies = asked.map(({ body }) => body)
-    const refs = bodies.flatMap(({ externalRef }) => externalRef ?? [])
-    const [known, matches] = await Promise.all([
-      refs.length > 0 ? store.scans.listByExternalRefs(workspaceId, refs) : [],
-      findMatches(store, workspaceId, bodies),
-    ])
-    const byRef = new Map(known.map((scan) => [scan.externalRef, scan]))
-    return bodies.map(({ externalRef }, n) => ({
-      known: externalRef === undefined ? undefined : byRef.get(externalRef),
-      matches: matches[n]!,
-    }))
-  },
-)
+const findMatchesTogether = grouped((store: Store, take: () => { body: ScanCreate; context: RequestContext }[]) => {
+  const asked = take()
+  const bodies = asked.map(({ body }) => body)
+  return findMatches(store, asked[0]!.context.workspaceId, bodies)
+})
 
 /** What a token that is bound to projects does not see has it. */
 export function takenRef(externalRef: string | undefined): never {
