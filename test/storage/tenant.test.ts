@@ -128,6 +128,8 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'registrations.list': (tx, intruder, { pass }) => tx.registrations.list(intruder, [pass]),
   'registrations.isFull': (tx, intruder, { pass }) => tx.registrations.isFull(intruder, pass, 'other', 1),
   'registrations.delete': (tx, intruder, { pass }) => tx.registrations.delete(intruder, pass, 'device'),
+  'registrations.forgetPush': (tx, intruder, { pass }) => tx.registrations.forgetPush(intruder, pass, 'device', 9),
+  'registrations.isFetched': (tx, intruder, { pass }) => tx.registrations.isFetched(intruder, pass, 0),
   'registrations.setFetched': (tx, intruder, { pass }) => tx.registrations.setFetched(intruder, pass, 9, later(1)),
   'registrations.setPushed': (tx, intruder, { pass }) =>
     tx.registrations.setPushed(intruder, [{ passId: pass, deviceId: 'device', version: 9 }], later(1)),

@@ -95,6 +95,11 @@ export function createApplePhone(file: DeviceFile<AppleDevice>): Phone {
     const directory = `${content.webServiceURL.replace(/\/apple$/, '')}/sandbox`
     const { control } = await readDirectory(directory, 'apple')
     await register(await openAccount(content, directory, control), content)
+    // The date that the service before gave says nothing of what this one has.
+    await file.update((device) => ({
+      ...device,
+      passes: device.passes.map((pass) => (isSame(pass, content) ? { ...pass, lastModified: null } : pass)),
+    }))
   }
 
   /** Shows the new content, unless what the phone shows is as new; resolves to what a person would notice. */

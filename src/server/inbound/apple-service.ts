@@ -70,9 +70,13 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limitRefused:
         return isFirst
       }
       const isInserted = await tx.registrations.insert(workspaceId, { passId, deviceId, pushToken }, at)
-      // The pass may have changed between its download and this moment: the phone learns it by a push.
-      if (isInserted && shown.walletVersion > 1)
-        await queueWalletUpdates(tx, workspaceId, [passId], { at, correlationId })
+      // The pass may have changed between its download and this moment: the phone learns it by a push. One that is known may
+      // have been pushed before it could come: it was imported, and asked where it was before, or it has another token.
+      const { walletVersion } = shown
+      const isBehind =
+        walletVersion > 1 &&
+        (isInserted || (await tx.registrations.forgetPush(workspaceId, passId, deviceId, walletVersion)))
+      if (isBehind) await queueWalletUpdates(tx, workspaceId, [passId], { at, correlationId })
       if (isInserted) await tellHolders(tx, workspaceId, [passId], { at, correlationId })
       return isInserted
     })
@@ -114,7 +118,8 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limitRefused:
   app.get(`${prefix}/v1/passes/:type/:serial`, async (event) => {
     const { pass, isFormer } = await authenticatePass(event, services, limitRefused)
     const { workspaceId, id, walletVersion } = pass
-    const response = await renderOr(() => packages.answer(pass, event.req, clock()))
+    const request = (await isDatedHere(event, pass)) ? event.req : undated(event.req)
+    const response = await renderOr(() => packages.answer(pass, request, clock()))
     // Who asks for the head alone has nothing yet.
     if (event.req.method === 'GET' && !isFormer)
       await store.statement((tx) => tx.registrations.setFetched(workspaceId, id, walletVersion, clock()))
@@ -128,12 +133,28 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limitRefused:
     return new Response(null, { status: 200 })
   })
 
+  /**
+   * Whether the date of what a phone has may be one of ours. Of an imported pass another server gave dates, too, which may be in the
+   * same second: until a phone has fetched this version here, none has it.
+   */
+  async function isDatedHere(event: H3Event, pass: StoredPass): Promise<boolean> {
+    const { workspaceId, id, copyId, serialNumber, walletVersion } = pass
+    if (serialNumber === copyId || !event.req.headers.has('if-modified-since')) return true
+    return store.registrations.isFetched(workspaceId, id, walletVersion)
+  }
+
   function refuseDevice(event: H3Event, { id, workspaceId }: StoredPass): never {
     if (!toldFull.has(id)) log.warn({ passId: id, workspaceId }, `a pass has ${MAX_DEVICES} devices, and takes no more`)
     toldFull.add(id)
     limitRefused(event)
     throw new ApiError('FORBIDDEN', { message: 'Too many devices hold this pass.' })
   }
+}
+
+function undated({ method, headers }: Pick<Request, 'method' | 'headers'>): Pick<Request, 'method' | 'headers'> {
+  const others = new Headers(headers)
+  others.delete('if-modified-since')
+  return { method, headers: others }
 }
 
 interface AuthenticatedPass {

@@ -216,8 +216,9 @@ function asUnshown(error: unknown): ApiError {
   throw error
 }
 
+/** Each version has a date of its own. A later one was given by another server, or before a backup was restored, with other content. */
 function isUnmodified({ modifiedAt }: StoredPass, since: string | null): boolean {
-  return since !== null && modifiedAt.getTime() <= Date.parse(since)
+  return since !== null && modifiedAt.getTime() === Date.parse(since)
 }
 
 function busy({ isOwners }: Pick<QueueFull, 'isOwners'>): ApiError {

@@ -85,6 +85,12 @@ export class Registrations {
     return false
   }
 
+  /** A device has not fetched that version, whatever it was pushed for: it is to be pushed again. True where it is so. */
+  async forgetPush(workspaceId: string, passId: string, deviceId: string, version: number): Promise<boolean> {
+    const behind = this.one(workspaceId, passId, deviceId).where('fetched_version', '<', version)
+    return (await behind.update({ pushed_version: 0 })) > 0
+  }
+
   /** Whether any device holds a pass of the server's own identity, of all workspaces. */
   async hasAny(): Promise<boolean> {
     const held = joinPasses(this.db, this.db('apple_registrations'), 'apple_registrations.pass_id')
@@ -232,6 +238,12 @@ export class Registrations {
       .where({ workspace_id: workspaceId, pass_id: passId })
       .whereIn('device_id', candidate)
       .update({ fetched_at: at.getTime(), fetched_version: version })
+  }
+
+  /** Whether any device has fetched that version of the pass. */
+  async isFetched(workspaceId: string, passId: string, version: number): Promise<boolean> {
+    const ofPass = this.db('apple_registrations').where({ workspace_id: workspaceId, pass_id: passId })
+    return (await ofPass.where('fetched_version', '>=', version).first('device_id')) !== undefined
   }
 
   /** Apple took the push. An older one never takes the place of a newer. */

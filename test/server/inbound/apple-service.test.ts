@@ -87,6 +87,33 @@ describe.each(dialects)('on %s', (dialect) => {
     return { workspace, id, externalPassId, projectId, call, told, devices }
   }
 
+  test('a phone that comes back behind its pass, pushed in vain, is pushed again; one that has fetched is left alone', async () => {
+    const { workspace, id, call } = await issued()
+    const { registrations } = api.services.store
+    const pushed = async () => {
+      const outdated = await registrations.listOutdated(workspace.id, [id])
+      const jobs = await api.database.reader('jobs').where({ kind: 'update-wallet', subject: id }).pluck('subject')
+      await api.database.writer('jobs').where({ kind: 'update-wallet', subject: id }).delete()
+      return { devices: outdated.map(({ deviceId }) => deviceId), jobs: jobs.length }
+    }
+    await call('POST', 'one')
+    await call('POST', 'two')
+    await workspace.ok(contract.passes.update, { params: { id }, body: { label: 'Grace' } })
+    const { walletVersion: version } = (await api.services.store.passes.find(workspace.id, id))!
+    const pushes = ['one', 'two'].map((deviceId) => ({ passId: id, deviceId, version }))
+    await api.services.store.transaction((tx) => tx.registrations.setPushed(workspace.id, pushes, api.now))
+    await pushed()
+    expect(await call('POST', 'one')).toBe(200)
+    expect(await pushed()).toEqual({ devices: ['one'], jobs: 1 })
+    await api.services.store.transaction(async (tx) => {
+      await tx.registrations.setPushed(workspace.id, pushes, api.now)
+      await tx.registrations.setListed('one', [id], api.now)
+      await tx.registrations.setFetched(workspace.id, id, version, api.now)
+    })
+    expect(await call('POST', 'one')).toBe(200)
+    expect(await pushed()).toEqual({ devices: [], jobs: 0 })
+  })
+
   test('a pass is installed with its first device and removed with its last; a second one and a repetition tell nothing', async () => {
     const { id, externalPassId, projectId, call, told } = await issued()
     const steps = [

@@ -232,6 +232,21 @@ describe.each(dialects)('on %s, a workspace that has the server for itself', (di
     expect((await workspace.ok(contract.scans.create, { body: { qrPayload: 'printed-2' } })).result).toBe('accepted')
   })
 
+  test('a date that the server before gave keeps no change from a phone, also where it is in the second of the change', async () => {
+    const devices = [{ deviceLibraryIdentifier: `dated-${number}`, pushToken: 'dated' }]
+    const { serialNumber, pass } = await imported({ devices })
+    await workspace.ok(contract.passes.update, { params: { id: pass.id }, body: { label: 'Grace' } })
+    const { modifiedAt } = (await api.services.store.passes.find(workspace.id, pass.id))!
+    const fetched = async (seconds: number) => {
+      const since = new Date(modifiedAt.getTime() + seconds * 1000).toUTCString()
+      return web('GET', `/passes/${addressOf(serialNumber)}`, undefined, { 'if-modified-since': since })
+    }
+    const { status, headers } = await fetched(0)
+    expect([status, headers.get('last-modified')]).toEqual([200, modifiedAt.toUTCString()])
+    expect((await fetched(0)).status).toBe(304)
+    expect((await fetched(60)).status).toBe(200)
+  })
+
   test('a new code takes the place of the printed one, and a new holder knows nothing of the old names', async () => {
     const devices = [{ deviceLibraryIdentifier: 'before', pushToken: phones.apns.newDeviceToken(TYPE) }]
     const { serialNumber, pass } = await imported({ devices, scanPayload: 'printed-3' })
