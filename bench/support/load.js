@@ -4,7 +4,7 @@ import { createConnection } from 'node:net'
  * Sends requests from a process of its own, so that what a client costs is not taken from the server's time: so many
  * connections that are kept, each with one request in flight. It reads no more of an answer than its status, where it ends
  * and whether it holds an expected text. Its parent sends `{ port, token, path, bodies, inFlight, expected }`, as often as it
- * likes, and hears `{ seconds, times }` in milliseconds for each body, or `{ error }`. Ends with its parent.
+ * likes, and receives `{ seconds, times }` in milliseconds for each body, or `{ error }`. Ends with its parent.
  */
 const HEAD_END = '\r\n\r\n'
 

@@ -15,7 +15,7 @@ export interface Exchange {
 }
 
 /**
- * Records what every HTTP server of this process hears and answers, from the moment of the call: our own, and the
+ * Records what every HTTP server of this process receives and answers, from the moment of the call: our own, and the
  * stand-ins for APNs and Google. To be called before they are loaded.
  */
 export function startRecording() {

@@ -24,8 +24,7 @@ import {
   wrapText,
 } from './command/output.ts'
 
-/** How one record of each resource looks to people. */
-
+/** A project, for people. */
 export function showProject(project: Project): string {
   return details([
     ['Project', project.id],

@@ -15,7 +15,7 @@ export default class Import extends BulkCommand {
     'match whatever their case, spaces and underscores. passes packages makes such a file of .pkpass files.\n\n' +
     'Each row is counted: created; present (the same row was imported before, and nothing changes); differs (it was, with ' +
     'other content); failed. First a plan is shown: how many rows come to what, and the first of each. On a terminal it ' +
-    'asks; --yes goes on. No event is fired, and no phone hears of it before the next update.\n\n' +
+    'asks; --yes goes on. No event is fired, and no phone is told before the next update.\n\n' +
     'A journal beside the file (FILE.csv.journal) says how far the run has come, and keeps a second run away. Stop it ' +
     'with Ctrl-C and call the same command again: it goes on where it was. Exit code 0: every row has its pass; 1: a row ' +
     'failed or differs.'

@@ -53,7 +53,7 @@ export interface DoorOptions {
 
 export interface Door {
   readonly state: DoorState
-  /** Resolves to what became of it; the console hears of it through onOutcome. */
+  /** Resolves to what became of it; the console is told by onOutcome. */
   scan(payload: string): Promise<Outcome>
   /** A pass that was chosen by hand. */
   admit(passId: string): Promise<Outcome>

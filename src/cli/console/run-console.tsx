@@ -101,7 +101,7 @@ export async function runConsole(options: ConsoleOptions): Promise<Leftover> {
     for (const input of reader.settle(performance.now())) controls.handle(input)
   }
 
-  /** Before Ink hears of it: its picture of the old size must be gone. */
+  /** Before Ink is told of it: its picture of the old size must be gone. */
   function resize(): void {
     stdout.write(CLEAR)
     ink.rerender(screen())

@@ -263,12 +263,12 @@ export async function watchChange(files: readonly DeviceFile[], change: () => Pr
   }
 }
 
-/** `ready` once the phone hears pushes, `arrived` with the first change that it takes. */
+/** `ready` once the phone receives pushes, `arrived` with the first change that it takes. */
 function startWatch(file: DeviceFile, signal: AbortSignal) {
-  const heard = new EventEmitter()
-  const [listening, changed] = [once(heard, 'listening'), once(heard, 'change')]
+  const events = new EventEmitter()
+  const [listening, changed] = [once(events, 'listening'), once(events, 'change')]
   const onEvent = (event: WatchEvent) => {
-    heard.emit(event.event, event)
+    events.emit(event.event, event)
   }
   const missed = watch(phoneOf(file), { signal, onEvent }).then(() => {
     throw new CliError(`The change never arrived on the phone ${file.name}`)

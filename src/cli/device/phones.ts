@@ -79,7 +79,7 @@ export interface WatchOptions {
 const RECONNECT_MS = 500
 
 /**
- * Keeps the phone awake: it hears pushes and looks for news at each, and also whenever a connection stands anew, since
+ * Keeps the phone awake: it receives pushes and asks for changes at each, and also whenever a connection stands anew, since
  * a push that was sent meanwhile may be lost. Resolves when the signal ends it.
  */
 export async function watch(phone: Phone, options: WatchOptions): Promise<void> {

@@ -73,7 +73,7 @@ export function invitationSheet({ modules, gate, projectName, until }: Sheet): s
   ].join('\n')
 }
 
-/** Of a usual face a letter is about 0.6 of its size wide. */
+/** Of a usual typeface a letter is about 0.6 of its size wide. */
 function fontToFit(words: string, size: number): number {
   return Math.min(size, Math.floor(((WIDTH - 20) / Math.max(1, words.length) / 0.6) * 10) / 10)
 }

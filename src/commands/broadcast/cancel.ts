@@ -13,7 +13,7 @@ export default class BroadcastCancel extends ClientCommand {
     const { args, flags } = await this.parse(BroadcastCancel)
     const client = this.connect(flags)
     await client.broadcasts.cancel({ params: { id: args.project, broadcastId: args.broadcast } })
-    this.log(`Broadcast ${args.broadcast} is cancelled: nobody hears of it.`)
+    this.log(`Broadcast ${args.broadcast} is cancelled: nothing is sent.`)
     return { id: args.broadcast, cancelled: true }
   }
 }

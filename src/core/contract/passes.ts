@@ -182,7 +182,7 @@ export const passes = {
     role: 'owner',
     summary: 'Take over up to 100 passes of another provider',
     description:
-      'Wallets that hold them go on as they are, and hear of the next update. Each item stands for itself, and fires no event. ' +
+      'Wallets that hold them go on as they are, and receive the next update. Each item stands for itself, and fires no event. ' +
       'The same item again changes nothing; other content is CONFLICT, a name that another pass has DUPLICATE_PASS. dryRun ' +
       'says what each item would come to, without a pass.',
     idempotent: true,

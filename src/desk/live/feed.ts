@@ -2,7 +2,7 @@ import { messagesOf } from '../../client/stream-messages.ts'
 import type { Envelope } from '../../core/contract/deliveries.ts'
 import { Refusal } from './api.ts'
 
-/** How the page hears of changes: `asking` where the server does not let it follow events, so that it asks again and again. */
+/** How the page learns of changes: `asking` where the server does not let it follow events, so that it asks again and again. */
 export type FeedState = 'connecting' | 'live' | 'asking' | 'lost'
 
 /** What happened last, told to the parts of the page. */

@@ -36,7 +36,7 @@ export interface ScannerOptions {
 const SAME_SCAN_MS = 3_000
 /** For so long an attempt of which nothing became is asked again under its name: the server may have recorded it. */
 const UNRESOLVED_MS = 10 * 60_000
-/** An undo waits so long to hear that it stands in the ledger. */
+/** An undo waits so long for the server's answer that it stands in the ledger. */
 const UNDO_PATIENCE_MS = 2_000
 
 /** Makes the part of an engine that evaluates scans: with the server where it is there, else by the list. */
@@ -90,7 +90,7 @@ export function createScanner(options: ScannerOptions): Scanner {
     }
   }
 
-  /** Its reference, on the disk before the server hears of it. Where nothing can be stored the server alone may decide. */
+  /** Its reference, on the disk before the server receives it. Where nothing can be stored the server alone may decide. */
   async function nameOf({ externalRef, at }: Attempt, key: string): Promise<string> {
     try {
       const note = { externalRef, at: at.getTime(), notBefore: at.getTime() - UNRESOLVED_MS }

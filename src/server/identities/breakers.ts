@@ -57,7 +57,7 @@ const FIRST_PAUSE_MS = 2_000
 export const MAX_PAUSE_MS = 60_000
 /** While a call hangs, others look again so often. */
 const LOOK_MS = 2_000
-/** Longer than any call takes: a try of which nothing is heard is over. */
+/** Longer than any call takes: a try that has had no answer by then is over. */
 const TRY_MS = 30_000
 
 /** Makes the breakers of a process, each when it is first asked for. */

@@ -36,7 +36,7 @@ function defaultExpiry(at: Date): Date {
   return new Date(at.getTime() + LIFETIME_MS)
 }
 
-/** Endpoints of webhooks hear of the whole workspace: none is for a token that sees some of its projects. */
+/** Endpoints of webhooks receive events of the whole workspace: none is for a token that sees some of its projects. */
 const isOfWebhooks = (scope: Scope) => scope.startsWith('webhooks:')
 
 function defaultScopes(projectIds: string[] | null): Scope[] {

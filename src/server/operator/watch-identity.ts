@@ -21,7 +21,7 @@ const LOOK_MS = 3_000
 
 /**
  * Renews an identity from its files now, unless it has what they hold, and whenever a secret store rewrites them, until it is
- * stopped. They are written one after the other, so they are judged once two looks have read the same. What is refused is judged
+ * stopped. They are written one after the other, so they are checked once two looks have read the same. What is refused is checked
  * again when it changes; a database that does not answer is asked again with the next look.
  * @throws OperatorError, at once: there is no such identity, or none that takes these files
  */
@@ -33,17 +33,17 @@ export async function watchIdentity(
   await assertRenewable(config, name, { files, keyFile })
   onWatching?.()
   const paths = files ? [files.certificate, files.key, files.wwdr] : [keyFile]
-  let [seen, judged, told]: (string | undefined)[] = []
+  let [seen, checked, told]: (string | undefined)[] = []
   while (!signal.aborted) {
     const found = contentOf(paths.filter((path) => path !== undefined))
-    if (found === seen && found !== judged) {
-      judged = found
+    if (found === seen && found !== checked) {
+      checked = found
       try {
         const renewed = await renewIfNew(config, name, { files, keyFile, at: new Date() })
         told = undefined
         if (renewed) onRenewed(renewed)
       } catch (error) {
-        if (!(error instanceof CredentialError)) judged = undefined
+        if (!(error instanceof CredentialError)) checked = undefined
         const { message } = error as Error
         if (message !== told) onRefused(message)
         told = message

@@ -54,7 +54,7 @@ interface Query {
   _result: { _types?: unknown }
 }
 
-/** Sends statements in one go. Where one fails those behind it are not run, and each hears why. */
+/** Sends statements in one go. Where one fails those behind it are not run, and each is rejected with why. */
 export function sendTogether(connection: PostgresConnection, waiting: Waiting[]): void {
   const statements = waiting.map(({ query }) => query)
   const all = new Promise<void>((resolve) => connection.query(new Pipeline(connection, waiting, resolve)))

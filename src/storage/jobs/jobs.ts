@@ -85,7 +85,7 @@ export class Jobs {
   }
 
   private toRows(jobs: NewJob[], at: Date) {
-    for (const lane of new Set(jobs.map(queueOf))) this.onDue(lane)
+    for (const queue of new Set(jobs.map(queueOf))) this.onDue(queue)
     return jobs.map((job) => ({
       id: newId(at),
       workspace_id: job.workspaceId,
@@ -130,19 +130,19 @@ export class Jobs {
   /** What waits among many goes on as what a person waits for. */
   private async hasten(jobs: NewJob[]): Promise<void> {
     const kind = jobs[0]!.kind
-    const lane = queueOf({ kind })
+    const queue = queueOf({ kind })
     const subjects = jobs.map(({ subject }) => subject)
     await this.db('jobs')
       .whereIn('subject', subjects)
       .where({ kind, lane: queueOf({ kind, isBulk: true }), claim_token: null, failed_at: null })
-      .update({ lane })
-    this.onDue(lane)
+      .update({ lane: queue })
+    this.onDue(queue)
   }
 
   /** A job for each notification that a broadcast made for passes after one id up to another; it takes the same id. */
   async insertFanOut(broadcastId: string, chunk: FanOutChunk, correlationId: string | null, at: Date): Promise<void> {
-    const { queue: lane } = kinds['send-broadcast']
-    this.onDue(lane)
+    const { queue } = kinds['send-broadcast']
+    this.onDue(queue)
     const now = constant(this.db, 'bigint', at.getTime())
     const columns = {
       id: 'id',
@@ -150,7 +150,7 @@ export class Jobs {
       kind: constant(this.db, 'text', 'send-broadcast'),
       subject: 'id',
       correlation_id: constant(this.db, 'text', correlationId),
-      lane: constant(this.db, 'text', lane),
+      lane: constant(this.db, 'text', queue),
       priority: constant(this.db, 'integer', UNUSED),
       run_at: now,
       attempts: constant(this.db, 'integer', 0),

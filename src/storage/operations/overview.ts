@@ -51,7 +51,7 @@ export interface Overview {
 /** More rejections than this are as bad: whoever scrapes must not wait for a million of them to be counted. */
 const MAX_COUNTED = 10_000
 
-/** Of a door that is on it is heard every few seconds. */
+/** A door that is on makes a request every few seconds. */
 const ONLINE_MS = 300_000
 
 /** A published version, or a class of it, that Google refuses, with what it said. */

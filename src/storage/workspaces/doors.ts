@@ -15,7 +15,7 @@ export interface StoredDoor extends DoorReport {
   gate: string
   createdAt: Date
   expiresAt: Date
-  /** Null where it was not heard of since it was claimed. */
+  /** Null where it has made no request since it was claimed. */
   lastSeenAt: Date | null
   revokedAt: Date | null
 }
@@ -43,7 +43,7 @@ export interface DoorReport {
   pendingScans: number | null
 }
 
-/** A door that was heard of, and when. */
+/** A door that made a request, and when. */
 export interface DoorSighting extends DoorReport {
   doorId: string
   at: Date

@@ -32,6 +32,7 @@ export async function openLeader(): Promise<LeaderElection> {
   return { id, pid: process.pid, url: server.url, announce: (addresses) => announce(addresses), close: server.close }
 }
 
+/** A leader that this process follows. */
 export interface Watched<Addresses> {
   addresses: Addresses
   /** Resolves when the process is gone, or the signal aborts. */
@@ -90,7 +91,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Says who plays a platform. A file that appears whole, and whose number only grows. */
+/** Says who leads. A file that appears whole, and whose number only grows. */
 export interface Claim {
   number: number
   id: string

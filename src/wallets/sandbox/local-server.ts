@@ -85,7 +85,7 @@ async function readBody(request: IncomingMessage): Promise<string | undefined> {
   return size <= MAX_BODY_BYTES ? Buffer.concat(chunks).toString('utf8') : undefined
 }
 
-/** Lines of JSON to whoever listens under a key. Of what nobody hears the newest waits, as APNs keeps it for a phone. */
+/** Lines of JSON to whoever listens under a key. Of what nobody receives the newest waits, as APNs keeps it for a phone. */
 export interface Channels {
   /** Answers a request with all that is sent under the key from now on, and with what waits. */
   listen(key: string, response: ServerResponse): void
@@ -97,7 +97,7 @@ export interface Channels {
 /** Keys that begin with the same characters belong to one fleet of phones. */
 const FLEET_PREFIX = 16
 
-/** Connections on which phones hear of pushes: see Channels. */
+/** Connections on which phones receive pushes: see Channels. */
 export function createChannels(): Channels {
   const listeners = new Map<string, Set<ServerResponse>>()
   const fleets = new Map<string, (key: string, message: object) => void>()

@@ -1,34 +1,39 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Claim, createClaims, openLeader, watchLeader } from './leader-election.ts'
 
-/** One process plays a platform for all that share a folder; another takes over when it ends, however it ends. */
+/**
+ * An emulator that all processes of a folder share: one of them leads and runs it; another takes over when it ends, however it ends
+ * (decisions/0006).
+ */
 export interface SharedEmulator<Addresses> {
-  /** Where the emulator is at this moment; undefined while nobody plays it. */
+  /** Where the emulator is at this moment; undefined while nobody runs it. */
   find(): Addresses | undefined
   close(): Promise<void>
 }
 
+/** An emulator that this process runs. */
 export interface Emulator<Addresses> {
   addresses: Addresses
   close(): Promise<void>
 }
 
+/** Whose emulator it is, and how it is started. */
 export interface ShareOptions<Addresses> {
   folder: string
   name: string
-  /** Plays the platform; absent for a process that only uses it. */
+  /** Starts the emulator; absent for a process that only uses it, and never leads. */
   start?: (() => Promise<Emulator<Addresses>>) | undefined
   /** Told what keeps this process from taking over, which it goes on trying. */
   onError: (error: unknown) => void
 }
 
 const RETRY_MS = 200
-/** So often whoever starts looks for a process that is there and says nothing. */
+/** A process that starts asks a leader that is there and does not answer so often. */
 const FIRST_TRIES = 5
 
 /**
- * Plays the platform, or uses what another process plays and waits for its end. At the start it throws what keeps it from
- * playing.
+ * Leads and runs the emulator, or follows the process that does and waits for its end.
+ * @throws what keeps this process from starting the emulator, at its own start; later `onError` is told
  */
 export async function shareEmulator<Addresses extends object>(
   options: ShareOptions<Addresses>,
@@ -40,7 +45,7 @@ export async function shareEmulator<Addresses extends object>(
   let current: Addresses | undefined
   let closeOwn: () => Promise<void> = async () => undefined
 
-  /** Finds who plays, or begins to. Resolves to the time until which that holds; undefined where neither worked. */
+  /** Follows the leader, or becomes it. Resolves to the time until which that holds; undefined where neither worked. */
   async function seek(): Promise<{ ended: Promise<void> } | undefined> {
     const claim = await claims.find()
     const watched = claim ? await watchLeader<Addresses>(claim, stopped.signal) : 'gone'
@@ -52,7 +57,7 @@ export async function shareEmulator<Addresses extends object>(
     return watched === 'gone' && start ? takeOver(start, claim) : undefined
   }
 
-  async function takeOver(play: () => Promise<Emulator<Addresses>>, before: Claim | undefined) {
+  async function takeOver(startEmulator: () => Promise<Emulator<Addresses>>, before: Claim | undefined) {
     const leader = await openLeader()
     let emulator: Emulator<Addresses>
     try {
@@ -60,7 +65,7 @@ export async function shareEmulator<Addresses extends object>(
         await leader.close()
         return undefined
       }
-      emulator = await play()
+      emulator = await startEmulator()
     } catch (error) {
       await leader.close()
       throw error
@@ -109,7 +114,7 @@ export async function shareEmulator<Addresses extends object>(
  * virtual phones start from. A platform that is real, or not configured, is null.
  */
 export interface SandboxDirectory {
-  /** `control` is where phones get push tokens and hear pushes; `rootPem` is the root that they trust. */
+  /** `control` is where phones get push tokens and receive pushes; `rootPem` is the root that they trust. */
   apple: { control: string; rootPem: string } | null
   google: { url: string } | null
 }

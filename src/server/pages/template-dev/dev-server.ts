@@ -50,7 +50,7 @@ export async function startTemplateDev(options: TemplateDevOptions): Promise<Tem
     const reading = await read()
     if ('content' in reading) {
       faults = []
-      // A page that has not heard of the change yet may still ask for what it shows.
+      // A page that was not told of the change yet may still ask for what it shows.
       earlierImages = content?.images ?? earlierImages
       content = reading.content
       notes = [...content.problems, ...(await locate(warningsOf(content, new Date())))]

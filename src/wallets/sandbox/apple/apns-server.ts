@@ -30,7 +30,7 @@ export interface SandboxApnsOptions {
 export interface SandboxApns {
   address: string
   port: number
-  /** Base of the plain HTTP listener where phones get tokens and hear pushes. */
+  /** Base of the plain HTTP listener where phones get tokens and receive pushes. */
   control: string
   newDeviceToken(topic?: string): string
   /** As when a phone is wiped: pushes to its token are answered with 410. */
