@@ -217,7 +217,7 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   },
   'googleObjects.list': (tx, intruder, { pass }) => tx.googleObjects.list(intruder, [pass]),
   'googleObjects.setSent': (tx, intruder, { pass }) =>
-    tx.googleObjects.setSent(intruder, pass, 9, sentObject(pass), later(1)),
+    tx.googleObjects.setSent(intruder, pass, { ...sentObject(pass), version: 9 }, later(1)),
   'googleClasses.list': (tx, intruder, { googleClass }) => tx.googleClasses.list(intruder, [googleClass]),
   'googleClasses.findForUpdate': (tx, intruder, { googleClass }) =>
     tx.googleClasses.findForUpdate(intruder, googleClass),
@@ -243,6 +243,9 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'googleObjects.setRetired': (tx, intruder, { failed }) =>
     tx.googleObjects.setRetired(intruder, failed, `${failed}-offer`, later(1)),
   'googleObjects.setError': (tx, intruder, { pass }) => tx.googleObjects.setError(intruder, pass, 'x'),
+  'googleObjects.setEqual': (tx, intruder, { pass }) =>
+    tx.googleObjects.setEqual(intruder, pass, { version: 9, digest: 'same' }),
+  'googleObjects.forgetDigest': (tx, intruder, { pass }) => tx.googleObjects.forgetDigest(intruder, pass),
   'googleObjects.keepCurrent': (tx, intruder, { pass }) => tx.googleObjects.keepCurrent(intruder, [pass]),
   'notifications.find': (tx, intruder, { pass, notification }) => tx.notifications.find(intruder, pass, notification),
   'notifications.findByKey': (tx, intruder) => tx.notifications.findByKey(intruder, 'their key'),
@@ -449,8 +452,8 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
     await tx.templateVersions.insert(workspaceId, version.templateId, 2, definition, start)
     await tx.passes.setFailed(workspaceId, failed, { code: 'PASS_ISSUING_FAILED', message: 'x' }, start)
     await tx.registrations.insert(workspaceId, { passId: pass, deviceId: 'device', pushToken: 'token' }, start)
-    await tx.googleObjects.setSent(workspaceId, pass, 1, sentObject(pass, 'offer'), start)
-    await tx.googleObjects.setSent(workspaceId, pass, 1, sentObject(pass), start)
+    await tx.googleObjects.setSent(workspaceId, pass, { ...sentObject(pass, 'offer'), version: 1 }, start)
+    await tx.googleObjects.setSent(workspaceId, pass, { ...sentObject(pass), version: 1, digest: 'same' }, start)
     await tx.heldPasses.settle(workspaceId, [pass])
     await tx.moves.insert(workspaceId, { url: 'https://there.example/apple', passesASecond: 1 }, start)
     await tx.importedPasses.insert(workspaceId, [{ ...newPass(version), ...imported }], start)

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { effectiveStatus } from '../../core/rules/pass/pass-status.ts'
 import type { StoredRejection } from '../../storage/operations/rejections.ts'
 import type { StoredClass } from '../../storage/passes/google-classes.ts'
@@ -48,10 +49,10 @@ export interface GoogleSync {
     of: { issuer: Pick<StoredPass, 'googleIdentityId'>; ofClass?: StoredClass | undefined },
   ): Promise<void>
   /**
-   * Sends the object as it now stands.
+   * Sends the object as it now stands. One in which nothing changed is not sent.
    * @param known what is known of it, where the caller has read that
    */
-  update(pass: StoredPass, known?: StoredGoogleObject): Promise<void>
+  update(pass: StoredPass, known?: StoredGoogleObject): Promise<'sent' | 'equal'>
   /** Shows a text on the pass and on the phone's screen, under a header that is the organization's name by default. */
   message(pass: StoredPass, message: PassMessage): Promise<void>
 }
@@ -61,6 +62,8 @@ interface Sent {
   place: GooglePlace
   /** Its class, where that was sent as it was read. */
   ofClass?: StoredClass
+  /** Of what the object says. */
+  digest: string
 }
 
 /** A message that Google is to show on a pass. */
@@ -109,16 +112,16 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
     const [known] = given ? [given] : await store.googleObjects.list(workspaceId, [id])
     if (!known) {
       const called = { ...asked, ...(pass.googleObjectId && { googleSuffix: pass.googleObjectId }) }
-      return { rendered: asKind(called, kindOf(asked.card)), former: [], isUnknown: false }
+      return { rendered: asKind(called, kindOf(asked.card)), former: [], isUnknown: false, sentDigest: null }
     }
-    const { objectSuffix } = known
+    const { objectSuffix, sentDigest } = known
     const current = known.sent ?? { kind: kindOf(asked.card), objectSuffix, templateVersionId }
     const kind = current.templateVersionId === templateVersionId ? current.kind : kindOf(asked.card)
     const objects = [current, ...(await store.googleObjects.listFormer(workspaceId, id))]
     const ofKind = objects.find((object) => object.kind === kind)
     const rendered = { ...asked, ...(ofKind && { googleSuffix: ofKind.objectSuffix }) }
     const former = objects.filter((object) => object !== ofKind)
-    return { rendered: asKind(rendered, kind), former, isUnknown: known.sent === null }
+    return { rendered: asKind(rendered, kind), former, isUnknown: known.sent === null, sentDigest }
   }
 
   /** Object and class, ready to be sent. */
@@ -127,7 +130,7 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
     const { api, wallet } = await sideOf(pass)
     // Before the pass is rendered: no class is noted as newer than what was sent of it.
     const [ofClass] = googleClassId ? await store.googleClasses.list(workspaceId, [googleClassId]) : []
-    const { rendered, former, isUnknown } = await locate(pass, known)
+    const { rendered, former, isUnknown, sentDigest } = await locate(pass, known)
     const earlier =
       templateVersion > 1
         ? await store.templateVersions.listPublishedBefore(workspaceId, templateId, templateVersion)
@@ -136,8 +139,14 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
     const place = placeOf(rendered)
     const { kind } = place
     const object = wallet.objectOf(rendered, at)
+    const digest = digestOf(kind, object, retired)
+    const needsClass = isUnknown || ofClass?.sentVersion === null
 
-    const sent: Sent = { place }
+    const sent: Sent = { place, digest }
+    async function beginSend(): Promise<void> {
+      if (sentDigest !== null) await store.statement((tx) => tx.googleObjects.forgetDigest(workspaceId, pass.id))
+    }
+
     async function sendClass(calls: GoogleCalls): Promise<void> {
       const isOutdated = ofClass !== undefined && ofClass.sentVersion !== ofClass.version
       await (isOutdated ? calls.upsertClass : calls.insertClass)(kind, wallet.classOf(rendered))
@@ -158,14 +167,18 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
       place,
       sent,
       objectId: object.id,
+      // Former objects go with every update, so that what is erased goes from them too; places may have been left out.
+      isEqual: sentDigest === digest && !needsClass && former.length === 0 && object.merchantLocations === undefined,
       make: async (calls: GoogleCalls) => {
+        await beginSend()
         await sendClass(calls)
         await calls.upsertObject(kind, object, retired)
         await expire(calls)
       },
       update: async (calls: GoogleCalls) => {
+        await beginSend()
         // An object that another provider made stands in a class of theirs.
-        if (isUnknown || ofClass?.sentVersion === null) await sendClass(calls)
+        if (needsClass) await sendClass(calls)
         await calls.updateObject(kind, object, retired)
         await expire(calls)
       },
@@ -176,15 +189,15 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
    * Notes what Google was sent. The pass may have changed meanwhile, when nobody knew yet that Google holds it, or while
    * somebody else sent something newer that this one has overwritten: then it is sent again.
    */
-  function recordSent(pass: StoredPass, { place, ofClass }: Sent): Promise<void> {
+  function recordSent(pass: StoredPass, { place, ofClass, digest }: Sent): Promise<void> {
     const { workspaceId, id, templateVersionId, walletVersion } = pass
     return store.transaction(async (tx) => {
       const at = clock()
       const current = await tx.passes.findForUpdate(workspaceId, id)
       if (!current) return
       if (current.serialNumber !== pass.serialNumber) return recordTransferred(tx, pass, place)
-      const sent = { ...place, templateVersionId }
-      const isReplaced = await tx.googleObjects.setSent(workspaceId, id, walletVersion, sent, at)
+      const sent = { ...place, templateVersionId, version: walletVersion, digest }
+      const isReplaced = await tx.googleObjects.setSent(workspaceId, id, sent, at)
       await tx.rejections.clear(workspaceId, 'google', id, templateVersionId)
       if (ofClass) await recordClassSent(tx, workspaceId, ofClass)
       if (current.walletVersion !== walletVersion)
@@ -293,7 +306,10 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
       }
     },
     async update(pass, known) {
-      const { api, update, make, sent } = await prepare(pass, clock(), known)
+      const { workspaceId, id, walletVersion: version } = pass
+      const { api, isEqual, update, make, sent } = await prepare(pass, clock(), known)
+      const equal = { version, digest: sent.digest }
+      if (isEqual && (await store.statement((tx) => tx.googleObjects.setEqual(workspaceId, id, equal)))) return 'equal'
       try {
         await update(api.bulk)
       } catch (error) {
@@ -302,6 +318,7 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
         await make(api.bulk)
       }
       await recordSent(pass, sent)
+      return 'sent'
     },
     async message(pass, { mayBeThere, isBulk, ...written }) {
       const { api, rendered, place, objectId, make } = await prepare(pass, clock())
@@ -316,6 +333,11 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
       }
     },
   }
+}
+
+/** Stands for all that an update of an object says. */
+function digestOf(...parts: unknown[]): string {
+  return createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 22)
 }
 
 /** What Google said, for those who made the template. */

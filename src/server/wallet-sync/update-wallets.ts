@@ -164,9 +164,11 @@ async function sendIfOutdated(
   const pass = object && (await store.passes.find(workspaceId, subject))
   if (!pass || object.sentVersion >= pass.walletVersion) return 'done'
   const { googleIdentityId: identityId } = pass
-  const end = await callGoogle(job, { identityId, call: () => google.update(pass, object), slot }, services)
-  if (end === 'done') logPlatformCall(log, job, { provider: 'google', passId: pass.id, outcome: 'sent' })
-  return end
+  const call = async () => {
+    if ((await google.update(pass, object)) === 'equal') return
+    logPlatformCall(log, job, { provider: 'google', passId: pass.id, outcome: 'sent' })
+  }
+  return callGoogle(job, { identityId, call, slot }, services)
 }
 
 /**

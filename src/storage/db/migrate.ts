@@ -46,6 +46,7 @@ import * as scansByGate from '../migrations/0057-scans-by-gate.ts'
 import * as deviceLogs from '../migrations/0060-device-logs.ts'
 import * as identities from '../migrations/0061-identities.ts'
 import * as nudges from '../migrations/0062-nudges.ts'
+import * as googleDigests from '../migrations/0063-google-digests.ts'
 import * as evidence from '../migrations/0064-evidence.ts'
 import * as figures from '../migrations/0067-figures.ts'
 import * as takeOver from '../migrations/0072-take-over.ts'
@@ -105,6 +106,7 @@ const migrations: Record<string, Migration> = {
   '0060-device-logs': deviceLogs,
   '0061-identities': identities,
   '0062-nudges': nudges,
+  '0063-google-digests': googleDigests,
   '0064-evidence': evidence,
   '0067-figures': figures,
   '0072-take-over': takeOver,

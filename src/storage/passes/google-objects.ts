@@ -23,6 +23,8 @@ export interface StoredGoogleObject extends Pick<SentObject, 'objectSuffix'> {
   sent: SentObject | null
   /** The walletVersion that Google was last sent. */
   sentVersion: number
+  /** Of what it was sent then; null where that is not known for sure. */
+  sentDigest: string | null
   sentAt: Date
   /** Null while nobody has the pass in Google Wallet. */
   installedAt: Date | null
@@ -39,6 +41,7 @@ interface Row {
   class_suffix: string | null
   template_version_id: string | null
   sent_version: number
+  sent_digest: string | null
   sent_at: number
   installed_at: number | null
   activated_at: number | null
@@ -121,8 +124,14 @@ export class GoogleObjects {
   /**
    * Google was sent this version of the pass, which the caller holds. Where it had been sent a newer one, only the older
    * one is sure to be there. An object that another takes the place of is a former one from now on: then true.
+   * @param digest of all that was sent; without one, no later update is known to say the same
    */
-  async setSent(workspaceId: string, passId: string, version: number, sent: SentObject, at: Date): Promise<boolean> {
+  async setSent(
+    workspaceId: string,
+    passId: string,
+    { version, digest, ...sent }: SentObject & { version: number; digest?: string | undefined },
+    at: Date,
+  ): Promise<boolean> {
     const key = { workspace_id: workspaceId, pass_id: passId }
     const isOurs = await this.db('passes').where({ workspace_id: workspaceId, id: passId }).first('id')
     if (!isOurs) return false
@@ -138,10 +147,33 @@ export class GoogleObjects {
     const before = rows.map(toObject).find(({ objectSuffix }) => objectSuffix !== sent.objectSuffix)
     const replacing = before && (await this.replace(workspaceId, before, sent, at))
     await this.db('google_objects')
-      .insert({ ...key, ...change })
+      .insert({ ...key, ...change, sent_digest: digest ?? null })
       .onConflict('pass_id')
-      .merge({ ...change, ...replacing, last_error: null })
+      .merge({
+        ...change,
+        ...replacing,
+        last_error: null,
+        // Forgotten before the send: where one is there, another send went beside this one, and which came last is not known.
+        sent_digest: this.db.raw('case when google_objects.sent_digest is null then cast(? as text) end', [
+          digest ?? null,
+        ]),
+      })
     return before !== undefined
+  }
+
+  /** Google has this version, too, where the last that it was sent says the same and nothing else is on its way: then true. */
+  async setEqual(
+    workspaceId: string,
+    passId: string,
+    { version, digest }: { version: number; digest: string },
+  ): Promise<boolean> {
+    const isSame = this.db('google_objects').where({ workspace_id: workspaceId, pass_id: passId, sent_digest: digest })
+    return (await isSame.update({ sent_version: version, last_error: null })) > 0
+  }
+
+  /** Something is about to be sent: whether a call that ends without an answer took effect is not known. */
+  async forgetDigest(workspaceId: string, passId: string): Promise<void> {
+    await this.db('google_objects').where({ workspace_id: workspaceId, pass_id: passId }).update({ sent_digest: null })
   }
 
   /** Keeps what is known of an object that another takes the place of, and says who holds the other. */
@@ -264,6 +296,7 @@ function toObject(row: Row): StoredGoogleObject {
         }
       : null,
     sentVersion: row.sent_version,
+    sentDigest: row.sent_digest,
     sentAt: new Date(row.sent_at),
     installedAt: toDate(row.installed_at),
     activatedAt: toDate(row.activated_at),

@@ -189,7 +189,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const hung = gate()
     const note = async (workspaceId: string, id: string, version: number) => {
       const [object] = await store.googleObjects.list(workspaceId, [id])
-      await store.transaction((tx) => tx.googleObjects.setSent(workspaceId, id, version, object!.sent!, api.now))
+      await store.transaction((tx) => tx.googleObjects.setSent(workspaceId, id, { ...object!.sent!, version }, api.now))
     }
     const ofBrands: NonNullable<Services['google']> = {
       ...google!,
@@ -200,6 +200,7 @@ describe.each(dialects)('on %s', (dialect) => {
           throw new GoogleApiError({ kind: 'unavailable', message: 'x', status: 503 })
         }
         await note(pass.workspaceId, pass.id, pass.walletVersion)
+        return 'sent'
       },
     }
     await update(workspace, broken, 'B-1')
@@ -240,8 +241,9 @@ describe.each(dialects)('on %s', (dialect) => {
         if (one.googleIdentityId !== null) call('object')
         const [known] = await store.googleObjects.list(workspaceId, [one.id])
         await store.transaction((tx) =>
-          tx.googleObjects.setSent(workspaceId, one.id, one.walletVersion, known!.sent!, api.now),
+          tx.googleObjects.setSent(workspaceId, one.id, { ...known!.sent!, version: one.walletVersion }, api.now),
         )
+        return 'sent'
       },
       async upsertClass(_, __, { issuer }) {
         if (issuer.googleIdentityId !== null) call('class')

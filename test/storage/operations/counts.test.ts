@@ -292,7 +292,7 @@ async function install(step: Step): Promise<void> {
   const pass = await somePass(step)
   if (!pass) return
   const sent = sentObject(pass.id)
-  await tx.googleObjects.setSent(workspaceId, pass.id, 1, sent, at)
+  await tx.googleObjects.setSent(workspaceId, pass.id, { ...sent, version: 1 }, at)
   await tx.googleObjects.addHolders(sent.objectSuffix, random.pick([1, -1, 1] as const), at)
 }
 

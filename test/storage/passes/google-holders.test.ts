@@ -22,7 +22,9 @@ describe.each(dialects)('on %s', (dialect) => {
     const { store } = await openTestStore(dialect)
     const workspaceId = await insertWorkspace(store)
     const [passId] = await insertPasses(store, workspaceId, [newPass(await insertTemplate(store, workspaceId))])
-    await store.transaction((tx) => tx.googleObjects.setSent(workspaceId, passId!, 1, sentObject(passId!), start))
+    await store.transaction((tx) =>
+      tx.googleObjects.setSent(workspaceId, passId!, { ...sentObject(passId!), version: 1 }, start),
+    )
     const seen: (Date | null)[] = []
     for (const [n, change] of changes.entries()) {
       await store.transaction((tx) => tx.googleObjects.addHolders(`${passId}-generic`, change, later(n)))
@@ -39,7 +41,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await store.transaction(async (tx) => {
       for (const deviceId of ['one', 'two'])
         await tx.registrations.insert(workspaceId, { passId: passId!, deviceId, pushToken: 'x' }, start)
-      await tx.googleObjects.setSent(workspaceId, passId!, 1, sentObject(passId!), start)
+      await tx.googleObjects.setSent(workspaceId, passId!, { ...sentObject(passId!), version: 1 }, start)
       await tx.googleObjects.addHolders(`${passId}-generic`, 1, start)
     })
     await database.writer.schema.dropTable('held_passes')

@@ -1,0 +1,120 @@
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { contract } from '../../../src/core/contract/contract.ts'
+import type { DefinitionInput } from '../../../src/core/contract/definition.ts'
+import { GoogleApiError } from '../../../src/wallets/google/api/api-error.ts'
+import { useApi } from '../../support/api.ts'
+import { dialects } from '../../support/databases.ts'
+import { passBody, publishedTemplate } from '../fixtures.ts'
+
+/** The door stands in the class, the seat on the object. */
+const performance: DefinitionInput = {
+  variables: ['show', 'door', 'seat'].map((name) => ({ name, label: name, default: 'none', example: 'x' })),
+  design: {
+    organizationName: 'Harbour Theatre',
+    description: 'A seat',
+    fields: { secondary: [{ key: 'seat', label: 'Seat', value: '{{seat}}' }] },
+  },
+  google: {
+    kind: 'eventTicket',
+    classKey: '{{show}}',
+    class: { eventName: { defaultValue: { language: 'en', value: '{{show}}, door {{door}}' } } },
+  },
+}
+
+describe.each(dialects)('on %s', (dialect) => {
+  const api = useApi(dialect)
+
+  /** So many passes of one class that Google holds. */
+  async function held(many: number) {
+    const workspace = await api.workspace()
+    const template = await publishedTemplate(workspace, { definition: performance })
+    const ids: string[] = []
+    for (let made = 0; made < many; made += 100) {
+      const passes = Array.from({ length: Math.min(100, many - made) }, () => passBody(template.id))
+      const { results } = await workspace.ok(contract.passes.createBatch, { body: { passes } })
+      ids.push(...results.map(({ pass }) => pass!.id))
+    }
+    await api.runJobs()
+    const find = async (id: string) => (await api.services.store.passes.find(workspace.id, id))!
+    for (const id of ids) await api.services.google!.ensure(await find(id), api.now)
+    const update = (id: string, variables: Record<string, string>) =>
+      workspace.ok(contract.passes.update, { params: { id }, body: { variables } })
+    const stateOf = async (id: string) =>
+      (await workspace.ok(contract.passes.wallets, { params: { id } })).google?.state
+    return { workspace, ids, update, stateOf }
+  }
+
+  /** What Google is asked from now on. */
+  function watch() {
+    const { bulk } = api.services.google!.api
+    const classes = vi.spyOn(bulk, 'upsertClass')
+    const objects = vi.spyOn(bulk, 'updateObject')
+    onTestFinished(() => void vi.restoreAllMocks())
+    return { classes, objects, asked: () => [classes.mock.calls.length, objects.mock.calls.length] }
+  }
+
+  test('where only the class of many passes changes, Google is sent the class once and no object', async () => {
+    const { ids, update, stateOf } = await held(Number(process.env.PASSES_EQUAL_OBJECTS ?? 20))
+    const google = watch()
+    for (const id of ids) await update(id, { door: 'B' })
+    await api.runJobs()
+    expect(google.asked()).toEqual([1, 0])
+    expect(await stateOf(ids[0]!)).toBe('current')
+    // What stands on the object is sent as ever.
+    await update(ids[0]!, { seat: '7' })
+    await api.runJobs()
+    expect(google.asked()).toEqual([1, 1])
+  })
+
+  test('an update that went back to what Google had is sent, where the one between may have arrived', async () => {
+    const { ids, update, stateOf } = await held(1)
+    const [id] = ids as [string]
+    const google = watch()
+    // It arrives, and its answer is lost.
+    const { updateObject } = api.services.google!.api
+    google.objects.mockImplementationOnce(async (...call) => {
+      await updateObject(...call)
+      throw new GoogleApiError({ kind: 'unavailable', message: 'No answer' })
+    })
+    await update(id, { seat: '7' })
+    await api.runJobs()
+    expect(google.asked()).toEqual([0, 1])
+    await update(id, { seat: 'none' })
+    api.advance(60)
+    await api.runJobs()
+    expect(google.asked()).toEqual([0, 2])
+    expect(await stateOf(id)).toBe('current')
+    await update(id, { door: 'C' })
+    await api.runJobs()
+    expect(google.asked()).toEqual([1, 2])
+  })
+
+  test('of two sends at once nobody knows which came last: what follows is sent', async () => {
+    const { workspace, ids, update } = await held(1)
+    const [id] = ids as [string]
+    const { store, google: sync } = api.services
+    const google = watch()
+    const versions = [await update(id, { seat: '7' }), await update(id, { seat: '8' })].length
+    const pass = (await store.passes.find(workspace.id, id))!
+    const older = { ...pass, walletVersion: pass.walletVersion - 1, variables: { seat: '7' } }
+    await Promise.all([sync!.update(pass), sync!.update(older)])
+    const [object] = await store.googleObjects.list(workspace.id, [id])
+    expect(object!.sentDigest).toBeNull()
+    await update(id, { door: 'D' })
+    await api.runJobs()
+    expect(google.asked()).toEqual([1, versions + 1])
+  })
+
+  test('an update equal to what Google had is sent where something else is on its way', async () => {
+    const { workspace, ids, update } = await held(1)
+    const [id] = ids as [string]
+    const { store, google: sync } = api.services
+    const google = watch()
+    await update(id, { door: 'B' })
+    const pass = (await store.passes.find(workspace.id, id))!
+    const [before] = await store.googleObjects.list(workspace.id, [id])
+    await store.transaction((tx) => tx.googleObjects.forgetDigest(workspace.id, id))
+    expect(await sync!.update(pass, before)).toBe('sent')
+    expect(google.objects).toHaveBeenCalledOnce()
+  })
+})
