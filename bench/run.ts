@@ -31,6 +31,7 @@ const benches = [
   'copy',
   'evidence',
   'figures',
+  'freshness',
   'scans-export',
   'version',
   'pages',

@@ -4,7 +4,6 @@
  * own. Rounds take turns. Run: npx tsx bench/update.ts
  */
 
-import { connect } from 'node:http2'
 import { join } from 'node:path'
 import { execa } from 'execa'
 import { jobHandlers, queueOptions } from '../src/server/jobs/handlers.ts'
@@ -17,20 +16,10 @@ import { type BenchApp, openApp } from './support/app.ts'
 import { onEachDatabase } from './support/databases.ts'
 import { figure } from './support/figures.ts'
 import { insertPasses, passId } from './support/many-passes.ts'
-import {
-  describe,
-  finish,
-  type Measured,
-  measure,
-  ratioOfCpu,
-  ratioOfRates,
-  rounds,
-  timeAll,
-} from './support/rounds.ts'
+import { pushRaw } from './support/raw-pushes.ts'
+import { describe, finish, type Measured, measure, ratioOfCpu, ratioOfRates, rounds } from './support/rounds.ts'
 
 const PASSES = 10_000
-/** As many streams as the library opens at once. */
-const IN_FLIGHT = 1_000
 const TARGET = 0.7
 
 const apnsProcess = execa('tsx', [join(import.meta.dirname, 'support/apns.ts'), String(PASSES)], {
@@ -50,7 +39,7 @@ await onEachDatabase(async (kind, create) => {
   const raw: Measured[] = []
   const drained: Measured[] = []
   for (const _ of rounds()) {
-    raw.push(await measure(PASSES, pushRaw))
+    raw.push(await measure(PASSES, () => pushRaw(apns, apns.tokens)))
     await change(app)
     drained.push(await measure(PASSES, () => drain(app)))
     await check(app)
@@ -97,34 +86,6 @@ async function install({ database, workspaceId }: BenchApp): Promise<void> {
     fetched_version: 0,
   }))
   await database.writer.transaction((tx) => insertRows(tx, 'apple_registrations', rows))
-}
-
-/** Seconds for one push to each token over one connection. */
-async function pushRaw(): Promise<number> {
-  const session = connect(`https://${apns.address}:${apns.port}`, {
-    ca: apns.rootPem,
-    cert: apns.certificatePem,
-    key: apns.keyPem,
-    peerMaxConcurrentStreams: IN_FLIGHT,
-  })
-  const send = (token: string) =>
-    new Promise<void>((resolve, reject) => {
-      const headers = { ':method': 'POST', ':path': `/3/device/${token}`, 'apns-topic': apns.passTypeIdentifier }
-      const stream = session.request(headers)
-      stream.on('response', ({ ':status': status }) => {
-        if (status !== 200) reject(new Error(`APNs answered ${status}`))
-      })
-      stream.on('error', reject)
-      stream.on('end', resolve)
-      stream.resume()
-      stream.end('{ }')
-    })
-  const seconds = await timeAll(
-    apns.tokens.map((token) => () => send(token)),
-    IN_FLIGHT,
-  )
-  session.close()
-  return seconds
 }
 
 /** Every pass changes. */

@@ -115,6 +115,16 @@ export const serveFlags = {
     default: [],
     helpGroup: 'WALLETS',
   }),
+  'push-rate': Flags.integer({
+    summary:
+      'Of a broadcast, and of passes that change by the hundred, those whose iPhones this process tells in a second, so that ' +
+      'they do not come faster than they can be served; 0 = as quickly as Apple takes it.',
+    env: 'PASSES_PUSH_RATE',
+    default: 0,
+    min: 0,
+    max: 100_000,
+    helpGroup: 'WALLETS',
+  }),
   'google-key': Flags.string({
     summary:
       'Service account key, or configuration of workload identity: a JSON file, or the JSON itself. Without it the account ' +
@@ -265,6 +275,7 @@ export function serverConfig(flags: Interfaces.InferredFlags<typeof serveFlags>)
     previousServerKeys: flags['previous-server-keys'].split(',').filter((key) => key.trim() !== ''),
     rateLimit: flags['rate-limit'],
     rateBurst: flags['rate-burst'],
+    pushRate: flags['push-rate'],
     maxConnections: flags['max-connections'],
     linkTtlDays: flags['link-ttl'],
     retention: { deliveriesDays: flags['retain-deliveries'], auditDays: flags['retain-audit'] },

@@ -37,6 +37,8 @@ export interface Config {
   /** Requests a second for each token; 0 turns the limit off. */
   rateLimit: number
   rateBurst: number
+  /** Of what concerns many passes, those whose iPhones this process tells in a second; 0 tells them as quickly as Apple takes it. */
+  pushRate?: number
   /** Connections that are open at once. */
   maxConnections: number
   /** Days that hosted links of a pass without an expiry live. */

@@ -13,7 +13,7 @@ import { createCursors } from '../http/cursors.ts'
 import { createLimits } from '../http/middleware/rate-limit.ts'
 import { createSecurityLog } from '../http/security-log.ts'
 import { resealIdentities } from '../identities/secrets.ts'
-import { giveUp, jobHandlers, queueOptions } from '../jobs/handlers.ts'
+import { giveUp, jobHandlers, pushingByTheHundred, queueOptions } from '../jobs/handlers.ts'
 import { startScheduler } from '../jobs/scheduler.ts'
 import { startWorker } from '../jobs/worker.ts'
 import { countEvent, countProviderCall, createMetrics } from '../metrics/metrics.ts'
@@ -184,7 +184,10 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
 
     let isWorking: (() => boolean) | undefined
     if (config.role !== 'api' && !config.isFrozen) {
-      const worker = startWorker(services, { handlers: jobHandlers, giveUp, queues: queueOptions })
+      const queues = { ...queueOptions }
+      for (const name of pushingByTheHundred)
+        queues[name] = { ...queues[name], perSecond: config.pushRate || undefined }
+      const worker = startWorker(services, { handlers: jobHandlers, giveUp, queues })
       const scheduler = startScheduler(services)
       wake = worker.wake
       isWorking = worker.isRunning

@@ -7,7 +7,8 @@ import { failPass, issuePasses } from '../wallet-sync/issue-pass.ts'
 import { updateGoogleObjects, updateWallets, upsertGoogleClasses } from '../wallet-sync/update-wallets.ts'
 import { deliverWebhooks, fanOutEvents } from '../webhooks/deliver-webhooks.ts'
 import { detachProjects } from './maintenance.ts'
-import type { GiveUp, JobHandler, QueueOptions } from './worker.ts'
+import type { QueueOptions } from './queue-options.ts'
+import type { GiveUp, JobHandler } from './worker.ts'
 
 /** What each kind of job does. */
 export const jobHandlers: Record<JobKind, JobHandler> = {
@@ -60,3 +61,6 @@ export const queueOptions: Record<RegularQueue, QueueOptions> = {
   webhooks: { batchSize: 1, batches: 255 },
   upkeep: { batchSize: 10, batches: 2, isLocal: true },
 }
+
+/** Queues of broadcasts and of passes that change by the hundred, whose jobs tell iPhones of a pass each. */
+export const pushingByTheHundred = ['bulk', 'bulk-wallets'] as const satisfies RegularQueue[]

@@ -8,6 +8,7 @@ import type { Repositories } from '../../storage/store.ts'
 import type { Services } from '../context.ts'
 import type { Leave } from '../http/thread.ts'
 import { type Alone, createAlone, createShares } from './fairness.ts'
+import { createThrottle, type QueueOptions, suspectQueues } from './queue-options.ts'
 
 /**
  * Does the work of some jobs of one kind and completes them in the transaction that writes their effects: only those
@@ -27,16 +28,6 @@ export interface Slot {
 export type GiveUp = (tx: Repositories, job: SetAsideJob, message: string, at: Date) => Promise<void>
 
 export type SetAsideJob = Pick<Job, 'workspaceId' | 'subject' | 'correlationId'>
-
-/** How much of a queue is in flight. */
-export interface QueueOptions {
-  /** Jobs taken at once, all of one workspace. */
-  batchSize: number
-  /** Batches in flight at the same time, of all workspaces together. One alone has half of them at most. */
-  batches: number
-  /** Its jobs wait for nothing but the database, so that workspaces take turns at the thread. Issuing does so by itself. */
-  isLocal?: boolean
-}
 
 /**
  * What a worker runs, and how. A lease is 10 s by default (it is renewed after a third), a look for work without a wake-up
@@ -73,12 +64,6 @@ const GIVE_BACK_EVERY_MS = 250
 /** A queue that has room asks each second: one that has not for so long hangs. */
 const ALIVE_MS = 30_000
 
-/** Those that lapsed, of which one may stop the process: so many stand beside it, and at its next lapse none. */
-const SUSPECTS: Record<Exclude<Queue, RegularQueue>, QueueOptions> = {
-  suspects: { batchSize: 25, batches: 3 },
-  'prime-suspects': { batchSize: 1, batches: 1 },
-}
-
 /**
  * The loops that run the outbox, one for each queue. Several workers, here or elsewhere, share the work through claims.
  */
@@ -101,7 +86,8 @@ export function startWorker(services: Services, options: WorkerOptions): Worker 
 
 function startQueue(services: Services, queue: Queue, options: WorkerOptions & { alone: Alone }) {
   const { handlers, giveUp = {}, leaseSeconds = 10, pollSeconds = 1, alone } = options
-  const { batchSize, batches, isLocal = false } = { ...SUSPECTS, ...options.queues }[queue]
+  const { batchSize, batches, isLocal = false, perSecond } = { ...suspectQueues, ...options.queues }[queue]
+  const throttle = createThrottle(perSecond)
   const pollMilliseconds = pollSeconds * 1000
   const { store, thread, clock, log, metrics } = services
   /** Whatever else jobs write, those that come and those that go on do not wait for it. */
@@ -139,6 +125,8 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions & {
   async function look(): Promise<void> {
     isWoken = false
     lookedAt = performance.now()
+    const early = throttle.wait()
+    if (early > 0) return idle(Math.min(early, pollMilliseconds))
     try {
       const { claimed, nextRunAt } = await claim()
       if (claimed) start(claimed)
@@ -177,7 +165,7 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions & {
 
   async function claimOf(workspaceId: string): Promise<Job[]> {
     if (isStopping) return []
-    const limits = { limit: batchSize, leaseSeconds, workspaceId }
+    const limits = { limit: Math.min(batchSize, throttle.most), leaseSeconds, workspaceId }
     try {
       return await claiming.statement((tx) => tx.jobs.claim(queue, clock(), limits))
     } catch (error) {
@@ -189,6 +177,7 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions & {
 
   function start({ jobs, leave }: Claimed): void {
     const { workspaceId } = jobs[0]!
+    throttle.take(jobs.length)
     shares.take(workspaceId)
     const slot: Slot = {
       mayStay: () => isRegularQueue(queue) && inFlight.size < batches / 2,

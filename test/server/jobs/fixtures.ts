@@ -1,13 +1,8 @@
 import { pino } from 'pino'
 import { onTestFinished } from 'vitest'
 import { createServices, type RunningServices } from '../../../src/server/boot/services.ts'
-import {
-  type JobHandler,
-  type QueueOptions,
-  startWorker,
-  type Worker,
-  type WorkerOptions,
-} from '../../../src/server/jobs/worker.ts'
+import type { QueueOptions } from '../../../src/server/jobs/queue-options.ts'
+import { type JobHandler, startWorker, type Worker, type WorkerOptions } from '../../../src/server/jobs/worker.ts'
 import { countEvent, createMetrics } from '../../../src/server/metrics/metrics.ts'
 import type { Database } from '../../../src/storage/db/database.ts'
 import {
@@ -68,7 +63,7 @@ export async function openServices(dialect: TestDialect, check: Wallet['check'] 
     advance(seconds) {
       now = later(seconds, now)
     },
-    work({ batchSize = 100, batches = 1, ...options }) {
+    work({ batchSize = 100, batches = 1, perSecond, ...options }) {
       const never: JobHandler = async () => {
         throw new Error('No such job was expected')
       }
@@ -76,7 +71,7 @@ export async function openServices(dialect: TestDialect, check: Wallet['check'] 
       const worker = startWorker(services, {
         ...options,
         handlers: { ...unexpected, ...options.handlers },
-        queues: Object.fromEntries(regularQueues.map((queue) => [queue, { batchSize, batches }])) as Record<
+        queues: Object.fromEntries(regularQueues.map((queue) => [queue, { batchSize, batches, perSecond }])) as Record<
           RegularQueue,
           QueueOptions
         >,

@@ -11,6 +11,8 @@ export interface FleetPhone {
   setups: number
   /** The tag of the last list of changed serial numbers; null before the first. */
   tag: string | null
+  /** How often it was pushed. */
+  pushes: number
   /** Since when it knows of a change that it has not fetched, in milliseconds since 1970; 0 where it knows of none. */
   toldAt: number
   /** When it last asked what changed. */

@@ -82,6 +82,7 @@ export function createFleet(options: FleetOptions): Fleet {
     const phone = phones[index]
     if (!phone || phone.setups !== setups || phone.passes.length === 0) return
     counts.pushes += 1
+    phone.pushes += 1
     phone.toldAt ||= Date.now()
     if (phone.isDue || phone.behaviour.answersAfter === null) return
     const [least, most] = phone.behaviour.answersAfter
@@ -190,7 +191,7 @@ export function createFleet(options: FleetOptions): Fleet {
     counts,
     delays,
     add(behaviour, passes) {
-      const state = { setups: 0, tag: null, toldAt: 0, askedAt: 0, isDue: false }
+      const state = { setups: 0, tag: null, pushes: 0, toldAt: 0, askedAt: 0, isDue: false }
       const phone: FleetPhone = { index: phones.length, behaviour, passes, ...state }
       phones.push(phone)
       return phone

@@ -1,0 +1,204 @@
+/**
+ * An update of every installed pass, on phones of which some sleep, ignore pushes or keep what they have. A process that serves
+ * phones and plays APNs, one worker beside it, both of the built program on one SQLite file, and a fleet of virtual phones here: each
+ * is pushed, asks what changed and fetches its package. How many of those that can be reached are current five minutes after the
+ * last push; whether every other one is listed with its reason; and what one that stays behind costs, by the looks of the next
+ * days. The raw pushes beside it go to the same APNs, before.
+ * Run: npx tsx bench/freshness.ts, after npm run build. PASSES_BENCH_PHONES says how many (20,000), PASSES_BENCH_PUSH_RATE how many
+ * of them the worker tells in a second (as many as it can). Exits 1 where a figure misses its limit.
+ */
+
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { dealBehaviours, parseMix } from '../src/cli/device/fleet/behaviour.ts'
+import { createFleet, type Fleet } from '../src/cli/device/fleet/fleet.ts'
+import { deviceIdOf, pushTokenOf } from '../src/cli/device/fleet/fleet-phone.ts'
+import { reportFleet } from '../src/cli/device/fleet/report.ts'
+import { createRandom } from '../src/cli/device/fleet/seeded-random.ts'
+import { readDirectory } from '../src/cli/device/http.ts'
+import { nudgeSilent } from '../src/server/wallet-sync/nudge-silent.ts'
+import { insertRows } from '../src/storage/db/bulk-rows.ts'
+import { type Database, openDatabase } from '../src/storage/db/database.ts'
+import { shareEmulator } from '../src/wallets/sandbox/sharing.ts'
+import { figure } from './support/figures.ts'
+import { percentile } from './support/load.ts'
+import { insertPasses, passId } from './support/many-passes.ts'
+import { type PushTarget, pushRaw } from './support/raw-pushes.ts'
+import { startServer } from './support/server.ts'
+import { benchServices } from './support/services.ts'
+
+const PHONES = Number(process.env.PASSES_BENCH_PHONES ?? 20_000)
+const RATE = process.env.PASSES_BENCH_PUSH_RATE ?? '0'
+const MIX = 'awake=90,slow=3,throttled=2,asleep=3,deaf=1,stuck=1'
+const WITHIN_SECONDS = 300
+const LIMITS = { fresh: 99.9, unlisted: 0, pushes: 4 }
+const FLEET_ID = 'f1ee700000000000'
+const PASS_TYPE = 'pass.test.passes.sandbox'
+/** When those look who push silent phones again, and long after. */
+const LOOKS_AFTER_SECONDS = [601, 3_601, 86_401, 7 * 86_400]
+const MOST_RAW = 20_000
+
+const folder = mkdtempSync(join(tmpdir(), 'passes-bench-'))
+const file = join(folder, 'freshness.db')
+const databaseUrl = `sqlite:${file}`
+let workspaceId = ''
+const api = await startServer(databaseUrl, ['--role', 'api'], async (database, id) => {
+  workspaceId = id
+  await insertPasses(database.writer, id, PHONES)
+  await install(database)
+})
+const fleet = await openFleet()
+const raw = PHONES < MOST_RAW ? PHONES : MOST_RAW
+const rawRate = raw / (await pushToNobody(raw))
+console.log(
+  `${PHONES} phones, ${MIX}; ${RATE === '0' ? 'no' : RATE} pushes a second at most; raw pushes, ${Math.round(rawRate)} a second`,
+)
+
+const database = openDatabase(databaseUrl)
+await change(database)
+const startedAt = Date.now()
+const worker = await startServer(databaseUrl, ['--role', 'worker', '--push-rate', RATE])
+const pushed = await untilPushed(fleet)
+const reachable = fleet.phones.filter(({ behaviour }) => ['awake', 'slow', 'throttled'].includes(behaviour.name))
+const fresh = await untilFresh(pushed.lastAt)
+const behaviours = await reportFleet(fleet, { client: api.client, passIds: new Map() })
+console.table(behaviours.map(({ stale, ...counts }) => ({ ...counts, ...stale })))
+const updateRate = PHONES / ((pushed.lastAt - startedAt) / 1000)
+console.log(
+  `updates while phones fetch, ${Math.round(updateRate)} a second, ${(updateRate / rawRate).toFixed(2)} of raw pushes; ` +
+    `packages, ${Math.round(fleet.counts.fetched / ((Date.now() - startedAt) / 1000))} a second; ` +
+    `from push to fetched ${percentile([...fleet.delays], 0.5)} ms at half, ${percentile([...fleet.delays], 0.99)} ms at 99 %; ` +
+    `turned away ${fleet.counts.busy} times`,
+)
+figure('phones that can be reached and are current 5 minutes after the last push, in %', fresh, {
+  atLeast: LIMITS.fresh,
+})
+const sum = (of: (one: (typeof behaviours)[number]) => number) => behaviours.reduce((all, one) => all + of(one), 0)
+figure(
+  'phones that are behind and not listed, or listed and current',
+  sum((one) => one.unlisted + one.wronglyListed),
+  {
+    atMost: LIMITS.unlisted,
+  },
+)
+await lookAgain(database)
+const most = fleet.phones.reduce((so, { pushes }) => Math.max(so, pushes), 0)
+figure('pushes that a phone costs which stays behind', most, { atMost: LIMITS.pushes })
+
+await fleet.close()
+await database.close()
+await worker.stop()
+await api.stop()
+rmSync(folder, { recursive: true })
+process.exit()
+
+/** One phone for each pass, as registering them leaves the tables. */
+async function install({ writer }: Database): Promise<void> {
+  const rows = Array.from({ length: PHONES }, (_, index) => ({
+    workspace_id: workspaceId,
+    pass_id: passId(index + 1),
+    device_id: deviceIdOf(FLEET_ID, { index }),
+    push_token: pushTokenOf(FLEET_ID, { index, setups: 0 }),
+    registered_at: Date.now(),
+    pushed_version: 0,
+    fetched_version: 0,
+  }))
+  const held = rows.map(({ workspace_id, pass_id }) => ({ workspace_id, pass_id, apple: 1, google: 0 }))
+  await writer.transaction(async (tx) => {
+    await insertRows(tx, 'apple_registrations', rows)
+    await insertRows(tx, 'held_passes', held)
+  })
+}
+
+async function openFleet(): Promise<Fleet> {
+  const opened = createFleet({
+    id: FLEET_ID,
+    webServiceURL: `${api.url}/apple`,
+    passTypeIdentifier: PASS_TYPE,
+    locateApns: async () => (await readDirectory(`${api.url}/sandbox`, 'apple')).control,
+    random: createRandom('freshness'),
+    onProblem: (message) => console.log(message),
+  })
+  const lastModified = new Date(0).toUTCString()
+  for (const [n, behaviour] of dealBehaviours(parseMix(MIX), PHONES, createRandom('mix')).entries()) {
+    opened.add(behaviour, [{ serialNumber: passId(n + 1), authenticationToken: 'token', lastModified }])
+  }
+  await opened.listen()
+  return opened
+}
+
+/** Seconds for pushes to tokens that no phone has. */
+async function pushToNobody(count: number): Promise<number> {
+  const sandbox = `${file}.sandbox`
+  const onError = (error: unknown) => console.error(error)
+  const emulator = await shareEmulator<Pick<PushTarget, 'address' | 'port'>>({
+    folder: sandbox,
+    name: 'apple',
+    onError,
+  })
+  const [rootPem, certificatePem, keyPem] = ['root.pem', 'pass.pem', 'pass.key'].map((name) =>
+    readFileSync(join(sandbox, 'apple', name), 'utf8'),
+  )
+  const target = { ...emulator.find()!, passTypeIdentifier: PASS_TYPE }
+  const tokens = Array.from({ length: count }, (_, n) => pushTokenOf(FLEET_ID, { index: PHONES + n, setups: 0 }))
+  const seconds = await pushRaw(
+    { ...target, rootPem: rootPem!, certificatePem: certificatePem!, keyPem: keyPem! },
+    tokens,
+  )
+  await emulator.close()
+  return seconds
+}
+
+/** Every pass changes, as by an upgrade of their template. */
+async function change({ writer }: Database): Promise<void> {
+  const { store } = benchServices(database)
+  await writer('passes').update({ wallet_version: writer.raw('wallet_version + 1'), modified_at: Date.now() })
+  for (let from = 1; from <= PHONES; from += 10_000) {
+    const some = Array.from({ length: Math.min(10_000, PHONES - from + 1) }, (_, n) => passId(from + n))
+    const job = { workspaceId, kind: 'update-wallet' as const, correlationId: null, isBulk: true }
+    const jobs = some.map((subject) => ({ ...job, subject }))
+    await store.transaction((tx) => tx.jobs.insert(jobs, new Date()))
+  }
+}
+
+/** When the last phone was pushed. */
+async function untilPushed({ counts }: Fleet): Promise<{ lastAt: number }> {
+  while (counts.pushes < PHONES) await sleep(20)
+  return { lastAt: Date.now() }
+}
+
+/** The share of those that can be reached, in %, that are current at the end of the time, or once all of them are. */
+async function untilFresh(lastPushAt: number): Promise<number> {
+  for (;;) {
+    const current = reachable.filter(({ toldAt }) => toldAt === 0).length
+    const seconds = (Date.now() - lastPushAt) / 1000
+    if (current === reachable.length || seconds > WITHIN_SECONDS) {
+      console.log(
+        `${current} of ${reachable.length} that can be reached are current ${seconds.toFixed(1)} s after the last push`,
+      )
+      return (100 * current) / reachable.length
+    }
+    await sleep(100)
+  }
+}
+
+/** Those that look in the minutes and days after, at once; what they push goes out at once, too. */
+async function lookAgain({ writer, reader }: Database): Promise<void> {
+  for (const seconds of LOOKS_AFTER_SECONDS) {
+    const services = {
+      ...benchServices(database),
+      clock: () => new Date(startedAt + seconds * 1000 + WITHIN_SECONDS * 1000),
+    }
+    for (;;) {
+      const before = fleet.counts.pushes
+      await nudgeSilent(services)
+      const pending = Number((await reader('jobs').count({ n: '*' }).first())!.n)
+      if (pending === 0) break
+      await writer('jobs').update({ run_at: Date.now() })
+      while ((await reader('jobs').first('id')) !== undefined) await sleep(50)
+      while (fleet.counts.pushes < before + pending) await sleep(20)
+    }
+  }
+}

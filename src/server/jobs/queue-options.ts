@@ -1,0 +1,41 @@
+import type { Queue, RegularQueue } from '../../storage/jobs/job-kinds.ts'
+
+/** How much of a queue is in flight. */
+export interface QueueOptions {
+  /** Jobs taken at once, all of one workspace. */
+  batchSize: number
+  /** Batches in flight at the same time, of all workspaces together. One alone has half of them at most. */
+  batches: number
+  /** Its jobs wait for nothing but the database, so that workspaces take turns at the thread. Issuing does so by itself. */
+  isLocal?: boolean
+  /** Jobs that are begun in a second, of all workspaces together; as many as there are by default. */
+  perSecond?: number | undefined
+}
+
+/** Those that lapsed, of which one may stop the process: so many stand beside it, and at its next lapse none. */
+export const suspectQueues: Record<Exclude<Queue, RegularQueue>, QueueOptions> = {
+  suspects: { batchSize: 25, batches: 3 },
+  'prime-suspects': { batchSize: 1, batches: 1 },
+}
+
+/** Lets so many through in a second, evenly: after some went, the next ones wait until it is their turn. */
+export interface Throttle {
+  /** How many may go at once, when any may: a second's worth, and at least one. */
+  most: number
+  /** Milliseconds until more may go; 0 at once. */
+  wait(): number
+  /** So many go now. */
+  take(count: number): void
+}
+
+/** @param now milliseconds of a clock that never goes back */
+export function createThrottle(perSecond = Number.POSITIVE_INFINITY, now = () => performance.now()): Throttle {
+  let freeAt = 0
+  return {
+    most: Math.max(1, Math.floor(perSecond)),
+    wait: () => Math.max(0, freeAt - now()),
+    take(count) {
+      freeAt = Math.max(freeAt, now()) + (count / perSecond) * 1000
+    },
+  }
+}

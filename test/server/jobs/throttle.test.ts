@@ -1,0 +1,52 @@
+import { randomUUID } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { createThrottle } from '../../../src/server/jobs/queue-options.ts'
+import type { JobHandler } from '../../../src/server/jobs/worker.ts'
+import { eventually, openServices } from './fixtures.ts'
+
+test('so many go in a second, evenly, and what nobody took before is not made up for', () => {
+  let now = 0
+  const throttle = createThrottle(500, () => now)
+  expect([throttle.most, throttle.wait()]).toEqual([500, 0])
+  throttle.take(250)
+  expect(throttle.wait()).toBe(500)
+  now = 400
+  expect(throttle.wait()).toBe(100)
+  throttle.take(250)
+  expect(throttle.wait()).toBe(600)
+  now = 60_000
+  expect(throttle.wait()).toBe(0)
+  throttle.take(500)
+  expect(throttle.wait()).toBe(1_000)
+})
+
+test('without a number nothing waits, and of less than one in a second one goes', () => {
+  const free = createThrottle()
+  free.take(1_000_000)
+  expect([free.most, free.wait()]).toEqual([Number.POSITIVE_INFINITY, 0])
+  expect(createThrottle(0.1).most).toBe(1)
+})
+
+test('a queue that is throttled takes its share and holds back the rest, however often it is woken, while another goes on', async () => {
+  const services = await openServices('sqlite')
+  const begun: string[] = []
+  const handler: JobHandler = async (jobs) => {
+    begun.push(...jobs.map(({ kind }) => kind))
+    await services.store.transaction((tx) => tx.jobs.complete(jobs))
+  }
+  const insert = (kind: 'update-wallet' | 'issue-pass', count: number) =>
+    services.store.transaction((tx) => {
+      const job = { workspaceId: services.workspaceId, kind, correlationId: null }
+      const jobs = Array.from({ length: count }, () => ({ ...job, subject: randomUUID() }))
+      return tx.jobs.insert(jobs, services.clock())
+    })
+  await insert('update-wallet', 5)
+  // One in a thousand seconds.
+  const worker = services.work({ handlers: { 'update-wallet': handler, 'issue-pass': handler }, perSecond: 0.001 })
+  await eventually(() => expect(begun).toEqual(['update-wallet']))
+  worker.wake('wallets')
+  await insert('issue-pass', 1)
+  await eventually(() => expect(begun).toEqual(['update-wallet', 'issue-pass']))
+  worker.wake('wallets')
+  expect(await services.database.reader('jobs').where({ kind: 'update-wallet' })).toHaveLength(4)
+})
