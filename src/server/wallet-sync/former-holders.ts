@@ -2,21 +2,13 @@ import type { Card } from '../../core/rules/display/card.ts'
 import type { Job } from '../../storage/jobs/jobs.ts'
 import { asFormer } from '../../storage/passes/former-passes.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
-import type { OutdatedRegistration } from '../../storage/passes/registrations.ts'
 import { asKind, kindOf } from '../../wallets/google/resource.ts'
 import type { JobServices, Repositories, Services } from '../context.ts'
-import { nackFailed, type Slot } from '../jobs/worker.ts'
-import { tellDropped, tellHolders } from './holders.ts'
-import {
-  admitPushes,
-  callGoogle,
-  eachJob,
-  eachPushIdentity,
-  type GoogleServices,
-  logDropped,
-} from './platform-calls.ts'
-import { type PushServices, pushTo } from './push.ts'
-import { dropGone, groupByOutcome } from './update-wallets.ts'
+import type { Slot } from '../jobs/worker.ts'
+import { tellHolders } from './holders.ts'
+import { callGoogle, eachJob, type GoogleServices } from './platform-calls.ts'
+import type { PushServices } from './push.ts'
+import { type ToldPhones, tellPhones } from './update-wallets.ts'
 
 type ExpiryServices = GoogleServices & Pick<Services, 'issuing'>
 
@@ -38,64 +30,13 @@ export async function endFormer(
 }
 
 /** Tells the phones of Apple of former holders that their passes are over; they fetch them by themselves. */
-export async function updateFormerWallets(
-  jobs: Job[],
-  services: JobServices & PushServices,
-  slot?: Slot,
-): Promise<void> {
-  for (const workspaceId of new Set(jobs.map((job) => job.workspaceId))) {
-    await updateInWorkspace(
-      workspaceId,
-      jobs.filter((job) => job.workspaceId === workspaceId),
-      services,
-      slot,
-    )
-  }
+export function updateFormerWallets(jobs: Job[], services: JobServices & PushServices, slot?: Slot): Promise<void> {
+  return tellPhones(jobs, phonesOfFormerHolders, services, slot)
 }
 
-async function updateInWorkspace(
-  workspaceId: string,
-  jobs: Job[],
-  services: JobServices & PushServices,
-  slot: Slot | undefined,
-) {
-  const { store } = services
-  const passIds = [...new Set(jobs.map((job) => job.subject))]
-  await store.transaction((tx) => tx.formerPasses.bumpUpdateTag(workspaceId, passIds))
-  const outdated = services.push ? await store.formerPasses.listOutdated(workspaceId, passIds) : []
-  await eachPushIdentity(jobs, outdated, (some, ofIdentity) =>
-    tellFormer(workspaceId, some, { outdated: ofIdentity, slot }, services),
-  )
-}
-
-/** As tellPhones, of former holders. */
-async function tellFormer(
-  workspaceId: string,
-  given: Job[],
-  { outdated: all, slot }: { outdated: OutdatedRegistration[]; slot: Slot | undefined },
-  services: JobServices & PushServices,
-): Promise<void> {
-  const { store, clock, log } = services
-  const { jobs, outdated } = await admitPushes(given, all, services)
-  if (jobs.length === 0) return
-  const results = await pushTo(outdated, services, { slot, isAdmitted: true })
-  const dropped = await store.transaction(async (tx) => {
-    const ours = await tx.jobs.lockHeld(jobs)
-    const held = new Set(ours.map((job) => job.subject))
-    const ofOurs = outdated.filter(({ passId }) => held.has(passId))
-    const { sent, failed } = groupByOutcome(ofOurs, results)
-    const dropped = await dropGone(tx, results)
-    await tx.formerPasses.setPushed(workspaceId, sent)
-    const errors = new Map([...failed].flatMap(([error, some]) => some.map(({ passId }) => [passId, error] as const)))
-    await tx.jobs.complete(ours.filter((job) => !errors.has(job.subject)))
-    for (const job of ours) {
-      const error = errors.get(job.subject)
-      if (error !== undefined) await nackFailed(tx, job, new Error(error), clock())
-    }
-    await tellDropped(tx, dropped, clock())
-    return dropped
-  })
-  logDropped(log, dropped, results.all)
+const phonesOfFormerHolders: ToldPhones = {
+  passesOf: ({ formerPasses }) => formerPasses,
+  record: (tx, workspaceId, { sent }) => tx.formerPasses.setPushed(workspaceId, sent),
 }
 
 /** Expires the objects of former holders at Google, and takes off them what they say of anybody. */

@@ -17,46 +17,72 @@ import {
 } from './platform-calls.ts'
 import { type PushResults, type PushServices, pushTo } from './push.ts'
 
+/** Phones that are told to look at their passes: those of holders, or those of former ones. */
+export interface ToldPhones {
+  passesOf(repositories: Repositories): PassesToTell
+  /** Writes what became of the pushes, in the transaction that completes their jobs. */
+  record(tx: Repositories, workspaceId: string, pushes: Outcomes, at: Date): Promise<void>
+}
+
+type PassesToTell = Pick<Repositories['registrations'], 'bumpUpdateTag' | 'listOutdated'>
+type Outcomes = ReturnType<typeof groupByOutcome>
+
 /**
  * Tells the phones of Apple that hold a pass that it changed; they fetch it by themselves. What fails is tried again; what
  * is done already is not done twice.
  */
-export async function updateWallets(jobs: Job[], services: JobServices & PushServices, slot?: Slot): Promise<void> {
-  const workspaceIds = [...new Set(jobs.map((job) => job.workspaceId))]
-  await Promise.all(
-    workspaceIds.map((workspaceId) =>
-      updateInWorkspace(
-        workspaceId,
-        jobs.filter((job) => job.workspaceId === workspaceId),
-        services,
-        slot,
-      ),
-    ),
-  )
+export function updateWallets(jobs: Job[], services: JobServices & PushServices, slot?: Slot): Promise<void> {
+  return tellPhones(jobs, phonesOfHolders, services, slot)
 }
 
-async function updateInWorkspace(
-  workspaceId: string,
+const phonesOfHolders: ToldPhones = {
+  passesOf: ({ registrations }) => registrations,
+  async record(tx, workspaceId, { sent, failed }, at) {
+    const pushes = sent.map(({ passId, deviceId, walletVersion }) => ({ passId, deviceId, version: walletVersion }))
+    // Before the devices: who looks for silent ones takes them in this order, too.
+    await tx.nudges.insert(workspaceId, pushes, at)
+    await tx.registrations.setPushed(workspaceId, pushes, at)
+    for (const [error, some] of failed) await tx.registrations.setErrors(workspaceId, some, error)
+  },
+}
+
+/** Pushes what is outdated of the passes of jobs, and completes them; a job of which a push failed runs again. */
+export async function tellPhones(
   jobs: Job[],
+  phones: ToldPhones,
   services: JobServices & PushServices,
   slot: Slot | undefined,
 ): Promise<void> {
-  const { store } = services
-  const passIds = [...new Set(jobs.map((job) => job.subject))]
-  // Announced before the push, so that a phone that asks at once is told.
-  await store.transaction((tx) => tx.registrations.bumpUpdateTag(workspaceId, passIds))
-  const outdated = services.push ? await store.registrations.listOutdated(workspaceId, passIds) : []
-  await eachPushIdentity(jobs, outdated, (some, ofIdentity) =>
-    tellPhones(workspaceId, some, { outdated: ofIdentity, slot }, services),
+  const workspaceIds = [...new Set(jobs.map((job) => job.workspaceId))]
+  await Promise.all(
+    workspaceIds.map(async (workspaceId) => {
+      const ours = jobs.filter((job) => job.workspaceId === workspaceId)
+      const outdated = await bumpAndListOutdated(workspaceId, ours, phones, services)
+      await eachPushIdentity(ours, outdated, (some, ofIdentity) =>
+        pushOfIdentity(workspaceId, some, ofIdentity, { phones, services, slot }),
+      )
+    }),
   )
 }
 
+/** Announced before the push, so that a phone that asks at once is told. */
+async function bumpAndListOutdated(
+  workspaceId: string,
+  jobs: Job[],
+  { passesOf }: ToldPhones,
+  { store, push }: JobServices & PushServices,
+): Promise<OutdatedRegistration[]> {
+  const passIds = [...new Set(jobs.map((job) => job.subject))]
+  await store.transaction((tx) => passesOf(tx).bumpUpdateTag(workspaceId, passIds))
+  return push ? passesOf(store).listOutdated(workspaceId, passIds) : []
+}
+
 /** Pushes the phones of passes of one identity, as far as its breaker lets it; the other jobs wait. */
-async function tellPhones(
+async function pushOfIdentity(
   workspaceId: string,
   given: Job[],
-  { outdated: all, slot }: { outdated: OutdatedRegistration[]; slot: Slot | undefined },
-  services: JobServices & PushServices,
+  all: OutdatedRegistration[],
+  { phones, services, slot }: { phones: ToldPhones; services: JobServices & PushServices; slot: Slot | undefined },
 ): Promise<void> {
   const { store, clock, log } = services
   const { jobs, outdated } = await admitPushes(given, all, services)
@@ -68,20 +94,15 @@ async function tellPhones(
     const at = clock()
     const ours = await tx.jobs.lockHeld(jobs)
     const held = new Set(ours.map((job) => job.subject))
-    const { sent, failed } = groupByOutcome(
+    const outcomes = groupByOutcome(
       outdated.filter(({ passId }) => held.has(passId)),
       results,
     )
     const dropped = await dropGone(tx, results)
-    const pushes = sent.map(({ passId, deviceId, walletVersion }) => ({ passId, deviceId, version: walletVersion }))
-    // Before the devices: who looks for silent ones takes them in this order, too.
-    await tx.nudges.insert(workspaceId, pushes, at)
-    await tx.registrations.setPushed(workspaceId, pushes, at)
-    const errors = new Map<string, string>()
-    for (const [error, registrations] of failed) {
-      await tx.registrations.setErrors(workspaceId, registrations, error)
-      for (const { passId } of registrations) errors.set(passId, error)
-    }
+    await phones.record(tx, workspaceId, outcomes, at)
+    const errors = new Map(
+      [...outcomes.failed].flatMap(([error, some]) => some.map(({ passId }) => [passId, error] as const)),
+    )
     await tx.jobs.complete(ours.filter((job) => !errors.has(job.subject)))
     for (const job of ours) {
       const error = errors.get(job.subject)
@@ -93,7 +114,7 @@ async function tellPhones(
   logDropped(log, dropped, results.all)
 }
 
-function logPushes(jobs: Job[], { sent, failed }: ReturnType<typeof groupByOutcome>, { log }: JobServices): void {
+function logPushes(jobs: Job[], { sent, failed }: Outcomes, { log }: JobServices): void {
   const outcomes = new Map<string, 'sent' | 'failed'>(sent.map(({ passId }) => [passId, 'sent']))
   for (const { passId } of [...failed.values()].flat()) outcomes.set(passId, 'failed')
   for (const job of jobs) {
@@ -103,7 +124,7 @@ function logPushes(jobs: Job[], { sent, failed }: ReturnType<typeof groupByOutco
 }
 
 /** Registrations by what became of the push to their device; failed ones by the error, since most share one. */
-export function groupByOutcome(registrations: OutdatedRegistration[], results: PushResults) {
+function groupByOutcome(registrations: OutdatedRegistration[], results: PushResults) {
   const sent: OutdatedRegistration[] = []
   const failed = new Map<string, OutdatedRegistration[]>()
   for (const registration of registrations) {
