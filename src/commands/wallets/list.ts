@@ -28,7 +28,7 @@ export default class WalletsList extends ClientCommand {
   static override summary = 'List which wallets hold which version of their pass.'
   static override description =
     'Why one is behind: not_pushed, it was not told yet; refused, the platform would not tell it; silent, it was told and ' +
-    'has not asked since; behind, it asked since it was told, and what it got is older.'
+    'has not fetched since; behind, it fetched since it was told, and what it got is older.'
   static override examples = [
     { description: 'Who is behind for an hour', command: '<%= config.bin %> wallets list --stale --older-than 1h' },
     { description: 'Every one, for a script', command: '<%= config.bin %> wallets list --all --json' },

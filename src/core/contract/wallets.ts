@@ -70,7 +70,7 @@ const WalletItem = z.strictObject({
   reason: StaleReason.nullable().meta({
     description:
       'Null where it holds what the pass shows. not_pushed: it was not told yet; refused: the platform would not tell it, and ' +
-      'lastError says why; silent: it was told, and has not asked since; behind: it asked since it was told, and what it got ' +
+      'lastError says why; silent: it was told, and has not fetched since; behind: it fetched since it was told, and what it got ' +
       'is older.',
   }),
   lastError: z.string().nullable(),

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { request } from 'undici'
 import { CliError } from '../../command/errors.ts'
@@ -70,6 +71,8 @@ export function createFleet(options: FleetOptions): Fleet {
   const counts: FleetCounts = { pushes: 0, asked: 0, fetched: 0, unchanged: 0, busy: 0, problems: 0 }
   const delays: number[] = []
   const stop = new AbortController()
+  // As many phones may wait as there are.
+  setMaxListeners(0, stop.signal)
   const timers = new Set<NodeJS.Timeout>()
   /** Those that ask as soon as a connection is free; what stands before `next` is over. */
   const line: FleetPhone[] = []

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { type Client, paginate } from '../../../client/client.ts'
@@ -39,6 +40,8 @@ export interface InstalledFleet {
  */
 export async function installFleet(options: InstallOptions): Promise<InstalledFleet> {
   const { client, query, phones, mix, random, connections, signal, onProgress } = options
+  // As many links may wait as there are connections.
+  setMaxListeners(0, signal)
   const found: { id: string; link: string }[] = []
   for await (const { id, hostedLinks } of paginate(client.passes.list, { ...query, status: ['ISSUED' as const] })) {
     if (hostedLinks.apple !== null) found.push({ id, link: hostedLinks.apple })
