@@ -84,7 +84,6 @@ describe.skipIf(skipReason !== undefined)(
     async function openDoor(language: Language = 'en', options: { colorScheme?: 'dark'; hasTouch?: boolean } = {}) {
       const visited = await visit(browser, { locale: language, viewport: { width: 390, height: 844 }, ...options })
       const { page } = visited
-      page.setDefaultTimeout(10_000)
       await page.addInitScript({ content: "localStorage.setItem('door', 'yes')" })
       await page.goto(url)
       const words = spoken[language]
@@ -284,7 +283,6 @@ describe.skipIf(skipReason !== undefined)(
 
     test('a link whose invitation is used up says so and what to do, and another one is pasted', async () => {
       const { page } = await visit(browser, { locale: 'en', viewport: { width: 390, height: 844 } })
-      page.setDefaultTimeout(10_000)
       await page.addInitScript({ content: "localStorage.removeItem('door')" })
       await page.goto(`${url}#used-up`)
       await page.getByRole('button', { name: 'Begin' }).click()

@@ -54,7 +54,6 @@ describe.skipIf(skipReason !== undefined)(
       expect(printed).toBe(`${server.url}/door#${invitation.code}`)
 
       const { page, context, incidents } = await visit(browser, { locale: 'en', viewport: { width: 390, height: 844 } })
-      page.setDefaultTimeout(60_000)
       await page.addInitScript({ content: countTaps })
       const setRoom = await quotaOf(await context.newCDPSession(page), new URL(server.url).origin)
       await page.goto(printed!)

@@ -57,7 +57,6 @@ describe.skipIf(skipReason !== undefined)(
     async function openDesk(options: Parameters<typeof visit>[1] = {}, address = '/desk') {
       const visited = await visit(browser, { locale: 'en', viewport: { width: 1280, height: 900 }, ...options })
       const { page } = visited
-      page.setDefaultTimeout(10_000)
       await page.goto(server.url + address)
       await page.locator('input[type=password]').fill(server.token)
       await page.locator('button.main').click()
@@ -189,7 +188,6 @@ describe.skipIf(skipReason !== undefined)(
     test('what a token may not see is said so, and one that ends goes back to the beginning', async () => {
       const made = await makeToken('--scope', 'scans:read', '--project', projectId)
       const { page, incidents } = await visit(browser, { locale: 'de', viewport: { width: 1280, height: 900 } })
-      page.setDefaultTimeout(10_000)
       await page.goto(`${server.url}/desk`)
       await page.getByLabel('Zugangstoken').fill('no token at all')
       await page.getByRole('button', { name: 'Öffnen' }).click()
@@ -218,17 +216,17 @@ describe.skipIf(skipReason !== undefined)(
       expect(incidents).toEqual([])
 
       await run(['token', 'revoke', made.id, '--yes', '--database', server.database])
-      await page.getByText('Der Server kennt diesen Token nicht').waitFor({ timeout: 15_000 })
+      await page.getByText('Der Server kennt diesen Token nicht').waitFor()
       expect(await page.evaluate('sessionStorage.length')).toBe(0)
     })
 
     test('a server that goes away is told of, and the page goes on by itself when it is back', async () => {
       const { page, context } = await openDesk({ viewport: { width: 1000, height: 700 } })
       await context.setOffline(true)
-      await page.getByText('The server does not answer').waitFor({ timeout: 15_000 })
+      await page.getByText('The server does not answer').waitFor()
       expect(await page.locator('[data-number=accepted]').isVisible()).toBe(true)
       await context.setOffline(false)
-      await page.getByText('The server does not answer').waitFor({ state: 'detached', timeout: 15_000 })
+      await page.getByText('The server does not answer').waitFor({ state: 'detached' })
     })
   },
 )

@@ -82,6 +82,8 @@ export async function visit(
   known.set(look, opened)
   const context = await opened
   const page = await context.newPage()
+  // As long as tests wait for anything: what must come sooner says so itself.
+  page.setDefaultTimeout(120_000)
   cleanUp(() => page.close())
   const incidents: string[] = []
   page.on('console', (message) => incidents.push(`console ${message.type()}: ${message.text()}`))
@@ -107,7 +109,8 @@ const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 
 /** What axe-core has against a page, by every rule and of any weight, and what it could not decide. */
 export async function accessibilityIssues(page: Page): Promise<string[]> {
-  await page.evaluate(axe)
+  // To load it anew costs most of what it costs to run.
+  if (!(await page.evaluate(`'axe' in globalThis`))) await page.evaluate(axe)
   const { violations, incomplete } = (await page.evaluate(
     `axe.run({ resultTypes: ['violations', 'incomplete'] })`,
   )) as Record<'violations' | 'incomplete', Finding[]>
