@@ -1,0 +1,96 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { type BehaviourName, parseMix } from '../../../src/cli/device/fleet/behaviour.ts'
+import { installFleet } from '../../../src/cli/device/fleet/install.ts'
+import { reportFleet } from '../../../src/cli/device/fleet/report.ts'
+import { createRandom } from '../../../src/cli/device/fleet/seeded-random.ts'
+import { eventually } from '../../support/eventually.ts'
+import { batchOf, inspect, publishTemplate } from '../support/passes.ts'
+import { setFaults } from '../support/phone.ts'
+import { run } from '../support/program.ts'
+import { hostServer, type TestServer } from '../support/server.ts'
+
+const PASSES = 12
+
+async function issue({ client }: TestServer): Promise<string[]> {
+  const templateId = await publishTemplate(client)
+  await client.passes.createBatch({ body: { passes: batchOf(templateId, 'held', PASSES) } })
+  return eventually(async () => {
+    const { items } = await client.passes.list({ query: { status: ['ISSUED'], limit: 100 } })
+    expect(items).toHaveLength(PASSES)
+    return items.map(({ id }) => id)
+  })
+}
+
+test('what hostile phones hold is what the server lists of them, each that is behind with its reason', async () => {
+  const server = await hostServer()
+  const { client } = server
+  const ids = await issue(server)
+  const { fleet, passIds } = await installFleet({
+    client,
+    query: {},
+    fleetId: '00c0ffee00c0ffee',
+    phones: 30,
+    mix: parseMix('awake=18,slow=3,deaf=6,stuck=3'),
+    random: createRandom('seed'),
+    speed: 10_000,
+    connections: 8,
+    signal: new AbortController().signal,
+    onProgress: () => undefined,
+    onProblem: (message) => expect.fail(message),
+  })
+  onTestFinished(() => fleet.close())
+  const { rows } = inspect(server.database)
+  const report = async () => {
+    await eventually(async () => expect(await rows('jobs')).toEqual([]))
+    const behaviours = await reportFleet(fleet, { client, passIds })
+    return Object.fromEntries(
+      behaviours.map(({ behaviour, passes, current, stale, unlisted, wronglyListed }) => [
+        behaviour,
+        { passes, current, silent: stale.silent, refused: stale.refused, amiss: unlisted + wronglyListed },
+      ]),
+    ) as Record<BehaviourName, object>
+  }
+  const nothing = { silent: 0, refused: 0, amiss: 0 }
+  expect(await report()).toMatchObject({ awake: { passes: 18, current: 18, ...nothing }, deaf: { current: 6 } })
+
+  for (const id of ids) await client.passes.update({ params: { id }, body: { label: 'Grace' } })
+  const expected = {
+    awake: { passes: 18, current: 18, ...nothing },
+    slow: { passes: 3, current: 3, ...nothing },
+    deaf: { passes: 6, current: 0, ...nothing, silent: 6 },
+    stuck: { passes: 3, current: 0, ...nothing, silent: 3 },
+  }
+  await eventually(async () => expect(await report()).toEqual(expected))
+  expect(fleet.counts).toMatchObject({ pushes: 30, fetched: 21, problems: 0 })
+
+  // Taken by APNs and never handed on: no phone knows, and the server does.
+  await setFaults(server, 'apns-drop')
+  for (const id of ids) await client.passes.update({ params: { id }, body: { label: 'Hedy' } })
+  await eventually(async () => {
+    expect(await report()).toMatchObject({
+      awake: { current: 0, ...nothing, silent: 18 },
+      deaf: { current: 0, ...nothing, silent: 6 },
+    })
+  })
+  expect(fleet.counts.pushes).toBe(30)
+})
+
+test('the command runs a fleet for a while, and leaves no phone registered where it is told so', async () => {
+  const server = await hostServer()
+  await issue(server)
+  const args = ['device', 'fleet', '--phones', '20', '--mix', 'awake=15,deaf=5', '--for', '1s', '--seed', 'a']
+  const kept = await run([...args, '--json'], server)
+  expect(kept.exitCode).toBe(0)
+  expect(JSON.parse(kept.stdout)).toMatchObject({
+    seed: 'a',
+    phones: 20,
+    problems: 0,
+    behaviours: expect.arrayContaining([expect.objectContaining({ behaviour: 'deaf', phones: 5, current: 5 })]),
+  })
+  expect((await server.client.wallets.list()).total).toBe(20)
+  // The same seed is the same phones.
+  const shown = await run([...args, '--remove'], server)
+  expect(shown.stdout.split('\n')[0]).toMatch(/^BEHAVIOUR +PHONES +PASSES +CURRENT/)
+  expect((await server.client.wallets.list()).total).toBe(0)
+  expect((await run(['device', 'fleet', '--mix', 'awake=0'], server)).exitCode).toBe(2)
+})
