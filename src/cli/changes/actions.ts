@@ -78,7 +78,7 @@ export function updateAction({ dryRun, concurrency, ...options }: UpdateOptions)
       onFound: warnOfUnknown(() => variables),
       async change(pass, { body }, { client, signal }) {
         const resolved = await images.resolve(client, pass, body, { dryRun })
-        const call = { params: { id: pass.id }, query: { dryRun }, body: resolved }
+        const call = { params: { id: pass.id }, query: { dryRun, bulk: true }, body: resolved }
         const { notified } = await client.passes.update(call, { signal, idempotent: true })
         return notified ? 'notified' : 'updated'
       },

@@ -2,6 +2,7 @@ import { type Client, type ClientOptions, paginate } from '../../client/client.t
 import type { PassStatus } from '../../core/contract/common.ts'
 import type { Pass, passes as routes } from '../../core/contract/passes.ts'
 import type { RouteCall } from '../../core/route.ts'
+import { GOOGLE_REQUESTS_A_SECOND, secondsAtGooglePace } from '../../core/rules/sending/google-pace.ts'
 import { projectQuery } from '../arguments/list.ts'
 import { openOutput } from '../bulk/output-file.ts'
 import { type CheckedRow, type FailedRow, failuresHeader, isFailure } from '../bulk/row-action.ts'
@@ -28,6 +29,8 @@ interface UpgradePlan {
   version: number | undefined
   /** Passes that the query finds; some may be on the newest version already where several templates are asked for. */
   total: number
+  /** Of these, held in Google Wallet. */
+  google: number
 }
 
 /** One pass on its way to a version. */
@@ -50,7 +53,9 @@ export async function planUpgrade(client: Client, scope: UpgradeScope): Promise<
     sortDir: 'asc',
   }
   const { total } = await client.passes.list({ query: { ...query, limit: 1 } })
-  return { query, version, total }
+  const held = { ...query, installed: true, platform: ['google' as const] }
+  const { total: google } = await client.passes.list({ query: { ...held, limit: 1 } })
+  return { query, version, total, google }
 }
 
 async function versionOf(client: Client, { templateId, projectId, to }: UpgradeScope): Promise<number | undefined> {
@@ -127,7 +132,7 @@ export async function upgradePasses(options: UpgradeOptions): Promise<UpgradeSum
   const change = changeConcurrently<Upgrade, 'upgraded'>({
     concurrency: options.concurrency,
     async change({ passId, version }, { client: requester, signal }) {
-      const call = { params: { id: passId }, query: { dryRun }, body: { templateVersion: version } }
+      const call = { params: { id: passId }, query: { dryRun, bulk: true }, body: { templateVersion: version } }
       await requester.passes.update(call, { signal, idempotent: true })
       return { outcome: 'upgraded' }
     },
@@ -190,6 +195,13 @@ export interface UpgradeSummary {
   failures: string | null
   /** Why passes failed, the commonest reason first. */
   reasons: { error: string; passes: number; example: string }[]
+}
+
+/** How long phones with Google Wallet take to follow, for people; empty where that is no matter. */
+export function forecastUpgrade({ google }: Pick<UpgradePlan, 'google'>): string {
+  if (google < 2) return ''
+  const seconds = duration(secondsAtGooglePace(google))
+  return `Google: ${count(google)} objects at ${GOOGLE_REQUESTS_A_SECOND} a second: ${seconds}`
 }
 
 /** The summary for people. */

@@ -2,10 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '../../client/client.ts'
 import type { Broadcast, BroadcastForecast, BroadcastStats } from '../../core/contract/broadcasts.ts'
 import type { Notification } from '../../core/contract/notifications.ts'
+import { GOOGLE_REQUESTS_A_SECOND } from '../../core/rules/sending/google-pace.ts'
 import { idArg, namedArg } from '../arguments/id-argument.ts'
 import { passArgs } from '../arguments/pass-argument.ts'
 import { InterruptedError } from '../command/errors.ts'
-import { count, details, localTime, localTimeOr } from '../command/output.ts'
+import { count, details, duration, localTime, localTimeOr } from '../command/output.ts'
 import { onInterrupt } from '../command/program.ts'
 import { canAnimate } from '../settings/settings.ts'
 
@@ -68,9 +69,17 @@ export function showForecast({ passCount, platforms, sendAt, apple, google }: Br
     ['Passes', `${count(passCount)} issued`],
     ['Send at', localTimeOr(sendAt, 'at once')],
     ['Apple', isTargeted('apple') ? `${count(apple.passCount)} on a device` : 'not targeted'],
-    ['Google', isTargeted('google') ? `${count(google.passCount)} installed` : 'not targeted'],
+    ['Google', isTargeted('google') ? `${count(google.passCount)} installed${atGooglePace(google)}` : 'not targeted'],
     ['Over the google cap', isTargeted('google') ? `${count(google.overCap)} (3 in 24 hours are used up)` : null],
   ])
+}
+
+/** How long Google takes, where that is worth a word. */
+export function atGooglePace({
+  passCount,
+  seconds,
+}: Pick<BroadcastForecast['google'], 'passCount' | 'seconds'>): string {
+  return passCount > 1 ? `, at ${GOOGLE_REQUESTS_A_SECOND} a second: ${duration(seconds)}` : ''
 }
 
 /** One line that says how far the notifications have come. */

@@ -3,7 +3,7 @@ import { ClientCommand } from '../../cli/command/client-command.ts'
 import { count } from '../../cli/command/output.ts'
 import { confirm } from '../../cli/command/prompt.ts'
 import { messageBody, messageFlags } from '../../cli/notify/message-flags.ts'
-import { projectArg, showBroadcast, showForecast, watchBroadcast } from '../../cli/notify/show.ts'
+import { atGooglePace, projectArg, showBroadcast, showForecast, watchBroadcast } from '../../cli/notify/show.ts'
 import type { Broadcast, BroadcastForecast } from '../../core/contract/broadcasts.ts'
 
 export default class BroadcastSend extends ClientCommand {
@@ -34,7 +34,9 @@ export default class BroadcastSend extends ClientCommand {
       const forecast = await client.broadcasts.create({ params, query: { dryRun: true }, body: rehearsed })
       if (!('dryRun' in forecast)) throw new Error('The server sent what was to be a rehearsal')
       if (flags['dry-run']) return this.#show(forecast)
-      await confirm(`Notify ${count(forecast.passCount)} passes?`, { yes: false, noInput: flags['no-input'] })
+      const { passCount, google } = forecast
+      const atGoogle = google.passCount > 1 ? ` (google: ${count(google.passCount)}${atGooglePace(google)})` : ''
+      await confirm(`Notify ${count(passCount)} passes?${atGoogle}`, { yes: false, noInput: flags['no-input'] })
     }
     const broadcast = (await client.broadcasts.create({ params, body }, { idempotent: true })) as Broadcast
     if (!flags.watch) {

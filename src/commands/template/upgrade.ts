@@ -60,7 +60,7 @@ export default class TemplateUpgrade extends ClientCommand {
   async run() {
     const { flags } = await this.parse(TemplateUpgrade)
     const dryRun = flags['dry-run']
-    const { planUpgrade, upgradePasses } = await import('../../cli/changes/upgrade.ts')
+    const { forecastUpgrade, planUpgrade, upgradePasses } = await import('../../cli/changes/upgrade.ts')
     const plan = await planUpgrade(this.connect(flags), {
       templateId: flags.template,
       projectId: flags.project,
@@ -70,6 +70,8 @@ export default class TemplateUpgrade extends ClientCommand {
     const where = plan.version === undefined ? 'the newest version of its template' : `version ${plan.version}`
     const many = plan.total === 1 ? '1 pass' : `up to ${count(plan.total)} passes`
     const isNothing = plan.total === 0
+    const forecast = forecastUpgrade(plan)
+    if (forecast) this.note(forecast)
     await confirm(`Move ${many} to ${where}?`, { yes: flags.yes || dryRun || isNothing, noInput: flags['no-input'] })
     const stop = new AbortController()
     const release = onInterrupt(() => {

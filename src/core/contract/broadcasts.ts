@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { Uuid } from '../ids.ts'
 import { route } from '../route.ts'
+import { GOOGLE_REQUESTS_A_SECOND } from '../rules/sending/google-pace.ts'
 import { Count, pageOf, UtcTimestamp } from './common.ts'
 import { booleanParam, pageQuery } from './list.ts'
 import { MessageCreate, MessageOptions, Notification, Platform } from './notifications.ts'
@@ -37,6 +38,9 @@ export const BroadcastForecast = z.strictObject({
   google: z.strictObject({
     passCount: Count.meta({ description: 'Of these, installed; 0 if not targeted.' }),
     overCap: Count.meta({ description: 'Issued passes whose 3 google notifications of 24 hours are used up.' }),
+    seconds: Count.meta({
+      description: `How long Google takes for these at ${GOOGLE_REQUESTS_A_SECOND} a second for each issuer; what waits already comes first.`,
+    }),
   }),
 })
 export type BroadcastForecast = z.output<typeof BroadcastForecast>

@@ -228,9 +228,10 @@ export const passes = {
     summary: 'Update a pass',
     description:
       'Variables are merged over the stored ones; null removes one. A change is one new revision. With If-Match nothing ' +
-      'is written when the pass changed since; with dryRun nothing is written at all, and no ETag answered.',
+      'is written when the pass changed since; with dryRun nothing is written at all, and no ETag answered. bulk says that it ' +
+      'is one of many: wallets are told of it behind changes that somebody waits for.',
     params: ById,
-    query: z.strictObject({ dryRun: booleanParam.default(false) }),
+    query: z.strictObject({ dryRun: booleanParam.default(false), bulk: booleanParam.default(false) }),
     headers: z.object({ 'if-match': IfMatch.optional() }),
     body: PassUpdate,
     responses: { 200: UpdatedPass },

@@ -5,7 +5,7 @@ export interface UpdateCause {
   at: Date
   /** One for all passes, or that of each. */
   correlationId: string | null | ((passId: string) => string | null)
-  isBulk?: boolean
+  isBulk?: boolean | undefined
 }
 
 /**

@@ -229,8 +229,8 @@ export interface Forecast {
   passCount: number
   /** Of these, registered by a device. */
   apple: number
-  /** Of these, installed at google. */
-  google: number
+  /** Of these, installed at google: for each identity there is. */
+  google: number[]
   /** Of these, passes whose places under the google cap are taken. */
   overCap: number
 }
@@ -242,9 +242,18 @@ async function forecastBroadcast(db: Knex, passes: Knex.QueryBuilder, at: Date):
   // One after the other: on large projects each takes its time, and others want to read, too.
   const all = await passes.clone().count({ n: '*' }).first()
   const apple = await passes.clone().whereExists(registered).count({ n: '*' }).first()
-  const google = await passes.clone().whereExists(installed).count({ n: '*' }).first()
+  const google: { n: number | string }[] = await passes
+    .clone()
+    .whereExists(installed)
+    .groupBy('passes.google_identity_id')
+    .count({ n: '*' })
   const capped = await crowded(db, passes, at).first()
-  return { passCount: Number(all.n), apple: Number(apple.n), google: Number(google.n), overCap: Number(capped.n) }
+  return {
+    passCount: Number(all.n),
+    apple: Number(apple.n),
+    google: google.map(({ n }) => Number(n)),
+    overCap: Number(capped.n),
+  }
 }
 
 /** The rule of `exceedsCap` in SQL: passes with three sends that one at the moment would share some 24 hours with. */

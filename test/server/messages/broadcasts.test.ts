@@ -211,9 +211,9 @@ describe.each(dialects)('on %s', (dialect) => {
       ...forecast,
       platforms: ['apple', 'google'],
       sendAt: null,
-      google: { passCount: 1, overCap: 2 },
+      google: { passCount: 1, overCap: 2, seconds: 1 },
     })
-    expect(await dryRun({ platforms: ['apple'] })).toMatchObject({ google: { passCount: 0, overCap: 0 } })
+    expect(await dryRun({ platforms: ['apple'] })).toMatchObject({ google: { passCount: 0, overCap: 0, seconds: 0 } })
     expect(await dryRun({ sendAt: later(24 * 3600) })).toMatchObject({ google: { passCount: 1, overCap: 0 } })
     expect(await workspace.ok(list, { params })).toMatchObject({ total: 0 })
   })

@@ -7,6 +7,7 @@ import type {
 import type { MessageCreate } from '../../../core/contract/notifications.ts'
 import { ApiError } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
+import { secondsAtGooglePace } from '../../../core/rules/sending/google-pace.ts'
 import type { StoredBroadcast } from '../../../storage/messages/broadcasts.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import type { RequestContext } from '../../context.ts'
@@ -102,7 +103,8 @@ async function forecast(projectId: string, body: MessageCreate, context: Request
   await requireProject(store, workspaceId, projectId)
   await requireLanguagesOfProject(projectId, body, context)
   const { platforms, sendAt } = parseMessage(body, wallets, now)
-  const { passCount, apple, google, overCap } = await store.broadcasts.forecast(workspaceId, projectId, sendAt ?? now)
+  const reached = await store.broadcasts.forecast(workspaceId, projectId, sendAt ?? now)
+  const { passCount, apple, overCap } = reached
   const isTargeted = { apple: platforms.includes('apple'), google: platforms.includes('google') }
   return {
     dryRun: true,
@@ -111,7 +113,14 @@ async function forecast(projectId: string, body: MessageCreate, context: Request
     sendAt: sendAt?.toISOString() ?? null,
     passCount,
     apple: { passCount: isTargeted.apple ? apple : 0 },
-    google: { passCount: isTargeted.google ? google : 0, overCap: isTargeted.google ? overCap : 0 },
+    google: isTargeted.google
+      ? {
+          passCount: reached.google.reduce((sum, passes) => sum + passes, 0),
+          overCap,
+          // Issuers take theirs side by side.
+          seconds: secondsAtGooglePace(Math.max(0, ...reached.google)),
+        }
+      : { passCount: 0, overCap: 0, seconds: 0 },
   }
 }
 

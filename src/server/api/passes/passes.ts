@@ -52,7 +52,7 @@ export const passes: Handlers<typeof contract> = {
   },
 
   update: async ({ params, query, headers, body }, context) => {
-    const options = { ifMatch: headers['if-match'], dryRun: query.dryRun }
+    const options = { ifMatch: headers['if-match'], dryRun: query.dryRun, isBulk: query.bulk }
     const updated = await context.store.transaction((tx) => updatePass(tx, params.id, body, options, context))
     const { pass, rings } = updated
     return {

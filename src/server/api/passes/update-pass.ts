@@ -35,6 +35,8 @@ import { cardOf, findRing, queueRing } from './ring.ts'
 export interface UpdateOptions {
   ifMatch: number[] | '*' | undefined
   dryRun: boolean
+  /** One of many, of which wallets are told behind what somebody waits for. */
+  isBulk?: boolean
   /** Gives the pass a new scan code, or another holder and with him all that is new. */
   renewal?: 'code' | 'holder'
 }
@@ -111,7 +113,11 @@ export async function updatePass(
     const googleClassId = await followClass(tx, pass, { version, facts, expiresAt }, context)
     updated.googleClassId = googleClassId
     const tellWallets = () =>
-      queueWalletUpdates(tx, workspaceId, [passId], { at: now, correlationId: context.correlationId })
+      queueWalletUpdates(tx, workspaceId, [passId], {
+        at: now,
+        correlationId: context.correlationId,
+        isBulk: options.isBulk,
+      })
     await Promise.all([
       tx.passes.update(workspaceId, passId, { ...change, googleClassId, ...(newHolder && { newHolder }) }, now),
       newHolder ? undefined : tellWallets(),

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { GoogleKind } from '../../../core/contract/definition.ts'
+import { GOOGLE_REQUESTS_A_SECOND } from '../../../core/rules/sending/google-pace.ts'
 import type { GoogleSigner } from '../identity.ts'
 import { type Overrides, withCleared } from '../objects.ts'
 import { type GoogleResource, parseAs } from '../resource.ts'
@@ -67,15 +68,13 @@ const googleEndpoints: GoogleEndpoints = {
 export interface GoogleApiOptions extends HttpOptions {
   identity: GoogleSigner
   endpoints?: GoogleEndpoints
-  /** Google takes about 20 from an issuer; 18 by default. */
+  /** That of `GOOGLE_REQUESTS_A_SECOND` by default. */
   requestsPerSecond?: number
 }
 
-const REQUESTS_PER_SECOND = 18
-
 /** The Google Wallet API with paced requests, retries and a breaker: see GoogleApi. */
 export function createGoogleApi(options: GoogleApiOptions): GoogleApi {
-  const { identity, endpoints = googleEndpoints, requestsPerSecond = REQUESTS_PER_SECOND, ...http } = options
+  const { identity, endpoints = googleEndpoints, requestsPerSecond = GOOGLE_REQUESTS_A_SECOND, ...http } = options
   const pacing = createPacing(requestsPerSecond)
   const tokens = createAccessTokens({
     identity,

@@ -1,0 +1,42 @@
+import { describe, expect, test } from 'vitest'
+import { contract } from '../../../src/core/contract/contract.ts'
+import { GOOGLE_REQUESTS_A_SECOND, secondsAtGooglePace } from '../../../src/core/rules/sending/google-pace.ts'
+import { useApi } from '../../support/api.ts'
+import { oneDialect } from '../../support/databases.ts'
+import { makePass, publishedTemplate } from '../fixtures.ts'
+
+test('a forecast is what the pace of an issuer makes of its requests, in whole seconds', () => {
+  expect([0, 1, GOOGLE_REQUESTS_A_SECOND + 1, 1_000_000].map(secondsAtGooglePace)).toEqual([0, 1, 2, 55_556])
+})
+
+describe.each(oneDialect)('on %s', (dialect) => {
+  const api = useApi(dialect)
+
+  async function heldPasses() {
+    const workspace = await api.workspace()
+    const template = await publishedTemplate(workspace)
+    const ids: string[] = []
+    for (let n = 0; n < 4; n += 1) ids.push((await makePass(workspace, template.id)).id)
+    await api.runJobs()
+    for (const id of ids) {
+      await api.services.google!.ensure((await api.services.store.passes.find(workspace.id, id))!, api.now)
+    }
+    const update = (id: string, label: string, bulk: boolean) =>
+      workspace.ok(contract.passes.update, { params: { id }, query: { bulk }, body: { label } })
+    return { workspace, ids, update }
+  }
+
+  test('what somebody waits for goes to Google before an update of many, though it came later', async () => {
+    const { workspace, ids, update } = await heldPasses()
+    const [voided, changed, ...others] = ids as [string, string, ...string[]]
+    for (const id of ids) await update(id, 'Grace', true)
+    const waiting = async (lane: string): Promise<string[]> =>
+      (await api.database.writer('jobs').where({ kind: 'update-google', lane }).pluck('subject')).toSorted()
+    expect([await waiting('google'), await waiting('bulk-google')]).toEqual([[], ids.toSorted()])
+
+    await workspace.ok(contract.passes.void, { params: { id: voided } })
+    await update(changed, 'Katherine', false)
+    expect(await waiting('google')).toEqual([voided, changed].toSorted())
+    expect(await waiting('bulk-google')).toEqual(others.toSorted())
+  })
+})
