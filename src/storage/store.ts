@@ -104,6 +104,8 @@ export interface Repositories {
 
 /** Reads go to the store itself; whatever writes happens in a transaction. */
 export interface Store extends Repositories, Pick<Database, 'passesATurn'> {
+  /** True where every write is refused: see frozen(). */
+  isFrozen: boolean
   /** Runs the work in one transaction: all of it is written, or nothing. Only SQL may be awaited inside. */
   transaction<T>(work: (tx: Repositories) => Promise<T>): Promise<T>
   /** The same for work that is one statement, which commits by itself: a third of the way to the database and back. */
@@ -166,6 +168,7 @@ export function frozen(store: Store): Store {
   }
   return {
     ...store,
+    isFrozen: true,
     transaction: refuse,
     statement: refuse,
     forRequests: (party, options) => frozen(store.forRequests(party, options)),
@@ -194,6 +197,7 @@ function storeOn(
   return {
     ...reads,
     passesATurn,
+    isFrozen: false,
     transaction: (work) => write((collect) => writer.transaction((tx) => work(repositories(tx, collect, scope)))),
     statement: (work) =>
       write((collect) => {

@@ -5,6 +5,7 @@ import { openDatabase } from '../../../src/storage/db/database.ts'
 import { emptyDatabase, temporaryFolder } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 import { issuedPass } from '../support/passes.ts'
+import { newPhone } from '../support/phone.ts'
 import { run } from '../support/program.ts'
 import { hostServer } from '../support/server.ts'
 
@@ -14,6 +15,9 @@ test('a server that only reads is copied to PostgreSQL and back, and links and s
   const { database, token } = first
   const pass = await issuedPass(first.client)
   const page = new URL(pass.hostedLinks.smart!).pathname
+  const phone = await newPhone(first, pass.id, 'phone')
+  expect(await phone.register(first)).toBe(201)
+  expect(await phone.listChanged(first, 'v0')).toBeUndefined()
   const postgres = await emptyDatabase('postgres')
 
   // The scheduler of a server is at work from its first second on.
@@ -27,6 +31,8 @@ test('a server that only reads is copied to PostgreSQL and back, and links and s
   const still = await hostServer({ database, token, args: ['--freeze'], env: key })
   const change = { params: { id: pass.id }, body: { label: 'changed' } }
   await expect(still.client.passes.update(change)).rejects.toMatchObject({ status: 503, code: 'SERVICE_UNAVAILABLE' })
+  // What changed in the copy is not known here.
+  await expect(phone.listChanged(still, 'v0')).rejects.toThrow('503')
   const copied = await eventually(async () => {
     const there = await run(['copy', '--from', database, '--to', postgres, '--json'])
     expect(there.exitCode, there.stderr).toBe(0)
