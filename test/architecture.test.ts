@@ -200,6 +200,16 @@ test('the six walks of the architecture are as long as they say, and no longer t
   expect(lengths).toEqual(walks.map(([, count]) => Number(count)))
   expect(walks.map(([, , most]) => Number(most))).toEqual([25, 35, 28, 22, 28, 18])
   expect(walks.filter(([, , most], n) => lengths[n]! > Number(most))).toEqual([])
+
+  // Reached without an import: what the composition hands on, and a repository through its store.
+  const handedOn = ['server/http/middleware/rate-limit.ts', 'storage/webhooks/events.ts']
+  const stray = walks.flatMap(([, , , hops]) => {
+    const walk = new Set([...hops!.matchAll(/`([^`]+)`/g)].map(([, file]) => file!))
+    const isMet = (file: string) =>
+      imports.some((one) => walk.has(one.file) && walk.has(one.target) && [one.file, one.target].includes(file))
+    return [...walk].filter((file) => !handedOn.includes(file) && !isMet(file))
+  })
+  expect(stray).toEqual([])
 })
 
 /** Files that are no secret, lie in a private folder, or are written to through a descriptor. */
