@@ -32,16 +32,16 @@ test('a request is over when it is given up, even where the network never says t
     const stopped = new AbortController()
     const asked = server.self(stopped.signal)
     stopped.abort()
-    expect(await asked).toEqual({ kind: 'silence' })
+    expect(await asked).toEqual({ kind: 'timeout' })
     expect(onUnderstood).not.toHaveBeenCalled()
   }
 })
 
 test('an answer that breaks off is silence, and none of an older server', async () => {
   const broken = serverOver(async () => answer(Promise.reject(new TypeError('network error'))))
-  expect(await broken.server.self(new AbortController().signal)).toEqual({ kind: 'silence' })
+  expect(await broken.server.self(new AbortController().signal)).toEqual({ kind: 'timeout' })
   expect(broken.onUnderstood).not.toHaveBeenCalled()
   const other = serverOver(async () => answer(Promise.reject(new SyntaxError('no JSON'))))
-  expect(await other.server.self(new AbortController().signal)).toEqual({ kind: 'silence' })
+  expect(await other.server.self(new AbortController().signal)).toEqual({ kind: 'timeout' })
   expect(other.onUnderstood).toHaveBeenLastCalledWith(false)
 })

@@ -98,7 +98,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     let end: UploadEnd | undefined = await upload(signal)
     // Where somebody scans all the time the list decides more while the last are on their way: these wait for each other.
     if (end.kind === 'done') end = await uploadRest(signal)
-    if (end?.kind === 'silence') return lost()
+    if (end?.kind === 'timeout') return lost()
     if (end) found()
     else retry()
   }

@@ -85,7 +85,7 @@ export function createListKeeper(options: ListKeeperOptions): ListKeeper {
 }
 
 /** How the fetching of a list ended; offline scanning may be forbidden. */
-type ListEnd = 'done' | 'silence' | 'refused' | 'offline_disabled'
+type ListEnd = 'done' | 'timeout' | 'refused' | 'offline_disabled'
 
 const PAGE = '1000'
 
@@ -110,7 +110,7 @@ async function fetchList(options: {
     let page = await ask({ since })
     for (;;) {
       // Unknown to the server, too old for it, or an older server than the one that made it.
-      if (page.kind === 'refusal' && [400, 404, 409].includes(page.status)) return 'whole'
+      if (page.kind === 'rejection' && [400, 404, 409].includes(page.status)) return 'whole'
       if (page.kind !== 'answer') return endOf(page)
       const { id, generatedAt, items, removed = [], hasMore, nextCursor } = page.value
       // Items may be newer than the list that they are put into: what a walk that broke off has changed harms nothing.
@@ -146,6 +146,6 @@ async function fetchList(options: {
 }
 
 function endOf(reply: Exclude<Reply<unknown>, { kind: 'answer' }>): ListEnd {
-  if (reply.kind === 'silence') return 'silence'
+  if (reply.kind === 'timeout') return 'timeout'
   return reply.code === 'SCANNER_OFFLINE_DISABLED' ? 'offline_disabled' : 'refused'
 }

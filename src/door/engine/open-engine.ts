@@ -153,9 +153,9 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
       async probe(stop) {
         const reply = await server.self(stop)
         if (reply.kind === 'answer' && reply.value) await learn(reply.value)
-        const isRefused = reply.kind === 'refusal' && reply.status === 403
+        const isRefused = reply.kind === 'rejection' && reply.status === 403
         set('refused', isRefused ? { code: 'refused', message: reply.message } : null)
-        return reply.kind !== 'silence'
+        return reply.kind !== 'timeout'
       },
       upload: (stop) => upload(stop, { leave: FEW_REPORTS }),
       uploadRest: (stop) => scanner.between(() => Promise.race([upload(stop, { leave: 0 }), pause(REST_MS)])),

@@ -115,11 +115,11 @@ export function createScanner(options: ScannerOptions): Scanner {
       projectId: door.projectId,
       externalRef,
     })
-    if (reply.kind === 'silence') {
+    if (reply.kind === 'timeout') {
       connection()?.lost()
       return undefined
     }
-    if (reply.kind === 'refusal') return failed(attempt, identity() ? 'refused' : 'not_claimed', reply.message)
+    if (reply.kind === 'rejection') return failed(attempt, identity() ? 'refused' : 'not_claimed', reply.message)
     const verdict: Verdict = { ...plain(outcomeOfResponse(attempt, reply.value)), failure: null }
     shown.add(attempt.externalRef)
     try {

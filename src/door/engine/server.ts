@@ -10,9 +10,9 @@ import type { Identity } from './store.ts'
 export type Reply<T> =
   | { kind: 'answer'; value: T }
   /** Nobody answered in time, or only that something is broken: whether it was done is unknown. */
-  | { kind: 'silence' }
+  | { kind: 'timeout' }
   /** The server is there and will not do it. */
-  | { kind: 'refusal'; status: number; code: string; message: string }
+  | { kind: 'rejection'; status: number; code: string; message: string }
 
 /** A page of the list, or of what changed in it. */
 export interface SnapshotPage {
@@ -108,14 +108,14 @@ export function createDoorServer(options: DoorServerOptions): DoorServer {
       })
       const response = await given.within(sent)
       // Whatever a network says before it lets anybody in is no answer of the server.
-      if (!response.headers.has('x-correlation-id')) return { kind: 'silence' }
+      if (!response.headers.has('x-correlation-id')) return { kind: 'timeout' }
       options.clock.observe(response.headers.get('date'), sentAt, options.clock.wallMs())
       const answer = await given.within(response.json().catch(nothingIfNoJson))
       const reply = classify<T>(response.status, answer, { token, fits })
       if (reply.kind === 'answer' && token !== undefined && token === options.token()) answeredAt = askedAt
       return reply
     } catch (error) {
-      if (error instanceof TypeError || given.signal.aborted) return { kind: 'silence' }
+      if (error instanceof TypeError || given.signal.aborted) return { kind: 'timeout' }
       throw error
     } finally {
       given.end()
@@ -128,11 +128,11 @@ export function createDoorServer(options: DoorServerOptions): DoorServer {
     { token, fits }: { token: string | undefined } & Pick<Request, 'fits'>,
   ): Reply<T> {
     const { errorCode = '', message = `The server answered ${status}` } = answer
-    if (status >= 500 || status === 429) return { kind: 'silence' }
+    if (status >= 500 || status === 429) return { kind: 'timeout' }
     if (status === 401 && token !== undefined) options.onUnauthorized(token)
-    if (status >= 400) return { kind: 'refusal', status, code: String(errorCode), message: String(message) }
+    if (status >= 400) return { kind: 'rejection', status, code: String(errorCode), message: String(message) }
     options.onUnderstood(fits(answer))
-    return fits(answer) ? { kind: 'answer', value: answer as T } : { kind: 'silence' }
+    return fits(answer) ? { kind: 'answer', value: answer as T } : { kind: 'timeout' }
   }
 
   const isScan = ({ result, scan }: Record<string, unknown>) => typeof result === 'string' && typeof scan === 'object'
@@ -144,9 +144,9 @@ export function createDoorServer(options: DoorServerOptions): DoorServer {
       const fits = ({ items }: Record<string, unknown>) => Array.isArray(items)
       const reply = await ask<{ items: Door[] }>({ path: '/v1/doors?limit=1', signal, fits })
       // A server that knows no doors is none that this page can work with.
-      if (reply.kind === 'refusal' && reply.status === 404) {
+      if (reply.kind === 'rejection' && reply.status === 404) {
         options.onUnderstood(false)
-        return { kind: 'silence' }
+        return { kind: 'timeout' }
       }
       return reply.kind === 'answer' ? { kind: 'answer', value: reply.value.items[0] } : reply
     },
@@ -188,11 +188,11 @@ export function identityOf({ door: { id, name, gate, projectId, projectName }, t
 
 /** Why a phone that asked is no door. */
 export function claimFailure(
-  reply: { kind: 'silence' } | { kind: 'refusal'; status: number; message: string },
+  reply: { kind: 'timeout' } | { kind: 'rejection'; status: number; message: string },
   isTooOld: boolean,
 ): ClaimFailure {
   if (isTooOld) return { code: 'server_too_old', message: 'The server is of an older version than this page.' }
-  if (reply.kind === 'silence') return { code: 'no_answer', message: 'No answer from the server.' }
+  if (reply.kind === 'timeout') return { code: 'no_answer', message: 'No answer from the server.' }
   return { code: reply.status === 404 ? 'unknown_code' : 'refused', message: reply.message }
 }
 

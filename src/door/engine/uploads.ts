@@ -3,7 +3,7 @@ import type { DoorServer, Reply } from './server.ts'
 import type { EngineStore, JournalEntry, UploadResult } from './store.ts'
 
 /** How a walk through what waits ended: all of it is there, nobody answered, or the server takes none of it. */
-export type UploadEnd = { kind: 'done' } | { kind: 'silence' } | { kind: 'refusal'; message: string }
+export type UploadEnd = { kind: 'done' } | { kind: 'timeout' } | { kind: 'rejection'; message: string }
 
 /** Small, so that all doors of a place, back at once, each get some of theirs in, long before their patience ends. */
 const BATCH = 25
@@ -43,12 +43,12 @@ export async function uploadWaiting(options: {
     const batch = batchOf(first, waiting)
     const reply = await send(batch)
     if (reply.kind === 'answer') return settle(reply.value)
-    if (reply.kind === 'silence') return reply
-    if (![400, 413].includes(reply.status)) return { kind: 'refusal', message: reply.message }
+    if (reply.kind === 'timeout') return reply
+    if (![400, 413].includes(reply.status)) return { kind: 'rejection', message: reply.message }
     // One of them, or all together, is not to be had: each alone, and a refused one holds up no other.
     for (const entry of batch) {
       const alone = await send([entry])
-      if (alone.kind === 'silence') return alone
+      if (alone.kind === 'timeout') return alone
       if (alone.kind === 'answer') await settle(alone.value)
       else await setAside(entry, alone.message)
     }
@@ -85,11 +85,11 @@ export async function uploadWaiting(options: {
     const scanId = undoes!.scanId ?? (await store.verdict(undoes!.externalRef))?.scanId
     if (!scanId) return setAside(entry, 'The scan that was undone never reached the server.')
     const reply = await server.reverse(scanId, { reason: UNDO_REASON, externalRef }, signal)
-    if (reply.kind === 'silence') return reply
+    if (reply.kind === 'timeout') return reply
     if (reply.kind === 'answer') return settle([{ externalRef, recordedAt: reply.value.scan.recordedAt }])
     const isOfAnother = reply.code === 'FORBIDDEN'
     // Of the door or its workspace as they are now, such as suspended: it waits, as its scans do.
-    if ([401, 403].includes(reply.status) && !isOfAnother) return { kind: 'refusal', message: reply.message }
+    if ([401, 403].includes(reply.status) && !isOfAnother) return { kind: 'rejection', message: reply.message }
     // It counts no more, since somebody else took it back by now, or never did: as was wanted.
     if (reply.status === 409) return settle([{ externalRef, recordedAt: now().toISOString() }])
     return setAside(entry, reply.message, isOfAnother)
