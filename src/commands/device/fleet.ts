@@ -28,7 +28,7 @@ const SECONDS_BETWEEN_LINES = 5
 export default class DeviceFleet extends ClientCommand {
   static override summary = 'Run many virtual iPhones at once, of which some sleep, ignore pushes or answer slowly.'
   static override description =
-    'Each opens the link of an issued pass, registers, hears pushes and fetches what changed, by its behaviour: awake, at once; ' +
+    'Each opens the link of an issued pass, registers, receives pushes and fetches what changed, by its behaviour: awake, at once; ' +
     'asleep, after days; deaf, never; throttled, once an hour; slow, after up to two minutes; stuck, it asks and keeps the old ' +
     'pass. --speed lets their clocks run faster. At the end a table compares what they hold with what the server lists of them: ' +
     'unlisted are those that are behind and that the server does not know of. The platform must run in the sandbox; serve with ' +
@@ -99,7 +99,7 @@ export default class DeviceFleet extends ClientCommand {
       }).finally(() => progress[Symbol.dispose]())
       try {
         this.note(
-          `${count(fleet.phones.length)} phones are registered (--seed ${seed}) and hear pushes; Ctrl-C ends it.`,
+          `${count(fleet.phones.length)} phones are registered (--seed ${seed}) and receive pushes; Ctrl-C ends it.`,
         )
         await this.#watch(fleet, seconds, stop.signal)
         const behaviours = await reportFleet(fleet, { client, passIds })

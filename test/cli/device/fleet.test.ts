@@ -32,7 +32,7 @@ test.each(['', 'awake', 'awake=', 'awake=x', 'awake=-1', 'woken=1', 'awake=1=2',
   },
 )
 
-/** A fleet that hears pushes, with a phone of each behaviour that is named, all of which hold the pass. */
+/** A fleet that receives pushes, with a phone of each behaviour that is named, all of which hold the pass. */
 async function fleetOf(service: Service, names: string[], speed = 1): Promise<Fleet> {
   const fleet = createFleet({
     id: '00c0ffee00c0ffee',
@@ -107,7 +107,7 @@ test('who is turned away comes again, and a pass that is not known any more is g
   expect(await fleet.isBehind(fleet.phones[1]!.passes[0]!)).toBe(true)
 })
 
-test('pushes while the fleet does not listen are heard when it does, and a wiped phone has another token', async () => {
+test('pushes while the fleet does not listen are received when it does, and a wiped phone has another token', async () => {
   const service = await startService(chain)
   const before = await fleetOf(service, ['awake'], 100)
   await before.close()

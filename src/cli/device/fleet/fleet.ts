@@ -5,7 +5,7 @@ import { CliError } from '../../command/errors.ts'
 import type { Behaviour } from './behaviour.ts'
 import { deviceIdOf, type FleetPhone, type HeldPass, pushTokenOf, readPushToken } from './fleet-phone.ts'
 import { BusyError, createPassKit, type PassKit } from './passkit.ts'
-import { hearPushes } from './pushes.ts'
+import { receivePushes } from './pushes.ts'
 import type { Random } from './seeded-random.ts'
 
 /** What a fleet did so far. */
@@ -38,7 +38,7 @@ export interface FleetOptions {
   onProblem?: (message: string) => void
 }
 
-/** Many virtual iPhones in one process, which hear pushes on one connection and act each by its behaviour. */
+/** Many virtual iPhones in one process, which receive pushes on one connection and act each by its behaviour. */
 export interface Fleet {
   readonly id: string
   readonly phones: readonly FleetPhone[]
@@ -52,7 +52,7 @@ export interface Fleet {
   unregister(phone: FleetPhone, pass: HeldPass): Promise<void>
   /** The phone is erased without a word: its passes are gone, and APNs says so of its token. */
   wipe(phone: FleetPhone): Promise<void>
-  /** Hears pushes from when this resolves until the fleet is closed. */
+  /** Receives pushes from when this resolves until the fleet is closed. */
   listen(): Promise<void>
   /** A phone asks what changed at once, whatever its behaviour, as when its owner opens the pass. */
   wake(phone: FleetPhone): void
@@ -80,7 +80,7 @@ export function createFleet(options: FleetOptions): Fleet {
   let asking = 0
   let listening: Promise<void> | undefined
 
-  function hear(token: string): void {
+  function receive(token: string): void {
     const { index, setups } = readPushToken(token)
     const phone = phones[index]
     if (!phone || phone.setups !== setups || phone.passes.length === 0) return
@@ -218,7 +218,13 @@ export function createFleet(options: FleetOptions): Fleet {
     },
     async listen() {
       await new Promise<void>((resolve, reject) => {
-        listening = hearPushes({ fleetId: id, locate: locateApns, signal: stop.signal, onOpen: resolve, onPush: hear })
+        listening = receivePushes({
+          fleetId: id,
+          locate: locateApns,
+          signal: stop.signal,
+          onOpen: resolve,
+          onPush: receive,
+        })
         listening.catch(reject)
       })
     },

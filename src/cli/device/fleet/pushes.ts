@@ -8,7 +8,7 @@ const Push = z.object({ token: z.string() })
 
 const RECONNECT_MS = 500
 
-/** Whose pushes are heard, and who is told of them. */
+/** Whose pushes are received, and who is told of them. */
 export interface PushesOptions {
   fleetId: string
   /** Where the sandbox's APNs is now, for phones. */
@@ -19,11 +19,11 @@ export interface PushesOptions {
 }
 
 /**
- * Hears every push to tokens that begin with the id of the fleet, over one connection to the sandbox's APNs, which keeps the newest of
+ * Receives every push to tokens that begin with the id of the fleet, over one connection to the sandbox's APNs, which keeps the newest of
  * each token while nobody listens. Connects again where the server was restarted; resolves when the signal ends it.
  * @throws what keeps it from the first connection
  */
-export async function hearPushes({ fleetId, locate, signal, onOpen, onPush }: PushesOptions): Promise<void> {
+export async function receivePushes({ fleetId, locate, signal, onOpen, onPush }: PushesOptions): Promise<void> {
   let wasOpen = false
   while (!signal.aborted) {
     try {
