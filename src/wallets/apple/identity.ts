@@ -14,6 +14,7 @@ export interface AppleIdentity {
   wwdr: ParsedCertificate
 }
 
+/** A certificate that was read, and when it is valid. */
 export interface ParsedCertificate {
   der: Buffer
   notBefore: Date
@@ -27,6 +28,7 @@ export interface CredentialSource {
   pem: string | Buffer
 }
 
+/** What a pass is signed with, and what its certificate must say. */
 export interface AppleCredentials {
   certificate: CredentialSource
   key: CredentialSource & { passphrase?: string }

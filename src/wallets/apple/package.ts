@@ -161,6 +161,7 @@ function contentsOf(bytes: Buffer, position: number): { start: number; end: numb
   return { start, end: start + bytes.readUIntBE(position + 2, length & 0x7f) }
 }
 
+/** A file of a package, uncompressed. */
 export interface ZipEntry {
   name: string
   bytes: Uint8Array

@@ -26,6 +26,7 @@ export interface RenewablePush extends ApplePush {
   renew(identity: AppleIdentity): void
 }
 
+/** Whose passes are pushed, and by which server: Apple's by default. */
 export interface ApplePushOptions {
   identity: AppleIdentity
   /** Another server than Apple's, with the certificate that it is trusted by. */

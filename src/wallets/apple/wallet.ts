@@ -10,6 +10,7 @@ import { createSigner, type PackageFile, packageFile, zip, zipEntry } from './pa
 import { type ApplePass, buildPassJson } from './pass-json.ts'
 import { type AmbiguousText, stringsFile, stringsOf } from './strings.ts'
 
+/** Makes packages for Apple Wallet, of one identity. */
 export interface AppleWallet extends Wallet {
   readonly platform: 'apple'
   readonly passTypeIdentifier: string
@@ -40,6 +41,7 @@ export interface UnsignedPackage {
   complete(signature: Buffer): Buffer
 }
 
+/** Who signs packages, and what goes into each of them. */
 export interface AppleWalletOptions {
   identity: AppleIdentity
   /** The base of the web service that phones call, without /v1; they only call https. */

@@ -5,6 +5,7 @@ import { GoogleApiError } from './api/api-error.ts'
 import { type HttpReply, send } from './api/http.ts'
 import { parseAs } from './resource.ts'
 
+/** Tells callbacks of Google from those of anybody else, for one issuer. */
 export interface CallbackVerifier {
   /**
    * Whether the parsed body of a request is a callback from Google, and what it says.
@@ -47,6 +48,7 @@ export type CallbackRejection =
 
 type CallbackCheck = { ok: true; message: CallbackMessage } | { ok: false; reason: CallbackRejection }
 
+/** What a callback is verified by. */
 export interface CallbackFacts {
   /** The parsed body of the request, whatever it is. */
   body: unknown
@@ -144,6 +146,7 @@ function belongsTo(issuerId: string, id: string): boolean {
 /** How Google names a key of its callbacks: the root keys and the intermediate one alike. */
 const SigningKeyJson = z.object({ keyValue: z.string().max(1024), keyExpiration: Millis })
 
+/** A key that Google signs with, until it expires. */
 export interface SigningKey {
   publicKey: KeyObject
   expiresAt: Date
@@ -175,6 +178,7 @@ interface RootKeys {
   refreshed(): Promise<SigningKey[]>
 }
 
+/** Where Google's root keys are had. */
 export interface RootKeysOptions {
   /** Read anew for each request; Google's own by default. */
   url?: string

@@ -11,6 +11,7 @@ export function needsLogo(kind: GoogleKind): boolean {
   return typeOf(kind, 'Class').name in requiredLogos
 }
 
+/** What is required of a resource beside what Google requires of all. */
 export interface CheckOptions {
   /** True where logos are required too: not so under plain http, since Google fetches images by https only. */
   needsLogos: boolean

@@ -167,6 +167,7 @@ export type PlainType =
   | 'latitude'
   | 'longitude'
 
+/** A field of one of Google's resources. */
 export interface Field {
   /** A plain type, the fields of a record, or the names of an enum. */
   type: PlainType | RecordType | readonly string[]
@@ -175,6 +176,7 @@ export interface Field {
   isRequired: boolean
 }
 
+/** A type of Google's resources, with its fields by name. */
 export interface RecordType {
   readonly name: string
   readonly fields: ReadonlyMap<string, Field>

@@ -10,6 +10,7 @@ export interface GoogleIdentity {
   privateKeyId: string
 }
 
+/** Access tokens for Google's API, of one service account. */
 export interface AccessTokens {
   /**
    * A token that is good for some time yet; callers at the same time share one request.
@@ -31,6 +32,7 @@ export interface KeylessIdentity {
 
 export type GoogleSigner = GoogleIdentity | KeylessIdentity
 
+/** The key file of a service account. */
 export interface ServiceAccountFile {
   /** Where it came from, as messages name it: a path or a setting. */
   source: string

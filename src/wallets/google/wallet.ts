@@ -11,6 +11,7 @@ import type { GoogleSigner } from './identity.ts'
 import { buildObject } from './objects.ts'
 import { type GoogleIssuer, type GooglePlace, type GoogleResource, idOf, kindOf } from './resource.ts'
 
+/** Makes classes, objects and save links for one issuer of Google Wallet. */
 export interface GoogleWallet extends Wallet {
   readonly platform: 'google'
   readonly issuerId: string
@@ -25,6 +26,7 @@ export interface GoogleWallet extends Wallet {
   countFitting(places: readonly GooglePlace[]): number
 }
 
+/** Who signs save links, and where Google reaches this server. */
 export interface GoogleWalletOptions {
   identity: GoogleSigner
   /** Images and callbacks are only sent where it is https, since Google fetches from nowhere else. */

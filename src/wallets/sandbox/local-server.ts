@@ -16,6 +16,7 @@ export interface LocalCall {
   response: ServerResponse
 }
 
+/** What a local server answers: a status, and a body of JSON where there is one. */
 export interface LocalReply {
   status: number
   json?: object
@@ -24,6 +25,7 @@ export interface LocalReply {
 
 export type LocalHandler = (call: LocalCall) => Promise<LocalReply | undefined> | LocalReply | undefined
 
+/** A plain HTTP server on loopback. */
 export interface LocalServer {
   /** Without a slash at the end. */
   url: string

@@ -8,6 +8,7 @@ import { GoogleApiError, type GoogleErrorKind, isRefused } from './api-error.ts'
 import { type HttpOptions, type HttpRequest, send } from './http.ts'
 import { createAccessTokens } from './token.ts'
 
+/** A message on an object, which phones that hold it show. */
 export interface GoogleMessage {
   /** Distinct within its object. */
   id: string
@@ -65,6 +66,7 @@ const googleEndpoints: GoogleEndpoints = {
   token: 'https://oauth2.googleapis.com/token',
 }
 
+/** Who calls Google, where, and how often. */
 export interface GoogleApiOptions extends HttpOptions {
   identity: GoogleSigner
   endpoints?: GoogleEndpoints
@@ -188,6 +190,7 @@ function heal(attempt: Promise<void>, kind: GoogleErrorKind, otherwise: () => Pr
 /** `urgent` is what somebody waits for; it goes before what is `bulk`. */
 type Urgency = 'urgent' | 'bulk'
 
+/** The pace of the requests of one issuer. */
 export interface Pacing {
   /**
    * Resolves when the next request may start: the urgent ones first, and among equals first come, first served.

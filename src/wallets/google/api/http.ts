@@ -2,6 +2,7 @@ import { Agent, type Dispatcher, request } from 'undici'
 import type { ProviderCall } from '../../wallet.ts'
 import { GoogleApiError, rejection } from './api-error.ts'
 
+/** A request to Google. */
 export interface HttpRequest {
   method: Dispatcher.HttpMethod
   url: string
@@ -9,6 +10,7 @@ export interface HttpRequest {
   body?: string
 }
 
+/** How requests to Google are sent. */
 export interface HttpOptions {
   /** Through which connections; one that gives up connecting after 3 seconds by default. */
   dispatcher?: Dispatcher
@@ -17,6 +19,7 @@ export interface HttpOptions {
   onCall?: ((call: ProviderCall) => void) | undefined
 }
 
+/** What Google answered, its body as text. */
 export interface HttpReply {
   status: number
   headers: Dispatcher.ResponseData['headers']

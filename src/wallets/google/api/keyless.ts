@@ -14,6 +14,7 @@ const SCOPES = [
 ]
 const IAM = 'https://iamcredentials.googleapis.com/v1/projects/-/serviceAccounts'
 
+/** The issuer that an account without a key file is of, and what stands for the key. */
 export interface KeylessOptions extends HttpOptions {
   issuerId: string
   /** A file of the type external_account, for workload identity; the default credentials of the machine where it is left out. */

@@ -5,6 +5,7 @@ import { type HttpOptions, send } from './http.ts'
 
 const SCOPE = 'https://www.googleapis.com/auth/wallet_object.issuer'
 
+/** Whose access tokens are had, and where. */
 export interface AccessTokenOptions extends HttpOptions {
   identity: GoogleSigner
   /** Where tokens are had. */

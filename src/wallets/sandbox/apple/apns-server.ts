@@ -15,6 +15,7 @@ import { type Faults, slowDown, switchFaults } from '../faults.ts'
 import { openState } from '../journal.ts'
 import { type Channels, createChannels, type LocalServer, serveLocally } from '../local-server.ts'
 
+/** What the emulator of APNs is trusted by and whom it trusts, and where it keeps its state. */
 export interface SandboxApnsOptions {
   /** The server's own certificate and key in PEM, for localhost and 127.0.0.1. */
   serverCertificate: string
@@ -27,6 +28,7 @@ export interface SandboxApnsOptions {
   clock?: () => Date
 }
 
+/** The emulator of APNs, and what a phone asks of it. */
 export interface SandboxApns {
   address: string
   port: number

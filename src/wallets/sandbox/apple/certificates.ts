@@ -13,6 +13,7 @@ import {
   X509CertificateGenerator,
 } from '@peculiar/x509'
 
+/** The chain of the sandbox, from its root to the pass certificate. */
 export interface SandboxApple {
   rootPem: string
   /** The intermediate, in the place of Apple's WWDR certificate. */

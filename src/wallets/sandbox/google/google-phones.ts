@@ -22,6 +22,7 @@ export interface PhoneView {
   version: number
 }
 
+/** What the side of the emulator works with that phones call. */
 export interface PhonesOptions {
   find: FindAccount
   store: GoogleStore
@@ -144,6 +145,7 @@ interface Callbacks {
   close(): Promise<void>
 }
 
+/** Where callbacks go, and what signs the keys that sign them. */
 export interface CallbackOptions {
   callbackUrl: string
   /** PKCS #8 in PEM, on the curve P-256. */

@@ -15,6 +15,7 @@ import {
   type StoredResource,
 } from './google-store.ts'
 
+/** What the REST interface of the emulator works with. */
 export interface RestOptions {
   store: GoogleStore
   faults: Faults

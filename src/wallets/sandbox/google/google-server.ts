@@ -7,6 +7,7 @@ import { createRest, rejection } from './google-rest.ts'
 import { openGoogleStore, type StoredResource } from './google-store.ts'
 import { createAccessTokens, type FindAccount, type ServiceAccount } from './google-token.ts'
 
+/** Who may call the emulator of Google Wallet, where it sends callbacks, and where it keeps its state. */
 export interface SandboxGoogleOptions {
   /** The service account that may call: its address and the public half of its key. */
   clientEmail: string
@@ -22,6 +23,7 @@ export interface SandboxGoogleOptions {
   clock?: () => Date
 }
 
+/** The addresses of a running emulator of Google Wallet. */
 export interface SandboxGoogleServer {
   /** Base for phones: `{url}/save`, `{url}/remove`, `{url}/objects/{kind}/{id}`, `{url}/devices/{device}/changes`. */
   url: string

@@ -20,6 +20,7 @@ export interface ServiceAccount {
 /** The first of the accounts that fits. */
 export type FindAccount = (fits: (account: ServiceAccount) => boolean) => ServiceAccount | undefined
 
+/** The access tokens that the emulator gave to service accounts. */
 export interface AccessTokens {
   /** The token endpoint: a signed assertion in, an access token out. */
   answer(call: LocalCall): LocalReply
@@ -103,6 +104,7 @@ function decode(part: string): unknown {
 
 const PROJECT = 'passes-sandbox'
 
+/** Credentials of the sandbox for Google Wallet. */
 export interface SandboxGoogle {
   /** In the form of a service account key file, with a fresh RSA key that nothing outside the sandbox knows. */
   serviceAccountJson: string
