@@ -73,10 +73,12 @@ const GOOGLE_STALE = 'wallet.sent_version < passes.wallet_version'
 export class Wallets {
   private readonly db: Knex
   private readonly scope: ProjectScope
+  private readonly passesAtOnce: number
 
-  constructor(db: Knex, scope?: ProjectScope) {
+  constructor(db: Knex, scope?: ProjectScope, passesAtOnce = 100_000) {
     this.db = db
     this.scope = scope
+    this.passesAtOnce = passesAtOnce
   }
 
   /** A page of them. @throws Problem VALIDATION_ERROR for a cursor that is malformed or of another list */
@@ -92,8 +94,10 @@ export class Wallets {
     const skipped = cursor ? (cursor.key as number) : (givenOffset ?? 0)
     const arms = this.arms(workspaceId, filter)
     const [rows, total] = await Promise.all([
-      this.readPage(arms, { limit: limit + 1, skipped, from: cursor?.id }),
-      cursor?.total ?? countAll(arms),
+      givenOffset
+        ? this.readPage(arms, { limit: limit + 1, skipped, from: undefined })
+        : this.findPage(workspaceId, arms, { limit: limit + 1, skipped, from: cursor?.id }),
+      cursor?.total ?? this.countAll(workspaceId, arms),
     ])
     const shown = rows.slice(0, limit)
     const offset = cursor?.offset ?? givenOffset ?? 0
@@ -113,14 +117,54 @@ export class Wallets {
     const [apple] = this.arms(workspaceId, { projectId, platform: ['apple'] })
     const count = (condition: string) => `coalesce(sum(case when ${condition} then 1 else 0 end), 0)`
     const isReachable = `${APPLE_STALE} and last_error is null`
-    const row = await apple!.wallets.first(
-      this.db.raw(
-        `count(*) as phones, ${count(APPLE_STALE)} as stale, ${count(`${APPLE_STALE} and last_error is not null`)} as refused,
-          ${count(`${isReachable} and passes.modified_at <= ${changedBefore.getTime()}`)} as late`,
-      ),
+    const counted = this.db.raw(
+      `count(*) as phones, ${count(APPLE_STALE)} as stale, ${count(`${APPLE_STALE} and last_error is not null`)} as refused,
+        ${count(`${isReachable} and passes.modified_at <= ${changedBefore.getTime()}`)} as late`,
     )
-    const phones = Number(row.phones)
-    return { phones, current: phones - Number(row.stale), refused: Number(row.refused), late: Number(row.late) }
+    const counts: WalletCounts = { phones: 0, current: 0, refused: 0, late: 0 }
+    await this.inParts(workspaceId, async (part) => {
+      const row = await part(apple!.wallets).first(counted)
+      counts.phones += Number(row.phones)
+      counts.current += Number(row.phones) - Number(row.stale)
+      counts.refused += Number(row.refused)
+      counts.late += Number(row.late)
+    })
+    return counts
+  }
+
+  private async countAll(workspaceId: string, arms: Arm[]): Promise<number> {
+    let total = 0
+    await this.inParts(workspaceId, async (part) => {
+      for (const { wallets } of arms) total += Number((await part(wallets).count({ n: '*' }).first()).n)
+    })
+    return total
+  }
+
+  /** Reads what wallets hold in statements of so many passes each: one over a million ends at the limit of a request's. */
+  private async inParts(
+    workspaceId: string,
+    read: (part: (wallets: Knex.QueryBuilder) => Knex.QueryBuilder) => Promise<void>,
+  ): Promise<void> {
+    let after: string | undefined
+    let isMore = true
+    while (isMore) {
+      const from = after
+      const held = this.db('held_passes').where({ workspace_id: workspaceId })
+      if (from !== undefined) held.where('pass_id', '>', from)
+      const last = await held
+        .orderBy('pass_id')
+        .offset(this.passesAtOnce - 1)
+        .first('pass_id')
+      after = last?.pass_id
+      const upTo = after
+      isMore = upTo !== undefined
+      await read((wallets) => {
+        const part = wallets.clone()
+        if (from !== undefined) part.where('held.pass_id', '>', from)
+        if (upTo !== undefined) part.where('held.pass_id', '<=', upTo)
+        return part
+      })
+    }
   }
 
   /**
@@ -159,13 +203,27 @@ export class Wallets {
       })
   }
 
-  private readPage(
-    arms: Arm[],
-    { limit, skipped, from }: { limit: number; skipped: number; from: string | undefined },
-  ): Promise<Row[]> {
+  /** As readPage, in parts as inParts has them: where few wallets are behind, the next one may be a million passes away. */
+  private async findPage(workspaceId: string, arms: Arm[], page: Place): Promise<Row[]> {
+    const wanted = page.limit + page.skipped
+    const rows: Row[] = []
+    let from = page.from
+    do {
+      const held = this.db('held_passes').where({ workspace_id: workspaceId }).orderBy('pass_id', 'desc')
+      if (from !== undefined) held.where('pass_id', '<=', from)
+      const next = await held.offset(this.passesAtOnce).first('pass_id')
+      const place = { limit: wanted - rows.length, skipped: 0, from, above: next?.pass_id }
+      rows.push(...(await this.readPage(arms, place)))
+      from = next?.pass_id
+    } while (from !== undefined && rows.length < wanted)
+    return rows.slice(page.skipped)
+  }
+
+  private readPage(arms: Arm[], { limit, skipped, from, above }: Place & { above?: string }): Promise<Row[]> {
     const parts = arms.map(({ wallets, columns, order }) => {
       const part = wallets.clone()
       if (from !== undefined) part.where('held.pass_id', '<=', from)
+      if (above !== undefined) part.where('held.pass_id', '>', above)
       part
         .select('held.pass_id', 'passes.external_pass_id', 'passes.wallet_version', 'passes.modified_at')
         .select(Object.entries(columns).map(([name, sql]) => this.db.raw(`${sql} as ${name}`)))
@@ -181,6 +239,13 @@ export class Wallets {
       .offset(skipped)
       .select('*')
   }
+}
+
+/** From a pass on, after so many of the wallets that follow. */
+interface Place {
+  limit: number
+  skipped: number
+  from: string | undefined
 }
 
 interface Arm {
@@ -225,11 +290,6 @@ const ARMS = {
     },
   },
 } as const
-
-async function countAll(arms: Arm[]): Promise<number> {
-  const counts = await Promise.all(arms.map(({ wallets }) => wallets.clone().count({ n: '*' }).first()))
-  return counts.reduce((sum, row) => sum + Number(row.n), 0)
-}
 
 function readCursor(text: string, listKey: Buffer): Cursor {
   const cursor = decodeCursor(text, listKey, 'integer')

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { contract } from '../../../../src/core/contract/contract.ts'
 import type { Pass } from '../../../../src/core/contract/passes.ts'
+import type { WalletItem } from '../../../../src/core/contract/wallets.ts'
 import { newId } from '../../../../src/core/ids.ts'
+import { Wallets } from '../../../../src/storage/passes/wallet-list.ts'
 import { type TestWorkspace, useApi } from '../../../support/api.ts'
 import { dialects } from '../../../support/databases.ts'
 import { issuedPass } from '../../fixtures.ts'
@@ -20,6 +22,26 @@ describe.each(dialects)('wallets, on %s', (dialect) => {
   const list = (workspace: TestWorkspace, query: object = {}) => workspace.ok(wallets.list, { query })
   const fetchLatest = (workspace: TestWorkspace, pass: Pass, version: number) =>
     api.services.store.transaction((tx) => tx.registrations.setFetched(workspace.id, pass.id, version, api.now))
+  /** Read a pass at a time, by pages that end within a pass, what is listed and counted is the same. */
+  async function expectSameInParts({ id: workspaceId }: TestWorkspace, items: WalletItem[]) {
+    const inParts = new Wallets(api.database.reader, undefined, 1)
+    const seen: string[] = []
+    let cursor: string | undefined
+    do {
+      const page = await inParts.list(workspaceId, {}, { limit: 2, cursor })
+      expect(page.total).toBe(items.length)
+      seen.push(...page.rows.map(({ passId, platform, deviceId }) => `${passId} ${platform} ${deviceId}`))
+      cursor = page.nextCursor ?? undefined
+    } while (cursor !== undefined)
+    expect(new Set(seen).size).toBe(items.length)
+    expect(seen.map((wallet) => wallet.split(' ').slice(0, 2).join(' '))).toEqual(
+      items.map(({ passId, platform }) => `${passId} ${platform}`),
+    )
+    const counts = await inParts.counts(workspaceId, undefined, api.now)
+    expect(counts).toEqual(await api.services.store.wallets.counts(workspaceId, undefined, api.now))
+    expect(counts.phones).toBe(items.filter(({ platform }) => platform === 'apple').length)
+  }
+
   const refuse = (workspace: TestWorkspace, { id }: Pass) =>
     api.services.store.transaction(async (tx) =>
       tx.registrations.setErrors(workspace.id, await tx.registrations.list(workspace.id, [id]), 'no'),
@@ -77,6 +99,7 @@ describe.each(dialects)('wallets, on %s', (dialect) => {
       held.unshift(pass)
     }
     const whole = await list(workspace, { limit: 100 })
+    await expectSameInParts(workspace, whole.items)
     const sizes = held.map(({ id }) => whole.items.filter(({ passId }) => passId === id).length)
     expect([whole.total, sizes]).toEqual([12, [6, 2, 4]])
     expect(whole.items.map(({ passId }) => passId)).toEqual(held.flatMap(({ id }, n) => Array(sizes[n]).fill(id)))
@@ -98,6 +121,11 @@ describe.each(dialects)('wallets, on %s', (dialect) => {
     expect(await workspace.refused(wallets.list, { query: { olderThan: 1 } })).toMatchObject({
       message: expect.stringContaining('stale'),
     })
+    // The last one that is looked at is the only one behind.
+    const oldest = held.at(-1)!
+    await change(workspace, oldest, 'Grace')
+    const stale = await new Wallets(api.database.reader, undefined, 1).list(workspace.id, { stale: true }, { limit: 1 })
+    expect(stale).toMatchObject({ rows: [{ passId: oldest.id }], total: 4 })
   })
 
   test('the objective tells phones that are late from those that settle, and from those that nobody can reach', async () => {
