@@ -245,7 +245,7 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'googleObjects.setError': (tx, intruder, { pass }) => tx.googleObjects.setError(intruder, pass, 'x'),
   'googleObjects.setEqual': (tx, intruder, { pass }) =>
     tx.googleObjects.setEqual(intruder, pass, { version: 9, digest: 'same' }),
-  'googleObjects.forgetDigest': (tx, intruder, { pass }) => tx.googleObjects.forgetDigest(intruder, pass),
+  'googleObjects.markSending': (tx, intruder, { pass }) => tx.googleObjects.markSending(intruder, pass, 'mark'),
   'googleObjects.keepCurrent': (tx, intruder, { pass }) => tx.googleObjects.keepCurrent(intruder, [pass]),
   'notifications.find': (tx, intruder, { pass, notification }) => tx.notifications.find(intruder, pass, notification),
   'notifications.findByKey': (tx, intruder) => tx.notifications.findByKey(intruder, 'their key'),

@@ -1,6 +1,5 @@
-import { createHash } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { effectiveStatus } from '../../core/rules/pass/pass-status.ts'
-import type { StoredRejection } from '../../storage/operations/rejections.ts'
 import type { StoredClass } from '../../storage/passes/google-classes.ts'
 import type { StoredGoogleObject } from '../../storage/passes/google-objects.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
@@ -12,6 +11,7 @@ import { buildMessage, sendMessage, type WrittenMessage } from '../../wallets/go
 import {
   asKind,
   cardAsKind,
+  digestOfUpdate,
   type GooglePlace,
   idOf,
   isLongClassSuffix,
@@ -22,7 +22,7 @@ import {
 import type { GoogleWallet } from '../../wallets/google/wallet.ts'
 import type { WalletPass } from '../../wallets/wallet.ts'
 import { tellHolders } from './holders.ts'
-import { type Issuing, recordFailure, renderTemplateCards } from './issuing.ts'
+import { type Issuing, recordFailure, rejectionOf, renderTemplateCards } from './issuing.ts'
 import { queueWalletUpdates } from './wallet-updates.ts'
 
 /** Keeps classes and objects at Google in step with templates and passes. */
@@ -64,6 +64,8 @@ interface Sent {
   ofClass?: StoredClass
   /** Of what the object says. */
   digest: string
+  /** What the pass was marked with as the send began; null where nothing was known of it at Google. */
+  mark: string | null
 }
 
 /** A message that Google is to show on a pass. */
@@ -112,7 +114,13 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
     const [known] = given ? [given] : await store.googleObjects.list(workspaceId, [id])
     if (!known) {
       const called = { ...asked, ...(pass.googleObjectId && { googleSuffix: pass.googleObjectId }) }
-      return { rendered: asKind(called, kindOf(asked.card)), former: [], isUnknown: false, sentDigest: null }
+      return {
+        rendered: asKind(called, kindOf(asked.card)),
+        former: [],
+        isUnknown: false,
+        isNew: true,
+        sentDigest: null,
+      }
     }
     const { objectSuffix, sentDigest } = known
     const current = known.sent ?? { kind: kindOf(asked.card), objectSuffix, templateVersionId }
@@ -121,7 +129,7 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
     const ofKind = objects.find((object) => object.kind === kind)
     const rendered = { ...asked, ...(ofKind && { googleSuffix: ofKind.objectSuffix }) }
     const former = objects.filter((object) => object !== ofKind)
-    return { rendered: asKind(rendered, kind), former, isUnknown: known.sent === null, sentDigest }
+    return { rendered: asKind(rendered, kind), former, isUnknown: known.sent === null, isNew: false, sentDigest }
   }
 
   /** Object and class, ready to be sent. */
@@ -130,7 +138,7 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
     const { api, wallet } = await sideOf(pass)
     // Before the pass is rendered: no class is noted as newer than what was sent of it.
     const [ofClass] = googleClassId ? await store.googleClasses.list(workspaceId, [googleClassId]) : []
-    const { rendered, former, isUnknown, sentDigest } = await locate(pass, known)
+    const { rendered, former, isUnknown, isNew, sentDigest } = await locate(pass, known)
     const earlier =
       templateVersion > 1
         ? await store.templateVersions.listPublishedBefore(workspaceId, templateId, templateVersion)
@@ -139,12 +147,15 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
     const place = placeOf(rendered)
     const { kind } = place
     const object = wallet.objectOf(rendered, at)
-    const digest = digestOf(kind, object, retired)
+    const digest = digestOfUpdate(kind, object, retired)
     const needsClass = isUnknown || ofClass?.sentVersion === null
 
-    const sent: Sent = { place, digest }
+    const sent: Sent = { place, digest, mark: null }
     async function beginSend(): Promise<void> {
-      if (sentDigest !== null) await store.statement((tx) => tx.googleObjects.forgetDigest(workspaceId, pass.id))
+      if (isNew) return
+      const mark = `sending ${randomUUID()}`
+      await store.statement((tx) => tx.googleObjects.markSending(workspaceId, pass.id, mark))
+      sent.mark = mark
     }
 
     async function sendClass(calls: GoogleCalls): Promise<void> {
@@ -189,14 +200,14 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
    * Notes what Google was sent. The pass may have changed meanwhile, when nobody knew yet that Google holds it, or while
    * somebody else sent something newer that this one has overwritten: then it is sent again.
    */
-  function recordSent(pass: StoredPass, { place, ofClass, digest }: Sent): Promise<void> {
+  function recordSent(pass: StoredPass, { place, ofClass, digest, mark }: Sent): Promise<void> {
     const { workspaceId, id, templateVersionId, walletVersion } = pass
     return store.transaction(async (tx) => {
       const at = clock()
       const current = await tx.passes.findForUpdate(workspaceId, id)
       if (!current) return
       if (current.serialNumber !== pass.serialNumber) return recordTransferred(tx, pass, place)
-      const sent = { ...place, templateVersionId, version: walletVersion, digest }
+      const sent = { ...place, templateVersionId, version: walletVersion, digest, mark }
       const isReplaced = await tx.googleObjects.setSent(workspaceId, id, sent, at)
       await tx.rejections.clear(workspaceId, 'google', id, templateVersionId)
       if (ofClass) await recordClassSent(tx, workspaceId, ofClass)
@@ -333,14 +344,4 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
       }
     },
   }
-}
-
-/** Stands for all that an update of an object says. */
-function digestOf(...parts: unknown[]): string {
-  return createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 22)
-}
-
-/** What Google said, for those who made the template. */
-export function rejectionOf(error: GoogleApiError, at: Date): StoredRejection {
-  return { platform: 'google', code: 'GOOGLE_API_FAILED', message: error.message, at }
 }

@@ -3,8 +3,9 @@ import type { DroppedRegistration, OutdatedRegistration } from '../../storage/pa
 import { isRefused } from '../../wallets/google/api/api-error.ts'
 import type { JobServices, Repositories } from '../context.ts'
 import { isHeldBack, nackFailed, type Slot } from '../jobs/worker.ts'
-import { type GoogleSync, rejectionOf } from './google-sync.ts'
+import type { GoogleSync } from './google-sync.ts'
 import { tellDropped } from './holders.ts'
+import { rejectionOf } from './issuing.ts'
 import {
   admitPushes,
   callGoogle,

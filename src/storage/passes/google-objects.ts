@@ -23,7 +23,7 @@ export interface StoredGoogleObject extends Pick<SentObject, 'objectSuffix'> {
   sent: SentObject | null
   /** The walletVersion that Google was last sent. */
   sentVersion: number
-  /** Of what it was sent then; null where that is not known for sure. */
+  /** Of what it was sent then; null, or the mark of a send that is under way, where that is not known for sure. */
   sentDigest: string | null
   sentAt: Date
   /** Null while nobody has the pass in Google Wallet. */
@@ -31,6 +31,12 @@ export interface StoredGoogleObject extends Pick<SentObject, 'objectSuffix'> {
   /** When a transit ticket was first activated; null for what never was. */
   activatedAt: Date | null
   lastError: string | null
+}
+
+/** What an object was sent, and the send that it was sent by. */
+interface SentContent {
+  digest: string | null
+  mark: string | null
 }
 
 interface Row {
@@ -125,11 +131,12 @@ export class GoogleObjects {
    * Google was sent this version of the pass, which the caller holds. Where it had been sent a newer one, only the older
    * one is sure to be there. An object that another takes the place of is a former one from now on: then true.
    * @param digest of all that was sent; without one, no later update is known to say the same
+   * @param mark what markSending was given before it was sent
    */
   async setSent(
     workspaceId: string,
     passId: string,
-    { version, digest, ...sent }: SentObject & { version: number; digest?: string | undefined },
+    { version, digest = null, mark = null, ...sent }: SentObject & { version: number } & Partial<SentContent>,
     at: Date,
   ): Promise<boolean> {
     const key = { workspace_id: workspaceId, pass_id: passId }
@@ -147,16 +154,17 @@ export class GoogleObjects {
     const before = rows.map(toObject).find(({ objectSuffix }) => objectSuffix !== sent.objectSuffix)
     const replacing = before && (await this.replace(workspaceId, before, sent, at))
     await this.db('google_objects')
-      .insert({ ...key, ...change, sent_digest: digest ?? null })
+      .insert({ ...key, ...change, sent_digest: digest })
       .onConflict('pass_id')
       .merge({
         ...change,
         ...replacing,
         last_error: null,
-        // Forgotten before the send: where one is there, another send went beside this one, and which came last is not known.
-        sent_digest: this.db.raw('case when google_objects.sent_digest is null then cast(? as text) end', [
-          digest ?? null,
-        ]),
+        // Another mark, or none: another send went beside this one, and which came last is not known.
+        sent_digest: this.db.raw(
+          'case when google_objects.sent_digest = cast(:mark as text) then cast(:digest as text) end',
+          { mark, digest },
+        ),
       })
     return before !== undefined
   }
@@ -171,9 +179,9 @@ export class GoogleObjects {
     return (await isSame.update({ sent_version: version, last_error: null })) > 0
   }
 
-  /** Something is about to be sent: whether a call that ends without an answer took effect is not known. */
-  async forgetDigest(workspaceId: string, passId: string): Promise<void> {
-    await this.db('google_objects').where({ workspace_id: workspaceId, pass_id: passId }).update({ sent_digest: null })
+  /** Something is about to be sent: until that is noted, no update is known to say the same. The mark tells sends apart. */
+  async markSending(workspaceId: string, passId: string, mark: string): Promise<void> {
+    await this.db('google_objects').where({ workspace_id: workspaceId, pass_id: passId }).update({ sent_digest: mark })
   }
 
   /** Keeps what is known of an object that another takes the place of, and says who holds the other. */

@@ -98,3 +98,11 @@ export function cardAsKind(card: Card, kind: GoogleKind): Card {
 export function parseAs<Schema extends z.ZodType>(schema: Schema, text: string): z.output<Schema> | undefined {
   return schema.safeParse(parseJson(text)).data
 }
+
+/** Stands for all that an update of an object says: two of the same digest leave the same behind. `cleared` are keys that it takes away. */
+export function digestOfUpdate(kind: GoogleKind, object: GoogleResource, cleared: unknown): string {
+  return createHash('sha256')
+    .update(JSON.stringify([kind, object, cleared]))
+    .digest('base64url')
+    .slice(0, 22)
+}

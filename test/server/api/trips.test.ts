@@ -105,7 +105,8 @@ describe.each(dialects)('on %s', (dialect) => {
         .map((made) => made[queue]!)
         .reduce((one, other) => (other[2] < one[2] ? other : one)),
     )
-    const [issuing, webhooks, wallets, google] = dialect === 'sqlite' ? [9, 10, 10, 13] : [8, 8, 8, 13]
+    // Of Google's one marks the send, so that what is equal is never sent (decision 0034).
+    const [issuing, webhooks, wallets, google] = dialect === 'sqlite' ? [9, 10, 10, 14] : [8, 8, 8, 14]
     expect(least).toEqual([
       ['issuing', 1, issuing],
       ['webhooks', 1, webhooks],

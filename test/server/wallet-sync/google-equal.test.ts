@@ -105,6 +105,25 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(google.asked()).toEqual([1, versions + 1])
   })
 
+  test('a send that began before another one was noted, and never was noted itself, leaves nothing to be equal to', async () => {
+    const { workspace, ids, update } = await held(1)
+    const [id] = ids as [string]
+    const { store, google: sync } = api.services
+    const google = watch()
+    await update(id, { seat: '7' })
+    const pass = (await store.passes.find(workspace.id, id))!
+    const { updateObject } = api.services.google!.api
+    google.objects.mockImplementationOnce(async (...call) => {
+      // Its process is killed later, when Google has taken something else.
+      await store.transaction((tx) => tx.googleObjects.markSending(workspace.id, id, 'sending another'))
+      await updateObject(...call)
+    })
+    await sync!.update(pass)
+    await update(id, { door: 'D' })
+    await api.runJobs()
+    expect(google.asked()).toEqual([1, 2])
+  })
+
   test('an update equal to what Google had is sent where something else is on its way', async () => {
     const { workspace, ids, update } = await held(1)
     const [id] = ids as [string]
@@ -113,7 +132,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await update(id, { door: 'B' })
     const pass = (await store.passes.find(workspace.id, id))!
     const [before] = await store.googleObjects.list(workspace.id, [id])
-    await store.transaction((tx) => tx.googleObjects.forgetDigest(workspace.id, id))
+    await store.transaction((tx) => tx.googleObjects.markSending(workspace.id, id, 'sending another'))
     expect(await sync!.update(pass, before)).toBe('sent')
     expect(google.objects).toHaveBeenCalledOnce()
   })
