@@ -1,17 +1,14 @@
-import { execFile } from 'node:child_process'
 import { createPublicKey, verify } from 'node:crypto'
-import { copyFile, mkdtemp, readFile, writeFile } from 'node:fs/promises'
+import { copyFile, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { createClient } from '../../client/client.ts'
 import type { Broadcast, BroadcastStats } from '../../core/contract/broadcasts.ts'
 import type { PictureOptions } from '../card-picture.ts'
 import { CliError } from '../command/errors.ts'
 import { count, duration } from '../command/output.ts'
-import { openPackage, unzip } from '../device/apple-package.ts'
-import type { PassJson } from '../device/apple-pass-json.ts'
 import { call } from '../device/http.ts'
+import { verifyPackage } from '../device/openssl.ts'
 import { deviceFor, phoneOf } from '../device/phones.ts'
 import { bannerLines, drawDevice } from '../device/show.ts'
 import {
@@ -175,7 +172,7 @@ function checkApple(sample: LinkRow[], folder: string): Promise<unknown[]> {
     sample.map(async (row) => {
       const { status, bytes } = await call(row.appleLink)
       if (status !== 200) throw new CliError(`The Apple link of ${row.label} answered ${status}`)
-      const pass = await verifyPackage(bytes, rootPem, folder)
+      const { content: pass } = await verifyPackage(bytes, rootPem, folder)
       if (pass.serialNumber !== row.passId) throw new CliError(`The Apple link of ${row.label} gave another pass`)
       return pass.serialNumber
     }),
@@ -232,31 +229,4 @@ async function sendBroadcast(
   const banner = changes.flatMap(({ banners }) => banners).find((text) => text.includes(TEXT))
   if (!banner || stats.sent !== 1) throw new CliError('The broadcast did not reach the phone that holds a ticket')
   return { passCount: passCount!, banner: TEXT }
-}
-
-const run = promisify(execFile)
-
-/**
- * Opens a .pkpass file as a phone would, and has openssl, which knows nothing of us, check the signature once more.
- * @throws CliError
- */
-async function verifyPackage(file: Buffer, rootPem: string, folder: string): Promise<PassJson> {
-  const { content: pass } = openPackage(file, await readFile(rootPem, 'utf8'), new Date())
-  const files = unzip(file)
-  const work = await mkdtemp(join(folder, 'verify-'))
-  const [manifest, signature] = [join(work, 'manifest.json'), join(work, 'signature')]
-  await writeFile(manifest, files.get('manifest.json')!)
-  await writeFile(signature, files.get('signature')!)
-  const what = ['-inform', 'DER', '-in', signature, '-content', manifest]
-  const args = ['cms', '-verify', ...what, '-CAfile', rootPem, '-purpose', 'any', '-out', join(work, 'verified')]
-  try {
-    await run('openssl', args)
-  } catch (cause) {
-    const isMissing = (cause as NodeJS.ErrnoException).code === 'ENOENT'
-    throw new CliError(
-      isMissing ? 'openssl is not installed: the demo checks signatures with it.' : 'openssl refuses the signature.',
-      { cause },
-    )
-  }
-  return pass
 }

@@ -1,0 +1,227 @@
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createClient } from '../../client/client.ts'
+import { CliError, InterruptedError } from '../command/errors.ts'
+import { duration } from '../command/output.ts'
+import { startProgress } from '../command/progress.ts'
+import { readDirectory } from '../device/http.ts'
+import { verifyPackage } from '../device/openssl.ts'
+import { type DrillPhone, openCrowd } from './phones.ts'
+import { openPrograms } from './servers.ts'
+import { type Drill, type Provider, type ProviderOptions, type Stage, stages } from './stages.ts'
+import type { StageResult } from './table.ts'
+
+/** What a drill is played with. */
+export interface DrillOptions {
+  /** An empty folder for databases, keys, files and the log of all programs. */
+  folder: string
+  phones: number
+  postgres: string | undefined
+  /** Keys of stages; all where it is empty. */
+  only: readonly string[]
+  /** Starts the provider that phones come from, with a certificate of the sandbox in a folder. */
+  startProvider: (sandboxFolder: string, options: ProviderOptions) => Promise<Provider>
+  signal: AbortSignal
+  note(message: string): void
+}
+
+/** What came of it. */
+export interface DrillReport {
+  stages: StageResult[]
+  leftOut: { stage: string; why: string }[]
+}
+
+/** Packages that openssl verifies behind each stage. */
+const SAMPLE = 25
+/** Phones that come no nearer for so long are where they are. */
+const PATIENCE_MS = 30_000
+const LOOK_MS = 100
+
+/**
+ * Plays all stages with servers, commands and phones of its own.
+ * @throws CliError where a command fails or a server does not start; InterruptedError
+ */
+export async function playDrill(options: DrillOptions): Promise<DrillReport> {
+  const { folder, phones, postgres, note, signal } = options
+  const programs = openPrograms(folder)
+  const broken = new AbortController()
+  const stop = AbortSignal.any([signal, broken.signal])
+  const stopped = new Promise<never>((_, reject) => {
+    stop.addEventListener('abort', () => reject(broken.signal.reason ?? new InterruptedError('The drill was stopped.')))
+  })
+  stopped.catch(() => undefined)
+  const report: DrillReport = { stages: [], leftOut: [] }
+  let crowd: Drill['crowd'] | undefined
+  let drill: Drill | undefined
+
+  async function play(): Promise<void> {
+    // A server that nobody asks for passes: it is Apple's push service to all others, and stays while they come and go.
+    const apns = await programs.serve({ database: 'sqlite:./apns.db', serverKey: 'drill-'.repeat(8) })
+    stop.throwIfAborted()
+    const { control, rootPem } = await readDirectory(`${apns.url}/sandbox`, 'apple')
+    crowd = openCrowd({ control, rootPem })
+    const sandbox = join(folder, 'sandbox')
+    drill = {
+      folder,
+      phones,
+      postgres,
+      programs,
+      crowd,
+      rootPem: join(sandbox, 'apple', 'root.pem'),
+      startProvider: (provider) => options.startProvider(sandbox, provider),
+      settle: (webServiceURL) => settle(drill!, webServiceURL, stop),
+      onError: (error) => broken.abort(error),
+      webServiceURL: '',
+    }
+    for (const stage of stages) {
+      stop.throwIfAborted()
+      const isChosen = options.only.length === 0 || stage.key === undefined || options.only.includes(stage.key)
+      const why = isChosen ? stage.leftOut?.(drill) : '--stage names others'
+      if (why !== undefined) {
+        report.leftOut.push({ stage: stage.name, why })
+        note(`- ${stage.name}: left out, since ${why}`)
+        continue
+      }
+      note(`  ${stage.name} …`)
+      const result = await playStage(stage, drill)
+      report.stages.push(result)
+      note(`✓ ${stage.name} (${duration(result.seconds)})`)
+    }
+    await compare(drill, report.stages.at(-1)!)
+  }
+
+  async function end(): Promise<void> {
+    await programs.end()
+    await drill?.load?.close().catch(() => undefined)
+    await crowd?.close()
+    await drill?.provider?.close()
+    for (const address of [drill?.old, drill?.home?.address]) await address?.close()
+  }
+
+  const played = play()
+  try {
+    await Promise.race([played, stopped])
+    return report
+  } finally {
+    await end()
+    // What was about to be started when it was stopped finds nothing to go on with, and ends, too.
+    await played.catch(() => undefined)
+    await end()
+  }
+}
+
+async function playStage(stage: Stage, drill: Drill): Promise<StageResult> {
+  const { crowd } = drill
+  const startedAt = performance.now()
+  const before = crowd.counts()
+  await stage.play(drill)
+  await drill.settle(drill.webServiceURL)
+  const checked = await check(drill)
+  const seconds = (performance.now() - startedAt) / 1000
+  const after = crowd.counts()
+  const counts = drill.load?.take() ?? { updates: 0, scans: 0, wrongScans: 0, longestGapMs: 0 }
+  const result = {
+    stage: stage.name,
+    seconds,
+    phonesLost: crowd.phones.filter((phone) => isLost(phone, drill.webServiceURL)).length,
+    reinstalled: after.strange - before.strange,
+    packages: after.packages - before.packages,
+    packagesChecked: checked.packages,
+    packagesRefused: after.refused - before.refused + checked.refused,
+    updates: counts.updates,
+    updatesMissed: crowd.phones.filter(({ revision }, n) => revision !== revisionOf(drill, n)).length,
+    scans: counts.scans,
+    scansRefusedWrongly: counts.wrongScans,
+    longestGapSeconds: counts.longestGapMs / 1000,
+  }
+  drill.load?.goOn()
+  return result
+}
+
+function isLost(phone: DrillPhone, webServiceURL: string): boolean {
+  return phone.webServiceURL !== webServiceURL || phone.problem !== undefined
+}
+
+function revisionOf({ load }: Drill, n: number): number {
+  return load?.revisions[n] ?? 0
+}
+
+async function settle(drill: Drill, webServiceURL: string, stop: AbortSignal): Promise<void> {
+  const { crowd, load } = drill
+  await load?.rest()
+  const isThere = (phone: DrillPhone, n: number) =>
+    !isLost(phone, webServiceURL) && phone.revision === revisionOf(drill, n)
+  const total = crowd.phones.length
+  using progress = await startProgress({ total, start: { done: 0, rows: 0, failed: 0 }, unit: 'phones' })
+  let [most, since] = [-1, performance.now()]
+  for (;;) {
+    stop.throwIfAborted()
+    const done = crowd.phones.filter(isThere).length
+    progress.update({ done, rows: done, failed: 0 })
+    if (done > most) [most, since] = [done, performance.now()]
+    if (done === total || performance.now() - since > PATIENCE_MS) return
+    await sleep(LOOK_MS)
+  }
+}
+
+/** What openssl says of the packages of some phones, as they are now. */
+async function check({ crowd, rootPem, folder }: Drill): Promise<{ packages: number; refused: number }> {
+  const { phones } = crowd
+  const size = Math.min(SAMPLE, phones.length)
+  const sample = Array.from({ length: size }, (_, n) => phones[Math.floor((n * phones.length) / size)]!)
+  const counts = { packages: size, refused: 0 }
+  for (const phone of sample) {
+    try {
+      await verifyPackage(await crowd.download(phone), rootPem, folder)
+    } catch (error) {
+      if (!(error instanceof CliError) || error.code !== 'PASS_REFUSED') throw error
+      counts.refused += 1
+    }
+  }
+  return counts
+}
+
+/**
+ * The truth at the end: what the interface says of each pass is what its phone shows, and each phone is known where it asks. What
+ * differs counts in the last stage.
+ */
+async function compare(drill: Drill, last: StageResult): Promise<void> {
+  const { crowd } = drill
+  const { target } = drill.home!
+  await drill.load?.rest()
+  await drill.settle(drill.webServiceURL)
+  const numbers = new Map(target.passIds.map((id, n) => [id, n]))
+  const client = createClient(target)
+  const behind = new Set(crowd.phones.keys())
+  try {
+    let cursor: string | undefined
+    do {
+      const query = { projectId: [target.projectId], limit: 100, ...(cursor && { cursor }) }
+      const page = await client.passes.list({ query })
+      for (const { id, status, variables } of page.items) {
+        const n = numbers.get(id)
+        const isShown = n !== undefined && Number(variables.revision) === crowd.phones[n]!.revision
+        if (isShown && status === 'ISSUED') behind.delete(n)
+      }
+      cursor = page.nextCursor ?? undefined
+    } while (cursor)
+  } finally {
+    await client.close()
+  }
+  let next = 0
+  let lost = 0
+  const worker = async () => {
+    while (next < crowd.phones.length) {
+      const n = next++
+      try {
+        if (!(await crowd.isCurrent(crowd.phones[n]!))) behind.add(n)
+      } catch (error) {
+        if (!(error instanceof CliError)) throw error
+        lost += 1
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: 16 }, worker))
+  last.updatesMissed = Math.max(last.updatesMissed, behind.size)
+  last.phonesLost = Math.max(last.phonesLost, lost)
+}

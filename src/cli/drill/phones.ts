@@ -1,0 +1,211 @@
+import { randomBytes } from 'node:crypto'
+import { z } from 'zod'
+import { CliError } from '../command/errors.ts'
+import { openPackage } from '../device/apple-package.ts'
+import { fieldsOf, type PassJson, styleOf } from '../device/apple-pass-json.ts'
+import { receivePushes } from '../device/fleet/pushes.ts'
+import { type Answer, call } from '../device/http.ts'
+
+/** An iPhone that holds one pass, with as little as Wallet keeps of it. */
+export interface DrillPhone {
+  serialNumber: string
+  passTypeIdentifier: string
+  authenticationToken: string
+  webServiceURL: string
+  deviceId: string
+  pushToken: string
+  /** The tag of the last list of changed passes. */
+  updatedSince: string | null
+  lastModified: string | null
+  /** What the pass shows in its field `revision`; 0 before it had one. */
+  revision: number
+  /** Why its last exchange came to nothing; undefined where it worked. */
+  problem?: string | undefined
+}
+
+/** What phones were given. */
+export interface PackageCounts {
+  packages: number
+  /** Packages that phones refused. */
+  refused: number
+  /** Packages of another serial number, pass type or token: to Wallet another pass, which somebody would have to add. */
+  strange: number
+}
+
+/** The phones of a drill, which hear pushes and come for what they are told of. */
+export interface Crowd {
+  phones: readonly DrillPhone[]
+  counts(): PackageCounts
+  /** Downloads a package, adds it and registers: the phone of that number. */
+  install(n: number, link: string): Promise<void>
+  /** The package as it stands, whatever the phone has. @throws CliError */
+  download(phone: DrillPhone): Promise<Buffer>
+  /** Whether its server has nothing newer for the phone. @throws CliError where it does not know the phone */
+  isCurrent(phone: DrillPhone): Promise<boolean>
+  close(): Promise<void>
+}
+
+/** Exchanges of phones at once. */
+const AT_ONCE = 24
+/** After an exchange that came to nothing a phone comes again. */
+const AGAIN_MS = 1_000
+const Listed = z.object({ serialNumbers: z.array(z.string()), lastUpdated: z.string() })
+
+/**
+ * Phones that do what Apple says of iPhones, and nothing beyond it: woken by a push they ask which passes changed, fetch what is
+ * named, check it, and show it where it is newer. A package that names another service makes them register there; they
+ * do not look there before they are pushed.
+ * @param control of the emulator for APNs
+ */
+export function openCrowd({ control, rootPem }: { control: string; rootPem: string }): Crowd {
+  const phones: DrillPhone[] = []
+  /** Tokens begin with it, by which the sandbox tells crowds apart. */
+  const id = randomBytes(8).toString('hex')
+  const byToken = new Map<string, DrillPhone>()
+  const counts = { packages: 0, refused: 0, strange: 0 }
+  const woken = new Set<DrillPhone>()
+  const inFlight = new Set<DrillPhone>()
+  const closed = new AbortController()
+
+  function wake(phone: DrillPhone): void {
+    woken.add(phone)
+    takeTurns()
+  }
+
+  function takeTurns(): void {
+    for (const phone of woken) {
+      if (inFlight.size >= AT_ONCE || closed.signal.aborted) return
+      if (inFlight.has(phone)) continue
+      woken.delete(phone)
+      inFlight.add(phone)
+      void look(phone)
+        .then(
+          () => {
+            phone.problem = undefined
+          },
+          (error: unknown) => {
+            phone.problem = error instanceof Error ? error.message : String(error)
+            setTimeout(wake, AGAIN_MS, phone).unref()
+          },
+        )
+        .finally(() => {
+          inFlight.delete(phone)
+          takeTurns()
+        })
+    }
+  }
+
+  async function look(phone: DrillPhone): Promise<void> {
+    const { webServiceURL, deviceId, passTypeIdentifier, updatedSince } = phone
+    const query = updatedSince === null ? '' : `?passesUpdatedSince=${encodeURIComponent(updatedSince)}`
+    const path = `/v1/devices/${deviceId}/registrations/${encodeURIComponent(passTypeIdentifier)}${query}`
+    const answer = await call(`${webServiceURL}${path}`)
+    if (answer.status === 204) return
+    const listed = Listed.safeParse(answer.json)
+    if (answer.status !== 200 || !listed.success) throw unexpected('list changed passes', answer)
+    if (listed.data.serialNumbers.includes(phone.serialNumber)) await refresh(phone)
+    if (phone.webServiceURL === webServiceURL) phone.updatedSince = listed.data.lastUpdated
+  }
+
+  async function refresh(phone: DrillPhone): Promise<void> {
+    const answer = await fetchPass(phone, phone.lastModified)
+    if (answer.status === 304) return
+    const content = open(answer.bytes)
+    const modified = answer.header('last-modified') ?? null
+    const isOther = (['serialNumber', 'passTypeIdentifier', 'authenticationToken'] as const).some(
+      (name) => content[name] !== phone[name],
+    )
+    if (isOther) {
+      counts.strange += 1
+      throw new CliError('The package is of another pass.')
+    }
+    const { webServiceURL } = content
+    const isMoved = webServiceURL !== phone.webServiceURL
+    if (isMoved) await register({ ...phone, webServiceURL })
+    Object.assign(phone, { webServiceURL, lastModified: modified, revision: revisionIn(content) })
+    if (isMoved) phone.updatedSince = null
+  }
+
+  /** @throws CliError PASS_REFUSED, which is counted */
+  function open(archive: Buffer): PassJson {
+    counts.packages += 1
+    try {
+      return openPackage(archive, rootPem, new Date()).content
+    } catch (error) {
+      counts.refused += 1
+      throw error
+    }
+  }
+
+  const hearing = receivePushes({
+    fleetId: id,
+    locate: async () => control,
+    signal: closed.signal,
+    onOpen: () => undefined,
+    onPush(token) {
+      const phone = byToken.get(token)
+      if (phone) wake(phone)
+    },
+  })
+  return {
+    phones,
+    counts: () => ({ ...counts }),
+    async install(n, link) {
+      const answer = await call(link)
+      if (answer.status !== 200) throw unexpected('download a pass', answer)
+      const content = open(answer.bytes)
+      const { serialNumber, passTypeIdentifier, authenticationToken, webServiceURL } = content
+      const phone = {
+        serialNumber,
+        passTypeIdentifier,
+        authenticationToken,
+        webServiceURL,
+        deviceId: randomBytes(16).toString('hex'),
+        pushToken: id + randomBytes(24).toString('hex'),
+        updatedSince: null,
+        lastModified: answer.header('last-modified') ?? null,
+        revision: revisionIn(content),
+      }
+      await register(phone)
+      phones[n] = phone
+      byToken.set(phone.pushToken, phone)
+    },
+    download: async (phone) => (await fetchPass(phone, null)).bytes,
+    isCurrent: async (phone) => (await fetchPass(phone, phone.lastModified)).status === 304,
+    async close() {
+      closed.abort()
+      await hearing
+    },
+  }
+}
+
+function fetchPass(phone: DrillPhone, lastModified: string | null): Promise<Answer> {
+  const { webServiceURL, passTypeIdentifier, serialNumber } = phone
+  const address = `${webServiceURL}/v1/passes/${encodeURIComponent(passTypeIdentifier)}/${encodeURIComponent(serialNumber)}`
+  const headers = { ...authorization(phone), ...(lastModified !== null && { 'if-modified-since': lastModified }) }
+  return call(address, { headers }).then((answer) => {
+    if (answer.status !== 200 && answer.status !== 304) throw unexpected('fetch its pass', answer)
+    return answer
+  })
+}
+
+async function register(phone: DrillPhone): Promise<void> {
+  const { webServiceURL, deviceId, passTypeIdentifier, serialNumber, pushToken } = phone
+  const names = [deviceId, 'registrations', passTypeIdentifier, serialNumber].map(encodeURIComponent).join('/')
+  const headers = authorization(phone)
+  const answer = await call(`${webServiceURL}/v1/devices/${names}`, { method: 'POST', headers, json: { pushToken } })
+  if (answer.status !== 200 && answer.status !== 201) throw unexpected('register', answer)
+}
+
+function authorization({ authenticationToken }: DrillPhone): Record<string, string> {
+  return { authorization: `ApplePass ${authenticationToken}` }
+}
+
+function revisionIn(content: PassJson): number {
+  const field = fieldsOf(styleOf(content)).find(({ key }) => key === 'revision')
+  return Number(field?.value ?? 0)
+}
+
+function unexpected(what: string, { status }: Answer): CliError {
+  return new CliError(`The web service did not let a phone ${what}: it answered ${status}`)
+}

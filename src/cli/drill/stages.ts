@@ -1,0 +1,284 @@
+import { randomBytes } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createClient } from '../../client/client.ts'
+import { writePrivate } from '../../files/private-file.ts'
+import { CliError } from '../command/errors.ts'
+import type { OwnServer } from '../command/own-program.ts'
+import { verifyPackage } from '../device/openssl.ts'
+import { type Load, startLoad, type Target } from './load.ts'
+import type { Crowd } from './phones.ts'
+import { type Address, OLD_PREFIX, openAddress, type Programs, type ServerSettings } from './servers.ts'
+
+/** The provider that the phones come from. */
+export interface Provider {
+  url: string
+  passes: readonly {
+    serialNumber: string
+    authenticationToken: string
+    code: string
+    label: string
+    devices: ReadonlyMap<string, string>
+  }[]
+  close(): Promise<void>
+}
+
+/** What the provider is started for. */
+export type ProviderOptions = typeof CLUB & { passes: number; webServiceURL: string }
+
+/** The server that phones belong to, with the address that packages name. */
+interface Home {
+  settings: ServerSettings
+  server: OwnServer
+  token: string
+  address: Address
+  target: Target
+}
+
+/** What the stages work on, one after the other. */
+export interface Drill {
+  readonly folder: string
+  readonly phones: number
+  /** An empty database; undefined leaves that stage out. */
+  readonly postgres: string | undefined
+  readonly programs: Programs
+  readonly crowd: Crowd
+  readonly rootPem: string
+  startProvider(options: ProviderOptions): Promise<Provider>
+  /** Waits until each phone asks there and shows the last update, or until nothing happens any more. */
+  settle(webServiceURL: string): Promise<void>
+  /** Told what breaks the load. */
+  onError(error: unknown): void
+  provider?: Provider
+  old?: Address
+  home?: Home
+  load?: Load
+  /** Where phones belong at the end of the stage. */
+  webServiceURL: string
+}
+
+/** A stage of the drill. */
+export interface Stage {
+  name: string
+  /** What --stage calls it; undefined of what is always played. */
+  key?: string
+  /** Why it is left out; undefined where it is played. */
+  leftOut?(drill: Drill): string | undefined
+  play(drill: Drill): Promise<void>
+}
+
+/** The identity of the drill; a pass type belongs to one team. */
+const CLUB = { passTypeIdentifier: 'pass.test.drill', teamIdentifier: 'DRILL00001' }
+
+const AT_ONCE = 16
+/** How long the load goes on behind what changes nothing for phones. */
+const LOAD_MS = 3_000
+
+/** All stages, in the order in which an installed base may live through them. */
+export const stages: readonly Stage[] = [
+  { name: 'install from another provider', play: install },
+  { name: 'take-over', play: takeOver },
+  { name: 'certificate renewal', key: 'renewal', play: renewCertificate },
+  { name: 'new public URL', key: 'public-url', play: changePublicUrl },
+  { name: 'rotation of the server key', key: 'server-key', play: rotateServerKey },
+  {
+    name: 'SQLite to PostgreSQL',
+    key: 'postgres',
+    leftOut: ({ postgres }) => (postgres === undefined ? 'no --postgres was given' : undefined),
+    play: copyToPostgres,
+  },
+  { name: 'hand-over to a second server', key: 'hand-over', play: handOver },
+  { name: 'last update of every pass', play: updateAll },
+]
+
+async function install(drill: Drill): Promise<void> {
+  const old = await openAddress()
+  drill.old = old
+  drill.webServiceURL = `${old.url}${OLD_PREFIX}`
+  drill.provider = await drill.startProvider({ ...CLUB, passes: drill.phones, webServiceURL: drill.webServiceURL })
+  old.lead(drill.provider.url)
+  let next = 0
+  const worker = async () => {
+    while (next < drill.phones) {
+      const n = next++
+      await drill.crowd.install(n, `${old.url}/passes/${n}.pkpass`)
+    }
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, worker))
+}
+
+async function takeOver(drill: Drill): Promise<void> {
+  const { programs, folder } = drill
+  const [provider, old] = [drill.provider!, drill.old!]
+  const rows = provider.passes.map(({ serialNumber, authenticationToken, code, label, devices }, n) => {
+    const phones = [...devices].map(([device, pushToken]) => `${device}:${pushToken}`).join(' ')
+    return [`phone-${n}`, label, serialNumber, CLUB.passTypeIdentifier, authenticationToken, code, phones, '0'].join(
+      ',',
+    )
+  })
+  const header = 'externalPassId,label,serialNumber,passTypeIdentifier,authenticationToken,scanPayload,devices,revision'
+  await writePrivate(join(folder, 'members.csv'), `${[header, ...rows].join('\n')}\n`)
+
+  const address = await openAddress()
+  const settings = { database: 'sqlite:./first.db', serverKey: newKey(), publicUrl: address.url }
+  const server = await programs.serve(settings)
+  address.lead(server.url)
+  const target = await takeIn(drill, 'members.csv', { settings, token: server.token, address })
+  drill.home = { settings, server, token: server.token, address, target }
+  const codes = provider.passes.map(({ code }) => code)
+  drill.load = startLoad(target, codes, drill.onError)
+  old.lead(server.url)
+  await provider.close()
+  await drill.load.updateAll()
+  await moved(drill, address)
+  await old.close()
+}
+
+/** Makes what a server needs to know of the passes in a file, and imports them there. */
+async function takeIn(
+  { programs, folder, phones }: Drill,
+  file: string,
+  { settings, token, address }: Pick<Home, 'settings' | 'token' | 'address'>,
+): Promise<Target> {
+  const { passTypeIdentifier, teamIdentifier } = CLUB
+  const sandbox = ['--sandbox', '--pass-type', passTypeIdentifier, '--team', teamIdentifier]
+  await programs.operate(['identity', 'add', 'apple', '--name', 'club', ...sandbox, '--workspace', 'default'], settings)
+  const { url } = address
+  const client = createClient({ url, token })
+  try {
+    const { id: projectId } = await client.projects.create({ body: { name: 'Club' } })
+    const named = { name: 'Club card', key: 'club-card', passType: 'storeCard', projectId } as const
+    const { id } = await client.templates.create({ body: named })
+    const version = await client.templates.createVersion({ params: { id }, body: { definition } })
+    await client.templateVersions.publish({ params: { id: version.id } })
+    const out = `${file}.passes`
+    const args = ['import', file, '--template', 'club-card', '--identity', 'club', '--out', out, '--yes']
+    await programs.call(args, { url, token })
+    const { parse } = await import('csv-parse/sync')
+    const taken: { externalPassId: string; passId: string }[] = parse(await readFile(join(folder, out)), {
+      columns: true,
+    })
+    const ids = new Map(taken.map(({ externalPassId, passId }) => [externalPassId, passId]))
+    return { url, token, projectId, passIds: Array.from({ length: phones }, (_, n) => ids.get(`phone-${n}`)!) }
+  } finally {
+    await client.close()
+  }
+}
+
+const definition = {
+  variables: [{ name: 'revision', label: 'Revision', default: '0' }],
+  design: {
+    organizationName: 'Harbour Club',
+    description: 'Club card',
+    barcode: { format: 'qr' as const },
+    fields: {
+      primary: [{ key: 'name', label: 'Name', value: '{{pass.label}}' }],
+      secondary: [{ key: 'revision', label: 'Revision', value: '{{revision}}', changeMessage: 'Now at %@' }],
+    },
+  },
+}
+
+async function renewCertificate(drill: Drill): Promise<void> {
+  const { programs, folder, rootPem, crowd } = drill
+  const { home, load } = running(drill)
+  const signer = async () => (await verifyPackage(await crowd.download(crowd.phones[0]!), rootPem, folder)).signer
+  const before = await signer()
+  await programs.operate(['identity', 'renew', 'club'], home.settings)
+  for (let waitedSeconds = 0; (await signer()) === before; waitedSeconds += 1) {
+    if (waitedSeconds > 20) throw new CliError('Packages are still signed with the certificate of before.')
+    await load.update(0)
+    await sleep(1_000)
+  }
+  await sleep(LOAD_MS)
+}
+
+async function changePublicUrl(drill: Drill): Promise<void> {
+  const { home, load } = running(drill)
+  const before = home.address
+  const address = await openAddress()
+  address.lead(home.server.url)
+  await replace(home, drill, { publicUrl: address.url }, [before, address])
+  home.address = address
+  home.target = { ...home.target, url: address.url }
+  load.lead(home.target)
+  await moveOut(drill, home.settings, address)
+  await moved(drill, address)
+  await before.close()
+}
+
+/** As on a fleet: first every server knows both keys, then the new one is that of all, then nobody needs the old one. */
+async function rotateServerKey(drill: Drill): Promise<void> {
+  const { home } = running(drill)
+  const { serverKey: before } = home.settings
+  const serverKey = newKey()
+  await replace(home, drill, { previousServerKeys: serverKey })
+  await replace(home, drill, { serverKey, previousServerKeys: before })
+  await replace(home, drill, { previousServerKeys: '' })
+  await sleep(LOAD_MS)
+}
+
+async function copyToPostgres(drill: Drill): Promise<void> {
+  const { home } = running(drill)
+  const postgres = drill.postgres!
+  await replace(home, drill, { isFrozen: true })
+  const secrets = { PASSES_COPY_FROM: home.settings.database, PASSES_COPY_TO: postgres }
+  await drill.programs.operate(['copy'], home.settings, secrets)
+  await replace(home, drill, { isFrozen: false, database: postgres })
+  await sleep(LOAD_MS)
+}
+
+async function handOver(drill: Drill): Promise<void> {
+  const { home: from, load } = running(drill)
+  const { programs } = drill
+  await replace(from, drill, { isFrozen: true })
+  await programs.operate(['export', '--handover', 'handover.csv', '--platforms', 'apple'], from.settings)
+  const address = await openAddress()
+  const settings = { database: 'sqlite:./second.db', serverKey: newKey(), publicUrl: address.url }
+  const server = await programs.serve(settings)
+  address.lead(server.url)
+  const target = await takeIn(drill, 'handover.csv', { settings, token: server.token, address })
+  drill.home = { settings, server, token: server.token, address, target }
+  load.lead(target, { isOtherLedger: true })
+  await replace(from, drill, { isFrozen: false })
+  await moveOut(drill, from.settings, address)
+  await moved(drill, address)
+  await from.server.stop()
+  await from.address.close()
+}
+
+async function updateAll(drill: Drill): Promise<void> {
+  await running(drill).load.updateAll()
+}
+
+async function moveOut({ programs }: Drill, settings: ServerSettings, { url }: Address): Promise<void> {
+  await programs.operate(['move-out', '--to', `${url}/apple`, '--pace', '1000', '--yes'], settings)
+}
+
+/** From now on phones belong to that address: waits until they are there. */
+async function moved(drill: Drill, { url }: Address): Promise<void> {
+  drill.webServiceURL = `${url}/apple`
+  await drill.settle(drill.webServiceURL)
+}
+
+/** Starts the next process before the one of before ends, as a rolling restart does. */
+async function replace(
+  home: Home,
+  { programs }: Drill,
+  changes: Partial<ServerSettings>,
+  addresses: readonly Address[] = [home.address],
+): Promise<void> {
+  const before = home.server
+  home.settings = { ...home.settings, ...changes }
+  home.server = await programs.serve(home.settings)
+  for (const address of addresses) address.lead(home.server.url)
+  await before.stop()
+}
+
+function running({ home, load }: Drill): { home: Home; load: Load } {
+  return { home: home!, load: load! }
+}
+
+function newKey(): string {
+  return randomBytes(32).toString('hex')
+}

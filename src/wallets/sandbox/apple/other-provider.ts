@@ -1,0 +1,119 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { parseAppleIdentity } from '../../apple/identity.ts'
+import { plainPng } from '../../apple/image-files.ts'
+import { createSigner, packageFile, zip, zipEntry } from '../../apple/package.ts'
+import { type LocalCall, type LocalReply, serveLocally } from '../local-server.ts'
+import { createSandboxPass } from './certificates.ts'
+
+/** What another provider is started with. */
+export interface OtherProviderOptions {
+  passes: number
+  passTypeIdentifier: string
+  teamIdentifier: string
+  /** The sandbox's intermediate and its key, under which the provider has a certificate of its own. */
+  wwdrPem: string
+  wwdrKeyPem: string
+  at: Date
+  /** What packages name as their webServiceURL. */
+  webServiceURL: string
+}
+
+/** A pass as the tables of the provider have it. */
+export interface OtherPass {
+  serialNumber: string
+  authenticationToken: string
+  /** What scanners read. */
+  code: string
+  label: string
+  devices: Map<string, string>
+}
+
+/** A running one. */
+export interface OtherProvider {
+  /** Where it listens, without a slash at the end. */
+  url: string
+  /** What stands in its tables, as an operator exports it. */
+  passes: readonly OtherPass[]
+  close(): Promise<void>
+}
+
+/**
+ * Another provider of passes, for whoever tries what becomes of its phones: packages to install at `/passes/<n>.pkpass`, and
+ * the PassKit web service under the path of `webServiceURL`, with serial numbers, tokens and codes in a form of its own. It
+ * never changes a pass.
+ */
+export async function startOtherProvider(options: OtherProviderOptions): Promise<OtherProvider> {
+  const { passTypeIdentifier, at } = options
+  const passes = Array.from({ length: options.passes }, (_, n) => newPass(n))
+  const bySerialNumber = new Map(passes.map((pass) => [pass.serialNumber, pass]))
+  const prefix = new URL(options.webServiceURL).pathname.replace(/\/$/, '')
+  const build = await packagesOf(options)
+
+  async function download(pass: OtherPass | undefined, { response }: LocalCall): Promise<LocalReply | undefined> {
+    if (!pass) return { status: 404 }
+    const archive = await build(pass)
+    response.writeHead(200, { 'content-type': 'application/vnd.apple.pkpass', 'last-modified': at.toUTCString() })
+    response.end(archive)
+    return undefined
+  }
+
+  const server = await serveLocally((call) => {
+    const { method, path, headers, json } = call
+    const parts = path.split('/').map(decodeURIComponent)
+    if (path.startsWith('/passes/')) return download(passes[Number.parseInt(parts[2]!, 10)], call)
+    if (!path.startsWith(`${prefix}/v1/`)) return { status: 404 }
+    const [what, ...names] = parts.slice(prefix.split('/').length + 1)
+    if (what === 'log') return { status: 200 }
+    const [device, serial, type] = what === 'passes' ? [undefined, names[1], names[0]] : [names[0]!, names[3], names[2]]
+    if (type !== passTypeIdentifier) return { status: 404 }
+    if (serial === undefined) return { status: 204 }
+    const pass = bySerialNumber.get(serial)
+    if (!pass || headers.authorization !== `ApplePass ${pass.authenticationToken}`) return { status: 401 }
+    if (device === undefined) return headers['if-modified-since'] ? { status: 304 } : download(pass, call)
+    if (method === 'DELETE') pass.devices.delete(device)
+    else pass.devices.set(device, (json as { pushToken: string }).pushToken)
+    return { status: 200 }
+  })
+  return { url: server.url, passes, close: server.close }
+}
+
+function newPass(n: number): OtherPass {
+  return {
+    serialNumber: `member/${2019 + (n % 7)}/${n}`,
+    authenticationToken: randomBytes(12).toString('base64url'),
+    code: `97802${String(n).padStart(8, '0')}`,
+    label: `Holder ${n}`,
+    devices: new Map(),
+  }
+}
+
+async function packagesOf(options: OtherProviderOptions): Promise<(pass: OtherPass) => Promise<Buffer>> {
+  const { passTypeIdentifier, teamIdentifier, wwdrPem, webServiceURL, at } = options
+  const made = await createSandboxPass(options)
+  const source = (pem: string) => ({ source: 'the other provider', pem: Buffer.from(pem) })
+  const sign = createSigner(
+    parseAppleIdentity(
+      { certificate: source(made.certificatePem), key: source(made.keyPem), wwdr: source(wwdrPem) },
+      at,
+    ),
+  )
+  const icon = packageFile('icon.png', plainPng(38, 38, '#274060'))
+  return async ({ serialNumber, authenticationToken, code, label }) => {
+    const content = {
+      formatVersion: 1,
+      passTypeIdentifier,
+      teamIdentifier,
+      serialNumber,
+      authenticationToken,
+      webServiceURL,
+      organizationName: 'The provider before',
+      description: 'Club card',
+      barcodes: [{ format: 'PKBarcodeFormatQR', message: code, messageEncoding: 'iso-8859-1' }],
+      storeCard: { primaryFields: [{ key: 'name', label: 'Name', value: label }] },
+    }
+    const files = [packageFile('pass.json', Buffer.from(JSON.stringify(content))), icon]
+    const manifest = Buffer.from(JSON.stringify(Object.fromEntries(files.map((file) => [file.name, file.sha1Hex]))))
+    const signature = await sign(createHash('sha256').update(manifest).digest(), new Date())
+    return zip([...files, zipEntry('manifest.json', manifest), zipEntry('signature', signature)])
+  }
+}

@@ -1,0 +1,45 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { emptyDatabase, temporaryFolder } from '../../support/databases.ts'
+import { eventually } from '../../support/eventually.ts'
+import { isLong } from '../../support/long.ts'
+import { spawnProgram } from '../support/program.ts'
+
+const nothing = { phonesLost: 0, reinstalled: 0, packagesRefused: 0, updatesMissed: 0, scansRefusedWrongly: 0 }
+
+/** Each server and command is a process of its own: the ordinary run plays what goes through two servers. */
+test('phones that are taken over and handed over under load lose nothing', async () => {
+  const phones = isLong ? 1_000 : 20
+  const chosen = isLong ? ['--postgres', await emptyDatabase('postgres')] : ['--stage', 'hand-over']
+  const { stdout, stderr, exitCode } = await spawnProgram(['drill', '--phones', String(phones), ...chosen, '--json'])
+  expect(exitCode, `${stdout}\n${stderr}`).toBe(0)
+  const { stages, all, leftOut } = JSON.parse(stdout) as {
+    stages: { stage: string; updates: number; scans: number; packagesChecked: number }[]
+    all: object
+    leftOut: object[]
+  }
+  expect(all).toMatchObject(nothing)
+  expect(stages.length + leftOut.length).toBe(8)
+  expect(leftOut).toHaveLength(isLong ? 0 : 4)
+  const [installed, ...underLoad] = stages
+  expect(installed).toMatchObject({ ...nothing, packages: phones })
+  for (const stage of underLoad) {
+    expect(stage).toMatchObject(nothing)
+    expect(Math.min(stage.updates, stage.scans, stage.packagesChecked), stage.stage).toBeGreaterThan(0)
+  }
+}, 1_200_000)
+
+test('Ctrl-C ends a drill with all that it started', async () => {
+  const folder = temporaryFolder()
+  const drill = spawnProgram(['drill', '--phones', '5', '--dir', folder, '--no-color'])
+  const owner = await eventually(() => {
+    const file = readdirSync(join(folder, 'sandbox')).find((name) => name.startsWith('apple-owner-'))
+    return JSON.parse(readFileSync(join(folder, 'sandbox', file!), 'utf8')) as { pid: number }
+  })
+  expect(process.kill(owner.pid, 0)).toBe(true)
+  drill.kill('SIGINT')
+  const { exitCode, stderr } = await drill
+  expect(exitCode, String(stderr)).toBe(130)
+  expect(() => process.kill(owner.pid, 0)).toThrow('ESRCH')
+})
