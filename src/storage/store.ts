@@ -10,6 +10,7 @@ import { Instances, Leases, Settings } from './jobs/fleet.ts'
 import { InstrumentedJobs } from './jobs/instrumented-jobs.ts'
 import type { Queue } from './jobs/job-kinds.ts'
 import type { Jobs } from './jobs/jobs.ts'
+import { BroadcastClasses } from './messages/broadcast-classes.ts'
 import { Broadcasts } from './messages/broadcasts.ts'
 import { Notifications } from './messages/notifications.ts'
 import { AuditLog } from './operations/audit-log.ts'
@@ -68,6 +69,7 @@ export interface Repositories {
   rejections: Rejections
   notifications: Notifications
   broadcasts: Broadcasts
+  broadcastClasses: BroadcastClasses
   webhooks: Webhooks
   deliveries: Deliveries
   identifiers: Identifiers
@@ -231,6 +233,7 @@ function repositories(db: Knex, { onDue, onEvent }: Required<StoreListener>, sco
     rejections: new Rejections(db),
     notifications: new Notifications(db, onEvent, scope),
     broadcasts: new Broadcasts(db, onEvent, scope),
+    broadcastClasses: new BroadcastClasses(db),
     webhooks: new Webhooks(db),
     deliveries,
     jobs,

@@ -273,6 +273,17 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
     (await tx.broadcasts.findChunk(intruder, theirBroadcast(ids), 9)).upTo ?? undefined,
   'broadcasts.fanOut': (tx, intruder, ids) =>
     tx.broadcasts.fanOut(intruder, theirBroadcast(ids), { after: null, upTo: null }, later(1)),
+  'broadcasts.setByObject': (tx, intruder, { broadcast }) => tx.broadcasts.setByObject(intruder, broadcast),
+  'broadcasts.sharesClasses': (tx, intruder, { project }) => tx.broadcasts.sharesClasses(intruder, project),
+  'broadcasts.forecastClasses': async (tx, intruder, { project }) => {
+    const { messages, others } = await tx.broadcasts.forecastClasses(intruder, project, later(2))
+    return messages.length + others
+  },
+  'broadcastClasses.findOutcome': (tx, intruder, ids) => tx.broadcastClasses.findOutcome(intruder, theirClass(ids)),
+  'broadcastClasses.isTold': (tx, intruder) => tx.broadcastClasses.isTold(intruder, 'their-class'),
+  'broadcastClasses.giveBack': (tx, intruder, ids) => tx.broadcastClasses.giveBack(intruder, theirClass(ids)),
+  'broadcastClasses.settle': (tx, intruder, ids) =>
+    tx.broadcastClasses.settle(intruder, theirClass(ids), { status: 'FAILED', error: 'theirs' }),
   'broadcasts.countByStatus': (tx, intruder, { broadcast }) => tx.broadcasts.countByStatus(intruder, broadcast),
   'broadcasts.forecast': (tx, intruder, { project }) => tx.broadcasts.forecast(intruder, project, later(2)),
   'eventLog.findPlace': (tx, intruder, { event }) => tx.eventLog.findPlace(intruder, event),
@@ -333,12 +344,19 @@ const theirBroadcast = ({ project, broadcast }: Ids) => ({
   ...message,
   id: broadcast,
   projectId: project,
+  googleVia: 'object' as const,
   startedAt: later(1),
   position: null,
   fannedOut: 0,
   dispatchedAt: null,
   createdAt: start,
   updatedAt: start,
+})
+
+const theirClass = ({ broadcast }: Pick<Ids, 'broadcast'>) => ({
+  broadcastId: broadcast,
+  googleIdentityId: null,
+  classSuffix: 'their-class',
 })
 
 const replayOf = (projectId: string) => ({ projectId, from: new Date(0), to: later(1e6) })
@@ -471,6 +489,7 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
     await tx.rejections.insert(workspaceId, 'pass', pass, rejection)
     await tx.notifications.insert(workspaceId, { ...message, id: notification, passId: pass }, start)
     await tx.broadcasts.insert(workspaceId, { ...message, id: broadcast, projectId: project.id }, start)
+    await tx.broadcastClasses.insertTurn(workspaceId, theirClass({ broadcast }), { at: start, until: later(60) })
     const image = { id: imageId, contentType: 'image/png', width: 1, height: 1, bytes: 1 } as const
     await tx.images.insert(workspaceId, { ...image, data: Buffer.from('x') }, start)
     await tx.images.insertUses(workspaceId, [{ passId: pass, imageId }])
@@ -568,6 +587,7 @@ async function dump({ reader }: Database): Promise<string[][]> {
     'pass_windows',
     'notifications',
     'broadcasts',
+    'broadcast_classes',
     'webhooks',
     'pending_events',
     'webhook_deliveries',

@@ -55,8 +55,7 @@ export function createGooglePhone(file: DeviceFile<GoogleDevice>): Phone {
       if (!before || view.version <= before.version) return device
       const at = new Date().toISOString()
       const isChanged = shown(before) !== shown(view)
-      if (isChanged)
-        change = { pass: view.object.id, banners: newMessages(before.object, view.object, device.language), at }
+      if (isChanged) change = { pass: view.object.id, banners: newMessages(before, view, device.language), at }
       const after = { ...before, ...view, ...(isChanged && { updatedAt: at }) }
       return { ...device, passes: device.passes.map((pass) => (pass === before ? after : pass)) }
     })

@@ -166,7 +166,7 @@ function shownOnGoogle({ objectId, kind, object, class: ofClass }: GooglePass, l
         auxiliary: others.flat(),
         back: [
           ...details,
-          ...messagesOf(object, language).map(({ header, body }, n) => ({
+          ...messagesOf({ object, class: ofClass }, language).map(({ header, body }, n) => ({
             key: `message-${n}`,
             label: header,
             value: body,

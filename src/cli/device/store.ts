@@ -184,17 +184,22 @@ const Message = z.object({
 })
 export type Message = z.output<typeof Message>
 
-/** The messages of an object as a phone of a language reads them; what is none is left out. */
-export function messagesOf(object: Record<string, unknown>, language: string): Message[] {
-  const messages = googleTexts(object.messages, language)
+/** Messages of an object or a class as a phone of a language reads them; what is none is left out. */
+function messagesIn(resource: Record<string, unknown>, language: string): Message[] {
+  const messages = googleTexts(resource.messages, language)
   const list = Array.isArray(messages) ? messages : []
   return list.flatMap((value) => Message.safeParse(value).data ?? [])
 }
 
-/** What an Android phone shows when an object comes with messages that notify and that it has not seen. */
+/** The messages of a pass: those of its object and those of its class. */
+export function messagesOf(pass: Pick<GooglePass, 'object' | 'class'>, language: string): Message[] {
+  return [...messagesIn(pass.object, language), ...messagesIn(pass.class, language)]
+}
+
+/** What an Android phone shows when a pass comes with messages that notify and that it has not seen. */
 export function newMessages(
-  before: Record<string, unknown>,
-  after: Record<string, unknown>,
+  before: Pick<GooglePass, 'object' | 'class'>,
+  after: Pick<GooglePass, 'object' | 'class'>,
   language: string,
 ): string[] {
   const seen = new Set(messagesOf(before, language).map(keyOf))

@@ -54,6 +54,7 @@ export function showBroadcast(broadcast: Broadcast, stats?: BroadcastStats): str
     ['Project', broadcast.projectId],
     ...messageRows(broadcast.body),
     ['Platforms', broadcast.platforms.join(', ')],
+    ['Google', broadcast.googleVia === 'class' ? 'one message for each class' : null],
     ['Status', broadcast.status],
     ['Send at', localTimeOr(broadcast.sendAt, null)],
     ['Passes', broadcast.passCount === null ? null : count(broadcast.passCount)],
@@ -75,10 +76,11 @@ export function showForecast({ passCount, platforms, sendAt, apple, google }: Br
 }
 
 /** How long Google takes, where that is worth a word. */
-export function atGooglePace({
-  passCount,
-  seconds,
-}: Pick<BroadcastForecast['google'], 'passCount' | 'seconds'>): string {
+export function atGooglePace({ passCount, seconds, classes, others }: BroadcastForecast['google']): string {
+  if (classes > 0) {
+    const asWell = others > 0 ? `; ${count(others)} that are not issued get it too` : ''
+    return `, by ${count(classes)} ${classes === 1 ? 'class' : 'classes'} in ${duration(seconds)}${asWell}`
+  }
   return passCount > 1 ? `, at ${GOOGLE_REQUESTS_A_SECOND} a second: ${duration(seconds)}` : ''
 }
 

@@ -4,7 +4,7 @@ import { count } from '../../cli/command/output.ts'
 import { confirm } from '../../cli/command/prompt.ts'
 import { messageBody, messageFlags } from '../../cli/notify/message-flags.ts'
 import { atGooglePace, projectArg, showBroadcast, showForecast, watchBroadcast } from '../../cli/notify/show.ts'
-import type { Broadcast, BroadcastForecast } from '../../core/contract/broadcasts.ts'
+import { type Broadcast, type BroadcastForecast, GoogleVia } from '../../core/contract/broadcasts.ts'
 
 export default class BroadcastSend extends ClientCommand {
   static override summary = 'Notify every issued pass of a project, now or later.'
@@ -15,10 +15,19 @@ export default class BroadcastSend extends ClientCommand {
     '<%= config.bin %> broadcast send 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10 --message "Doors open at 7" --dry-run',
     '<%= config.bin %> broadcast send 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10 --message "Doors open at 7" --watch --yes',
     '<%= config.bin %> broadcast send 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10 --message "See you" --at "in 2h" --yes --json',
+    '<%= config.bin %> broadcast send 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10 --message "Doors open at 7" --google-via class --dry-run',
   ]
   static override args = projectArg
   static override flags = {
     ...messageFlags,
+    'google-via': Flags.option({
+      summary: 'How Google is sent it: a message for each pass, or one for each class, which all of its holders get.',
+      description:
+        'A class costs one request however many hold it. Holders of void and expired passes get it too, and those who add a ' +
+        'pass later find it on the back.',
+      options: GoogleVia.options,
+      default: 'object' as const,
+    })(),
     'dry-run': Flags.boolean({ summary: 'Say whom it would reach, and send nothing.', exclusive: ['watch'] }),
     watch: Flags.boolean({ summary: 'Show how it comes along until it is done.' }),
     yes: Flags.boolean({ summary: 'Do it without asking.' }),
@@ -26,7 +35,7 @@ export default class BroadcastSend extends ClientCommand {
 
   async run() {
     const { args, flags } = await this.parse(BroadcastSend)
-    const body = messageBody(flags, new Date())
+    const body = { ...messageBody(flags, new Date()), googleVia: flags['google-via'] }
     const client = this.connect(flags)
     const params = { id: args.project }
     if (flags['dry-run'] || !flags.yes) {

@@ -10,12 +10,29 @@ import { MessageCreate, MessageOptions, Notification, Platform } from './notific
 export const BroadcastStatus = z.enum(['SCHEDULED', 'PENDING', 'DISPATCHED'])
 export type BroadcastStatus = z.output<typeof BroadcastStatus>
 
+/** How Google is sent a broadcast: a message for each pass, or one for all that hold a pass of a class. */
+export const GoogleVia = z.enum(['object', 'class'])
+export type GoogleVia = z.output<typeof GoogleVia>
+
+/** What a broadcast says, to whom and when. */
+export const BroadcastCreate = MessageCreate.extend({
+  googleVia: GoogleVia.default('object').meta({
+    description:
+      'With class, everybody who holds a pass of a class gets one message of the class: a request for each class instead of each ' +
+      'pass. Those of void and expired passes get it too, and whoever adds a pass later finds it on the back.',
+  }),
+})
+export type BroadcastCreate = z.output<typeof BroadcastCreate>
+
 /** A message to the passes of a project that are issued at one moment. */
 export const Broadcast = z.strictObject({
   id: Uuid,
   projectId: Uuid,
   body: Notification.shape.body,
   platforms: z.array(Platform),
+  googleVia: GoogleVia.meta({
+    description: 'object for one that asked for class, where other projects shared its classes.',
+  }),
   options: MessageOptions,
   sendAt: UtcTimestamp.nullable(),
   status: BroadcastStatus,
@@ -37,6 +54,10 @@ export const BroadcastForecast = z.strictObject({
   }),
   google: z.strictObject({
     passCount: Count.meta({ description: 'Of these, installed; 0 if not targeted.' }),
+    classes: Count.meta({ description: 'With googleVia class, the messages that it takes; else 0.' }),
+    others: Count.meta({
+      description: 'With googleVia class, installed passes that are not issued and whose holders get it too; else 0.',
+    }),
     overCap: Count.meta({ description: 'Issued passes whose 3 google notifications of 24 hours are used up.' }),
     seconds: Count.meta({
       description: `How long Google takes for these at ${GOOGLE_REQUESTS_A_SECOND} a second for each issuer; what waits already comes first.`,
@@ -71,11 +92,11 @@ export const broadcasts = {
     description:
       'Whoever is issued at the moment of dispatch gets an ordinary notification. A pass whose google notifications of 24 ' +
       'hours are used up shows it on its own notification. With dryRun nothing is stored: the answer says whom it would ' +
-      'reach. A text by language may have those that any version of the passes names, and has the default of each. With an ' +
+      'reach. googleVia class is refused where passes of other projects stand in the same classes. A text by language may have those that any version of the passes names, and has the default of each. With an ' +
       'idempotencyKey that is taken, the existing broadcast is answered with 200.',
     params: ById,
     query: z.strictObject({ dryRun: booleanParam.default(false) }),
-    body: MessageCreate,
+    body: BroadcastCreate,
     responses: { 200: z.union([Broadcast, BroadcastForecast]), 201: Broadcast },
     errors: ['CONFLICT'],
   }),

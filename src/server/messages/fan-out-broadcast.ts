@@ -18,6 +18,10 @@ async function fanOutChunk(tx: Repositories, job: Job, passes: number, at: Date)
   const { workspaceId, subject, correlationId } = job
   const broadcast = await tx.broadcasts.findForUpdate(workspaceId, subject)
   if (broadcast?.startedAt === null) {
+    // A template may have moved since: nobody of another project is to hear of it.
+    if (broadcast.googleVia === 'class' && (await tx.broadcasts.sharesClasses(workspaceId, broadcast.projectId))) {
+      await tx.broadcasts.setByObject(workspaceId, subject)
+    }
     await tx.broadcasts.setStarted(workspaceId, subject, at)
     return false
   }

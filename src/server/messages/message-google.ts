@@ -1,13 +1,12 @@
 import type { ErrorCode } from '../../core/errors.ts'
 import { MAX_SEND_ATTEMPTS } from '../../core/rules/sending/retries.ts'
 import type { Job } from '../../storage/jobs/jobs.ts'
-import type { StoredNotification } from '../../storage/messages/notification-row.ts'
 import type { NotificationChange } from '../../storage/messages/notifications.ts'
-import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Repositories } from '../../storage/store.ts'
 import { GoogleApiError } from '../../wallets/google/api/api-error.ts'
 import type { CallOutcome } from '../identities/breakers.ts'
 import { isHeldBack, nackFailed, type SetAsideJob, type Slot } from '../jobs/worker.ts'
+import type { GoogleSync } from '../wallet-sync/google-sync.ts'
 import {
   eachIdentity,
   type GoogleServices,
@@ -15,6 +14,7 @@ import {
   logPlatformCall,
   toJobError,
 } from '../wallet-sync/platform-calls.ts'
+import { byClass, type Message, type Outcome, sendToClass } from './message-google-class.ts'
 
 /**
  * Sends Google the texts of notifications. The id of the notification is the id of the message, and from the second run
@@ -47,21 +47,19 @@ async function messageInWorkspace(
   const byId = new Map(notifications.map((notification) => [notification.id, notification]))
   const passIds = [...new Set(notifications.map(({ passId }) => passId))]
   const passes = new Map((await store.passes.listByIds(workspaceId, passIds)).map((pass) => [pass.id, pass]))
+  const isOfClasses = notifications.some(({ isOfClass }) => isOfClass)
+  const objects = isOfClasses ? await store.googleObjects.list(workspaceId, passIds) : []
+  const places = new Map(objects.map(({ passId, sent }) => [passId, sent]))
   const messages = jobs.map((job) => {
     const notification = byId.get(job.subject)!
-    return { job, notification, pass: passes.get(notification.passId)! }
+    const { passId, isOfClass } = notification
+    return { job, notification, pass: passes.get(passId)!, place: (isOfClass && places.get(passId)) || null }
   })
   await eachIdentity(
     messages,
     ({ pass }) => pass.googleIdentityId,
     (some) => messageOf(workspaceId, some, services, slot),
   )
-}
-
-interface Message {
-  job: Job
-  notification: StoredNotification
-  pass: StoredPass
 }
 
 /** Sends the messages of passes of one identity. */
@@ -72,11 +70,17 @@ async function messageOf(
   slot: Slot | undefined,
 ): Promise<void> {
   const { store, clock } = services
-  const outcomes = await Promise.all(
-    messages.map(async (message) => ({ job: message.job, ...(await send(message, services, slot)) })),
-  )
+  const { classes, own } = byClass(messages)
+  const sent = await Promise.all([
+    ...own.map(async (message) => ({ messages: [message], ...(await send(message, services, slot)) })),
+    ...classes.map((group) =>
+      sendToClass(workspaceId, group, services, (message, call) => attempt(message, call, services, slot)),
+    ),
+  ])
+  const outcomes = sent.flatMap((one) => one.messages.map(({ job }) => ({ job, change: one.change, error: one.error })))
   await store.transaction(async (tx) => {
     const at = clock()
+    for (const one of sent) if ('note' in one) await one.note?.(tx)
     const done = new Map(outcomes.flatMap(({ job, change }) => (change ? [[job, change]] : [])))
     const ours = await tx.jobs.complete([...done.keys()])
     await tx.notifications.update(workspaceId, new Map(ours.map((job) => [job.subject, done.get(job)!])), at)
@@ -84,36 +88,32 @@ async function messageOf(
   })
 }
 
-/** What to write of the notification; no change where it is to be tried again. */
-interface Outcome {
-  change?: NotificationChange
-  error?: unknown
-}
-
 /** The worker runs the jobs of a batch that failed as a whole once more, each alone. */
 const tried = new WeakSet<Job>()
 
-async function send(
-  { job, notification, pass }: Message,
-  { google, log, breakers }: GoogleServices,
-  slot: Slot | undefined,
-): Promise<Outcome> {
-  const {
-    id,
-    body,
-    options,
-    google: { status },
-  } = notification
-  if (status !== 'PENDING') return { change: {} }
+async function send(message: Message, services: GoogleServices, slot: Slot | undefined): Promise<Outcome> {
+  const { job, notification, pass } = message
+  const { id, body, options } = notification
+  if (notification.google.status !== 'PENDING') return { change: {} }
   const mayBeThere = job.attempts > 1 || tried.has(job)
   tried.add(job)
   const isBulk = job.kind === 'message-google-broadcast'
+  const written = { id, header: options.google?.header, body, mayBeThere, isBulk }
+  return attempt(message, (google) => google.message(pass, written), services, slot)
+}
+
+/** Calls Google for a message, and judges what came of it. */
+async function attempt(
+  { job, notification: { id }, pass }: Message,
+  call: (google: GoogleSync) => Promise<void>,
+  { google, log, breakers }: GoogleServices,
+  slot: Slot | undefined,
+): Promise<Outcome> {
   try {
     // A platform that is no longer configured reaches nobody.
-    const message = { id, header: options.google?.header, body, mayBeThere, isBulk }
     const breaker = breakers.of('google', pass.googleIdentityId)
     if (google && breaker.admit().most === 0) throw notAnswered()
-    if (google) await breaker.run(() => google.message(pass, message), { outcomeOf, onHang: slot?.leave })
+    if (google) await breaker.run(() => call(google), { outcomeOf, onHang: slot?.leave })
     if (google) logPlatformCall(log, job, { provider: 'google', passId: pass.id, outcome: 'sent' })
     return { change: { google_status: google ? 'SENT' : 'SKIPPED' } }
   } catch (cause) {

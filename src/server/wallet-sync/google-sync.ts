@@ -21,6 +21,7 @@ import {
 } from '../../wallets/google/resource.ts'
 import type { GoogleWallet } from '../../wallets/google/wallet.ts'
 import type { WalletPass } from '../../wallets/wallet.ts'
+import { upsertClass } from './class-updates.ts'
 import { tellHolders } from './holders.ts'
 import { type Issuing, recordFailure, rejectionOf, renderTemplateCards } from './issuing.ts'
 import { queueWalletUpdates } from './wallet-updates.ts'
@@ -160,7 +161,8 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
 
     async function sendClass(calls: GoogleCalls): Promise<void> {
       const isOutdated = ofClass !== undefined && ofClass.sentVersion !== ofClass.version
-      await (isOutdated ? calls.upsertClass : calls.insertClass)(kind, wallet.classOf(rendered))
+      if (isOutdated) await upsertClass(store, workspaceId, calls, kind, wallet.classOf(rendered))
+      else await calls.insertClass(kind, wallet.classOf(rendered))
       if (isOutdated) sent.ofClass = ofClass
     }
 
@@ -296,10 +298,10 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
           const templateCard = cardAsKind(card, kind)
           const translations = templateTranslations.map((other) => cardAsKind(other, kind))
           const ofKind = wallet.classOf({ ...content, templateCard, templateTranslations: translations })
-          await api.bulk.upsertClass(kind, ofKind)
+          await upsertClass(store, workspaceId, api.bulk, kind, ofKind)
           const long = longClassSuffixOf(content, kind)
           if (ofClass && names.some(({ classSuffix }) => classSuffix === long)) {
-            await api.bulk.upsertClass(kind, { ...ofKind, id: idOf(wallet, long) })
+            await upsertClass(store, workspaceId, api.bulk, kind, { ...ofKind, id: idOf(wallet, long) })
           }
         }
         await store.transaction(async (tx) => {

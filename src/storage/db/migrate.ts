@@ -51,6 +51,7 @@ import * as evidence from '../migrations/0064-evidence.ts'
 import * as figures from '../migrations/0067-figures.ts'
 import * as takeOver from '../migrations/0072-take-over.ts'
 import * as lapsesAlone from '../migrations/0075-lapses-alone.ts'
+import * as classMessages from '../migrations/0082-class-messages.ts'
 import { BUSY_TIMEOUT_MS, type Database } from './database.ts'
 import { isPostgres, settleRestored } from './dialect.ts'
 
@@ -111,6 +112,7 @@ const migrations: Record<string, Migration> = {
   '0067-figures': figures,
   '0072-take-over': takeOver,
   '0075-lapses-alone': lapsesAlone,
+  '0082-class-messages': classMessages,
 }
 
 /** So long another may migrate the same SQLite file; on PostgreSQL as long as it takes. */

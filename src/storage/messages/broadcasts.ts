@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import type { BroadcastStats } from '../../core/contract/broadcasts.ts'
+import type { BroadcastStats, GoogleVia } from '../../core/contract/broadcasts.ts'
 import type { DeliveryState, MessageOptions, Platform } from '../../core/contract/notifications.ts'
 import { CAP_WINDOW_MS, deliveryStatus } from '../../core/rules/sending/notification.ts'
 import type { WrittenText } from '../../core/rules/template/languages.ts'
@@ -24,6 +24,7 @@ export interface StoredBroadcast {
   body: WrittenText
   options: MessageOptions
   platforms: Platform[]
+  googleVia: GoogleVia
   sendAt: Date | null
   /** The moment whose issued passes are the targets; null before. */
   startedAt: Date | null
@@ -39,6 +40,7 @@ export interface StoredBroadcast {
 /** A broadcast to store. */
 export interface NewBroadcast extends NewMessage {
   projectId: string
+  googleVia?: GoogleVia
 }
 
 interface Row {
@@ -48,6 +50,7 @@ interface Row {
   body_by_language: string | null
   options: string
   platforms: string
+  google_via: GoogleVia | null
   send_at: number | null
   started_at: number | null
   position: string | null
@@ -73,8 +76,13 @@ export class Broadcasts {
 
   /** False when the idempotency key is taken, by a row of before or of a racing request. */
   async insert(workspaceId: string, broadcast: NewBroadcast, at: Date): Promise<boolean> {
-    const { projectId, platforms } = broadcast
-    const columns = { project_id: projectId, platforms: JSON.stringify(platforms), fanned_out: 0 }
+    const { projectId, platforms, googleVia = 'object' } = broadcast
+    const columns = {
+      project_id: projectId,
+      platforms: JSON.stringify(platforms),
+      google_via: googleVia,
+      fanned_out: 0,
+    }
     return insertMessage(this.db, workspaceId, broadcast, { table: 'broadcasts', columns, at })
   }
 
@@ -115,6 +123,25 @@ export class Broadcasts {
   async setStarted(workspaceId: string, id: string, at: Date): Promise<void> {
     const now = at.getTime()
     await this.rows(workspaceId).where({ id }).update({ started_at: now, updated_at: now })
+  }
+
+  /** Google gets a message for each pass after all. The caller holds the broadcast. */
+  async setByObject(workspaceId: string, id: string): Promise<void> {
+    await this.rows(workspaceId).where({ id }).update({ google_via: 'object' })
+  }
+
+  /**
+   * Whether passes of other projects, or of none any more, are of the templates that passes of the project are of: they may stand
+   * in the same classes at Google.
+   */
+  async sharesClasses(workspaceId: string, projectId: string): Promise<boolean> {
+    const counted = () =>
+      countsOf(this.db, workspaceId, 'passes')
+        .groupBy('template_id')
+        .having(this.db.raw('sum(n) > 0'))
+        .select('template_id')
+    const ours = counted().where({ project_id: projectId })
+    return (await counted().whereNot({ project_id: projectId }).whereIn('template_id', ours).first()) !== undefined
   }
 
   /** What comes next of the fan-out, so many passes. The caller holds the broadcast. */
@@ -181,6 +208,23 @@ export class Broadcasts {
     return forecastBroadcast(this.db, whereIssuedAt(this.passesOf(workspaceId, projectId, null), at), at)
   }
 
+  /** The same of the classes that installed passes stand in. */
+  async forecastClasses(workspaceId: string, projectId: string, at: Date): Promise<ClassForecast> {
+    const installed = () =>
+      this.passesOf(workspaceId, projectId, null)
+        .join('google_objects', 'google_objects.pass_id', 'passes.id')
+        .whereNotNull('installed_at')
+    const meant = () => whereIssuedAt(installed(), at)
+    // An object whose class is not known gets a message of its own.
+    const messages: { n: number | string }[] = await meant()
+      .groupBy('passes.google_identity_id')
+      .select({ n: this.db.raw('count(distinct coalesce(class_suffix, cast(passes.id as text)))') })
+    const count = async (some: Knex.QueryBuilder) => Number((await some.count({ n: '*' }).first()).n)
+    const inClasses = await count(installed().whereIn('class_suffix', meant().select('class_suffix')))
+    const reached = await count(meant().whereNotNull('class_suffix'))
+    return { messages: messages.map(({ n }) => Number(n)), others: inClasses - reached }
+  }
+
   private rows(workspaceId: string) {
     const ofWorkspace = this.db('broadcasts').where('broadcasts.workspace_id', workspaceId)
     return withinProjects(ofWorkspace, this.scope, 'broadcasts.project_id')
@@ -212,6 +256,7 @@ function toBroadcast(row: Row | undefined): StoredBroadcast | undefined {
       body: toBody(row),
       options: JSON.parse(row.options),
       platforms: JSON.parse(row.platforms),
+      googleVia: row.google_via ?? 'object',
       sendAt: toDate(row.send_at),
       startedAt: toDate(row.started_at),
       position: row.position,
@@ -233,6 +278,14 @@ export interface Forecast {
   google: number[]
   /** Of these, passes whose places under the google cap are taken. */
   overCap: number
+}
+
+/** What a broadcast would take at this moment that goes to classes. */
+export interface ClassForecast {
+  /** Messages: for each identity there is. */
+  messages: number[]
+  /** Installed passes in those classes that are not issued. */
+  others: number
 }
 
 /** Whom a broadcast to these passes would reach at a moment. */

@@ -8,6 +8,8 @@ export interface StoredNotification {
   id: string
   passId: string
   broadcastId: string | null
+  /** True where Google is sent the message of its broadcast once for all passes of a class. */
+  isOfClass: boolean
   body: WrittenText
   options: MessageOptions
   sendAt: Date | null
@@ -27,6 +29,8 @@ export interface NotificationRow {
   broadcast_id: string | null
   body: string
   body_by_language: string | null
+  /** Of the broadcast. */
+  google_via: string | null
   options: string
   send_at: number | null
   google_due_at: number | null
@@ -45,6 +49,7 @@ export function selectNotification(db: Knex, query: Knex.QueryBuilder): Knex.Que
   return query.leftJoin('broadcasts', 'broadcasts.id', 'notifications.broadcast_id').select('notifications.*', {
     body: db.raw('coalesce(notifications.body, broadcasts.body)'),
     body_by_language: db.raw('coalesce(notifications.body_by_language, broadcasts.body_by_language)'),
+    google_via: 'broadcasts.google_via',
     options: db.raw('coalesce(notifications.options, broadcasts.options)'),
   })
 }
@@ -106,6 +111,7 @@ export function toNotification(row: NotificationRow): StoredNotification {
     id: row.id,
     passId: row.pass_id,
     broadcastId: row.broadcast_id,
+    isOfClass: row.google_via === 'class',
     body: toBody(row),
     options: JSON.parse(row.options),
     sendAt: toDate(row.send_at),

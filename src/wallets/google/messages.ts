@@ -2,9 +2,9 @@ import type { GoogleKind } from '../../core/contract/definition.ts'
 import type { Card } from '../../core/rules/display/card.ts'
 import { textIn, UNSAID_LANGUAGE, type WrittenText } from '../../core/rules/template/languages.ts'
 import type { WalletPass } from '../wallet.ts'
-import type { GoogleCalls, GoogleMessage, GoogleStoredMessage } from './api/api.ts'
+import { type GoogleCalls, type GoogleMessage, type GoogleStoredMessage, MAX_MESSAGES } from './api/api.ts'
 import { GoogleApiError } from './api/api-error.ts'
-import { nameOf, recordTypeOf, typeOf } from './fields.ts'
+import { type GoogleRole, nameOf, recordTypeOf, typeOf } from './fields.ts'
 import type { GoogleResource } from './resource.ts'
 import { kindOf } from './resource.ts'
 import { buildTranslated } from './translate.ts'
@@ -35,32 +35,29 @@ export function buildMessage(
   return buildTranslated(card, translations, { type, build })
 }
 
-/** Messages that Google keeps on an object. */
-const MAX_MESSAGES = 10
-
 /**
- * Shows a message on an object, once however often it is asked: whoever cannot know whether an earlier try took effect
+ * Shows a message on an object or on all of a class, once however often it is asked: whoever cannot know whether an earlier try took effect
  * says so, and Google is asked first. Of a full object the oldest messages are dropped.
  * @throws GoogleApiError
  */
 export async function sendMessage(
   api: GoogleCalls,
-  object: { kind: GoogleKind; id: string },
+  { kind, id, role = 'Object' }: { kind: GoogleKind; id: string; role?: GoogleRole },
   message: GoogleMessage,
   { mayBeThere }: { mayBeThere: boolean },
 ): Promise<void> {
-  const { kind, id } = object
-  if (mayBeThere && messagesOf(await api.getObject(kind, id)).some((known) => known.id === message.id)) return
+  const read = async () => messagesOf(await api.getObject(kind, id, role))
+  if (mayBeThere && (await read()).some((known) => known.id === message.id)) return
   try {
-    await api.addMessage(kind, id, message)
+    await api.addMessage(kind, id, message, role)
   } catch (error) {
     if (!(error instanceof GoogleApiError && error.kind === 'invalid')) throw error
-    const messages = messagesOf(await api.getObject(kind, id))
+    const messages = await read()
     if (messages.length < MAX_MESSAGES) throw error
     // They have notified already: sent again as plain text, they cannot once more.
     const kept = messages.slice(1 - MAX_MESSAGES).map((known) => ({ ...known, messageType: 'TEXT' }))
-    await api.setMessages(kind, id, kept)
-    await api.addMessage(kind, id, message)
+    await api.setMessages(kind, id, kept, role)
+    await api.addMessage(kind, id, message, role)
   }
 }
 

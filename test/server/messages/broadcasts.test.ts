@@ -211,7 +211,7 @@ describe.each(dialects)('on %s', (dialect) => {
       ...forecast,
       platforms: ['apple', 'google'],
       sendAt: null,
-      google: { passCount: 1, overCap: 2, seconds: 1 },
+      google: { passCount: 1, classes: 0, others: 0, overCap: 2, seconds: 1 },
     })
     expect(await dryRun({ platforms: ['apple'] })).toMatchObject({ google: { passCount: 0, overCap: 0, seconds: 0 } })
     expect(await dryRun({ sendAt: later(24 * 3600) })).toMatchObject({ google: { passCount: 1, overCap: 0 } })

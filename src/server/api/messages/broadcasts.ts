@@ -1,11 +1,12 @@
 import type {
   Broadcast,
+  BroadcastCreate,
   BroadcastForecast,
   BroadcastStatus,
   broadcasts as contract,
 } from '../../../core/contract/broadcasts.ts'
 import type { MessageCreate } from '../../../core/contract/notifications.ts'
-import { ApiError } from '../../../core/errors.ts'
+import { ApiError, validationError } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
 import { secondsAtGooglePace } from '../../../core/rules/sending/google-pace.ts'
 import type { StoredBroadcast } from '../../../storage/messages/broadcasts.ts'
@@ -28,6 +29,7 @@ export const broadcasts: Handlers<typeof contract> = {
     const { row, isNew } = await createOnce(store.broadcasts, body, context, async () => {
       // Before the transaction: it reads all versions of a project, and writers wait for each other.
       await requireLanguagesOfProject(params.id, body, context)
+      await requireWholeClasses(params.id, body, context)
       return store.transaction((tx) => insert(tx, params.id, body, context))
     })
     return { status: isNew ? 201 : 200, body: toBroadcast(row, now) }
@@ -70,7 +72,7 @@ export const broadcasts: Handlers<typeof contract> = {
 async function insert(
   tx: Repositories,
   projectId: string,
-  body: MessageCreate,
+  body: BroadcastCreate,
   context: RequestContext,
 ): Promise<Created<StoredBroadcast> | undefined> {
   const { workspaceId, now, correlationId, wallets } = context
@@ -80,7 +82,8 @@ async function insert(
   if (message.sendAt && !(await findKnown(tx.broadcasts, workspaceId, body))) {
     await requireUnderLimit(tx, context, 'scheduledSends', () => tx.usage.countScheduled(workspaceId, now))
   }
-  if (!(await tx.broadcasts.insert(workspaceId, { id, projectId, ...message }, now))) return undefined
+  if (!(await tx.broadcasts.insert(workspaceId, { id, projectId, googleVia: body.googleVia, ...message }, now)))
+    return undefined
   const job = { workspaceId, kind: 'fan-out-broadcast' as const, subject: id, correlationId }
   await tx.jobs.insert([{ ...job, runAt: message.sendAt ?? now }], now)
   await audit(tx, context, 'broadcast.create', id)
@@ -98,13 +101,34 @@ function requireLanguagesOfProject(
   })
 }
 
-async function forecast(projectId: string, body: MessageCreate, context: RequestContext): Promise<BroadcastForecast> {
+/** @throws Problem VALIDATION_ERROR where messages of classes would reach others than holders of the project's passes */
+async function requireWholeClasses(
+  projectId: string,
+  body: BroadcastCreate,
+  { store, workspaceId, wallets, now }: RequestContext,
+): Promise<void> {
+  if (body.googleVia !== 'class') return
+  const refuse = (message: string) => validationError([{ path: ['googleVia'], message }])
+  if (!parseMessage(body, wallets, now).platforms.includes('google')) throw refuse('Needs google among the platforms.')
+  await requireProject(store, workspaceId, projectId)
+  if (await store.broadcasts.sharesClasses(workspaceId, projectId)) {
+    throw refuse('Passes of other projects are of the same templates, and stand in the same classes.')
+  }
+}
+
+async function forecast(projectId: string, body: BroadcastCreate, context: RequestContext): Promise<BroadcastForecast> {
   const { store, workspaceId, wallets, now } = context
   await requireProject(store, workspaceId, projectId)
   await requireLanguagesOfProject(projectId, body, context)
+  await requireWholeClasses(projectId, body, context)
   const { platforms, sendAt } = parseMessage(body, wallets, now)
   const reached = await store.broadcasts.forecast(workspaceId, projectId, sendAt ?? now)
   const { passCount, apple, overCap } = reached
+  const byClass =
+    body.googleVia === 'class'
+      ? await store.broadcasts.forecastClasses(workspaceId, projectId, sendAt ?? now)
+      : { messages: [], others: 0 }
+  const requests = body.googleVia === 'class' ? byClass.messages : reached.google
   const isTargeted = { apple: platforms.includes('apple'), google: platforms.includes('google') }
   return {
     dryRun: true,
@@ -115,13 +139,19 @@ async function forecast(projectId: string, body: MessageCreate, context: Request
     apple: { passCount: isTargeted.apple ? apple : 0 },
     google: isTargeted.google
       ? {
-          passCount: reached.google.reduce((sum, passes) => sum + passes, 0),
+          passCount: total(reached.google),
+          classes: total(byClass.messages),
+          others: byClass.others,
           overCap,
           // Issuers take theirs side by side.
-          seconds: secondsAtGooglePace(Math.max(0, ...reached.google)),
+          seconds: secondsAtGooglePace(Math.max(0, ...requests)),
         }
-      : { passCount: 0, overCap: 0, seconds: 0 },
+      : { passCount: 0, classes: 0, others: 0, overCap: 0, seconds: 0 },
   }
+}
+
+function total(counts: number[]): number {
+  return counts.reduce((sum, n) => sum + n, 0)
 }
 
 async function get(projectId: string, broadcastId: string, context: RequestContext): Promise<StoredBroadcast> {
@@ -152,6 +182,7 @@ function toBroadcast(broadcast: StoredBroadcast, now: Date): Broadcast {
     projectId: broadcast.projectId,
     body: broadcast.body,
     platforms: broadcast.platforms,
+    googleVia: broadcast.googleVia,
     options: broadcast.options,
     sendAt: broadcast.sendAt?.toISOString() ?? null,
     status: statusOf(broadcast, now),

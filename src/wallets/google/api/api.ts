@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import type { GoogleKind } from '../../../core/contract/definition.ts'
+import { Uuid } from '../../../core/ids.ts'
 import { GOOGLE_REQUESTS_A_SECOND } from '../../../core/rules/sending/google-pace.ts'
+import type { GoogleRole } from '../fields.ts'
 import type { GoogleSigner } from '../identity.ts'
 import { type Overrides, withCleared } from '../objects.ts'
 import { type GoogleResource, parseAs } from '../resource.ts'
@@ -8,9 +10,9 @@ import { GoogleApiError, type GoogleErrorKind, isRefused } from './api-error.ts'
 import { type HttpOptions, type HttpRequest, send } from './http.ts'
 import { createAccessTokens } from './token.ts'
 
-/** A message on an object, which phones that hold it show. */
+/** A message on an object or a class, which phones that hold it show. */
 export interface GoogleMessage {
-  /** Distinct within its object. */
+  /** Distinct within its object or class. */
   id: string
   header: string
   body: string
@@ -29,8 +31,8 @@ export interface GoogleApi extends GoogleCalls {
 
 /** Every method throws GoogleApiError; all but addMessage may be repeated at will. */
 export interface GoogleCalls {
-  /** Makes the class, or replaces the one that is there. */
-  upsertClass(kind: GoogleKind, resource: GoogleResource): Promise<void>
+  /** Makes the class, or replaces the one that is there; messages of broadcasts go with it unless they are kept. */
+  upsertClass(kind: GoogleKind, resource: GoogleResource, options?: { keepsMessages?: boolean }): Promise<void>
   /** Makes the class where there is none. */
   insertClass(kind: GoogleKind, resource: GoogleResource): Promise<void>
   /**
@@ -45,12 +47,16 @@ export interface GoogleCalls {
    * take that, it expires as it is. One that is gone needs nothing.
    */
   expireObject(kind: GoogleKind, object: GoogleResource, retired?: Overrides[]): Promise<void>
-  /** Shows the message on the pass and on the phone's screen. The fourth within 24 hours is refused as `quota`. */
-  addMessage(kind: GoogleKind, objectId: string, message: GoogleMessage): Promise<void>
-  /** Replaces the messages of an object and leaves everything else. */
-  setMessages(kind: GoogleKind, objectId: string, messages: GoogleStoredMessage[]): Promise<void>
-  /** The object with its state in capitals; `missing` where there is none. */
-  getObject(kind: GoogleKind, objectId: string): Promise<GoogleResource>
+  /**
+   * Shows the message on the pass, or on all of a class, and on the screens of phones. The fourth within 24 hours is refused as
+   * `quota`.
+   * @param role of what has the id: an object by default
+   */
+  addMessage(kind: GoogleKind, id: string, message: GoogleMessage, role?: GoogleRole): Promise<void>
+  /** Replaces the messages of an object or a class and leaves everything else. */
+  setMessages(kind: GoogleKind, id: string, messages: GoogleStoredMessage[], role?: GoogleRole): Promise<void>
+  /** The object with its state in capitals, or the class; `missing` where there is none. */
+  getObject(kind: GoogleKind, id: string, role?: GoogleRole): Promise<GoogleResource>
 }
 
 /** Read anew for each request: emulators move when another process takes over. */
@@ -122,6 +128,13 @@ export function createGoogleApi(options: GoogleApiOptions): GoogleApi {
       }
     }
 
+    async function getResource(kind: GoogleKind, id: string, role: GoogleRole): Promise<GoogleResource> {
+      const resource = parseAs(Resource, await call(urgency, 'GET', pathOf(kind, id, role)))
+      if (resource) return resource
+      const message = 'Google answered with something other than an object.'
+      throw new GoogleApiError({ kind: 'unavailable', message })
+    }
+
     const insertClass = (kind: GoogleKind, resource: GoogleResource) => write('POST', `/${kind}Class`, resource)
     const patchObject = (kind: GoogleKind, object: GoogleResource, retired: Overrides[]) =>
       write('PATCH', `/${kind}Object/${encodeURIComponent(object.id)}`, withCleared(kind, object, retired))
@@ -139,10 +152,13 @@ export function createGoogleApi(options: GoogleApiOptions): GoogleApi {
     return {
       insertClass: (kind, resource) => heal(insertClass(kind, resource), 'conflict', async () => undefined),
 
-      upsertClass: (kind, resource) =>
-        heal(insertClass(kind, resource), 'conflict', () =>
-          write('PUT', `/${kind}Class/${encodeURIComponent(resource.id)}`, resource),
-        ),
+      upsertClass: (kind, resource, { keepsMessages = false } = {}) =>
+        heal(insertClass(kind, resource), 'conflict', async () => {
+          const kept = keepsMessages ? messagesOfBroadcasts(await getResource(kind, resource.id, 'Class')) : []
+          const own = Array.isArray(resource.messages) ? resource.messages : []
+          const whole = kept.length > 0 ? { ...resource, messages: [...own, ...kept].slice(-MAX_MESSAGES) } : resource
+          await write('PUT', pathOf(kind, resource.id, 'Class'), whole)
+        }),
 
       upsertObject,
 
@@ -151,25 +167,36 @@ export function createGoogleApi(options: GoogleApiOptions): GoogleApi {
       updateObject: (kind, object, retired = []) =>
         heal(patchObject(kind, object, retired), 'missing', () => upsertObject(kind, object, retired)),
 
-      async addMessage(kind, objectId, message) {
-        const path = `/${kind}Object/${encodeURIComponent(objectId)}/addMessage`
+      async addMessage(kind, id, message, role = 'Object') {
+        const path = `${pathOf(kind, id, role)}/addMessage`
         await call(urgency, 'POST', path, { message: { ...message, messageType: 'TEXT_AND_NOTIFY' } })
       },
 
-      setMessages: (kind, objectId, messages) =>
-        write('PATCH', `/${kind}Object/${encodeURIComponent(objectId)}`, { messages }),
+      setMessages: (kind, id, messages, role = 'Object') =>
+        // A class that changes asks to be approved again.
+        write('PATCH', pathOf(kind, id, role), {
+          messages,
+          ...(role === 'Class' && kind !== 'generic' && { reviewStatus: 'UNDER_REVIEW' }),
+        }),
 
-      async getObject(kind, objectId) {
-        const text = await call(urgency, 'GET', `/${kind}Object/${encodeURIComponent(objectId)}`)
-        const object = parseAs(Resource, text)
-        if (object) return object
-        const message = 'Google answered with something other than an object.'
-        throw new GoogleApiError({ kind: 'unavailable', message })
-      },
+      getObject: (kind, id, role = 'Object') => getResource(kind, id, role),
     }
   }
 
   return { ...calls('urgent'), bulk: calls('bulk') }
+}
+
+/** Messages that Google keeps on an object or a class. */
+export const MAX_MESSAGES = 10
+
+/** Those that broadcasts sent to a class; as plain text, since they have notified already and cannot once more. */
+function messagesOfBroadcasts({ messages }: GoogleResource): GoogleStoredMessage[] {
+  const all: GoogleStoredMessage[] = Array.isArray(messages) ? messages : []
+  return all.filter(({ id }) => Uuid.safeParse(id).success).map((known) => ({ ...known, messageType: 'TEXT' }))
+}
+
+function pathOf(kind: GoogleKind, id: string, role: GoogleRole): string {
+  return `/${kind}${role}/${encodeURIComponent(id)}`
 }
 
 /** Older objects name their states in lower case. */
@@ -290,7 +317,7 @@ export function withAllowedLocations(api: GoogleApi, rejections: LocationRejecti
   const guarded = (calls: GoogleCalls): GoogleCalls => ({
     ...calls,
     insertClass: (kind, resource) => send(resource, (sent) => calls.insertClass(kind, sent)),
-    upsertClass: (kind, resource) => send(resource, (sent) => calls.upsertClass(kind, sent)),
+    upsertClass: (kind, resource, options) => send(resource, (sent) => calls.upsertClass(kind, sent, options)),
     upsertObject: (kind, object, retired) => send(object, (sent) => calls.upsertObject(kind, sent, retired)),
     updateObject: (kind, object, retired) => send(object, (sent) => calls.updateObject(kind, sent, retired)),
     expireObject: (kind, object, retired) => send(object, (sent) => calls.expireObject(kind, sent, retired)),

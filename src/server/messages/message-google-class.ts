@@ -1,0 +1,136 @@
+import { RescheduleError } from '../../core/errors.ts'
+import type { Job } from '../../storage/jobs/jobs.ts'
+import type { BroadcastClass, ClassOutcome } from '../../storage/messages/broadcast-classes.ts'
+import type { StoredNotification } from '../../storage/messages/notification-row.ts'
+import type { NotificationChange } from '../../storage/messages/notifications.ts'
+import type { SentObject } from '../../storage/passes/google-objects.ts'
+import type { StoredPass } from '../../storage/passes/pass-row.ts'
+import type { Repositories } from '../../storage/store.ts'
+import { GoogleApiError } from '../../wallets/google/api/api-error.ts'
+import { buildMessage, sendMessage } from '../../wallets/google/messages.ts'
+import { idOf } from '../../wallets/google/resource.ts'
+import type { GoogleSync } from '../wallet-sync/google-sync.ts'
+import type { GoogleServices } from '../wallet-sync/platform-calls.ts'
+
+/** A message and the pass that it is for. */
+export interface Message {
+  job: Job
+  notification: StoredNotification
+  pass: StoredPass
+  /** Where its object stands, if the message is that of its class. */
+  place: SentObject | null
+}
+
+/** What to write of the notification; no change where it is to be tried again. */
+export interface Outcome {
+  change?: NotificationChange
+  error?: unknown
+}
+
+/** Messages that are one at Google: of passes of one class, which are of one identity and broadcast. */
+interface ClassGroup {
+  broadcastId: string
+  place: SentObject
+  messages: Message[]
+}
+
+/** Messages of one identity by the class that each goes to, and those that go by themselves. */
+export function byClass(messages: Message[]): { classes: ClassGroup[]; own: Message[] } {
+  const groups = new Map<string, ClassGroup>()
+  const own: Message[] = []
+  for (const message of messages) {
+    const { notification, place } = message
+    const { broadcastId } = notification
+    if (place === null || broadcastId === null || notification.google.status !== 'PENDING') {
+      own.push(message)
+      continue
+    }
+    const key = `${broadcastId} ${place.classSuffix}`
+    const group = groups.get(key) ?? { broadcastId, place, messages: [] }
+    groups.set(key, group)
+    group.messages.push(message)
+  }
+  return { classes: [...groups.values()], own }
+}
+
+/** What became of the messages of a group, and what is to be written of their class along with it. */
+interface ClassSending extends Outcome {
+  messages: Message[]
+  note?: (tx: Repositories) => Promise<void>
+}
+
+/** Longer than a call takes, with all that it waits for: whoever has the sending is gone then. */
+const SENDING_MS = 60_000
+
+/**
+ * Sends a class its message of a broadcast, once: whichever job comes first sends it, under an id that is the same in every try,
+ * and what became of it is what became of each of its passes.
+ */
+export async function sendToClass(
+  workspaceId: string,
+  group: ClassGroup,
+  { store, clock }: GoogleServices,
+  attempt: (message: Message, call: (google: GoogleSync) => Promise<void>) => Promise<Outcome>,
+): Promise<ClassSending> {
+  const { broadcastId, place, messages } = group
+  // The one that was tried most often: where it is given up, so is the message of the class.
+  const message = messages.reduce((most, one) => (one.job.attempts > most.job.attempts ? one : most))
+  const { pass, notification } = message
+  const ofClass: BroadcastClass = {
+    broadcastId,
+    googleIdentityId: pass.googleIdentityId,
+    classSuffix: place.classSuffix,
+  }
+  const known = await store.broadcastClasses.findOutcome(workspaceId, ofClass)
+  if (known) return { messages, change: { google_status: known.status, google_error: known.error } }
+  const at = clock()
+  const times = { at, until: new Date(at.getTime() + SENDING_MS) }
+  const turn = await store.statement((tx) => tx.broadcastClasses.insertTurn(workspaceId, ofClass, times))
+  if (turn === 'busy') return { messages, error: heldBack() }
+  const mayBeThere = turn === 'again'
+  const { body, options } = notification
+  const written = { id: broadcastId, header: options.google?.header, body, mayBeThere, isBulk: true }
+  const outcome = await attempt(message, (google) => messageClass(google, { pass, place }, written))
+  const { google_status: status, google_error: error = null } = outcome.change ?? {}
+  return {
+    messages,
+    ...outcome,
+    note: (tx) =>
+      status === undefined
+        ? tx.broadcastClasses.giveBack(workspaceId, ofClass)
+        : tx.broadcastClasses.settle(workspaceId, ofClass, { status, error } as ClassOutcome),
+  }
+}
+
+function heldBack(): RescheduleError {
+  return new RescheduleError('The message of the class is being sent.', {
+    retryAfterSeconds: 1,
+    countsAsAttempt: false,
+  })
+}
+
+/** Shows a text on all passes of a class. A class that is not there is made, where the pass says what it is. */
+async function messageClass(
+  google: GoogleSync,
+  { pass, place }: Pick<Message, 'pass'> & { place: SentObject },
+  { mayBeThere, ...written }: Parameters<GoogleSync['message']>[1],
+): Promise<void> {
+  const { api, wallet } = await google.sideOf(pass)
+  const rendered = await google.render(pass)
+  const { kind } = place
+  const id = idOf(wallet, place.classSuffix)
+  const message = buildMessage(
+    { card: rendered.templateCard, translations: rendered.templateTranslations ?? [] },
+    written,
+  )
+  const send = (options: { mayBeThere: boolean }) =>
+    sendMessage(api.bulk, { role: 'Class', kind, id }, message, options)
+  try {
+    await send({ mayBeThere })
+  } catch (error) {
+    const made = wallet.classOf(rendered)
+    if (!(error instanceof GoogleApiError && error.kind === 'missing') || made.id !== id) throw error
+    await api.bulk.insertClass(kind, made)
+    await send({ mayBeThere: false })
+  }
+}
