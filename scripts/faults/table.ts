@@ -65,8 +65,8 @@ export const faults: Fault[] = [
     name: 'change-within-a-second',
     breaks: 'Of two changes within a second phones never see the second: both have one Last-Modified.',
     file: 'src/storage/passes/pass-change.ts',
-    text: 'case when modified_at >= ? then',
-    replacement: 'case when modified_at > ? then',
+    text: 'case when modified_at >= :second then',
+    replacement: 'case when modified_at > :second then',
     tests: ['test/server/inbound/apple-service.test.ts'],
   },
   {
@@ -142,8 +142,8 @@ export const faults: Fault[] = [
     name: 'racing-scans',
     breaks: 'Two doors that scan a single-use pass at once both let it in, on PostgreSQL.',
     file: 'src/server/api/scans/evaluate-scans.ts',
-    text: 'await tx.passes.listForUpdate(workspaceId, named)',
-    replacement: 'await tx.passes.listByIds(workspaceId, named)',
+    text: 'tx.passes.listForUpdate(',
+    replacement: 'tx.passes.listByIds(',
     tests: ['test/server/api/scans/scans.test.ts'],
   },
   {

@@ -54,6 +54,7 @@ export async function runGuide({ path, steps }: Guide, options: GuideOptions = {
     if (step.kind === 'output' && printed !== undefined) {
       for (const line of step.lines) expectPrinted(withWords(line, words), printed, where)
     }
+    if (step.kind === 'not-run') printed = undefined
     if (step.kind !== 'run') continue
     const missing = await findMissing(step.commands, shell)
     printed = missing === undefined ? '' : undefined

@@ -12,7 +12,9 @@ export async function publishTemplate(
   projectId?: string,
 ): Promise<string> {
   const { id } = await client.templates.create({ body: { name: 'Ticket', passType: 'eventTicket', projectId } })
-  const design = { organizationName: 'Acme', description: 'Ticket' }
+  // What shows nothing of a change is not sent to Google.
+  const holder = { key: 'holder', label: 'Holder', value: '{{pass.label}}' }
+  const design = { organizationName: 'Acme', description: 'Ticket', fields: { secondary: [holder] } }
   const definition = { design, ...(redemption && { redemption: redemption as object }) }
   const version = await client.templates.createVersion({ params: { id }, body: { definition } })
   await client.templateVersions.publish({ params: { id: version.id } })

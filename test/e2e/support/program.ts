@@ -123,8 +123,10 @@ async function startHere(args: string[], ready: RegExp, options: RunOptions): Pr
       // This process must go on to end by the signals that it gets.
       const own = listeners().filter(({ run }) => !before.has(run))
       for (const { on, run } of own) process.off(on, run)
+      // What belongs to the process was put back when it was ready: how it ends must be nobody else's end.
+      const back = setExitCode()
       for (const { on, run } of own) if (on === 'SIGINT') run('SIGINT')
-      return (await running).exitCode
+      return running.then(({ exitCode }) => exitCode).finally(back)
     },
   }
 }
