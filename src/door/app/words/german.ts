@@ -12,7 +12,7 @@ export const german: AppWords = {
     noCode: 'Den QR-Code einer Einladung mit der Kamera dieses Telefons scannen oder den Link hier einfügen.',
     code: 'Link oder Code der Einladung',
     failures: {
-      unknown_code: 'Diese Einladung ist verbraucht oder beendet. Bitte um eine neue bitten.',
+      unknown_code: 'Diese Einladung ist verbraucht oder beendet. Bitte eine neue anfordern.',
       no_answer: 'Der Server antwortet nicht. Netz prüfen, dann noch einmal versuchen.',
       refused: 'Der Server lehnt ab: {message}',
       storage_full: 'Das Telefon hat keinen Platz mehr. Etwas löschen, dann noch einmal versuchen.',

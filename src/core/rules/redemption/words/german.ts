@@ -39,5 +39,5 @@ export const german: DoorWords = {
     month: 'Nutzung {number} von {count} in diesem Monat.',
   },
   useNow: 'Nutzung {number} von {count} in dieser Zeit.',
-  takenBack: 'Der Scan von {time} wurde zurückgenommen.',
+  takenBack: 'Der Scan vom {time} wurde zurückgenommen.',
 }
