@@ -29,6 +29,7 @@ const verdicts: Record<string, Partial<Verdict>> = {
   edsger: { label: 'Edsger Dijkstra', passId: 'edsger', result: 'denied', reasonCode: 'expired', message: 'Expired.' },
   used: { ...ada, result: 'duplicate', reasonCode: 'already_scanned', message: 'Already used.', door: view },
   which: { result: 'ambiguous', reasonCode: 'multiple_matches', message: '2 passes have this code.', candidates },
+  unknown: { result: 'unknown', reasonCode: 'no_match', message: 'No pass has it.' },
   same: { ...ada, result: 'same_scan', reasonCode: null, message: '' },
   broken: { result: 'error', reasonCode: null, message: 'No answer', failure: 'no_list', verified: null },
   conflict: { ...ada, result: 'accepted', reasonCode: 'valid', verified: 'offline', conflict: 'already_used' },
@@ -115,6 +116,7 @@ describe.skipIf(skipReason !== undefined)(
             expect(await page.evaluate('document.documentElement.scrollWidth'), `${name} ${size.width}`).toBe(
               size.width,
             )
+            expect(await page.evaluate(CUT_WORDS), `${name} ${size.width}`).toEqual([])
             const targets = (await page.evaluate(TARGETS)) as Target[]
             expect(targets.length).toBeGreaterThan(0)
             expect(
@@ -134,7 +136,7 @@ describe.skipIf(skipReason !== undefined)(
           expect(found, `${name} ${language} ${scheme}`).toEqual([])
         }
         await look('scan')
-        for (const name of ['yes', 'used', 'which', 'same', 'broken', 'hostile']) {
+        for (const name of ['yes', 'used', 'which', 'unknown', 'same', 'broken', 'hostile']) {
           await scan(page, name)
           await page.locator('.verdict .word').waitFor()
           await look(name, { inReach: name !== 'yes' })
@@ -359,6 +361,31 @@ const TARGETS = `[...document.querySelectorAll('button, input')]
     const isChoice = part.closest('.candidates') !== null
     return { text: part.textContent, width: Math.round(width), height: Math.round(height), bottom, isChoice }
   })`
+
+/** Words of buttons that a line ends within, and the words of verdicts that are wider than the screen. */
+const CUT_WORDS = `(() => {
+  const cut = []
+  for (const button of document.querySelectorAll('.actions button')) {
+    const text = button.firstChild
+    let start = 0
+    for (const word of text.data.split(' ')) {
+      const range = document.createRange()
+      range.setStart(text, start)
+      range.setEnd(text, start + word.length)
+      const tops = new Set([...range.getClientRects()].map(({ top }) => top))
+      if (tops.size > 1) cut.push(word)
+      start += word.length + 1
+    }
+  }
+  const word = document.querySelector('.word')
+  if (word) {
+    const range = document.createRange()
+    range.selectNodeContents(word)
+    const { left, right } = range.getBoundingClientRect()
+    if (left < 0 || right > innerWidth) cut.push(word.textContent)
+  }
+  return cut
+})()`
 
 /** Whether the gravest problem, and the word of the verdict, stand below nothing but the button that is the whole verdict. */
 const IS_WHOLE = `['.problem', '.word'].map((selector) => {

@@ -124,9 +124,10 @@ function GroupButtons({ group: { open, size, used }, scanning }: { group: DoorGr
   )
 }
 
-/** Of the longest word of a verdict, in letters as wide as Latin ones: words are as large as the screen lets them. */
+/** Of the longest word of a verdict, in letters as wide as most Latin ones: words are as large as the screen lets them. */
 function widthOf(text: string): number {
-  const widths = text.split(' ').map((word) => [...word].reduce((sum, char) => sum + (char > '\u2e80' ? 1.5 : 1), 0))
+  const widthOfLetter = (letter: string) => (letter > '\u2e80' || 'MW'.includes(letter) ? 1.5 : 1)
+  const widths = text.split(' ').map((word) => [...word].reduce((sum, letter) => sum + widthOfLetter(letter), 0))
   return Math.max(4, ...widths)
 }
 
