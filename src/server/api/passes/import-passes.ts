@@ -194,15 +194,19 @@ interface ImportOptions {
   context: RequestContext
 }
 
-async function insertImports(plans: PlannedImport[], options: ImportOptions): Promise<Imported> {
-  const all: Imported = { inserted: new Map(), refused: new Map() }
-  const { store } = options.context
-  for (const part of partsOf(plans, store.passesATurn)) {
-    const { inserted, refused } = await inTransaction(options, (tx) => insertPart(tx, part, options.context))
-    for (const [id, pass] of inserted) all.inserted.set(id, pass)
-    for (const [id, problem] of refused) all.refused.set(id, problem)
+async function insertImports(plans: PlannedImport[], { dryRun, context }: ImportOptions): Promise<Imported> {
+  const { store } = context
+  const parts = partsOf(plans, store.passesATurn)
+  const done: Imported[] = []
+  if (dryRun) {
+    done.push(...(await rolledBack(parts, context)))
+  } else {
+    for (const part of parts) done.push(await store.transaction((tx) => insertPart(tx, part, context)))
   }
-  return all
+  return {
+    inserted: new Map(done.flatMap(({ inserted }) => [...inserted])),
+    refused: new Map(done.flatMap(({ refused }) => [...refused])),
+  }
 }
 
 /** A phone is a row, a pass several. */
@@ -224,28 +228,25 @@ function partsOf(plans: PlannedImport[], passesATurn: number): PlannedImport[][]
   return parts
 }
 
-/** Of a dry run nothing is left. */
-async function inTransaction<T>(
-  { dryRun, context }: ImportOptions,
-  work: (tx: Repositories) => Promise<T>,
-): Promise<T> {
-  if (!dryRun) return context.store.transaction(work)
-  const done = new RolledBack<T>()
+/** Of a dry run nothing is left. It is one transaction, so that what a part takes is taken for those behind it. */
+async function rolledBack(parts: PlannedImport[][], context: RequestContext): Promise<Imported[]> {
+  const end = new RolledBack()
+  const done: Imported[] = []
   await context.store
     .transaction(async (tx) => {
-      done.result = await work(tx)
-      throw done
+      done.length = 0
+      for (const part of parts) done.push(await insertPart(tx, part, context))
+      throw end
     })
     .catch((error: unknown) => {
-      if (error !== done) throw error
+      if (error !== end) throw error
     })
-  return done.result as T
+  return done
 }
 
 /** Ends the transaction of a dry run. */
-class RolledBack<T> extends Error {
+class RolledBack extends Error {
   override readonly name = 'RolledBack'
-  result: T | undefined
 }
 
 async function insertPart(tx: Repositories, plans: PlannedImport[], context: RequestContext): Promise<Imported> {

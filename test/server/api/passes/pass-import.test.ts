@@ -199,6 +199,22 @@ describe.each(dialects)('on %s, a workspace that has the server for itself', (di
     expect(await outcomes(workspace, templateId, [fresh])).toEqual([true])
   })
 
+  test('a dry run that is written in several parts refuses a name that stands twice, as the import does', async () => {
+    // As much as a part holds and more: a phone counts, too.
+    const devices = Array.from({ length: 100 }, (_, n) => ({
+      deviceLibraryIdentifier: `many-${n}`,
+      pushToken: `ab${n}`,
+    }))
+    const passes = Array.from({ length: 100 }, () => item({ devices }))
+    passes[99] = { ...passes[99]!, serialNumber: passes[0]!.serialNumber }
+    const expected = passes.map((_, n) => (n === 99 ? 'DUPLICATE_PASS' : true))
+    for (const dryRun of [true, false]) {
+      const request = { ...importOf(templateId, passes), query: { dryRun } }
+      const { results } = await workspace.ok(contract.passes.import, request)
+      expect(results.map(({ created, error }) => error?.code ?? created)).toEqual(expected)
+    }
+  })
+
   test('phones go on with their serial number and token, get a push at the next update, and our address with the package', async () => {
     const pushToken = phones.apns.newDeviceToken(TYPE)
     const devices = [{ deviceLibraryIdentifier: 'old phone', pushToken }]
