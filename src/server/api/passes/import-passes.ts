@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import { PassImport, type passes as routes } from '../../../core/contract/passes.ts'
 import { ApiError } from '../../../core/errors.ts'
 import { isJsonObject } from '../../../core/json.ts'
-import { asImported, type ImportedPass } from '../../../storage/passes/imported-passes.ts'
+import { asImported, type ImportedPass, type TakenNames } from '../../../storage/passes/imported-passes.ts'
 import { asStored, type StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import type { PublishedVersion } from '../../../storage/templates/template-versions.ts'
@@ -139,7 +139,10 @@ function namesTaken({ token }: RequestContext): ApiError {
   return new ApiError('DUPLICATE_PASS', { message })
 }
 
-/** What to insert for each item, or why it is refused. The first sound item of an externalPassId makes the pass; later ones have no plan. */
+/**
+ * What to insert for each item, or why it is refused. The first sound item of an externalPassId makes the pass; later ones have no plan.
+ * Of several that bring one name the first has it, whichever part of the request they are written with.
+ */
 async function planImports(
   items: ImportItem[],
   imported: ImportVersion,
@@ -149,14 +152,25 @@ async function planImports(
   const rules = { version, checkPass: compileVersion(version, context.wallets) }
   const plans = new Map<ImportItem, PlannedImport | ApiError>()
   const taken = new Set<string>()
+  const names = { serialNumbers: new Set<string>(), googleObjectIds: new Set<string>() }
   await mapInSlices(items, (item) => {
     const { externalPassId } = item.pass
     if (taken.has(externalPassId)) return
     const plan = refuseForeign(item.pass, imported) ?? planImport(item, rules, context)
-    plans.set(item, plan)
-    if (!(plan instanceof ApiError)) taken.add(externalPassId)
+    const isTaken = !(plan instanceof ApiError) && !takeNames(plan, names)
+    plans.set(item, isTaken ? namesTaken(context) : plan)
+    if (!(plan instanceof ApiError || isTaken)) taken.add(externalPassId)
   })
   return plans
+}
+
+/** False, and takes none, where one of its names is taken. */
+function takeNames({ importedSerialNumber, googleObjectId }: PlannedImport, taken: TakenNames): boolean {
+  const { serialNumbers, googleObjectIds } = taken
+  if (serialNumbers.has(importedSerialNumber ?? '') || googleObjectIds.has(googleObjectId ?? '')) return false
+  if (importedSerialNumber !== null) serialNumbers.add(importedSerialNumber)
+  if (googleObjectId !== null) googleObjectIds.add(googleObjectId)
+  return true
 }
 
 function planImport(
@@ -194,19 +208,15 @@ interface ImportOptions {
   context: RequestContext
 }
 
-async function insertImports(plans: PlannedImport[], { dryRun, context }: ImportOptions): Promise<Imported> {
-  const { store } = context
-  const parts = partsOf(plans, store.passesATurn)
-  const done: Imported[] = []
-  if (dryRun) {
-    done.push(...(await rolledBack(parts, context)))
-  } else {
-    for (const part of parts) done.push(await store.transaction((tx) => insertPart(tx, part, context)))
+async function insertImports(plans: PlannedImport[], options: ImportOptions): Promise<Imported> {
+  const all: Imported = { inserted: new Map(), refused: new Map() }
+  const { store } = options.context
+  for (const part of partsOf(plans, store.passesATurn)) {
+    const { inserted, refused } = await inTransaction(options, (tx) => insertPart(tx, part, options.context))
+    for (const [id, pass] of inserted) all.inserted.set(id, pass)
+    for (const [id, problem] of refused) all.refused.set(id, problem)
   }
-  return {
-    inserted: new Map(done.flatMap(({ inserted }) => [...inserted])),
-    refused: new Map(done.flatMap(({ refused }) => [...refused])),
-  }
+  return all
 }
 
 /** A phone is a row, a pass several. */
@@ -228,25 +238,28 @@ function partsOf(plans: PlannedImport[], passesATurn: number): PlannedImport[][]
   return parts
 }
 
-/** Of a dry run nothing is left. It is one transaction, so that what a part takes is taken for those behind it. */
-async function rolledBack(parts: PlannedImport[][], context: RequestContext): Promise<Imported[]> {
-  const end = new RolledBack()
-  const done: Imported[] = []
+/** Of a dry run nothing is left. */
+async function inTransaction<T>(
+  { dryRun, context }: ImportOptions,
+  work: (tx: Repositories) => Promise<T>,
+): Promise<T> {
+  if (!dryRun) return context.store.transaction(work)
+  const done = new RolledBack<T>()
   await context.store
     .transaction(async (tx) => {
-      done.length = 0
-      for (const part of parts) done.push(await insertPart(tx, part, context))
-      throw end
+      done.result = await work(tx)
+      throw done
     })
     .catch((error: unknown) => {
-      if (error !== end) throw error
+      if (error !== done) throw error
     })
-  return done
+  return done.result as T
 }
 
 /** Ends the transaction of a dry run. */
-class RolledBack extends Error {
+class RolledBack<T> extends Error {
   override readonly name = 'RolledBack'
+  result: T | undefined
 }
 
 async function insertPart(tx: Repositories, plans: PlannedImport[], context: RequestContext): Promise<Imported> {

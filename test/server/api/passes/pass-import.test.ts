@@ -206,6 +206,8 @@ describe.each(dialects)('on %s, a workspace that has the server for itself', (di
       pushToken: `ab${n}`,
     }))
     const passes = Array.from({ length: 100 }, () => item({ devices }))
+    // Whatever order they are written in.
+    passes[0] = { ...passes[0]!, externalPassId: `zz-${passes[0]!.externalPassId}` }
     passes[99] = { ...passes[99]!, serialNumber: passes[0]!.serialNumber }
     const expected = passes.map((_, n) => (n === 99 ? 'DUPLICATE_PASS' : true))
     for (const dryRun of [true, false]) {
