@@ -280,7 +280,19 @@ describe.skipIf(skipReason !== undefined)(
       await page.mouse.down()
       await unlock.waitFor({ state: 'detached' })
       await page.mouse.up()
-      expect(await page.getByRole('button', { name: 'Next' }).isVisible()).toBe(true)
+      await page.getByRole('button', { name: 'Next' }).click()
+
+      // A page that is loaded anew is as locked as before, until it is held.
+      await page.getByRole('button', { name: 'Lock', exact: true }).click()
+      await unlock.waitFor()
+      await page.reload()
+      await unlock.hover()
+      await page.mouse.down()
+      await unlock.waitFor({ state: 'detached' })
+      await page.mouse.up()
+      await page.reload()
+      await page.getByRole('button', { name: 'Lock', exact: true }).waitFor()
+      expect(await unlock.isVisible()).toBe(false)
     })
 
     test('a link whose invitation is used up says so and what to do, and another one is pasted', async () => {

@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { Verdict } from '../../engine/engine.ts'
 import { CameraView } from '../camera/camera-view.tsx'
 import type { UsedCamera } from '../camera/use-camera.ts'
@@ -20,7 +20,9 @@ type Panel = null | 'search' | 'overview' | 'lock' | { undo: Verdict }
 /** Scan after scan: the picture of the camera, above it the verdict, and below it, for the thumb, everything to press. */
 export function ScanScreen({ camera }: { camera: UsedCamera }) {
   const { words } = useDoor().language
-  const [panel, setPanel] = useState<Panel>(null)
+  const [panel, setPanel] = useState<Panel>(() => (wasLocked() ? 'lock' : null))
+  // Before the lock is seen, so that whoever sees it can rely on it.
+  useLayoutEffect(() => rememberLock(panel === 'lock'), [panel])
   const scanning = useScanning()
   useWakeLock()
   const close = () => setPanel(null)
@@ -128,6 +130,22 @@ function UndoQuestion({ verdict, scanning, onClose }: { verdict: Verdict; scanni
       </button>
     </Sheet>
   )
+}
+
+const LOCKED = 'locked'
+
+/** Whoever passes by may reload the page, or open it anew. */
+function wasLocked(): boolean {
+  return localStorage.getItem(LOCKED) !== null
+}
+
+function rememberLock(isLocked: boolean): void {
+  try {
+    if (isLocked) localStorage.setItem(LOCKED, 'yes')
+    else localStorage.removeItem(LOCKED)
+  } catch {
+    // A phone without room is locked until it is reloaded.
+  }
 }
 
 /** Long enough that nobody does it in passing. */
