@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { Flags } from '@oclif/core'
 import { BaseCommand, terminalWidth } from '../cli/command/base-command.ts'
-import { UsageError } from '../cli/command/errors.ts'
+import { InterruptedError, UsageError } from '../cli/command/errors.ts'
 import { count } from '../cli/command/output.ts'
 import { onInterrupt } from '../cli/command/program.ts'
 import { makePrivateFolder } from '../files/private-file.ts'
@@ -42,10 +42,16 @@ export default class Drill extends BaseCommand {
 
   async run() {
     const { flags } = await this.parse(Drill)
+    if (flags.stage.includes('postgres') && flags.postgres === undefined) {
+      throw new UsageError('--stage postgres needs --postgres: an empty PostgreSQL database')
+    }
     const folder =
       flags.dir === undefined ? await mkdtemp(join(tmpdir(), 'passes-drill-')) : await emptyFolder(flags.dir)
     const stop = new AbortController()
-    const release = onInterrupt(() => stop.abort())
+    const end = () => stop.abort(new InterruptedError('The drill was stopped.'))
+    const release = onInterrupt(end)
+    // Servers that it started must not go on without it.
+    process.on('SIGTERM', end)
     let isKept = flags.keep || flags.dir !== undefined
     try {
       const { playDrill } = await import('../cli/drill/drill.ts')
@@ -68,6 +74,7 @@ export default class Drill extends BaseCommand {
       return { phones, ...report, all, ...(isKept && { folder }) }
     } finally {
       release()
+      process.off('SIGTERM', end)
       if (isKept) this.note(`Kept ${folder}`)
       else await rm(folder, { recursive: true, force: true })
     }

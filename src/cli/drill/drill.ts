@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createClient } from '../../client/client.ts'
-import { CliError, InterruptedError } from '../command/errors.ts'
+import { CliError } from '../command/errors.ts'
 import { duration } from '../command/output.ts'
 import { startProgress } from '../command/progress.ts'
 import { readDirectory } from '../device/http.ts'
@@ -21,6 +21,7 @@ export interface DrillOptions {
   only: readonly string[]
   /** Starts the provider that phones come from, with a certificate of the sandbox in a folder. */
   startProvider: (sandboxFolder: string, options: ProviderOptions) => Promise<Provider>
+  /** Stops it, with the reason that it is aborted by. */
   signal: AbortSignal
   note(message: string): void
 }
@@ -39,15 +40,16 @@ const LOOK_MS = 100
 
 /**
  * Plays all stages with servers, commands and phones of its own.
- * @throws CliError where a command fails or a server does not start; InterruptedError
+ * @throws CliError where a command fails or a server does not start; the reason of the signal
  */
 export async function playDrill(options: DrillOptions): Promise<DrillReport> {
   const { folder, phones, postgres, note, signal } = options
+  signal.throwIfAborted()
   const programs = openPrograms(folder)
   const broken = new AbortController()
   const stop = AbortSignal.any([signal, broken.signal])
   const stopped = new Promise<never>((_, reject) => {
-    stop.addEventListener('abort', () => reject(broken.signal.reason ?? new InterruptedError('The drill was stopped.')))
+    stop.addEventListener('abort', () => reject(stop.reason))
   })
   stopped.catch(() => undefined)
   const report: DrillReport = { stages: [], leftOut: [] }

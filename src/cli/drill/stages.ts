@@ -109,7 +109,7 @@ async function install(drill: Drill): Promise<void> {
 }
 
 async function takeOver(drill: Drill): Promise<void> {
-  const { programs, folder } = drill
+  const { folder } = drill
   const [provider, old] = [drill.provider!, drill.old!]
   const rows = provider.passes.map(({ serialNumber, authenticationToken, code, label, devices }, n) => {
     const phones = [...devices].map(([device, pushToken]) => `${device}:${pushToken}`).join(' ')
@@ -120,12 +120,7 @@ async function takeOver(drill: Drill): Promise<void> {
   const header = 'externalPassId,label,serialNumber,passTypeIdentifier,authenticationToken,scanPayload,devices,revision'
   await writePrivate(join(folder, 'members.csv'), `${[header, ...rows].join('\n')}\n`)
 
-  const address = await openAddress()
-  const settings = { database: 'sqlite:./first.db', serverKey: newKey(), publicUrl: address.url }
-  const server = await programs.serve(settings)
-  address.lead(server.url)
-  const target = await takeIn(drill, 'members.csv', { settings, token: server.token, address })
-  drill.home = { settings, server, token: server.token, address, target }
+  const { server, address, target } = await openHome(drill, { database: 'sqlite:./first.db', file: 'members.csv' })
   const codes = provider.passes.map(({ code }) => code)
   drill.load = startLoad(target, codes, drill.onError)
   old.lead(server.url)
@@ -133,6 +128,18 @@ async function takeOver(drill: Drill): Promise<void> {
   await drill.load.updateAll()
   await moved(drill, address)
   await old.close()
+}
+
+/** Starts a server on an empty database, imports the passes in a file there, and makes it the one that phones belong to. */
+async function openHome(drill: Drill, { database, file }: { database: string; file: string }): Promise<Home> {
+  const address = await openAddress()
+  const settings = { database, serverKey: newKey(), publicUrl: address.url }
+  const server = await drill.programs.serve(settings)
+  address.lead(server.url)
+  const { token } = server
+  const target = await takeIn(drill, file, { settings, token, address })
+  drill.home = { settings, server, token, address, target }
+  return drill.home
 }
 
 /** Makes what a server needs to know of the passes in a file, and imports them there. */
@@ -233,12 +240,7 @@ async function handOver(drill: Drill): Promise<void> {
   const { programs } = drill
   await replace(from, drill, { isFrozen: true })
   await programs.operate(['export', '--handover', 'handover.csv', '--platforms', 'apple'], from.settings)
-  const address = await openAddress()
-  const settings = { database: 'sqlite:./second.db', serverKey: newKey(), publicUrl: address.url }
-  const server = await programs.serve(settings)
-  address.lead(server.url)
-  const target = await takeIn(drill, 'handover.csv', { settings, token: server.token, address })
-  drill.home = { settings, server, token: server.token, address, target }
+  const { address, target } = await openHome(drill, { database: 'sqlite:./second.db', file: 'handover.csv' })
   load.lead(target, { isOtherLedger: true })
   await replace(from, drill, { isFrozen: false })
   await moveOut(drill, from.settings, address)

@@ -1,10 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { InterruptedError } from '../../../src/cli/command/errors.ts'
+import { playDrill } from '../../../src/cli/drill/drill.ts'
 import { emptyDatabase, temporaryFolder } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 import { isLong } from '../../support/long.ts'
-import { spawnProgram } from '../support/program.ts'
+import { run, spawnProgram } from '../support/program.ts'
 
 const nothing = { phonesLost: 0, reinstalled: 0, packagesRefused: 0, updatesMissed: 0, scansRefusedWrongly: 0 }
 
@@ -30,7 +32,7 @@ test('phones that are taken over and handed over under load lose nothing', async
   }
 }, 1_200_000)
 
-test('Ctrl-C ends a drill with all that it started', async () => {
+test.each(['SIGINT', 'SIGTERM'] as const)('%s ends a drill with all that it started', async (signal) => {
   const folder = temporaryFolder()
   const drill = spawnProgram(['drill', '--phones', '5', '--dir', folder, '--no-color'])
   const owner = await eventually(() => {
@@ -38,8 +40,17 @@ test('Ctrl-C ends a drill with all that it started', async () => {
     return JSON.parse(readFileSync(join(folder, 'sandbox', file!), 'utf8')) as { pid: number }
   })
   expect(process.kill(owner.pid, 0)).toBe(true)
-  drill.kill('SIGINT')
+  drill.kill(signal)
   const { exitCode, stderr } = await drill
   expect(exitCode, String(stderr)).toBe(130)
   expect(() => process.kill(owner.pid, 0)).toThrow('ESRCH')
+})
+
+test('a drill that is stopped before it began says so, and one that lacks its database does not begin', async () => {
+  const options = { folder: temporaryFolder(), phones: 1, postgres: undefined, only: [], note: () => undefined }
+  const startProvider = () => expect.fail('nothing is started')
+  const signal = AbortSignal.abort(new InterruptedError('The drill was stopped.'))
+  await expect(playDrill({ ...options, startProvider, signal })).rejects.toThrow(InterruptedError)
+  const { exitCode, stderr } = await run(['drill', '--stage', 'postgres'])
+  expect([exitCode, stderr]).toEqual([2, expect.stringContaining('needs --postgres')])
 })
