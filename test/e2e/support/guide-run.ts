@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { execa } from 'execa'
 import { expect, onTestFinished } from 'vitest'
 import { temporaryFolder } from '../../support/databases.ts'
+import { eventually } from '../../support/eventually.ts'
 import { freePort } from '../../support/ports.ts'
 import { type Guide, root } from './guide.ts'
 import { hostProgram, program, run } from './program.ts'
@@ -30,6 +31,9 @@ const services: [start: RegExp, ready: RegExp][] = [
   [/node-http\.js$/, /Listening on /],
   [/^passes webhook listen/, /Listening to /],
 ]
+
+/** Commands that are over when their passes are queued. */
+const makesPasses = /^passes (pass create|issue)\b(?!.* --dry-run)/
 
 /** Follows a guide in a folder of its own, and holds each command to its exit code and what the guide shows of its output. */
 export async function runGuide({ path, steps }: Guide, options: GuideOptions = {}): Promise<GuideRun> {
@@ -82,6 +86,7 @@ export async function runGuide({ path, steps }: Guide, options: GuideOptions = {
         expect([where, command, exitCode, stderr]).toEqual([where, command, step.exitCode, expect.any(String)])
         outputs.push([command, stdout])
         text = `${stdout}\n${stderr}`
+        if (exitCode === 0 && makesPasses.test(line)) await untilIssued(shell)
       }
       printed += `${text}\n`
       learn(words, text)
@@ -138,6 +143,14 @@ async function runLine(
   const write = sign === '>' ? writeFileSync : appendFileSync
   write(file, ended.stdout && `${ended.stdout}\n`)
   return { ...ended, stdout: '' }
+}
+
+/** A reader is slower than the worker is: to whom types the next command, the passes of the last one are issued. */
+async function untilIssued(shell: Shell): Promise<void> {
+  await eventually(async () => {
+    const { stdout } = await runLine('passes pass list --status QUEUED --status ISSUING --limit 1 --json', shell)
+    expect(JSON.parse(stdout)).toMatchObject({ total: 0 })
+  })
 }
 
 /** Takes every variable of the tests away. */
