@@ -183,13 +183,24 @@ test('each file that the documents name is there, and each answer of the archite
     [...textOf(document).matchAll(/`([a-z0-9/-]+\.tsx?)`/g)].map(([, file]) => file!).filter((file) => !isThere(file)),
   )
   expect(missing).toEqual([])
+  const lost = [
+    ...documents,
+    join(root, 'README.md'),
+    join(root, 'CONTRIBUTING.md'),
+    join(root, 'SECURITY.md'),
+  ].flatMap((document) =>
+    [...textOf(document).matchAll(/\]\((?!https?:)([^)#]+)/g)]
+      .map(([, link]) => join(dirname(document), link!))
+      .filter((target) => !existsSync(target)),
+  )
+  expect(lost).toEqual([])
   const architecture = textOf(join(root, 'docs/architecture.md'))
   const folders = [...architecture.matchAll(/`((?:[a-z-]+\/)+)`/g)].map(([, folder]) => folder!)
   expect(folders.filter((folder) => !isThere(folder))).toEqual([])
   const names = [...architecture.matchAll(/`([a-z]+[A-Z]\w*)`/g)].map(([, name]) => name!)
   expect(names.filter((name) => !files.some((file) => read(file).includes(name)))).toEqual([])
   const answers = [...architecture.matchAll(/^\| .+ \| `(.+)` \(`(.+)`\) \|$/gm)]
-  expect(answers).toHaveLength(21)
+  expect(answers).toHaveLength(30)
   for (const [, file, text] of answers) expect(read(file!), file).toContain(text)
 })
 
