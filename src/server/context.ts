@@ -14,6 +14,7 @@ import type { Breakers } from './identities/breakers.ts'
 import type { Identities } from './identities/registry.ts'
 import type { Images } from './images/images.ts'
 import type { Links } from './links.ts'
+import type { Drops } from './metrics/drops.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import type { Badges } from './pages/badges.ts'
 import type { Openings } from './pages/openings.ts'
@@ -51,6 +52,8 @@ export interface Services {
   webhookSecrets: WebhookSecrets
   /** What heads of chains are signed with. */
   signingKeys: SigningKeys
+  /** Registrations that ended because their devices are gone. */
+  drops: Drops
   wakeUps: WakeUps
   sightings: Sightings
   openings: Openings

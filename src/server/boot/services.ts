@@ -13,6 +13,7 @@ import { createBreakers } from '../identities/breakers.ts'
 import { createIdentities, type IdentityConnections, unconnected } from '../identities/registry.ts'
 import { createDecoder, createImages, type Decoder } from '../images/images.ts'
 import { createLinks } from '../links.ts'
+import { createDrops } from '../metrics/drops.ts'
 import { type Badges, noBadges } from '../pages/badges.ts'
 import { createOpenings } from '../pages/openings.ts'
 import { createDefinitions } from '../wallet-sync/definitions.ts'
@@ -138,6 +139,7 @@ export function createServices(options: ServicesOptions): RunningServices {
     thread,
     ...(push && { push }),
     ...(google && { google }),
+    drops: createDrops({ log, metrics }),
     wakeUps: createWakeUps(),
     sightings,
     openings,

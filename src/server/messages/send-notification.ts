@@ -10,7 +10,7 @@ import type { PushResult } from '../../wallets/apple/push.ts'
 import type { JobServices } from '../context.ts'
 import type { SetAsideJob, Slot } from '../jobs/worker.ts'
 import { tellDropped } from '../wallet-sync/holders.ts'
-import { eachIdentity, logDropped, logPlatformCall } from '../wallet-sync/platform-calls.ts'
+import { eachIdentity, logPlatformCall } from '../wallet-sync/platform-calls.ts'
 import { type PushResults, type PushServices, pushTo } from '../wallet-sync/push.ts'
 import { dropGone } from '../wallet-sync/update-wallets.ts'
 
@@ -89,7 +89,7 @@ async function pushOf(
   services: SendServices,
   slot: Slot | undefined,
 ): Promise<void> {
-  const { store, clock, log } = services
+  const { store, clock, log, drops } = services
   const results = await pushTo(registrations, services, { slot })
   const dropped = await store.transaction(async (tx) => {
     const at = clock()
@@ -105,7 +105,7 @@ async function pushOf(
     await tellDropped(tx, dropped, at)
     return dropped
   })
-  logDropped(log, dropped, results.all)
+  drops.note(dropped, results.all)
   const reached = new Map(registrations.map((one) => [one.passId, results.of(one)?.outcome]))
   for (const { job, notification } of sendings) {
     const outcome = reached.get(notification.passId) === 'sent' ? 'sent' : 'failed'
@@ -287,8 +287,12 @@ async function placesOf(
   return byPass
 }
 
-/** Of those that still have to be decided, whichever comes first gets the place. */
-function isCrowded({ id, googleDueAt }: StoredNotification, places: Place[]): boolean {
+/**
+ * Of those of broadcasts that still have to be decided, whichever comes first gets the place. Others had theirs when they were
+ * made.
+ */
+function isCrowded({ id, broadcastId, googleDueAt }: StoredNotification, places: Place[]): boolean {
+  if (broadcastId === null) return false
   const others = places.filter((place) => place.isCertain && place.id !== id).map((place) => place.dueAt)
   return googleDueAt !== null && exceedsCap(others, googleDueAt)
 }

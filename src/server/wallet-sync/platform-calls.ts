@@ -1,7 +1,6 @@
 import { DiscardError, RescheduleError } from '../../core/errors.ts'
 import type { Job } from '../../storage/jobs/jobs.ts'
-import type { DroppedRegistration, OutdatedRegistration } from '../../storage/passes/registrations.ts'
-import type { PushResult } from '../../wallets/apple/push.ts'
+import type { OutdatedRegistration } from '../../storage/passes/registrations.ts'
 import { GoogleApiError, isPassing } from '../../wallets/google/api/api-error.ts'
 import type { Platform } from '../../wallets/wallet.ts'
 import type { Logger } from '../boot/log.ts'
@@ -179,16 +178,4 @@ export interface PlatformCall {
 /** What a platform was told of a pass, under the correlation id of whatever caused it. */
 export function logPlatformCall(log: Logger, { correlationId, workspaceId, kind }: Job, call: PlatformCall): void {
   log.debug({ correlationId, ...call, workspaceId, kind }, 'platform told')
-}
-
-/** Phones that are told of a pass no more, each with Apple's reason. Tokens and device ids are theirs, and not told. */
-export function logDropped(
-  log: Logger,
-  dropped: DroppedRegistration[],
-  results: Iterable<Pick<PushResult, 'pushToken' | 'reason'>>,
-): void {
-  const reasons = new Map([...results].map(({ pushToken, reason }) => [pushToken, reason]))
-  for (const { workspaceId, passId, pushToken } of dropped) {
-    log.warn({ workspaceId, passId, reason: reasons.get(pushToken) }, 'a device registration was dropped')
-  }
 }

@@ -18,7 +18,7 @@ export interface PushResults {
 }
 
 /** What pushes need of the services. */
-export type PushServices = Pick<Services, 'push' | 'identities' | 'breakers'>
+export type PushServices = Pick<Services, 'push' | 'identities' | 'breakers' | 'drops'>
 
 /** How pushes are sent. */
 export interface PushOptions {

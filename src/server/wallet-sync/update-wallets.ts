@@ -12,7 +12,6 @@ import {
   eachJob,
   eachPushIdentity,
   type GoogleServices,
-  logDropped,
   logPlatformCall,
   toJobError,
 } from './platform-calls.ts'
@@ -85,7 +84,7 @@ async function pushOfIdentity(
   all: OutdatedRegistration[],
   { phones, services, slot }: { phones: ToldPhones; services: JobServices & PushServices; slot: Slot | undefined },
 ): Promise<void> {
-  const { store, clock, log } = services
+  const { store, clock, drops } = services
   const { jobs, outdated } = await admitPushes(given, all, services)
   if (jobs.length === 0) return
   const results = await pushTo(outdated, services, { slot, isAdmitted: true })
@@ -112,7 +111,7 @@ async function pushOfIdentity(
     await tellDropped(tx, dropped, at)
     return dropped
   })
-  logDropped(log, dropped, results.all)
+  drops.note(dropped, results.all)
 }
 
 function logPushes(jobs: Job[], { sent, failed }: Outcomes, { log }: JobServices): void {

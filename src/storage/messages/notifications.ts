@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import type { Platform } from '../../core/contract/notifications.ts'
+import type { DeliveryState, Platform } from '../../core/contract/notifications.ts'
 import { CAP_WINDOW_MS } from '../../core/rules/sending/notification.ts'
 import type { WrittenText } from '../../core/rules/template/languages.ts'
 import { deleteReturningIds, forUpdate, NEVER } from '../db/dialect.ts'
@@ -120,20 +120,26 @@ export class Notifications {
    * another. Those that a broadcast made take theirs for certain once their delivery has begun.
    */
   async listPlaces(workspaceId: string, passIds: string[], first: Date, last?: Date): Promise<Place[]> {
-    const rows: { id: string; pass_id: string; google_due_at: number; is_certain: boolean | number }[] =
-      await this.ofPasses(workspaceId, passIds)
-        .where('google_due_at', '>', first.getTime() - CAP_WINDOW_MS)
-        .where('google_due_at', '<', last ? last.getTime() + CAP_WINDOW_MS : NEVER)
-        .orderBy(['pass_id', 'google_due_at'])
-        .limit(MAX_PLACES * passIds.length)
-        .select('id', 'pass_id', 'google_due_at', {
-          is_certain: this.db.raw('started_at is not null or broadcast_id is null'),
-        })
+    const rows: {
+      id: string
+      pass_id: string
+      google_due_at: number
+      google_status: DeliveryState
+      is_certain: boolean | number
+    }[] = await this.ofPasses(workspaceId, passIds)
+      .where('google_due_at', '>', first.getTime() - CAP_WINDOW_MS)
+      .where('google_due_at', '<', last ? last.getTime() + CAP_WINDOW_MS : NEVER)
+      .orderBy(['pass_id', 'google_due_at'])
+      .limit(MAX_PLACES * passIds.length)
+      .select('id', 'pass_id', 'google_due_at', 'google_status', {
+        is_certain: this.db.raw('started_at is not null or broadcast_id is null'),
+      })
     return rows.map((row) => ({
       id: row.id,
       passId: row.pass_id,
       dueAt: new Date(row.google_due_at),
       isCertain: Boolean(row.is_certain),
+      isSkipped: row.google_status === 'SKIPPED',
     }))
   }
 
@@ -183,4 +189,6 @@ export interface Place {
   passId: string
   dueAt: Date
   isCertain: boolean
+  /** Nobody had the pass at Google, which was asked for nothing. */
+  isSkipped: boolean
 }

@@ -24,7 +24,8 @@ export interface Change {
 
 /**
  * The text that makes Android phones ring for a change which iPhones announce by themselves; undefined where there is none:
- * nothing to announce, nobody who has the pass in Google Wallet, or no place under the cap of 24 hours.
+ * nothing to announce, nobody who has the pass in Google Wallet, or no place under the cap of 24 hours. What nobody asks for by the
+ * interface is refused by nothing but Google's own cap, which counts what Google was asked for.
  */
 export async function findRing(
   tx: Repositories,
@@ -38,12 +39,8 @@ export async function findRing(
   const text = announcementInLanguages(change)
   if (text === undefined) return undefined
   const places = await tx.notifications.listPlaces(workspaceId, [pass.id], now)
-  return exceedsCap(
-    places.map(({ dueAt }) => dueAt),
-    now,
-  )
-    ? undefined
-    : text
+  const asked = places.filter(({ isSkipped }) => !isSkipped).map(({ dueAt }) => dueAt)
+  return exceedsCap(asked, now) ? undefined : text
 }
 
 /** Queues the text as a notification of the pass to Google alone: iPhones have announced the change themselves. */

@@ -73,4 +73,18 @@ describe.each(oneDialect)('on %s', (dialect) => {
     api.advance(86_400)
     expect(await change(id, gate('B6'))).toBe(true)
   })
+
+  test('what Google was never asked for, since nobody had the pass there, silences no change', async () => {
+    const id = await boardingCard()
+    const notify = () => workspace.call(contract.notifications.create, { params: { id }, body: { body: 'Doors open' } })
+    for (let n = 0; n < 3; n += 1) expect((await notify()).status).toBe(201)
+    expect(await change(id, gate('B1'))).toBe(false)
+    await phones.addGoogle(workspace.id, id)
+    for (const name of ['B2', 'B3', 'B4']) expect(await change(id, gate(name))).toBe(true)
+    expect(await change(id, gate('B5'))).toBe(false)
+    const states = (await rung(id)).map(([, , google]) => google)
+    expect(states).toEqual(['SENT', 'SENT', 'SENT', 'SKIPPED', 'SKIPPED', 'SKIPPED'])
+    // The limit of the interface is of what targets Google.
+    expect((await notify()).status).toBe(429)
+  })
 })
