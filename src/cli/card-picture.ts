@@ -7,9 +7,11 @@ import { details, pad, printable, textWidth, wrapText } from './command/output.t
 /** A card as the interface shows it: JSON has no dates. */
 export type CardJson = Omit<Card, 'expiresAt'> & { expiresAt: string | null }
 
+/** What a card is drawn on, and which phone it imitates. */
 export interface PictureOptions {
   /** Columns of the terminal; undefined where nothing limits them. */
   width: number | undefined
+  /** How many colours the terminal knows: those of the card are drawn as near as it can. */
   colorDepth: ColorDepth
   /** Whose front is drawn: an iPhone lays fields out anew and has no place for some; what Android shows is drawn as it is given. */
   platform?: 'apple' | 'google'

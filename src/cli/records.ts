@@ -98,7 +98,9 @@ const signs = {
 
 const labelWidth = Math.max(...Object.values(questions).map(textWidth))
 
+/** How an explanation is written. */
 export interface ExplanationOptions {
+  /** Whether the answer and its signs are green, red and grey; the signs say the same without. */
   color: boolean
   /** Columns of the terminal; where there is none, nothing is broken. */
   width?: number | undefined

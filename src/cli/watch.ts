@@ -24,10 +24,12 @@ export interface Look {
   missing: string[]
 }
 
+/** What the numbers of a look come from: the API of a workspace, and the metrics of the processes that serve it. */
 export interface Source {
   client: Client
-  /** Addresses of /metrics, one a process. */
+  /** Addresses of /metrics, one a process. Without any a look has neither requests nor queues. */
   metrics: readonly string[]
+  /** Ends the requests under way, as Ctrl-C does. */
   signal: AbortSignal
 }
 
@@ -165,6 +167,7 @@ interface Samples {
   values: Map<string, Sample[]>
 }
 
+/** One line of /metrics: the value of a metric under its labels. */
 export interface Sample {
   labels: Record<string, string>
   value: number

@@ -16,9 +16,11 @@ export interface RowImages {
   upload(client: Client, images: readonly RowImage[]): Promise<void>
 }
 
+/** An image that a cell names. */
 export interface RowImage {
+  /** That of the server, also before it has the image. */
   id: string
-  /** Undefined for one that stands there by its id. */
+  /** The file on this machine; undefined for one that stands in the cell by its id. */
   path: string | undefined
 }
 

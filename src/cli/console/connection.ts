@@ -27,9 +27,15 @@ const BEAT_PATIENCE_MS = 1_800
 /** A rejection, such as a lack of permission, may be mended while the door is open. */
 const REFUSED_MS = 60_000
 
+/**
+ * What a connection of the console hands in and tells. A server that is away is asked every second (no backoff: the operator
+ * waits for it), and one that refuses what waits once a minute.
+ */
 export interface ConnectionOptions extends Omit<UploadOptions, 'signal'> {
+  /** Whether the server answered just now; without it the console begins offline. */
   isReached: boolean
   clock: () => Date
+  /** Told whenever the server is lost or found. */
   onChange: () => void
   /** Something stands in the way that is not the server, such as a full disk. It goes on trying. */
   onError: (error: unknown) => void
@@ -125,6 +131,7 @@ export function createConnection(options: ConnectionOptions): Connection {
   }
 }
 
+/** What came of a call that a person at the door waits for. */
 export type Reply<T> =
   | { kind: 'answer'; value: T }
   /** Nobody answered in time, or only that something is broken: whether it was done is unknown. */

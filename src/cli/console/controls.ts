@@ -6,18 +6,22 @@ import type { Door, Overrides } from './door.ts'
 import type { Panel } from './lines.ts'
 import { badgeWords } from './outcome.ts'
 
+/** The keys of the console: the panel that they opened, and the lock. */
 export interface Controls {
+  /** What is open over the decision; null for none. */
   readonly panel: Panel
   readonly isLocked: boolean
   handle(input: Input): void
-  /** The door has evaluated. */
+  /** The door has evaluated a scan: several matches open a panel to choose from. */
   evaluated(outcome: Outcome): void
 }
 
+/** What the keys of the console act on. */
 export interface ControlsOptions {
   door: Door
   /** Throws away what was typed so far. */
   clearInput: () => void
+  /** Ctrl-C, confirmed where scans are left. */
   onInterrupt: () => void
   onChange: () => void
 }
@@ -167,10 +171,12 @@ export function createControls({ door, clearInput, onInterrupt, onChange }: Cont
   }
 }
 
+/** What came from the terminal: a line that ended with Enter, or a key that types nothing. */
 export type Input =
   /** Text that ended with Enter. A scanner types it at once; a person takes his time. */
   { kind: 'line'; text: string; isTyped: boolean } | { kind: 'key'; key: Key }
 
+/** Takes keys and lines out of what a terminal in raw mode sends; see createInputReader. */
 export interface InputReader {
   /** Takes what the terminal sent, in pieces of any size; `at` is in milliseconds. */
   push(chunk: string, at: number): Input[]
@@ -310,6 +316,7 @@ const sequences: Readonly<Record<string, Key>> = {
   OB: 'down',
 }
 
+/** What stands at the start of a text that begins with ESC. */
 export type Sequence =
   /** A whole sequence of that many characters, ESC included; the key is undefined where it means nothing here. */
   | { state: 'complete'; length: number; key: Key | undefined }

@@ -10,6 +10,7 @@ import type { DoorStore } from './offline/store.ts'
 import { failureMessage } from './outcome.ts'
 import { amend, type Counters, count, createUndo, noScans } from './recent-scans.ts'
 
+/** What the operator sets for the scans that follow (F4): null where the clock and the policy decide. */
 export interface Overrides {
   scanContextKey: string | null
   /** YYYY-MM-DD. */
@@ -35,34 +36,42 @@ export interface DoorState {
   notice: string | null
 }
 
+/** What a door is made of: where it stands, what it keeps on disk, and whom it tells. */
 export interface DoorOptions {
   client: Client
   store: DoorStore
   /** Where the list is kept. */
   folder: string
+  /** What each scan says of its place: project, device, gate. */
   station: Station
   /** Whether the server answered just now. */
   isReached: boolean
   overrides: Overrides
   clock: () => Date
-  /** Within that time the same code is the same scan. 0 for pipes, where nobody holds a reader. */
+  /** Within so many milliseconds the same code is the same scan. 0 for pipes, where nobody holds a reader. */
   sameScanMs: number
+  /** Told once of each scan and undo, when it is decided. */
   onOutcome: (outcome: Outcome) => void
+  /** Told after each change of the state. */
   onChange: () => void
 }
 
+/** The door behind the console: see createDoor. Nothing of it throws; what goes wrong is an outcome or a notice. */
 export interface Door {
   readonly state: DoorState
   /** Resolves to what became of it; the console is told by onOutcome. */
   scan(payload: string): Promise<Outcome>
   /** A pass that was chosen by hand. */
   admit(passId: string): Promise<Outcome>
-  /** From the next scan on. */
+  /** Sets overrides, from the next scan on. */
   arm(overrides: Partial<Overrides>): void
+  /** The scan that F3 would take back. */
   lastAccepted(): Outcome | undefined
+  /** Takes a scan back in its turn; the console is told by onOutcome. */
   undo(scan: Outcome): void
   /** Passes by name, or why there are none. */
   search(text: string): Promise<Candidate[] | string>
+  /** Shows a line until the next outcome; null takes it away. */
   notify(text: string | null): void
   /** Ends when the scan in flight is evaluated; resolves to those that were read and are not. */
   stop(): Promise<readonly string[]>

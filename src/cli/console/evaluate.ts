@@ -16,6 +16,7 @@ import type { DoorSnapshot, ListKeeper } from './offline/snapshot.ts'
 import type { DoorStore } from './offline/store.ts'
 import { failureMessage } from './outcome.ts'
 
+/** What decides on an attempt: the server over its connection, or the stored list with what this machine let in. */
 export interface EvaluateOptions {
   client: Client
   store: DoorStore

@@ -16,7 +16,9 @@ export interface Span {
   inverse?: true
 }
 
+/** A line of the screen, from the left. */
 export type Line = Span[]
+/** How text looks; by default as the terminal writes it. */
 export type Style = Omit<Span, 'text'>
 
 /** A line of one style over the whole width. */
@@ -215,6 +217,7 @@ const FRESH_MS = 10_000
 /** Clocks of a door and its server may differ by so much. */
 const SKEW_MS = 600_000
 
+/** The room of the newest decision, in cells of the terminal. */
 export interface DecisionSize {
   width: number
   height: number

@@ -49,10 +49,11 @@ function recentAt({ recent }: Counters, at: number): number[] {
   return recent.filter((moment) => at - moment < MINUTE_MS)
 }
 
+/** Takes scans of this console back; see createUndo. */
 export interface Undo {
   /** The newest accepted scan that was not taken back. */
   last(counters: Counters): Outcome | undefined
-  /** Takes it back in the ledger. It never throws. */
+  /** Takes it back in the ledger, which takes a server that answers. It never throws: what went wrong is the outcome. */
   reverse(scan: Outcome): Promise<Outcome>
 }
 

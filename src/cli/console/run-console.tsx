@@ -7,9 +7,13 @@ import type { Place } from './offline/door-folder.ts'
 import type { Bell } from './outcome.ts'
 import { type ScreenSize, screenLines, type View } from './screen-lines.ts'
 
+/** What a door on a terminal needs beside the door itself. */
 export interface ConsoleOptions extends Omit<DoorOptions, 'onOutcome' | 'onChange' | 'sameScanMs'> {
+  /** Shown in the first line. */
   place: Place
+  /** Without it backgrounds are drawn inverse. */
   color: boolean
+  /** Makes what sounds after an outcome; a sound that cannot be played becomes a notice. */
   bell: (onProblem: (message: string) => void) => Bell
 }
 
@@ -130,6 +134,7 @@ export async function runConsole(options: ConsoleOptions): Promise<Leftover> {
   }
 }
 
+/** What the screen shows, and how large the terminal is. */
 export interface ScreenProps extends ScreenSize {
   view: View
   color: boolean

@@ -29,6 +29,7 @@ export interface View {
   now: Date
 }
 
+/** The size of a terminal, in its cells. */
 export interface ScreenSize {
   columns: number
   rows: number

@@ -4,11 +4,15 @@ import { UsageError } from '../command/errors.ts'
 
 /** Templates to begin with, complete enough to be published as they are. */
 export const starterKinds = ['event-ticket', 'loyalty', 'coupon', 'boarding-pass', 'flight', 'membership'] as const
+/** The name of a starter, as `template init` takes it. */
 export type StarterKind = (typeof starterKinds)[number]
 
+/** What a template that is begun from a starter has of its own. */
 export interface StarterFacts {
+  /** By which `template push` finds the template again. */
   key: string
   name: string
+  /** Who issues the passes, as they show it. */
   organization: string
 }
 

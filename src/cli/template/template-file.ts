@@ -131,6 +131,7 @@ export const templateFileArgs = {
   file: Args.string({ description: 'Template files, or folders of them (*.json).', required: true }),
 }
 
+/** The template files that arguments name, in the order given and of a folder by name. */
 export interface TemplateFiles {
   files: TemplateFile[]
   /** More than one file is meant, however many there are. */

@@ -8,11 +8,13 @@ import { CliError } from '../command/errors.ts'
 import { printable } from '../command/output.ts'
 import { NIL_ID, requirePublishable, type TemplateFile } from './template-file.ts'
 
+/** Where a template file goes, and how far. A push that loses a race with another begins again, five times in all, at once. */
 export interface PushOptions {
   /** The template to change; without it the one with the key of the file, and a new one where there is none. */
   templateId?: string | undefined
   /** The project that it goes to; null for none. Without it that of the file, where it says one. */
   projectId?: string | null | undefined
+  /** Whether the version is published, for good; else it stays a draft. */
   publish: boolean
   /** Asked before anything that publishes, with what would change for new passes; throws where the answer is no. */
   confirmPublish?: (changes: Change[]) => Promise<void>
@@ -20,6 +22,7 @@ export interface PushOptions {
   onMade?: (template: Template) => void
 }
 
+/** What came of pushing a template file. */
 export interface Pushed {
   templateId: string
   key: string | null
@@ -27,6 +30,7 @@ export interface Pushed {
   version: number
   versionId: string
   stage: 'draft' | 'published'
+  /** How many the file names, whether or not the server had them. */
   images: number
   /** What to look at before holders do. */
   warnings: Warning[]
@@ -134,6 +138,7 @@ async function saveDraft(
       })
 }
 
+/** A version of a template as the server answers it, with its definition. */
 export type StoredVersion = Awaited<ReturnType<Client['templateVersions']['get']>>
 
 /** A template as the server has it. */

@@ -4,6 +4,7 @@ import type { Warning } from '../../core/contract/definition.ts'
 import type { TemplateVersion } from '../../core/contract/template-versions.ts'
 import { CliError, UsageError } from '../command/errors.ts'
 
+/** Which version of a template a command is about. */
 export interface VersionChoice {
   templateId: string
   /** A number, or undefined for the newest. */

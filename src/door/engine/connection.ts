@@ -15,10 +15,15 @@ export interface Connection {
   stop(): Promise<void>
 }
 
+/**
+ * What the connection of a door asks of its engine. A server that is lost is looked for at once, then after 2, 4 and every 5
+ * seconds, each wait shortened by up to a half by chance; one that is there is asked every 3 seconds (POLL_MS).
+ */
 export interface ConnectionOptions {
   now: () => Date
-  /** From 0 to 1. */
+  /** From 0 to 1, by chance. */
   random: () => number
+  /** Whether the page is seen: one that is not asks no server that is there. */
   isVisible: () => boolean
   /** For how long, in milliseconds, nothing was asked that the server answered to this door. */
   quietMs: () => number
@@ -32,7 +37,9 @@ export interface ConnectionOptions {
   uploadRest: (signal: AbortSignal) => Promise<UploadEnd | undefined>
   /** Whether nothing waits, asked between two scans; a refusal of the server counts as nothing. */
   hasUploaded: () => Promise<boolean>
+  /** Told whenever the server is lost or found. */
   onChange: () => void
+  /** Something broke that is not the server; it counts as one that is away. */
   onError: (error: unknown) => void
 }
 

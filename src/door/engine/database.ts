@@ -8,6 +8,7 @@ import type { JournalEntry, ListHead, OwnFacts } from './store.ts'
 
 import { type Identity, KEPT_CONFLICTS, RECENT_VERDICTS } from './store.ts'
 
+/** A verdict that was shown, as it is kept for the list of the last scans and for conflicts. */
 export interface StoredVerdict {
   externalRef: string
   verdict: Verdict
@@ -17,28 +18,38 @@ export interface StoredVerdict {
   before?: 1
 }
 
+/** What there is once: a key of the store `meta` each. */
 export interface Meta {
   identity: Identity
+  /** Milliseconds to add to the clock of the phone for that of the server. */
   clockOffset: number
   /** `slot` says which of the two stores of items holds it. */
   list: ListHead & { size: number; slot: Slot }
+  /** Since this phone became a door. */
   counts: { accepted: number; turnedAway: number }
 }
 
 type Slot = 'items-a' | 'items-b'
 type ItemStore = { key: string; value: SnapshotItem; indexes: Record<'active' | 'stale' | 'group', string> }
 
+/** The stores of the database of a door, with their keys and indexes (decisions/0050). */
 export interface Schema extends DBSchema {
   meta: { key: keyof Meta; value: Meta[keyof Meta] }
+  /** The list: see ITEM_STORES. */
   'items-a': ItemStore
   'items-b': ItemStore
+  /** Decisions and undos, in their order, until the server has them. */
   journal: { key: number; value: JournalEntry; indexes: Record<'ref' | 'pass' | 'waits' | 'rejection', string> }
   verdicts: { key: number; value: StoredVerdict; indexes: { ref: string; conflict: number } }
+  /** Attempts whose end was never learned: by what was scanned, the reference under which they are asked again. */
   attempts: { key: string; value: { externalRef: string; at: number } }
 }
 
+/** A store of the database. */
 export type Name = StoreNames<Schema>
+/** A transaction that may write. */
 export type Write = IDBPTransaction<Schema, Name[], 'readwrite'>
+/** A transaction that only reads. */
 export type Read = IDBPTransaction<Schema, Name[], 'readonly'>
 
 /** Of the database: one more for each change of what it holds. */

@@ -43,6 +43,7 @@ export interface DoorEngine {
   stop(): Promise<void>
 }
 
+/** What the operator sets for scans, as POST /v1/scans takes it. */
 export interface ScanOptions {
   /** YYYY-MM-DD: evaluated as of another date. */
   validityDate?: string | undefined
@@ -53,6 +54,7 @@ export interface ScanOptions {
 export type ScanRequest = ScanOptions &
   ({ payload: string; method: ScanMethod } | { passId: string; payload?: string | undefined; method: ScanMethod })
 
+/** How a pass was named: held before the camera, by a scanner that types, typed by hand, or chosen from a list. */
 export type ScanMethod = 'camera' | 'scanner' | 'typed' | 'chosen'
 
 /** What became of a scan or an undo. `message` is in the language of the engine where the server or the rules made it. */
@@ -92,11 +94,13 @@ export interface ClaimFailure {
   message: string
 }
 
+/** Everything that a page shows of its door. A new object after each change, never changed itself. */
 export interface EngineState {
   /** Null where this phone is no door. */
   door: { id: string; name: string; gate: string; projectId: string; projectName: string | null } | null
   /** Unknown until the server was first asked. */
   connection: 'unknown' | 'online' | 'offline'
+  /** Null while it is not offline. */
   offlineSince: Date | null
   /** What decides without the server; null where there is none yet. */
   list: { size: number; generatedAt: Date } | null

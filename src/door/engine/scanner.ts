@@ -18,12 +18,15 @@ export interface Scanner extends Pick<DoorEngine, 'scan' | 'undo'> {
   between<T>(work: () => Promise<T>): Promise<T>
 }
 
+/** What the scanner asks of its engine each time, since the door, its list and its store may change between two scans. */
 export interface ScannerOptions {
   store: () => EngineStore
   server: DoorServer
   clock: DoorClock
   environment: EngineEnvironment
+  /** Undefined where this phone is no door. */
   identity: () => Identity | undefined
+  /** Whether there is a list to decide by without the server. */
   hasList: () => boolean
   connection: () => Connection | undefined
   /** How many scans wait for their verdict. */

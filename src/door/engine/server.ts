@@ -43,14 +43,23 @@ interface ReportAnswer {
   results: { externalRef: string; scan: ScanItem; conflict: ScanItem['reason'] }[]
 }
 
+/**
+ * How a door reaches its server, and what each request says of the door. A scan waits 2 s for an answer, what goes on in the
+ * background 20 s; nothing is sent again here.
+ */
 export interface DoorServerOptions {
   fetch: typeof fetch
   /** Of the server, without a slash at its end. */
   baseUrl: string
+  /** Of this page, said as X-Door-Version. */
   version: string
+  /** Set by the Date of each answer. */
   clock: DoorClock
+  /** Milliseconds of a clock that nobody sets. */
   monotonicMs: () => number
+  /** Undefined where this phone is no door yet. */
   token: () => string | undefined
+  /** Decisions and undos that wait to be uploaded, said as X-Door-Pending. */
   pending: () => number
   /** BCP 47: what messages are spoken in. */
   language: () => string

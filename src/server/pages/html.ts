@@ -7,6 +7,7 @@ export interface Page {
   headers: Record<string, string>
 }
 
+/** What a page of the server is built of. Whatever is not named here the page may not load: its policy follows from these. */
 export interface PageParts {
   /** Plain text. */
   title: string
@@ -16,7 +17,7 @@ export interface PageParts {
   language?: string | undefined
   /** HTML whose values are escaped already, for the head: what others read of the page. */
   head?: string | undefined
-  /** Style sheets beside that of every page. */
+  /** Style sheets beside that of every page; they stand in the page, by their digest in its policy. */
   styles?: string[]
   /** The address of a script of our own. */
   script?: string | undefined
@@ -26,7 +27,7 @@ export interface PageParts {
   hasOwnImages?: true
   /** Its script asks the server that it came from for more. */
   isLive?: true
-  /** Said by the body, for the sheets. */
+  /** The class of the body, for the sheets. */
   bodyClass?: string
 }
 
@@ -67,11 +68,13 @@ ${main}
   }
 }
 
+/** What stands between the tags of an HTML document. */
 export interface DocumentParts {
   /** Plain text. */
   title: string
+  /** A language tag, which gives the direction too; `en` by default. */
   language?: string | undefined
-  /** HTML, as the body. */
+  /** HTML whose values are escaped already, as those of the body. */
   head: string
   body: string
   bodyClass?: string | undefined

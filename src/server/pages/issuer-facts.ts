@@ -22,6 +22,7 @@ export interface IssuerFacts {
   languages: Definition['languages']
 }
 
+/** A way to reach the issuer, out of the links and the back fields of a definition. */
 export interface Contact {
   label: string
   /** tel:, mailto: or https: */

@@ -28,6 +28,7 @@ import type { Page } from './html.ts'
 import { sharedPicturePath } from './link/share-tags.ts'
 import { docsPath, errorsPage, errorsPath, referencePage } from './reference-page.ts'
 
+/** What pages and files that need no token are served from. */
 export interface PublicOptions {
   services: Pick<Services, 'store' | 'images' | 'badges'>
   readiness: Readiness

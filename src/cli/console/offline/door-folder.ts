@@ -11,18 +11,21 @@ import { ask } from '../connection.ts'
 const Place = z.strictObject({ workspaceId: z.string(), workspaceName: z.string(), projectName: z.string().nullable() })
 export type Place = z.output<typeof Place>
 
+/** The door that a console stands at. */
 export interface Entrance {
   place: Place
   /** Whether the server answered. */
   isReached: boolean
-  /** One for each server, workspace and project. */
+  /** Where this door keeps its list and its logs: one for each server, workspace and project. */
   folder: string
 }
 
+/** Which door a console is to stand at: of a server, by a token, for one project or all. */
 export interface EntranceOptions {
   client: Client
   url: string
   token: string
+  /** Undefined for all projects of the workspace. */
   projectId: string | undefined
   /** Holds the doors of this machine. */
   folder: string

@@ -76,6 +76,7 @@ export interface OwnLog {
   close(): void
 }
 
+/** Follows the log of a console, this one or another; see readLog. */
 export interface LogReader {
   /** What was appended since the last call. */
   read(): LogRecord[]

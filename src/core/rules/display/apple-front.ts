@@ -37,13 +37,16 @@ export const scales = [1, 0.9, 0.8, 0.7, 0.6, 0.5] as const
 
 type FrontGroup = Exclude<FieldGroup, 'back'>
 
+/** A field with its place on the front; lengths are points. */
 export interface FrontField extends CardField {
   group: FrontGroup
-  /** What its wider text needs, and what the row leaves it. */
+  /** What the wider of its label and its value needs, at the scale of the row. */
   width: number
+  /** What the row leaves it: a text that is wider is cut. */
   room: number
 }
 
+/** A row of the front, from the leading edge; see layOutFront. */
 export interface FrontRow {
   name: FrontGroup
   fields: FrontField[]

@@ -67,6 +67,7 @@ export interface Card extends About {
   google: { kind?: GoogleKind; points?: string; class?: Record<string, unknown>; object?: Record<string, unknown> }
 }
 
+/** A field of a card, filled for one pass. */
 export interface CardField {
   key: string
   label: string
@@ -81,10 +82,13 @@ export interface CardField {
   changeMessage?: string
 }
 
+/** What a card is rendered from. */
 export interface CardFacts {
   passType: PassType
   definition: Definition
+  /** What placeholders are filled by: the variables of the pass and the system variables. */
   scope: Scope
+  /** Null for a pass that never expires. */
   expiresAt: Date | null
   voided: boolean
 }

@@ -23,11 +23,13 @@ import { cardColors, colorVariants, contrast, MIN_CONTRAST } from './colors.ts'
 import { missingOfFlight } from './flight.ts'
 import { type GoogleView, MAX_GOOGLE_MODULES } from './google-view.ts'
 
+/** The size of an image file, in pixels. */
 export interface PixelSize {
   width: number
   height: number
 }
 
+/** What warnings are found from: a definition, and a sample of it as each wallet draws it. */
 export interface LintFacts {
   definition: Definition
   passType: PassType

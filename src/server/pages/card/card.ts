@@ -21,6 +21,7 @@ import { cardColors } from '../../../core/rules/display/colors.ts'
 import { directionOfLanguage } from '../../../core/rules/display/language-match.ts'
 import { escapeHtml } from '../html.ts'
 
+/** How a card is drawn as HTML. */
 export interface CardOptions {
   /** The address of an image; undefined for one that is not to be drawn. */
   imageUrl: (id: string) => string | undefined

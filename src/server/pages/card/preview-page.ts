@@ -19,6 +19,7 @@ import {
 } from './card.ts'
 import { googleCardHtml, googleCardStyle } from './google-card.ts'
 
+/** What a page shows of a pass on two phones. */
 export interface PreviewPageFacts {
   title: string
   /** A line under the title. */
@@ -27,8 +28,11 @@ export interface PreviewPageFacts {
   apple: Card | null
   /** What newer iPhones show of a poster ticket in its place. */
   poster?: Poster | null
+  /** Null as with apple. */
   google: GoogleView | null
+  /** Ids by role: of posters and for Google, whose views name none. */
   images: Card['images']
+  /** The moment that the phones stand in: a pass past its expiry is drawn as they do. */
   at: Date
   /** What to look at; told under the phones. */
   warnings?: readonly Warning[]

@@ -58,7 +58,9 @@ export function previewOf(pass: WalletPass, { apple, google }: PreviewWallets, a
   }
 }
 
+/** Which phone looks at a pass. */
 export interface ViewOptions {
+  /** Every configured one by default. */
   platform?: Platform | undefined
   /** What the phone speaks (BCP 47); by default the language of the pass. */
   spoken?: string
@@ -74,12 +76,15 @@ export function viewsOf(pass: WalletPass, wallets: PreviewWallets, at: Date, { p
   }
 }
 
+/** What a page of a pass is made with; its pictures are read from the store and stand in it as data. */
 export interface PreviewPageOptions {
   title: string
+  /** A line under the title. */
   subtitle: string
   wallets: PreviewWallets
   store: Pick<Repositories, 'images'>
   at: Date
+  /** Every configured one by default. */
   platform?: Platform | undefined
   /** What to look at; told under the phones. */
   warnings?: Warning[]

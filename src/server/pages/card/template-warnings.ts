@@ -24,7 +24,9 @@ export async function findTemplateWarnings(
   return definitionWarnings({ definition, passType: template.passType, images, wallets, at: now })
 }
 
+/** What a definition is looked at by, stored or not yet. */
 export interface WarningFacts {
+  /** With all of its languages, or in one; warnings are of the default language. */
   definition: Definition | WrittenDefinition
   passType: PassType
   /** The images by role, as far as they are known. */

@@ -21,6 +21,7 @@ export interface ShownPass {
   address: string
 }
 
+/** A page of the list of passes of a group, and the device that looks at it. */
 export interface GroupPageFacts {
   /** Of the issuer and the template, in the language of the page. */
   title: string
@@ -29,12 +30,16 @@ export interface GroupPageFacts {
   next: string | undefined
   isFirst: boolean
   issuer: IssuerFacts
+  /** The configured ones. */
   platforms: Platform[]
   badges: Badges
+  /** Those of which no real phone takes a pass. */
   sandboxed: readonly Platform[]
+  /** Without a slash at its end. */
   publicUrl: string
   language: PageLanguage
   device: DevicePlatform
+  /** The page is shown inside another app. */
   isInApp: boolean
   /** The places in the list that the buttons which add several passes begin at. */
   firsts: Record<Platform, number[]>

@@ -25,6 +25,7 @@ import {
 import { type SharedLink, shareDescription, sharedLanguage, shareTags, shareTitle } from './share-tags.ts'
 import type { DevicePlatform } from './visitors.ts'
 
+/** What the page behind a smart link shows of its pass, and to which device. */
 export interface LinkPageFacts {
   pass: StoredPass
   rendered: WalletPass

@@ -87,6 +87,7 @@ export const PARTS_STYLE = `
 }
 `
 
+/** How the end of a card is told. */
 export interface ExpiryOptions {
   /** A language tag. */
   language: string

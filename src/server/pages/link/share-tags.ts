@@ -4,9 +4,10 @@ import { escapeHtml } from '../html.ts'
 import type { IssuerFacts } from '../issuer-facts.ts'
 import { type PageLanguage, pageLanguage } from '../words.ts'
 
+/** A hosted link as a chat previews it: nothing in it is of the holder. */
 export interface SharedLink {
   issuer: IssuerFacts
-  /** The configured ones. */
+  /** The configured ones, which the description names. */
   platforms: readonly Platform[]
   /** Chats take addresses only that are whole. Without a slash at the end. */
   publicUrl: string

@@ -1,5 +1,7 @@
+/** The wallet that a device has, as far as its request tells. */
 export type DevicePlatform = 'apple' | 'google' | 'undetermined'
 
+/** What browsers say of the device behind a request; null where they do not. */
 export interface VisitorHeaders {
   /** The header `User-Agent`. */
   userAgent: string | null

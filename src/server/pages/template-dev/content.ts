@@ -23,11 +23,13 @@ export interface DevContent {
   problems: PlacedNote[]
 }
 
+/** An image that a template file names, as it is drawn: nothing of it is stored. */
 export interface DevImage extends PixelSize {
   contentType: string
   bytes: Uint8Array
 }
 
+/** A holder out of the CSV file that a template is tried with. */
 export interface DevHolder {
   externalPassId: string
   label: string

@@ -23,6 +23,7 @@ export interface DevView {
 }
 
 const schemes = ['light', 'dark'] as const
+/** By day or by night: both stand on the page beside each other. */
 export type Scheme = (typeof schemes)[number]
 
 /** The page around it all; what is on it comes with the view. */

@@ -15,6 +15,7 @@ import { type DevView, devPage, devScript, outlineHtml, type Scheme } from './de
 /** What came of reading the files: a content, or why there is none. */
 export type DevReading = { content: DevContent } | { faults: string[] }
 
+/** Which files the page of `template dev` shows, and how they are read. */
 export interface TemplateDevOptions {
   /** What the page is called until the file was read. */
   file: string
@@ -28,8 +29,10 @@ export interface TemplateDevOptions {
   locate: (notes: readonly PlacedNote[]) => Promise<PlacedNote[]>
 }
 
+/** The page of `template dev` while it is served. */
 export interface TemplateDev {
   url: string
+  /** Ends the server, its streams and its watch of the files. */
   close(): Promise<void>
 }
 
@@ -171,6 +174,7 @@ function send(response: ServerResponse, status: number, contentType: string, bod
   response.writeHead(status, { ...OWN_HEADERS, 'content-type': contentType }).end(body)
 }
 
+/** A watch of files; see watchFiles. */
 export interface FileWatch {
   /** Resolves once they were read for the first time. */
   started: Promise<void>
