@@ -50,7 +50,7 @@ export default class MoveOut extends BaseCommand {
       const move = await read()
       if (move) await confirm('Let packages name this server again? Phones that have gone stay there.', asked)
       await withStore(database, (store) => cancelMove(store, workspace, new Date()))
-      this.log(`Cancelled: ${count(move?.progress.moved ?? 0)} phones had gone to ${move?.url}, and stay there.`)
+      this.log(`Cancelled. Phones that have gone to ${move?.url}, and stay there: ${count(move?.progress.moved ?? 0)}`)
       return { cancelled: true, ...shown(move) }
     }
     if (flags.status) return this.report(await read())
@@ -112,7 +112,9 @@ export default class MoveOut extends BaseCommand {
       return { url: null }
     }
     const { passes, moved, silent, refused, waiting } = move.progress
-    this.log(`Phones go to ${move.url} since ${move.startedAt.toISOString()}; ${count(passes)} passes were told.\n`)
+    this.log(
+      `Phones go to ${move.url} since ${move.startedAt.toISOString()}; ${count(passes)} ${passes === 1 ? 'pass was' : 'passes were'} told of.\n`,
+    )
     const rows: [string, number][] = [
       ['moved', moved],
       ['pushed, not come yet', silent],

@@ -174,7 +174,9 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'moves.setPace': (tx, intruder) => tx.moves.setPace(intruder, 9),
   'moves.delete': (tx, intruder) => tx.moves.delete(intruder),
   'moves.take': (tx, intruder) => tx.moves.take(intruder, later(9)),
-  'moves.findProgress': (tx, intruder, { pass }) => tx.moves.findProgress(intruder, pass),
+  'moves.findProgress': (tx, intruder, { pass }) =>
+    tx.moves.findProgress(intruder, { id: pass, startedAt: new Date() }),
+  'moves.listSamples': (tx, intruder) => tx.moves.listSamples(intruder, 10),
   'importedPasses.listDigests': (tx, intruder) => tx.importedPasses.listDigests(intruder, ['imported']),
   'formerPasses.isFull': (tx, intruder, { former }) => tx.formerPasses.isFull(intruder, former, 'other', 1),
   'formerPasses.register': (tx, intruder, { former }) => tx.formerPasses.register(intruder, former, 'device', 'stolen'),

@@ -1,5 +1,6 @@
 import { request } from 'undici'
 import type { MoveProgress, StoredMove } from '../../storage/operations/moves.ts'
+import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Store } from '../../storage/store.ts'
 import { auditOperator, getWorkspace, OperatorError } from './operator.ts'
 
@@ -25,7 +26,7 @@ export async function findMove(store: Store, workspace: string): Promise<Move | 
   const { id: workspaceId } = await getWorkspace(store, workspace)
   const move = await store.moves.find(workspaceId)
   if (!move) return undefined
-  return { ...move, workspaceId, progress: await store.moves.findProgress(workspaceId, move.id) }
+  return { ...move, workspaceId, progress: await store.moves.findProgress(workspaceId, move) }
 }
 
 /**
@@ -56,11 +57,14 @@ export async function cancelMove(store: Store, workspace: string, at: Date): Pro
 
 const CHECK_SECONDS = 10
 
+/** Passes that the other address is asked for at most. */
+const MAX_CHECKED = 100
+
 /**
- * Asks the other address for one of the passes that phones hold, as a phone does: a phone that comes to one that does not know it
- * is lost for good. Resolves to false where no phone holds any.
+ * Asks the other address for passes that phones hold, the newest of each identity and template, as a phone does: a phone that comes
+ * to one that does not know its pass is lost for good. Resolves to false where no phone holds any.
  * @param passTypeIdentifier of the server's own identity, which the database does not name
- * @throws OperatorError where it does not serve the pass
+ * @throws OperatorError where it does not serve one of them
  */
 export async function checkTarget(
   store: Store,
@@ -68,17 +72,22 @@ export async function checkTarget(
   { url, passTypeIdentifier }: { url: string; passTypeIdentifier: string | undefined },
 ): Promise<boolean> {
   const { id } = await getWorkspace(store, workspace)
-  const [wallet] = (await store.wallets.list(id, { platform: ['apple'] }, { limit: 1 })).rows
-  const pass = wallet && (await store.passes.find(id, wallet.passId))
-  if (!pass) return false
+  const passes = await store.passes.listByIds(id, await store.moves.listSamples(id, MAX_CHECKED))
+  for (const pass of passes) await checkPass(pass, url, await passTypeOf(store, pass, passTypeIdentifier))
+  return passes.length > 0
+}
+
+async function passTypeOf(store: Store, pass: StoredPass, ofServer: string | undefined): Promise<string> {
   const [identity] = pass.appleIdentityId === null ? [] : await store.identities.listByIds([pass.appleIdentityId])
-  const type = identity ? identity.passTypeIdentifier! : passTypeIdentifier
-  if (type === undefined) {
-    throw new OperatorError(
-      'Which pass type do the flags of serve give? Name it with --apple-pass-type, so that the address can be asked for a pass; ' +
-        '--unchecked does not ask.',
-    )
-  }
+  const type = identity ? identity.passTypeIdentifier! : ofServer
+  if (type !== undefined) return type
+  throw new OperatorError(
+    'Which pass type do the flags of serve give? Name it with --apple-pass-type, so that the address can be asked for a pass; ' +
+      '--unchecked does not ask.',
+  )
+}
+
+async function checkPass(pass: StoredPass, url: string, type: string): Promise<void> {
   const address = `${url}/v1/passes/${encodeURIComponent(type)}/${encodeURIComponent(pass.serialNumber)}`
   const refuse = (why: string) =>
     new OperatorError(
@@ -104,6 +113,5 @@ export async function checkTarget(
     const { message, code } = error as NodeJS.ErrnoException
     throw refuse(`cannot be reached (${message || code})`)
   }
-  if (status !== 200) throw refuse(`answers ${status} for the pass ${pass.id}, which phones hold`)
-  return true
+  if (status !== 200) throw refuse(`answers ${status} for the pass ${pass.id} (${type}), which phones hold`)
 }

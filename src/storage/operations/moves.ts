@@ -171,9 +171,31 @@ export class Moves {
     )
   }
 
-  /** How far a move has come. A phone that took the pass away, or that left this server, is counted no more. */
-  async findProgress(workspaceId: string, moveId: string): Promise<MoveProgress> {
-    const isMoved = 'phone.fetched_version >= moved.version'
+  /** The newest pass that phones hold of each identity and template, so many at most: what shows whether another server has them all. */
+  async listSamples(workspaceId: string, limit: number): Promise<string[]> {
+    const held = this.db({ held: 'held_passes' })
+      .join('passes', 'passes.id', 'held.pass_id')
+      .where('held.workspace_id', workspaceId)
+      .where('held.apple', '>', 0)
+      // Of an erased one nothing is left to hand over.
+      .whereNull('passes.erased_at')
+      .groupBy('passes.apple_identity_id', 'passes.template_id')
+    const newest: { id: string }[] = await held
+      .select(this.db.raw('max(cast(held.pass_id as varchar(36))) as id'))
+      .orderBy('id', 'desc')
+      .limit(limit)
+    return newest.map(({ id }) => id)
+  }
+
+  /**
+   * How far a move has come. Each package that was fetched since it began names the address, also before its pass was told of. A
+   * phone that took the pass away, or that left this server, is counted no more.
+   */
+  async findProgress(
+    workspaceId: string,
+    { id, startedAt }: Pick<StoredMove, 'id' | 'startedAt'>,
+  ): Promise<MoveProgress> {
+    const isMoved = 'phone.fetched_version >= moved.version or phone.fetched_at > ?'
     const isPushed = 'phone.pushed_version >= moved.version'
     const state = `case when ${isMoved} then 'moved' when ${isPushed} then 'silent'
       when moved.version is not null and phone.last_error is not null then 'refused' else 'waiting' end`
@@ -181,13 +203,13 @@ export class Moves {
       phone: 'apple_registrations',
     })
       .leftJoin({ moved: 'moved_passes' }, (join) => {
-        join.on('moved.pass_id', 'phone.pass_id').andOnVal('moved.move_id', moveId)
+        join.on('moved.pass_id', 'phone.pass_id').andOnVal('moved.move_id', id)
       })
       .where('phone.workspace_id', workspaceId)
-      .select(this.db.raw(`${state} as state, count(*) as n`))
+      .select(this.db.raw(`${state} as state, count(*) as n`, [startedAt.getTime()]))
       .groupByRaw('1')
     const told = await this.db('moved_passes')
-      .where({ workspace_id: workspaceId, move_id: moveId })
+      .where({ workspace_id: workspaceId, move_id: id })
       .count({ n: '*' })
       .first()
     const counts = { passes: Number(told?.n), moved: 0, silent: 0, refused: 0, waiting: 0 }

@@ -1,9 +1,11 @@
-import { describe, expect, test } from 'vitest'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { unzip } from '../../../src/cli/device/apple-package.ts'
 import { contract } from '../../../src/core/contract/contract.ts'
 import type { Pass } from '../../../src/core/contract/passes.ts'
 import { parseMoveTarget } from '../../../src/core/rules/pass/move-target.ts'
-import { cancelMove, findMove, startMove } from '../../../src/server/operator/move-out.ts'
+import { cancelMove, checkTarget, findMove, startMove } from '../../../src/server/operator/move-out.ts'
 import { movePhones } from '../../../src/server/wallet-sync/move-phones.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'
 import { dialects } from '../../support/databases.ts'
@@ -84,6 +86,48 @@ describe.each(dialects)('phones that move to another address, on %s', (dialect) 
     expect((await find(workspace))!.progress).toMatchObject({ moved: 1, silent: 5 })
     expect(await stored(other, elsewhere)).toMatchObject({ walletVersion: 1, webServiceUrl: null })
     expect((await passJson(other, elsewhere)).webServiceURL).toBe(before.webServiceURL)
+  })
+
+  test('a phone that fetches before its pass is told of has gone, too', async () => {
+    const workspace = await api.workspace()
+    const [first, second] = [await heldPass(workspace), await heldPass(workspace)]
+    await fetchLatest(workspace, first)
+    await move(workspace, 1)
+    expect((await find(workspace))!.progress).toMatchObject({ moved: 0, waiting: 2 })
+    api.advance(1)
+    await fetchLatest(workspace, second)
+    expect((await find(workspace))!.progress).toMatchObject({ moved: 1, waiting: 1 })
+    await tick(10)
+    expect((await find(workspace))!.progress).toMatchObject({ passes: 2, moved: 1, silent: 1 })
+  })
+
+  test('the address is asked for the newest pass of each identity and template that phones hold', async () => {
+    const workspace = await api.workspace()
+    const { store } = api.services
+    const [older, newer] = [await heldPass(workspace), await heldPass(workspace)]
+    const shared = { isSandbox: true, teamIdentifier: 'BRAND00001', expiresAt: null, issuerId: null }
+    const type = `pass.test.brand-${workspace.id}`
+    const brand = { ...shared, platform: 'apple' as const, name: `brand-${workspace.id}`, passTypeIdentifier: type }
+    const identity = await store.transaction((tx) => tx.identities.insert(brand, () => 'none', api.now))
+    const ofBrand = await heldPass(workspace)
+    await api.database.writer('passes').where({ id: ofBrand.id }).update({ apple_identity_id: identity!.id })
+    await api.database.writer('passes').where({ id: newer.id }).update({ template_id: older.templateId })
+    const asked: (string | undefined)[] = []
+    const known = new Set([older.id, newer.id])
+    const there = createServer(({ url }, response) => {
+      const [, passType, serial] = /^\/v1\/passes\/([^/]+)\/(.+)$/.exec(url!)!
+      asked.push(`${passType} ${serial}`)
+      response.writeHead(known.has(serial!) ? 200 : 401).end()
+    })
+    await new Promise<void>((resolve) => there.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => void there.close())
+    const url = `http://127.0.0.1:${(there.address() as AddressInfo).port}`
+    const check = () => checkTarget(store, workspace.id, { url, passTypeIdentifier: 'pass.test.own' })
+    await expect(check()).rejects.toThrow(`answers 401 for the pass ${ofBrand.id} (${type})`)
+    known.add(ofBrand.id)
+    asked.length = 0
+    expect(await check()).toBe(true)
+    expect(asked.toSorted()).toEqual([`pass.test.own ${newer.id}`, `${type} ${ofBrand.id}`].toSorted())
   })
 
   test('a phone that comes behind its place is told in the next round, and none twice', async () => {
