@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { type CopiedTable, type CopyOptions, copyDatabase } from '../../storage/copy/copy.ts'
-import { isHalfCopied } from '../../storage/copy/target.ts'
+import { isHalfCopied, requireWhole } from '../../storage/copy/target.ts'
 import { type Database, openDatabase, sqliteFile } from '../../storage/db/database.ts'
 import { migrate, pendingMigrations, unknownMigrations } from '../../storage/db/migrate.ts'
 import { settle } from '../../storage/db/sqlite-file.ts'
@@ -71,8 +71,9 @@ function isSqliteError(error: unknown): boolean {
   return String((error as { code?: unknown }).code).startsWith('SQLITE_')
 }
 
-/** Up to date, and no server works on it: what such a one wrote afterwards would be lost. */
+/** Whole and up to date, and no server works on it: what such a one wrote afterwards would be lost. */
 async function requireCopyable(source: Database, at: Date): Promise<void> {
+  await requireWhole(source.reader)
   const pending = await pendingMigrations(source)
   if (pending.length > 0) throw lacksMigrations(pending)
   const unknown = await unknownMigrations(source.reader)

@@ -1,6 +1,7 @@
-import { copyFileSync, existsSync, statSync } from 'node:fs'
+import { copyFileSync, existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { prepareTarget } from '../../../src/storage/copy/target.ts'
 import { openDatabase } from '../../../src/storage/db/database.ts'
 import { emptyDatabase, temporaryFolder } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -72,4 +73,20 @@ test('what cannot be copied, or not there, is refused, and nothing is touched', 
   copyFileSync(file, join(folder, 'taken.db'))
   const taken = await run(['copy', '--from', `sqlite:${file}`, '--to', `sqlite:${join(folder, 'taken.db')}`])
   expect([taken.exitCode, taken.stderr]).toEqual([1, expect.stringContaining('is there already')])
+
+  // What an interrupted copy left lacks rows, though it may look sound.
+  const half = openDatabase(`sqlite:${file}`)
+  await prepareTarget(half.writer, [])
+  await half.close()
+  const halved = await run(['copy', '--from', `sqlite:${file}`, '--to', `sqlite:${join(folder, 'half.db')}`])
+  expect([halved.exitCode, halved.stderr]).toEqual([1, expect.stringContaining('is not whole')])
+  expect(readdirSync(folder).filter((name) => name.startsWith('half.db'))).toEqual([])
+  const examined = await run(['doctor', '--database', `sqlite:${file}`, '--json'])
+  expect(JSON.parse(examined.stdout).checks).toContainEqual({
+    group: 'Database',
+    name: 'Migrations',
+    status: 'FAILED',
+    message: expect.stringContaining('is not whole'),
+    fix: expect.stringContaining('passes copy'),
+  })
 })

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { requireWhole } from '../../../storage/copy/target.ts'
 import { type Database, openDatabase, sqliteFile } from '../../../storage/db/database.ts'
 import { pendingMigrations } from '../../../storage/db/migrate.ts'
 import { type CountDifference, HOUR_MS } from '../../../storage/operations/counts.ts'
@@ -62,6 +63,7 @@ export async function checkDatabase(options: DatabaseOptions): Promise<{ checks:
       name: 'Migrations',
       fix: 'passes migrate',
       look: onReadable(async (readable) => {
+        await requireWhole(readable.reader)
         const pending = await pendingMigrations(readable)
         isCurrent = pending.length === 0
         if (isCurrent) return passed('current')
@@ -72,7 +74,7 @@ export async function checkDatabase(options: DatabaseOptions): Promise<{ checks:
       name: 'Writable',
       fix: 'see to the free space, and that this user may write the file and its folder',
       look: onReadable(async (readable) => {
-        if (!isCurrent) return skipped('migrations are pending')
+        if (!isCurrent) return skipped('it is not ready for use')
         await assertWritable(readable)
         return passed('a row was written and taken back')
       }),
