@@ -177,3 +177,11 @@ test('a fault that there is not is refused with those that there are', async () 
   expect((json as { error: string }).error).toContain(faultNames.join(', '))
   expect(apns.faults.list()).toEqual(['apns-500'])
 })
+
+test('it closes although a client has not read what it was answered', async () => {
+  const apns = await start()
+  const stream = open(apns).request({ ':method': 'POST', ':path': '/3/device/none', 'apns-topic': topic })
+  stream.end('{}')
+  await once(stream, 'response')
+  await apns.close()
+})
