@@ -117,7 +117,8 @@ function codeOf(n: number): string {
 }
 
 async function timeLedger(kind: string, url: string): Promise<void> {
-  const { database, workspaceId } = await openApp(url)
+  const app = await openApp(url)
+  const { database, workspaceId } = app
   await insertPasses(database.writer, workspaceId, PASSES)
   await insertScans(database.writer, workspaceId, ROWS, PASSES)
   const store = createStore(database)
@@ -133,7 +134,7 @@ async function timeLedger(kind: string, url: string): Promise<void> {
   const rows = ROWS.toLocaleString('en')
   console.log(`${kind}: ${rows} entries chained in ${chaining.toFixed(1)} s, verified in ${verifying.toFixed(1)} s`)
   figure(`seconds to verify ${rows} entries, ${kind}`, verifying, { atMost: LIMITS.verifySeconds })
-  await database.close()
+  await app.close()
 }
 
 async function secondsOf(work: () => Promise<void>): Promise<number> {

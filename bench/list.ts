@@ -56,7 +56,7 @@ await onEachDatabase(async (kind, create) => {
   await compareFirst(kind, 'scans, result=denied', '/v1/scans?result=denied', few, many)
   for (const filter of filters.filter(({ isDeep }) => isDeep)) await compareDepths(kind, filter, many)
   await timeFigures(kind, few, many)
-  await Promise.all([few.database.close(), many.database.close()])
+  await Promise.all([few.close(), many.close()])
 })
 process.exit()
 

@@ -19,11 +19,12 @@ const SET = 250
 const TARGETS = { expiry: 0.7, retention: 1 }
 
 await onEachDatabase(async (kind, create) => {
-  const { services, database, workspaceId } = await openApp(await create('maintenance'))
+  const app = await openApp(await create('maintenance'))
+  const { services, database, workspaceId } = app
   await insertPasses(database.writer, workspaceId, 2 * ROWS * ROUNDS)
   await compareExpiry(kind, services, database.writer)
   await compareRetention(kind, services, database.writer, workspaceId)
-  await database.close()
+  await app.close()
 })
 process.exit()
 

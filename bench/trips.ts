@@ -40,7 +40,7 @@ await onEachDatabase(async (kind, create) => {
       atMost: TRIPS[kind === 'SQLite' ? 'sqlite' : 'postgres'][endpoint],
     })
   }
-  await database.close()
+  await app.close()
 })
 
 async function issue(app: BenchApp, externalPassId: string): Promise<Subject> {

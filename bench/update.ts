@@ -44,7 +44,7 @@ await onEachDatabase(async (kind, create) => {
     drained.push(await measure(PASSES, () => drain(app)))
     await check(app)
   }
-  await app.database.close()
+  await app.close()
   console.log(`${kind}: updates out of the outbox, ${describe(drained)}; raw pushes, ${describe(raw)}`)
   const what = 'updates of installed passes to raw HTTP/2 pushes'
   figure(`${what}, ${kind}`, ratioOfRates(drained, raw), { atLeast: TARGET })

@@ -51,7 +51,7 @@ await onEachDatabase(async (kind, create) => {
   }
   const succeeded = await app.database.reader('webhook_deliveries').where({ status: 'SUCCESS' }).pluck('id')
   if (succeeded.length !== delivered.length * COUNT) throw new Error(`Only ${succeeded.length} deliveries succeeded`)
-  await Promise.all([outbound.close(), app.database.close()])
+  await Promise.all([outbound.close(), app.close()])
   report(kind, delivered, bare)
 })
 await agent.close()

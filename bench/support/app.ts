@@ -15,6 +15,8 @@ export interface BenchApp {
   token: string
   /** The body of a GET, parsed; throws on anything but 200. */
   get<T>(path: string): Promise<T>
+  /** Ends what looks at the database by itself, and the database. */
+  close(): Promise<void>
 }
 
 /** The HTTP app in this process without wallets, a rate limit or background work, on a database of its own. */
@@ -46,6 +48,10 @@ export async function openApp(databaseUrl: string): Promise<BenchApp> {
       const response = await app.fetch(new Request(`http://bench${path}`, { headers }))
       if (response.status !== 200) throw new Error(`GET ${path} answered ${response.status}: ${await response.text()}`)
       return (await response.json()) as T
+    },
+    async close() {
+      await services.identities.close()
+      await database.close()
     },
   }
 }

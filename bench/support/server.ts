@@ -52,8 +52,9 @@ export async function startServer(database: string, args: string[] = [], seed?: 
     text += chunk
     if (text.endsWith('}\n')) break
   }
-  const started = JSON.parse(text) as { url: string; token?: string | null }
+  const started = JSON.parse(text) as { url?: string; token?: string | null }
   const { url } = started
+  if (url === undefined) throw new Error(`The server did not start: ${text}`)
   const token = seededToken ?? started.token!
   const client = createClient({ url, token, attempts: 1 })
   return {
