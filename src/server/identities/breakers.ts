@@ -16,6 +16,8 @@ export type CallOutcome = 'answered' | 'failed' | null
 /** What is to be known of a call. */
 export interface WatchedCall<T> {
   outcomeOf(result: { value: T } | { error: unknown }): CallOutcome
+  /** Why it failed, for the log; what was thrown says so by itself. */
+  reasonOf?: ((value: T) => string | undefined) | undefined
   /** The call hangs: what others wait for must not wait for it. At most once. */
   onHang?: (() => void) | undefined
 }
@@ -27,6 +29,8 @@ export interface WatchedCall<T> {
  */
 export interface Breaker {
   admit(): Admission
+  /** When it is tried again; undefined while it is not paused. What fails in a pause says nothing of the job that failed. */
+  pausedUntil(): Date | undefined
   /**
    * Its work goes on at once, since it has another key or certificate: what failed before says nothing of it. Returns whether it was
    * paused.
@@ -85,7 +89,7 @@ function createBreaker(
   let failures = 0
   /** In a row; 0 while it is not paused. */
   let pauses = 0
-  let pausedUntil = 0
+  let pauseEnd = 0
   let isTrying = false
   let isShown = false
 
@@ -106,7 +110,7 @@ function createBreaker(
     log.info(labels(), how)
   }
 
-  function failed(hung: boolean): void {
+  function failed(hung: boolean, reason: string | undefined): void {
     failures += 1
     // Calls from before a pause say nothing new.
     const isOver = pauses === 0 ? hung || failures >= FAILURES_TO_PAUSE : isTrying
@@ -114,9 +118,10 @@ function createBreaker(
     const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** pauses, MAX_PAUSE_MS)
     pauses += 1
     isTrying = false
-    pausedUntil = clock().getTime() + pauseMs
+    pauseEnd = clock().getTime() + pauseMs
     metrics.identityPaused.set(labels(), 1)
-    if (pauses === 1) log.warn(labels(), 'an identity is not answered: its work waits, that of others goes on')
+    if (pauses === 1)
+      log.warn({ ...labels(), reason }, 'an identity is not answered: its work waits, that of others goes on')
   }
 
   return {
@@ -128,13 +133,14 @@ function createBreaker(
     admit() {
       const at = clock().getTime()
       if (pauses > 0) {
-        const isHeld = at < pausedUntil
-        if (!isHeld) [isTrying, pausedUntil] = [true, at + TRY_MS]
-        return { most: isHeld ? 0 : 1, until: new Date(isTrying ? at + LOOK_MS : pausedUntil) }
+        const isHeld = at < pauseEnd
+        if (!isHeld) [isTrying, pauseEnd] = [true, at + TRY_MS]
+        return { most: isHeld ? 0 : 1, until: new Date(isTrying ? at + LOOK_MS : pauseEnd) }
       }
       return { most: hanging.size > 0 ? 0 : Number.POSITIVE_INFINITY, until: new Date(at + LOOK_MS) }
     },
-    async run(call, { outcomeOf, onHang }) {
+    pausedUntil: () => (pauses > 0 ? new Date(pauseEnd) : undefined),
+    async run(call, { outcomeOf, reasonOf, onHang }) {
       const self = {}
       const before = answers
       let hung = false
@@ -148,22 +154,22 @@ function createBreaker(
         },
         pauses > 0 ? 0 : hangSeconds * 1000,
       )
-      const settle = (outcome: CallOutcome) => {
+      const settle = (outcome: CallOutcome, reason: string | undefined) => {
         clearTimeout(timer)
         hanging.delete(self)
         if (!isShown) metrics.identityPaused.set(labels(), pauses > 0 ? 1 : 0)
         isShown = true
         if (outcome === 'answered') answered()
-        if (outcome === 'failed') failed(hung && answers === before)
+        if (outcome === 'failed') failed(hung && answers === before, reason)
       }
       let value: Awaited<ReturnType<typeof call>>
       try {
         value = await call()
       } catch (error) {
-        settle(outcomeOf({ error }))
+        settle(outcomeOf({ error }), error instanceof Error ? error.message : String(error))
         throw error
       }
-      settle(outcomeOf({ value }))
+      settle(outcomeOf({ value }), reasonOf?.(value))
       return value
     },
   }

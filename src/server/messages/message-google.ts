@@ -150,6 +150,7 @@ function isCap(error: unknown): boolean {
 
 /** True for what may go by itself. */
 function isPassing(error: unknown): boolean {
-  if (!(error instanceof GoogleApiError) || error.kind === 'unavailable') return true
-  return error.kind === 'quota' && !isCap(error)
+  if (!(error instanceof GoogleApiError)) return true
+  const { kind } = error
+  return kind === 'unavailable' || kind === 'permission' || (kind === 'quota' && !isCap(error))
 }

@@ -1,4 +1,4 @@
-import { DiscardError, RescheduleError } from '../../core/errors.ts'
+import { ApiError, DiscardError, RescheduleError } from '../../core/errors.ts'
 import type { Job } from '../../storage/jobs/jobs.ts'
 import type { OutdatedRegistration } from '../../storage/passes/registrations.ts'
 import { GoogleApiError, isPassing } from '../../wallets/google/api/api-error.ts'
@@ -15,7 +15,8 @@ export type GoogleServices = JobServices & Pick<Services, 'google' | 'breakers'>
 export function toJobError(error: unknown): unknown {
   if (!(error instanceof GoogleApiError)) return error
   const { message, kind, status, retryAfterSeconds } = error
-  if (!isPassing(error)) return new DiscardError(message, { cause: error })
+  // An operator gives another key, and then it may succeed.
+  if (!isPassing(error) && kind !== 'permission') return new DiscardError(message, { cause: error })
   // Our own pacing held it back: it never left.
   const countsAsAttempt = !(kind === 'quota' && status === null)
   return new RescheduleError(message, { retryAfterSeconds, countsAsAttempt, cause: error })
@@ -25,6 +26,8 @@ export function toJobError(error: unknown): unknown {
 export function googleOutcomeOf(result: { value: unknown } | { error: unknown }): CallOutcome {
   if (!('error' in result)) return 'answered'
   const { error } = result
+  // What is kept of the identity cannot be used: an operator gives another key.
+  if (error instanceof ApiError && error.code === 'GOOGLE_JWT_FAILED') return 'failed'
   if (!(error instanceof GoogleApiError)) return null
   const { kind, status } = error
   if (kind === 'quota') return status === null ? null : 'failed'
@@ -129,20 +132,30 @@ export async function admitPushes(
   }
 }
 
-/** Makes a call of Google for one of its identities, unless that is paused: the job then waits, and what waits behind it. */
+/**
+ * Makes a call of Google for one of its identities, unless that is paused: the job then waits, and what waits behind it. So it does
+ * where the call shows that Google does not answer the identity, or refuses its key (decisions/0090).
+ */
 export async function callGoogle(
   job: Job,
   { identityId, call, slot }: { identityId: string | null; call: () => Promise<unknown>; slot: Slot | undefined },
   services: Pick<Services, 'store' | 'clock' | 'breakers'>,
 ): Promise<'held' | 'done'> {
   const breaker = services.breakers.of('google', identityId)
-  const { most, until } = breaker.admit()
-  if (most === 0) {
+  const hold = async (until: Date) => {
     await holdBack([job], { platform: 'google', identityId, until }, services)
-    return 'held'
+    return 'held' as const
   }
-  await breaker.run(call, { outcomeOf: googleOutcomeOf, onHang: slot?.leave })
-  return 'done'
+  const { most, until } = breaker.admit()
+  if (most === 0) return hold(until)
+  try {
+    await breaker.run(call, { outcomeOf: googleOutcomeOf, onHang: slot?.leave })
+    return 'done'
+  } catch (error) {
+    const pausedUntil = breaker.pausedUntil()
+    if (pausedUntil && googleOutcomeOf({ error }) === 'failed') return hold(pausedUntil)
+    throw error
+  }
 }
 
 /**

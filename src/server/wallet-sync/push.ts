@@ -77,7 +77,7 @@ async function sendOf(
       return allFailed((error as Error).message)
     }
   }
-  return breaker.run(send, { outcomeOf, onHang: slot?.leave })
+  return breaker.run(send, { outcomeOf, reasonOf: ([first]) => first?.reason ?? undefined, onHang: slot?.leave })
 }
 
 /** What APNs says of a device or a message, by an identity that it takes. */

@@ -84,11 +84,12 @@ async function pushOfIdentity(
   all: OutdatedRegistration[],
   { phones, services, slot }: { phones: ToldPhones; services: JobServices & PushServices; slot: Slot | undefined },
 ): Promise<void> {
-  const { store, clock, drops } = services
+  const { store, clock, drops, breakers } = services
   const { jobs, outdated } = await admitPushes(given, all, services)
   if (jobs.length === 0) return
   const results = await pushTo(outdated, services, { slot, isAdmitted: true })
   logPushes(jobs, groupByOutcome(outdated, results), services)
+  const pausedUntil = breakers.of('apple', outdated[0]?.appleIdentityId ?? null).pausedUntil()
 
   const dropped = await store.transaction(async (tx) => {
     const at = clock()
@@ -104,10 +105,10 @@ async function pushOfIdentity(
       [...outcomes.failed].flatMap(([error, some]) => some.map(({ passId }) => [passId, error] as const)),
     )
     await tx.jobs.complete(ours.filter((job) => !errors.has(job.subject)))
-    for (const job of ours) {
-      const error = errors.get(job.subject)
-      if (error !== undefined) await nackFailed(tx, job, new Error(error), at)
-    }
+    const failed = ours.filter((job) => errors.has(job.subject))
+    // A pause says nothing of them: they are tried again when the identity is (decisions/0090).
+    if (pausedUntil) await tx.jobs.snooze(failed, pausedUntil)
+    else for (const job of failed) await nackFailed(tx, job, new Error(errors.get(job.subject)), at)
     await tellDropped(tx, dropped, at)
     return dropped
   })

@@ -1,5 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
+import { MAX_JOB_ATTEMPTS } from '../../../src/core/rules/sending/retries.ts'
 import type { Services } from '../../../src/server/context.ts'
 import { createBreakers } from '../../../src/server/identities/breakers.ts'
 import { giveUp, jobHandlers, queueOptions } from '../../../src/server/jobs/handlers.ts'
@@ -149,6 +150,37 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await paused('apns', names.apns)).toBe(0)
   })
 
+  test('one phone of a brand whose APNs is away for hours is told when it is back', async () => {
+    const { workspace, broken, names } = await twoBrands()
+    const { identities: registry } = api.services
+    const [id] = broken as [string]
+    let isSound = false
+    let tried = 0
+    const push: ApplePush = {
+      async send(tokens) {
+        tried += 1
+        const outcome = isSound ? ('sent' as const) : ('failed' as const)
+        return tokens.map((pushToken) => ({ pushToken, outcome, reason: isSound ? null : 'ServiceUnavailable' }))
+      },
+      close: async () => undefined,
+    }
+    const apple: typeof registry.apple = async () => ({ wallet: api.services.wallets.apple!, push })
+    await update(workspace, [id], 'B-1')
+    work({ push, identities: { ...registry, apple }, google: undefined as never })
+    await eventually(() => {
+      api.advance(60)
+      expect(tried).toBeGreaterThan(2 * MAX_JOB_ATTEMPTS)
+    })
+    expect(await paused('apns', names.apns)).toBe(1)
+    const jobs = await api.database.writer('jobs').where({ workspace_id: workspace.id, kind: 'update-wallet' })
+    expect(jobs).toMatchObject([{ subject: id, failed_at: null }])
+    isSound = true
+    await eventually(async () => {
+      api.advance(60)
+      await isTold(workspace, [id], 'apple')
+    })
+  })
+
   test('former holders of a brand that is paused are told later, and no try is counted', async () => {
     const { workspace, broken, names } = await twoBrands()
     const { identities: registry } = api.services
@@ -181,47 +213,53 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(told).toContain(id)
   })
 
-  test.each(['hangs', 'answers 503'])('objects of one brand are sent while Google of another %s', async (how) => {
-    const { workspace, broken, sound, names } = await twoBrands()
-    const { google, store, identities: registry } = api.services
-    let isSound = false
-    let tried = 0
-    const hung = gate()
-    const note = async (workspaceId: string, id: string, version: number) => {
-      const [object] = await store.googleObjects.list(workspaceId, [id])
-      await store.transaction((tx) => tx.googleObjects.setSent(workspaceId, id, { ...object!.sent!, version }, api.now))
-    }
-    const ofBrands: NonNullable<Services['google']> = {
-      ...google!,
-      async update(pass) {
-        if (pass.googleIdentityId !== null && !isSound) {
-          tried += 1
-          if (how === 'hangs') await hung.pass()
-          throw new GoogleApiError({ kind: 'unavailable', message: 'x', status: 503 })
-        }
-        await note(pass.workspaceId, pass.id, pass.walletVersion)
-        return 'sent'
-      },
-    }
-    await update(workspace, broken, 'B-1')
-    await update(workspace, sound, 'S-1')
-    work({ google: ofBrands, identities: registry }, how)
-    // Before the worker is stopped, which waits for what hangs.
-    onTestFinished(() => hung.open())
-    await expectTold(workspace, sound, 'google')
-    await update(workspace, sound, 'S-2')
-    await expectTold(workspace, sound, 'google')
-    expect(tried).toBeLessThan(BROKEN)
+  test.each(['hangs', 'answers 503', 'refuses its key'])(
+    'objects of one brand are sent while Google of another %s',
+    async (how) => {
+      const { workspace, broken, sound, names } = await twoBrands()
+      const { google, store, identities: registry } = api.services
+      let isSound = false
+      let tried = 0
+      const hung = gate()
+      const note = async (workspaceId: string, id: string, version: number) => {
+        const [object] = await store.googleObjects.list(workspaceId, [id])
+        await store.transaction((tx) =>
+          tx.googleObjects.setSent(workspaceId, id, { ...object!.sent!, version }, api.now),
+        )
+      }
+      const ofBrands: NonNullable<Services['google']> = {
+        ...google!,
+        async update(pass) {
+          if (pass.googleIdentityId !== null && !isSound) {
+            tried += 1
+            if (how === 'hangs') await hung.pass()
+            if (how === 'refuses its key') throw new GoogleApiError({ kind: 'permission', message: 'x', status: 400 })
+            throw new GoogleApiError({ kind: 'unavailable', message: 'x', status: 503 })
+          }
+          await note(pass.workspaceId, pass.id, pass.walletVersion)
+          return 'sent'
+        },
+      }
+      await update(workspace, broken, 'B-1')
+      await update(workspace, sound, 'S-1')
+      work({ google: ofBrands, identities: registry }, how)
+      // Before the worker is stopped, which waits for what hangs.
+      onTestFinished(() => hung.open())
+      await expectTold(workspace, sound, 'google')
+      await update(workspace, sound, 'S-2')
+      await expectTold(workspace, sound, 'google')
+      expect(tried).toBeLessThan(BROKEN)
 
-    hung.open()
-    await eventually(async () => expect(await paused('google', names.google)).toBe(1))
-    isSound = true
-    await eventually(async () => {
-      api.advance(10)
-      await isTold(workspace, broken, 'google')
-    })
-    expect(await paused('google', names.google)).toBe(0)
-  })
+      hung.open()
+      await eventually(async () => expect(await paused('google', names.google)).toBe(1))
+      isSound = true
+      await eventually(async () => {
+        api.advance(10)
+        await isTold(workspace, broken, 'google')
+      })
+      expect(await paused('google', names.google)).toBe(0)
+    },
+  )
 
   test('while Google answers an identity 503 its classes and former objects wait too, and a renewal ends that at once', async () => {
     const { workspace, broken, sound, names } = await twoBrands()

@@ -107,21 +107,39 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await walletsOf()).toMatchObject({ google: { state: 'current' }, lastError: null })
   })
 
-  test('an update that only an operator can help is set aside at once', async () => {
-    const { id } = await changedPass()
-    await runWith(id, refused(new GoogleApiError({ kind: 'permission', message: 'Google answered 403', status: 403 })))
-    expect(await jobsOf(id)).toMatchObject([{ attempts: 1, failed_at: expect.any(Number) }])
-  })
+  const broken = [
+    ['cannot take', { kind: 'unavailable', message: 'Google answered 500', status: 500 }],
+    ['takes of no such key', { kind: 'permission', message: 'Google answered 403', status: 403 }],
+  ] as const
 
-  test('an update that Google cannot take again and again is set aside in the end', async () => {
+  test.each(broken)('an update that Google %s, while it answers others, is set aside in the end', async (_, error) => {
     const { id } = await changedPass()
-    const broken = refused(new GoogleApiError({ kind: 'unavailable', message: 'Google answered 500', status: 500 }))
+    const answered = async () =>
+      api.services.breakers.of('google', null).run(async () => 1, { outcomeOf: () => 'answered' })
     for (let attempt = 1; attempt <= 20; attempt += 1) {
-      await runWith(id, broken)
+      await answered()
+      await runWith(id, refused(new GoogleApiError(error)))
       api.advance(300)
     }
+    await answered()
     expect(await jobsOf(id)).toMatchObject([{ attempts: 20, failed_at: expect.any(Number) }])
   })
+
+  test.each(broken)(
+    'an update that Google %s, as nothing of its identity, waits as long as that lasts',
+    async (_, error) => {
+      const { id, workspace } = await changedPass()
+      for (let attempt = 1; attempt <= 30; attempt += 1) {
+        await runWith(id, refused(new GoogleApiError(error)))
+        api.advance(300)
+      }
+      expect(await jobsOf(id)).toMatchObject([{ attempts: 4, failed_at: null }])
+      const walletsOf = () => workspace.ok(contract.passes.wallets, { params: { id } })
+      expect((await walletsOf()).google!.lastError).toBe(`GOOGLE_API_FAILED: ${error.message}`)
+      await api.runJobs()
+      expect((await walletsOf()).google).toMatchObject({ state: 'current', lastError: null })
+    },
+  )
 
   test.each([
     ['before Google has it, so that nobody knows of an object to update', false],
