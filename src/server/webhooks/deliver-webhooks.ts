@@ -212,9 +212,9 @@ async function sendDue(
     mayBeMore = due.length > MAX_IN_FLIGHT
   }
 
-  /** What a transaction of this process just made need not be read. */
+  /** What a transaction of this process just made need not be read. A read may bring it before its commit is told of. */
   function onEvent(event: StoreEvent): void {
-    const made = event.what === 'deliveries' ? event.made : undefined
+    const made = event.what === 'deliveries' ? event.made?.filter(({ id }) => !underWay.has(id)) : undefined
     if (!made || queue.length + made.length > PAGE.most) hasArrived = true
     else {
       for (const delivery of made) {

@@ -102,6 +102,24 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(receiver.received[1]!.body).toBe(payload)
   })
 
+  test('what a read brought before its commit is told of is sent once', async () => {
+    const { id } = await makeWebhook(workspace, receiver)
+    await sendTest(workspace, id)
+    const { store, wakeUps } = api.services
+    const webhook = (await store.webhooks.findToSend(workspace.id, id))!
+    const made = await store.deliveries.listDue(workspace.id, webhook, { at: api.now, limit: 10, underWay: [] })
+    const held = gate()
+    receiver.reply((response) => held.pass().then(() => void response.end()))
+    const turn = deliverWebhooks(await claim(), api.services)
+    await eventually(() => expect(held.waiting()).toBe(1))
+    wakeUps.merge({ what: 'deliveries', webhookId: id, made })
+    await sendTest(workspace, id)
+    await eventually(() => expect(held.waiting()).toBeGreaterThan(1))
+    held.open()
+    await turn
+    expect([made.length, receiver.received.length, await countOf('SUCCESS')]).toEqual([1, 2, 2])
+  })
+
   test('however much happens while an endpoint hangs, few jobs wait for it, and all of it is sent', async () => {
     useFakeTime('setInterval', 'clearInterval')
     const held = gate()
