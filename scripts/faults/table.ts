@@ -43,6 +43,14 @@ export const faults: Fault[] = [
     replacement: 'sqliteClient({ damage })',
     tests: ['test/server/api/slow-lists.test.ts'],
   },
+  {
+    name: 'foreign-project',
+    breaks: 'A token of one project reads the lists of all projects of its workspace.',
+    file: 'src/storage/db/project-scope.ts',
+    text: 'scope ? query.whereIn(column, scope) : query',
+    replacement: 'query',
+    tests: ['test/server/api/token-projects.test.ts'],
+  },
 
   // Passes
   {
@@ -105,6 +113,14 @@ export const faults: Fault[] = [
     tests: ['test/server/messages/notification-delivery.test.ts'],
   },
   {
+    name: 'nudged-for-ever',
+    breaks: 'Phones that stay silent are pushed again each day, and not three times for a version.',
+    file: 'src/core/rules/sending/nudging.ts',
+    text: 'moments.find((moment) => moment > now)',
+    replacement: 'moments.find((moment) => moment > now) ?? new Date(now.getTime() + 86_400_000)',
+    tests: ['test/server/wallet-sync/nudge-silent.test.ts'],
+  },
+  {
     name: 'quote-in-a-page',
     breaks: 'A label with a quote leaves the attribute that it is shown in.',
     file: 'src/server/pages/html.ts',
@@ -145,6 +161,22 @@ export const faults: Fault[] = [
     text: 'tx.passes.listForUpdate(',
     replacement: 'tx.passes.listByIds(',
     tests: ['test/server/api/scans/scans.test.ts'],
+  },
+  {
+    name: 'own-scan-forgotten',
+    breaks: 'Without the network a door lets in again whom it let in before its last list.',
+    file: 'src/core/rules/door/own-scans.ts',
+    text: 'if (recordedAt === undefined) return false',
+    replacement: 'if (recordedAt === undefined) return true',
+    tests: ['test/door/engine.test.ts'],
+  },
+  {
+    name: 'altered-entry',
+    breaks: 'An entry of the ledger that somebody altered in the database is taken for sound.',
+    file: 'src/core/rules/evidence/verification.ts',
+    text: 'if (isSameDigest(expected, entry.digest)) return',
+    replacement: 'if (isSameDigest(expected, expected)) return',
+    tests: ['test/server/evidence/chains.test.ts'],
   },
   {
     name: 'formula-in-a-cell',

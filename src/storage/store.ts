@@ -159,7 +159,7 @@ export function createStore(database: Database, listener: StoreListener = {}): S
 
 /**
  * The same store for a server that must write nothing, while its database is copied: reads go on, and each write is refused.
- * @throws from what writes: Problem SERVICE_UNAVAILABLE
+ * @throws from what writes: ApiError SERVICE_UNAVAILABLE
  */
 export function frozen(store: Store): Store {
   const refuse = async () => {

@@ -88,14 +88,14 @@ export interface Wallet {
   readonly platform: Platform
   /**
    * Builds everything that the platform would be sent and throws it away.
-   * @throws Problem PASS_ISSUING_FAILED, APPLE_SIGNING_FAILED or GOOGLE_JWT_FAILED where the pass could not be shown or
+   * @throws ApiError PASS_ISSUING_FAILED, APPLE_SIGNING_FAILED or GOOGLE_JWT_FAILED where the pass could not be shown or
    * the signing identity is no longer sound.
    */
   check(pass: WalletPass, at: Date): Promise<void>
   /**
    * What the platform would refuse of a version that is to be published, with paths below its definition; the sample is a
    * pass of it. Where there is none, `check` of the sample stands for it.
-   * @throws Problem as check
+   * @throws ApiError as check
    */
   checkVersion?(version: VersionContent, sample: WalletPass, at: Date): Promise<Issue[]>
   /** Compiles what the platform asks of the values of a version's passes; undefined where no value matters to it. */

@@ -4,7 +4,7 @@ import { bucketStarts } from '../../core/rules/lists/buckets.ts'
 
 /**
  * Where the buckets of a range that was asked for begin.
- * @throws Problem VALIDATION_ERROR where it is empty, or has more of them than one answer tells of
+ * @throws ApiError VALIDATION_ERROR where it is empty, or has more of them than one answer tells of
  */
 export function requireBuckets(range: { from: Date; to: Date }, by: BucketUnit, zone: string): number[] {
   if (range.from >= range.to) {

@@ -32,7 +32,7 @@ export async function openRoom(tx: Repositories, { workspaceId, token }: Asking)
   }
 }
 
-/** @throws Problem CONFLICT where so many bytes more would be too many; those that give room are always taken */
+/** @throws ApiError CONFLICT where so many bytes more would be too many; those that give room are always taken */
 export async function requireBytes(tx: Repositories, asking: Asking, bytes: number): Promise<void> {
   if (bytes <= 0) return
   const problem = (await openRoom(tx, asking))({ storedBytes: bytes })
@@ -46,7 +46,7 @@ export function bytesOf(value: object): number {
 
 /**
  * For what there is little of: counted under the lock of the workspace, in the transaction that adds one.
- * @throws Problem CONFLICT
+ * @throws ApiError CONFLICT
  */
 export async function requireUnderLimit(
   tx: Repositories,

@@ -4,7 +4,7 @@ import type { RequestContext } from '../context.ts'
 /**
  * The project that is scanned for. A token that is bound to one project says so by itself; one that is bound to several
  * must name it, so that what matches nothing is recorded in a project of its own.
- * @throws Problem NOT_FOUND for a project that the token does not see, VALIDATION_ERROR where one must be named
+ * @throws ApiError NOT_FOUND for a project that the token does not see, VALIDATION_ERROR where one must be named
  */
 export function projectOfScan(projectId: string | undefined, { token }: RequestContext): string | undefined {
   const { projectIds } = token
@@ -21,7 +21,7 @@ export function projectOfScan(projectId: string | undefined, { token }: RequestC
 
 /**
  * The project of what a device reports: its items name none.
- * @throws Problem FORBIDDEN for a token that is bound to several
+ * @throws ApiError FORBIDDEN for a token that is bound to several
  */
 export function projectOfReport({ token: { projectIds } }: RequestContext): string | undefined {
   const [only, ...others] = projectIds ?? []
@@ -32,7 +32,7 @@ export function projectOfReport({ token: { projectIds } }: RequestContext): stri
 
 /**
  * What is made must belong to a project that its maker sees.
- * @throws Problem FORBIDDEN for a token that is bound to projects
+ * @throws ApiError FORBIDDEN for a token that is bound to projects
  */
 export function requireWholeWorkspace({ token }: RequestContext, message: string): void {
   if (!token.projectIds) return

@@ -11,7 +11,7 @@ import type { ServerKeys } from '../boot/server-key.ts'
  * they were answered in. Handlers and storage never see the seal.
  */
 export interface Cursors {
-  /** The cursor of a request without its seal. @throws Problem VALIDATION_ERROR */
+  /** The cursor of a request without its seal. @throws ApiError VALIDATION_ERROR */
   unseal(cursor: string, list: RequestedList): string
   seal(cursor: string, list: RequestedList): string
 }

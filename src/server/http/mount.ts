@@ -234,7 +234,7 @@ async function written(body: unknown, isCompressed: boolean | undefined) {
   return isCompressed ? compress(json) : json
 }
 
-/** @throws Problem VALIDATION_ERROR with every problem of path, query and body at once */
+/** @throws ApiError VALIDATION_ERROR with every problem of path, query and body at once */
 function parseInput(event: H3Event, route: Route, bytes: Buffer): Input {
   const issues: Issue[] = []
   const parse = (

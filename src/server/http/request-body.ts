@@ -9,7 +9,7 @@ export type Reserve = (bytes: number) => void
 /**
  * The bytes of a body, none where there is no body.
  * @param reserve told of the bytes before they are read: of all that are announced, then of each chunk beyond that
- * @throws Problem INVALID_INPUT (413) for more than maxBytes, INVALID_FORMAT for a body that ends before it is whole
+ * @throws ApiError INVALID_INPUT (413) for more than maxBytes, INVALID_FORMAT for a body that ends before it is whole
  */
 export async function readBody(event: H3Event, maxBytes: number, reserve: Reserve = () => undefined): Promise<Buffer> {
   const { method, headers } = event.req
@@ -91,7 +91,7 @@ function brokenBody(cause: unknown): ApiError {
 
 /**
  * What the bytes of a body say. Bytes that are no UTF-8 are refused rather than stored as replacement characters.
- * @throws Problem INVALID_FORMAT
+ * @throws ApiError INVALID_FORMAT
  */
 export function decodeUtf8(bytes: Uint8Array): string {
   try {
@@ -115,7 +115,7 @@ const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [...'[]{}'].map((char
 /**
  * Looks at the brackets and commas of JSON before it is parsed, which would take seconds for 8 MiB of nothing else. That it
  * is well-formed is not looked at.
- * @throws Problem INVALID_FORMAT
+ * @throws ApiError INVALID_FORMAT
  */
 export function requireSaneJson(json: string): void {
   let [depth, values] = [0, 0]
@@ -137,7 +137,7 @@ function insane(what: string): ApiError {
   return new ApiError('INVALID_FORMAT', { message: `The body ${what}.` })
 }
 
-/** @throws Problem INVALID_INPUT (415) for another type, a charset other than UTF-8, or a body that is compressed */
+/** @throws ApiError INVALID_INPUT (415) for another type, a charset other than UTF-8, or a body that is compressed */
 export function requireContentType({ req }: H3Event, accepted: readonly string[]): void {
   const [type = '', ...parameters] = (req.headers.get('content-type') ?? '').split(';').map((part) => part.trim())
   if (!accepted.includes(type.toLowerCase())) {
@@ -161,7 +161,7 @@ function unsupported(message: string, headers: Record<string, string> = {}): Api
 
 /**
  * What a body of a service outside the contract says; undefined for whatever is no JSON.
- * @throws Problem INVALID_INPUT (413)
+ * @throws ApiError INVALID_INPUT (413)
  */
 export async function readJson(event: H3Event, maxBytes: number): Promise<unknown> {
   const bytes = await readBody(event, maxBytes)

@@ -13,7 +13,7 @@ export interface Thread {
   /**
    * A place for a request of a workspace; leave when its work is done.
    * @param bytes of its body, which is what its work costs more or less; LIST_BYTES for a list
-   * @throws Problem SERVICE_UNAVAILABLE after too long a wait
+   * @throws ApiError SERVICE_UNAVAILABLE after too long a wait
    */
   enterRequest(workspaceId: string, bytes: number): Promise<Leave>
   /** A place for a batch of jobs of a workspace. */

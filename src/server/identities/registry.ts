@@ -36,9 +36,9 @@ type Side<T> = T | undefined
  * a pass first needs it, and follows its row of the database within seconds. One that cannot be used fails its own passes alone.
  */
 export interface Identities {
-  /** @throws Problem APPLE_SIGNING_FAILED */
+  /** @throws ApiError APPLE_SIGNING_FAILED */
   apple(id: string | null): Promise<Side<AppleSide>>
-  /** @throws Problem GOOGLE_JWT_FAILED */
+  /** @throws ApiError GOOGLE_JWT_FAILED */
   google(id: string | null): Promise<Side<GoogleSide>>
   /** What a pass is rendered by, for each platform that this process issues for. @throws as the two */
   walletsOf(pass: IdentityIds): Promise<Wallets>

@@ -26,7 +26,7 @@ export interface AcceptedImage {
 export interface Images {
   /**
    * Decodes an upload and makes all the files that a pass may need of it.
-   * @throws ImageFault; Problem RATE_LIMITED or SERVICE_UNAVAILABLE where too many wait
+   * @throws ImageFault; ApiError RATE_LIMITED or SERVICE_UNAVAILABLE where too many wait
    */
   accept(workspaceId: string, bytes: Uint8Array): Promise<AcceptedImage>
   /** As they were made; of an image that was uploaded to an older program they are made now, and kept. */

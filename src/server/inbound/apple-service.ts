@@ -164,7 +164,7 @@ interface AuthenticatedPass {
   isFormer: boolean
 }
 
-/** @throws Problem UNAUTHORIZED for a wrong type, serial number or token: which of them is nobody's business */
+/** @throws ApiError UNAUTHORIZED for a wrong type, serial number or token: which of them is nobody's business */
 async function authenticatePass(
   event: H3Event,
   services: AppleServices,
@@ -215,7 +215,7 @@ function typeOf(event: H3Event): string {
   return decoded(event.context.params?.type)
 }
 
-/** @throws Problem VALIDATION_ERROR */
+/** @throws ApiError VALIDATION_ERROR */
 function decoded(part = ''): string {
   try {
     return decodeURIComponent(part)

@@ -96,7 +96,7 @@ let loaded: Promise<ReferenceFiles> | undefined
 
 /**
  * Read when somebody first looks: most servers never show the page.
- * @throws Problem SERVICE_UNAVAILABLE that says what is missing
+ * @throws ApiError SERVICE_UNAVAILABLE that says what is missing
  */
 export function loadReferenceFiles(): Promise<ReferenceFiles> {
   loaded ??= load().catch((error) => {

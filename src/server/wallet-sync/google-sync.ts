@@ -30,7 +30,7 @@ import { queueWalletUpdates } from './wallet-updates.ts'
 export interface GoogleSync {
   /** Of the server itself. */
   readonly api: GoogleApi
-  /** Whose a pass is at Google. @throws Problem GOOGLE_JWT_FAILED */
+  /** Whose a pass is at Google. @throws ApiError GOOGLE_JWT_FAILED */
   sideOf(pass: Pick<StoredPass, 'googleIdentityId'>): Promise<GoogleParts>
   /** What Google is given of a pass, under the ids that it has there. */
   render(pass: StoredPass): Promise<WalletPass>

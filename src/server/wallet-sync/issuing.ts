@@ -153,7 +153,7 @@ export function createIssuing(
 /**
  * What is rendered for somebody who asked, or the rejection of a pass that cannot be: its definition and its values are at
  * fault, so that the answer is no error of the server.
- * @throws Problem CONFLICT, or what `refuse` makes of the reason
+ * @throws ApiError CONFLICT, or what `refuse` makes of the reason
  */
 export async function renderOr<T>(render: () => T | Promise<T>, refuse = toConflict): Promise<T> {
   try {

@@ -14,19 +14,19 @@ import type { Issuing } from './issuing.ts'
 export interface Packages {
   /**
    * Answers a request for the package: 304 where the client has it, and its head alone without a signature.
-   * @throws Problem as build
+   * @throws ApiError as build
    */
   answer(pass: StoredPass, request: Pick<Request, 'method' | 'headers'>, at: Date): Promise<HTTPResponse>
   /**
    * The package itself.
-   * @throws Problem PASS_ISSUING_FAILED where it cannot be shown; APPLE_SIGNING_FAILED; SERVICE_UNAVAILABLE where too many
+   * @throws ApiError PASS_ISSUING_FAILED where it cannot be shown; APPLE_SIGNING_FAILED; SERVICE_UNAVAILABLE where too many
    * are opened at once, of all or of the workspace, with Retry-After
    */
   build(pass: StoredPass, at: Date): Promise<Buffer>
   /**
    * Packages of up to ten passes in one file, without those that cannot be shown, which have links of their own, and those
    * from the one on that would make it larger than 64 MiB.
-   * @throws Problem as build; PASS_ISSUING_FAILED where none of them can be shown; SERVICE_UNAVAILABLE where those that are
+   * @throws ApiError as build; PASS_ISSUING_FAILED where none of them can be shown; SERVICE_UNAVAILABLE where those that are
    * sent at once, of all or of the workspace, are too many bytes
    */
   bundle(passes: readonly StoredPass[], at: Date): Promise<Bundle>

@@ -70,7 +70,7 @@ export class FairGate {
   /**
    * Whoever enters must leave.
    * @param patienceMs how long it waits before it is refused; forever by default
-   * @throws Problem SERVICE_UNAVAILABLE after too long a wait
+   * @throws ApiError SERVICE_UNAVAILABLE after too long a wait
    */
   enter(party: string, patienceMs?: number): Promise<void> {
     if (this.mayEnter(party)) {

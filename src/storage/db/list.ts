@@ -64,7 +64,7 @@ export interface ListPage<Row> {
  * page is found first, so that nothing is joined to rows that it leaves out and no join can mislead the planner.
  * @param select adds the columns to a query of the page's rows, and joins that neither drop nor multiply them
  * @param count knows the total without a look at what it counts; asked for with the first page
- * @throws Problem VALIDATION_ERROR for a cursor that is malformed or of another list
+ * @throws ApiError VALIDATION_ERROR for a cursor that is malformed or of another list
  */
 export async function listPage<Row extends { id: string }>(
   db: Knex,

@@ -71,7 +71,7 @@ export class DeviceLogs {
     await this.trim(() => this.ofWorkspace(workspaceId), MAX_LOGS_OF_WORKSPACE)
   }
 
-  /** A page of them, newest first. @throws Problem VALIDATION_ERROR for a cursor that is malformed or of another list */
+  /** A page of them, newest first. @throws ApiError VALIDATION_ERROR for a cursor that is malformed or of another list */
   async list(
     workspaceId: string,
     { projectId, passId, ...page }: DeviceLogFilter & PageRequest,

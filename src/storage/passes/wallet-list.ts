@@ -81,7 +81,7 @@ export class Wallets {
     this.passesAtOnce = passesAtOnce
   }
 
-  /** A page of them. @throws Problem VALIDATION_ERROR for a cursor that is malformed or of another list */
+  /** A page of them. @throws ApiError VALIDATION_ERROR for a cursor that is malformed or of another list */
   async list(workspaceId: string, filter: WalletFilter, request: PageRequest): Promise<ListPage<StoredWallet>> {
     const { limit, cursor: text, offset: givenOffset } = request
     if (text !== undefined && givenOffset) {

@@ -97,7 +97,7 @@ export function assertIssued(leaf: X509Certificate, wwdr: X509Certificate, crede
 /**
  * Phones refuse what an expired certificate signs; asked for each pass, since a server may run for longer than its
  * certificate.
- * @throws Problem APPLE_SIGNING_FAILED
+ * @throws ApiError APPLE_SIGNING_FAILED
  */
 export function assertSound(identity: AppleIdentity, at: Date): void {
   for (const [name, { notBefore, notAfter }] of [

@@ -18,7 +18,7 @@ export interface CardImages {
 /**
  * The image files of a package, in PNG: only the scales that the source can fill, and of an icon all. There is always an
  * icon, since phones refuse a pass without one.
- * @throws Problem PASS_ISSUING_FAILED where an image can never be decoded; whatever else loadImageFiles throws.
+ * @throws ApiError PASS_ISSUING_FAILED where an image can never be decoded; whatever else loadImageFiles throws.
  */
 async function buildImageFiles(
   { images, background, language }: CardImages,

@@ -18,12 +18,12 @@ export interface AppleWallet extends Wallet {
   passJson(pass: ApplePass): JsonObject
   /**
    * Everything of the package but its signature, the costly part, for a moment at which the identity must be sound.
-   * @throws Problem PASS_ISSUING_FAILED where an image cannot be read, or all are too large; APPLE_SIGNING_FAILED
+   * @throws ApiError PASS_ISSUING_FAILED where an image cannot be read, or all are too large; APPLE_SIGNING_FAILED
    */
   preparePackage(pass: ApplePass, at: Date): Promise<UnsignedPackage>
   /**
    * The signature of a package, as of a moment: any of the same content fits.
-   * @throws Problem APPLE_SIGNING_FAILED
+   * @throws ApiError APPLE_SIGNING_FAILED
    */
   signPackage(unsigned: UnsignedPackage, at: Date): Promise<Buffer>
   /** Signs with a renewed certificate from now on, of the same pass type and team. */

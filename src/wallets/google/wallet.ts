@@ -19,7 +19,7 @@ export interface GoogleWallet extends Wallet {
   objectOf(pass: WalletPass, at: Date): GoogleResource
   /**
    * A link that saves passes, whose classes and objects are at Google already: as many as `countFitting` says.
-   * @throws Problem GOOGLE_JWT_FAILED
+   * @throws ApiError GOOGLE_JWT_FAILED
    */
   saveUrl(places: readonly GooglePlace[], at: Date): Promise<string>
   /** How many of the first places, five at most, a save link holds within the 1,800 characters that travel anywhere. */
@@ -112,7 +112,7 @@ function countFitting(issuer: Pick<GoogleSigner, 'issuerId' | 'clientEmail'>, pl
 /**
  * The signed text of a save link (RS256). It only names an object that the API has already made: short enough to travel
  * anywhere (1,800 characters).
- * @throws Problem GOOGLE_JWT_FAILED
+ * @throws ApiError GOOGLE_JWT_FAILED
  */
 async function buildSaveJwt(identity: GoogleSigner, claims: SaveClaims): Promise<string> {
   try {

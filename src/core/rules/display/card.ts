@@ -95,7 +95,7 @@ export interface CardFacts {
 
 /**
  * Renders a definition for one pass: whatever the values hold comes out as text.
- * @throws Problem PASS_ISSUING_FAILED where it would come out too large, before any of it is made
+ * @throws ApiError PASS_ISSUING_FAILED where it would come out too large, before any of it is made
  */
 export function renderCard({ passType, definition, scope, expiresAt, voided }: CardFacts): Card {
   requireFits(definition, scope)

@@ -150,7 +150,7 @@ function placeOf(path: Oversize['path']): string {
 
 /**
  * Refuses to render what is too large: a pass may be older than the bounds.
- * @throws Problem PASS_ISSUING_FAILED
+ * @throws ApiError PASS_ISSUING_FAILED
  */
 export function requireFits(rendered: Partial<Definition>, scope: Scope): void {
   const oversizes = compileSizes(rendered)(bytesIn(scope))

@@ -83,7 +83,7 @@ export const doors: Handlers<typeof contract> = {
 
 /**
  * Takes one use of the invitation that a code is of, and makes a door with a token of its own.
- * @throws Problem NOT_FOUND, the same for every code that cannot be claimed; TENANT_SUSPENDED and TENANT_EXPIRED, as for
+ * @throws ApiError NOT_FOUND, the same for every code that cannot be claimed; TENANT_SUSPENDED and TENANT_EXPIRED, as for
  * any token of the workspace
  */
 async function claimDoor(
@@ -122,7 +122,7 @@ function notClaimable(): ApiError {
   return new ApiError('NOT_FOUND', { message: 'This code is used up, ended or unknown: ask for another.' })
 }
 
-/** @throws Problem VALIDATION_ERROR for a moment that is past, or too far ahead */
+/** @throws ApiError VALIDATION_ERROR for a moment that is past, or too far ahead */
 function requireSoon(given: string, now: Date): Date {
   const expiresAt = new Date(given)
   const ahead = expiresAt.getTime() - now.getTime()
@@ -131,7 +131,7 @@ function requireSoon(given: string, now: Date): Date {
   return expiresAt
 }
 
-/** @throws Problem CONFLICT where the project has too many; the caller holds it */
+/** @throws ApiError CONFLICT where the project has too many; the caller holds it */
 async function requireRoom(
   tx: Repositories,
   workspaceId: string,

@@ -101,7 +101,7 @@ function requireLanguagesOfProject(
   })
 }
 
-/** @throws Problem VALIDATION_ERROR where messages of classes would reach others than holders of the project's passes */
+/** @throws ApiError VALIDATION_ERROR where messages of classes would reach others than holders of the project's passes */
 async function requireWholeClasses(
   projectId: string,
   body: BroadcastCreate,

@@ -21,7 +21,7 @@ export function parseMessage(given: MessageCreate, wallets: Wallets, now: Date):
 
 /**
  * A message that says things by language has those of the passes that it may go to.
- * @throws Problem VALIDATION_ERROR
+ * @throws ApiError VALIDATION_ERROR
  */
 export async function requireLanguages(
   message: Pick<MessageCreate, 'body' | 'options'>,
@@ -59,7 +59,7 @@ export async function findKnown<T>(
  * One effect for one idempotency key, however many requests hold it at once: what is there already, or what is made now. What is
  * known goes before every rejection, that of a full queue too.
  * @param insert undefined where another request took the key in the meantime, which may even have been cancelled since
- * @throws Problem CONFLICT, TOO_MANY_REQUESTS
+ * @throws ApiError CONFLICT, TOO_MANY_REQUESTS
  */
 export async function createOnce<T>(
   messages: Messages<T>,

@@ -82,7 +82,7 @@ async function insert(
   return { row: (await tx.notifications.find(workspaceId, passId, id))!, isNew: true }
 }
 
-/** @throws Problem PASS_NOTIFICATION_RATE_LIMITED */
+/** @throws ApiError PASS_NOTIFICATION_RATE_LIMITED */
 async function requirePlace(tx: Repositories, workspaceId: string, passId: string, dueAt: Date): Promise<void> {
   const places = await tx.notifications.listPlaces(workspaceId, [passId], dueAt)
   const seconds = capDelaySeconds(

@@ -33,7 +33,7 @@ type PlannedImport = ClaimingPass & Omit<ImportedPass, keyof ClaimingPass | 'goo
 /**
  * Takes passes over, each item for itself: one result an item, in order. What was imported before stays as it is, and what is cut
  * off leaves whole passes, as with a batch. A dry run goes the same way, and is rolled back.
- * @throws Problem TEMPLATE_NOT_FOUND; VALIDATION_ERROR for an identity that the passes may not have
+ * @throws ApiError TEMPLATE_NOT_FOUND; VALIDATION_ERROR for an identity that the passes may not have
  */
 export async function importPasses(
   { templateId, identityId, passes }: ImportBody,

@@ -14,7 +14,7 @@ export interface ImportVersion {
 
 /**
  * Reads what passes of a template would be taken over as.
- * @throws Problem TEMPLATE_NOT_FOUND; VALIDATION_ERROR for an identity that the workspace may not use, or that is retired
+ * @throws ApiError TEMPLATE_NOT_FOUND; VALIDATION_ERROR for an identity that the workspace may not use, or that is retired
  */
 export async function openVersion(
   templateId: string,

@@ -11,7 +11,7 @@ const MAX_DEVICES = 10_000
 
 /**
  * How far each wallet that holds one of the passes has come, by pass.
- * @throws Problem VALIDATION_ERROR where several passes are held by more devices than an answer tells of
+ * @throws ApiError VALIDATION_ERROR where several passes are held by more devices than an answer tells of
  */
 export async function walletsOf(
   passes: StoredPass[],

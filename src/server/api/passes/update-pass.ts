@@ -51,7 +51,7 @@ export interface Updated {
 /**
  * Changes a pass in the given transaction: supplied fields replace, variables are merged, and the template's rules hold for
  * the result. Returns the pass as it then stands, and whether the change makes phones ring that do not by themselves.
- * @throws Problem PASS_NOT_FOUND, PRECONDITION_FAILED, PASS_ALREADY_VOIDED, TEMPLATE_NOT_FOUND,
+ * @throws ApiError PASS_NOT_FOUND, PRECONDITION_FAILED, PASS_ALREADY_VOIDED, TEMPLATE_NOT_FOUND,
  * TEMPLATE_VERSION_NOT_NEWER, SYSTEM_VARIABLE_READONLY, VALIDATION_ERROR, CONFLICT
  */
 export async function updatePass(
@@ -177,7 +177,7 @@ function checkPrecondition(pass: StoredPass, ifMatch: UpdateOptions['ifMatch']):
   throw new ApiError('PRECONDITION_FAILED', { details: { revision: pass.revision } })
 }
 
-/** @throws Problem CONFLICT where a new code would be seen by nobody, and what scanners read stayed as it is */
+/** @throws ApiError CONFLICT where a new code would be seen by nobody, and what scanners read stayed as it is */
 function requireShownCode(pass: StoredPass, { definition }: VersionContent): void {
   if (showsScanCode(definition)) return
   const message = definition.design.barcode?.message
@@ -189,7 +189,7 @@ function requireShownCode(pass: StoredPass, { definition }: VersionContent): voi
   })
 }
 
-/** @throws Problem CONFLICT where the former holder could go on coming in with what a scanner reads */
+/** @throws ApiError CONFLICT where the former holder could go on coming in with what a scanner reads */
 function requireOtherCode(pass: StoredPass, { definition }: VersionContent, digest: Uint8Array): void {
   const before = barcodeMessage(definition, buildScope(definition.variables, pass, pass.expiresAt))
   if (!identifierDigest(before).equals(digest)) return
@@ -255,7 +255,7 @@ function noVersion(wanted: PassUpdate['templateVersion']): ApiError {
   })
 }
 
-/** @throws Problem for values that the version does not take */
+/** @throws ApiError for values that the version does not take */
 function planChange(
   pass: StoredPass,
   body: PassUpdate,

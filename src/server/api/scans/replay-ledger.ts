@@ -29,7 +29,7 @@ type ReplayBody = RouteInput<(typeof contract)['replay']>['body']
 /**
  * What another policy would have made of the ledger of a project, pass by pass, each along an index, so that memory holds the
  * ledger of few. Between pages and slices others have their turns.
- * @throws Problem NOT_FOUND, VALIDATION_ERROR, CONFLICT, TOO_MANY_REQUESTS, SERVICE_UNAVAILABLE
+ * @throws ApiError NOT_FOUND, VALIDATION_ERROR, CONFLICT, TOO_MANY_REQUESTS, SERVICE_UNAVAILABLE
  */
 export async function replayLedger(body: ReplayBody, context: RequestContext): Promise<PolicyReplayResult> {
   const leave = inFlight.enter(context.workspaceId, 1)

@@ -129,7 +129,7 @@ async function findSince(
 
 /**
  * @param ages how many times as old as others it may be: while changes are read page by page, what they lead from grows older
- * @throws Problem SCANNER_SNAPSHOT_STALE
+ * @throws ApiError SCANNER_SNAPSHOT_STALE
  */
 async function findSnapshot(
   id: string,
@@ -182,7 +182,7 @@ async function readChanges(
   return { rows, removed, next: next && { since: changes.since.id, after: next } }
 }
 
-/** @throws Problem SCANNER_OFFLINE_DISABLED */
+/** @throws ApiError SCANNER_OFFLINE_DISABLED */
 function requireOfflineScanning({ token }: RequestContext): void {
   if (!token.workspace.offlineScanning) throw new ApiError('SCANNER_OFFLINE_DISABLED')
 }

@@ -82,7 +82,7 @@ function toStats({ totalPasses, redeemed, totalScans, totalDenied, lastScanAt }:
 
 /**
  * Attempts over time.
- * @throws Problem VALIDATION_ERROR
+ * @throws ApiError VALIDATION_ERROR
  */
 async function statsByTime(
   by: BucketUnit,
@@ -99,7 +99,7 @@ async function statsByTime(
 
 /**
  * Whether a scan at a moment would be accepted, with every check and what it looked at. Records nothing.
- * @throws Problem PASS_NOT_FOUND
+ * @throws ApiError PASS_NOT_FOUND
  */
 async function explainPass(
   passId: string,
@@ -139,7 +139,7 @@ async function explainPass(
 
 /**
  * Takes an accepted scan back: it counts no more, and the ledger gains an item that says so.
- * @throws Problem NOT_FOUND, CONFLICT; FORBIDDEN to a door whose scan it is not
+ * @throws ApiError NOT_FOUND, CONFLICT; FORBIDDEN to a door whose scan it is not
  */
 async function reverseScan(scanId: string, body: ScanReversal, context: RequestContext): Promise<ScanResponse> {
   const { store, workspaceId } = context

@@ -129,7 +129,7 @@ function bucketsOfHours(from: number, last: number, starts: number[]): number[] 
   })
 }
 
-/** @throws Problem VALIDATION_ERROR for one that the workspace may not use, that is retired, or is of the other platform */
+/** @throws ApiError VALIDATION_ERROR for one that the workspace may not use, that is retired, or is of the other platform */
 async function requireIdentities(
   tx: Repositories,
   body: Partial<Pick<Project, 'appleIdentityId' | 'googleIdentityId'>>,

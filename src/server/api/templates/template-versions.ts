@@ -132,7 +132,7 @@ function showVersion(version: StoredVersionSummary): TemplateVersion {
   }
 }
 
-/** @throws Problem VALIDATION_ERROR with everything that is wrong with the definition, for itself and each platform */
+/** @throws ApiError VALIDATION_ERROR with everything that is wrong with the definition, for itself and each platform */
 async function checkPublishable(
   definition: WrittenDefinition,
   { passType, projectId }: Pick<StoredTemplate, 'passType' | 'projectId'>,

@@ -109,7 +109,7 @@ function showTemplate({ createdAt, updatedAt, ...template }: StoredTemplate): Te
   return { ...template, createdAt: createdAt.toISOString(), updatedAt: updatedAt.toISOString() }
 }
 
-/** @throws Problem CONFLICT where another template has the key, however close the race */
+/** @throws ApiError CONFLICT where another template has the key, however close the race */
 async function orTaken<T>(key: string | null | undefined, write: () => Promise<T>): Promise<T> {
   try {
     return await write()

@@ -64,7 +64,7 @@ async function* follow(
 
 /**
  * Where to go on after an event.
- * @throws Problem CONFLICT for one whose followers may have been deleted, VALIDATION_ERROR for one that never was
+ * @throws ApiError CONFLICT for one whose followers may have been deleted, VALIDATION_ERROR for one that never was
  */
 async function placeOf(id: string, { store, workspaceId, retention, now }: RequestContext): Promise<Place> {
   if (id === PLACE_BEFORE_ALL.id) return PLACE_BEFORE_ALL

@@ -125,7 +125,7 @@ export const webhooks: Handlers<typeof contract> = {
   },
 }
 
-/** @throws Problem TOO_MANY_REQUESTS where one more would be too many */
+/** @throws ApiError TOO_MANY_REQUESTS where one more would be too many */
 function stillSigning({ id, retiredSecrets }: StoredWebhook, now: Date): RetiredSecret[] {
   const living = retiredSecrets.filter(({ until }) => now < until)
   const oldest = living.at(-1)
@@ -151,7 +151,7 @@ function showWebhook(webhook: StoredWebhook): Webhook {
   }
 }
 
-/** @throws Problem CONFLICT where the workspace has a webhook of that address, however close the race */
+/** @throws ApiError CONFLICT where the workspace has a webhook of that address, however close the race */
 async function requireUnique(tx: Repositories, workspaceId: string, url: string): Promise<void> {
   await tx.usage.lock(workspaceId)
   const webhookId = await tx.webhooks.findIdByUrl(workspaceId, url)

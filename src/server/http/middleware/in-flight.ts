@@ -5,7 +5,7 @@ export interface InFlight {
   count(workspaceId: string): number
   /**
    * Counts one more until the returned function is called.
-   * @throws Problem TOO_MANY_REQUESTS with Retry-After
+   * @throws ApiError TOO_MANY_REQUESTS with Retry-After
    */
   enter(workspaceId: string, allowed: number): () => void
 }
@@ -48,7 +48,7 @@ export interface BodyRoom {
 
 /** The room of one body, taken as its bytes come. */
 export interface BodyPlace {
-  /** @throws Problem TOO_MANY_REQUESTS where the workspace has no room left, SERVICE_UNAVAILABLE where the process has none */
+  /** @throws ApiError TOO_MANY_REQUESTS where the workspace has no room left, SERVICE_UNAVAILABLE where the process has none */
   reserve(bytes: number): void
   leave(): void
 }

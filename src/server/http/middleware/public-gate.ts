@@ -7,7 +7,7 @@ import { ApiError } from '../../../core/errors.ts'
 export interface PublicGate {
   /**
    * Resolves when there is room, to what gives it back.
-   * @throws Problem SERVICE_UNAVAILABLE with Retry-After
+   * @throws ApiError SERVICE_UNAVAILABLE with Retry-After
    */
   enter(address: string): Promise<() => void>
 }

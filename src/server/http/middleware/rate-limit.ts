@@ -4,7 +4,7 @@ import { createPublicGate, type PublicGate } from './public-gate.ts'
 
 /**
  * Lets a key through, or refuses it.
- * @throws Problem RATE_LIMITED with Retry-After
+ * @throws ApiError RATE_LIMITED with Retry-After
  */
 export type Limit = (key: string, cost?: number) => void
 

@@ -31,7 +31,7 @@ function languagesOfPass({ card, translations = [] }: Pick<WalletPass, 'card' | 
 
 /**
  * The pass with its texts in one of its languages alone, as a phone of that language shows it; without a language as it is.
- * @throws Problem VALIDATION_ERROR for a language that its definition does not name
+ * @throws ApiError VALIDATION_ERROR for a language that its definition does not name
  */
 export function passIn(pass: WalletPass, language: string | undefined): WalletPass {
   if (language === undefined) return pass

@@ -31,7 +31,7 @@ const PASSES_A_SAVE = 5
  * iPhone takes in one file, from that pass on, and with `?save=` as many as a save link of Google holds. Both are named by a
  * pass and not by a number, so that nobody is left out when another pass leaves the group meanwhile. Where the packages of a
  * bundle are too large for one file, it leads to the page with smaller ones, `?each=` so many passes.
- * @throws Problem LINK_INVALID, LINK_REVOKED
+ * @throws ApiError LINK_INVALID, LINK_REVOKED
  */
 export async function openGroup(
   event: H3Event,
@@ -60,14 +60,14 @@ export async function openGroup(
   return showGroup(passes, each, services, event, at)
 }
 
-/** @throws Problem LINK_INVALID for what is not a UUID */
+/** @throws ApiError LINK_INVALID for what is not a UUID */
 function idIn(query: URLSearchParams, name: string): string {
   const { data: id } = Uuid.safeParse(query.get(name))
   if (id === undefined) throw new ApiError('LINK_INVALID', { details: { reason: 'malformed' } })
   return id
 }
 
-/** @throws Problem LINK_INVALID for what is not a number from 1 to the largest */
+/** @throws ApiError LINK_INVALID for what is not a number from 1 to the largest */
 function countIn(query: URLSearchParams, name: string, largest: number): number {
   const count = Number(query.get(name))
   if (Number.isInteger(count) && count >= 1 && count <= largest) return count

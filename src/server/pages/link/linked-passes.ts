@@ -34,7 +34,7 @@ export async function issueQueued(
   return passes.map((pass) => found.get(pass.id) ?? pass)
 }
 
-/** @throws Problem PROVIDER_UNAVAILABLE, GOOGLE_API_FAILED, LINK_REVOKED for a visitor */
+/** @throws ApiError PROVIDER_UNAVAILABLE, GOOGLE_API_FAILED, LINK_REVOKED for a visitor */
 export async function ensureAtGoogle(
   pass: StoredPass,
   { issuing, google }: Pick<Services, 'issuing' | 'google'>,

@@ -25,7 +25,7 @@ type OpeningServices = LinkServices & Pick<Services, 'clock' | 'openings'>
 /**
  * Opens a hosted link: the signed package for apple, a redirect to the save URL for google, and for the smart link
  * whichever the visitor's device takes, or a page that offers both. Programs that look at links for a chat open none.
- * @throws Problem LINK_INVALID, LINK_REVOKED, with the reason in its details
+ * @throws ApiError LINK_INVALID, LINK_REVOKED, with the reason in its details
  */
 export async function openLink(event: H3Event, services: OpeningServices): Promise<Response | HTTPResponse> {
   const now = services.clock()
@@ -41,7 +41,7 @@ export async function openLink(event: H3Event, services: OpeningServices): Promi
 
 /**
  * The calendar entry of the event or the trip of a pass, behind each of its hosted links.
- * @throws Problem as openLink; NOT_FOUND where the pass has no time
+ * @throws ApiError as openLink; NOT_FOUND where the pass has no time
  */
 export async function openCalendar(
   event: H3Event,
@@ -78,7 +78,7 @@ interface FollowedLink {
   isLookedAt: boolean
 }
 
-/** @throws Problem LINK_INVALID */
+/** @throws ApiError LINK_INVALID */
 function verifiedLink(event: H3Event, { links }: LinkServices, now: Date): Link {
   const check = links.verify(event.context.params?.token ?? '', now)
   if (!check.ok) throw new ApiError('LINK_INVALID', { details: { reason: check.reason } })
