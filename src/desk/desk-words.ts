@@ -15,6 +15,8 @@ export interface DeskWords {
   asking: string
   project: string
   nothing: string
+  /** Before how many rows of how many are on the page, where there are more. */
+  shown: string
   lastDay: string
   passes: string
   issued: string

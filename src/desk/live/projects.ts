@@ -1,6 +1,7 @@
 import type { ScanStatsByProject } from '../../core/contract/scans.ts'
 import type { Scope } from '../../core/route.ts'
 import { type Api, Refusal } from './api.ts'
+import { listAll } from './pages.ts'
 
 /** What may be looked at; its id stands for the name where the token may not read it. */
 export interface Project {
@@ -8,11 +9,8 @@ export interface Project {
   name: string
 }
 
-/** An older one is found by its id: see listProjects. */
-const MAX_PROJECTS = 100
-
 /**
- * The projects of a token, newest first, by whichever way its scopes allow.
+ * The projects of a token, newest first, by whichever way its scopes allow: the newest 1,000 where there are more.
  * @param wanted the id of one that is found however old it is
  */
 export async function listProjects(
@@ -21,7 +19,7 @@ export async function listProjects(
   { boundTo, wanted }: { boundTo: readonly string[] | undefined; wanted: string | null },
 ): Promise<Project[]> {
   if (scopes.includes('templates:read')) {
-    const { items } = await api.projects.list({ query: { limit: MAX_PROJECTS } })
+    const { items } = await listAll((query) => api.projects.list({ query }))
     const isListed = wanted === null || items.some(({ id, name }) => id === wanted || name === wanted)
     const older = isListed ? undefined : await findProject(api, wanted)
     return [...items, ...(older ? [older] : [])].map(({ id, name }) => ({ id, name }))

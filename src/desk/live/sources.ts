@@ -2,6 +2,7 @@ import type { Envelope } from '../../core/contract/deliveries.ts'
 import type { ScanStats, ScanStatsByGate, ScanStatsByTime } from '../../core/contract/scans.ts'
 import type { Scope } from '../../core/route.ts'
 import type { Api } from './api.ts'
+import { listAll } from './pages.ts'
 
 /** What sources are read for. */
 export interface Facts {
@@ -97,7 +98,8 @@ export const boardSources = {
   }),
   doors: source({
     scope: 'scans:read',
-    load: ({ api, projectId }: Facts) => api.doors.list({ query: { projectId, revoked: false, limit: 100 } }),
+    load: ({ api, projectId }: Facts) =>
+      listAll((page) => api.doors.list({ query: { projectId, revoked: false, ...page } })),
   }),
 }
 

@@ -86,6 +86,7 @@ export function Board({ projectId }: { projectId: string }) {
                 [words.denied]: ({ totalDenied }) => number(totalDenied),
               }}
               rows={items.slice(0, rows)}
+              total={items.length}
             />
           )}
         </Shown>
@@ -177,6 +178,7 @@ export function Board({ projectId }: { projectId: string }) {
                   [words.pendingScans]: (door) => number(door.pendingScans ?? 0),
                 }}
                 rows={items.slice(0, rows)}
+                total={total}
               />
             </>
           )}
@@ -202,7 +204,7 @@ export function Board({ projectId }: { projectId: string }) {
 
       <Section title={words.identities}>
         <Shown answer={answers.identities}>
-          {({ items }) => (
+          {({ items, total }) => (
             <Table
               label={words.identities}
               keyOf={({ id }) => id}
@@ -212,6 +214,7 @@ export function Board({ projectId }: { projectId: string }) {
                 [words.daysLeft]: ({ expiresAt }) => (expiresAt === null ? '–' : number(daysUntil(expiresAt))),
               }}
               rows={items}
+              total={total}
             />
           )}
         </Shown>

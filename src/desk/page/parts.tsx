@@ -48,37 +48,46 @@ interface TableProps<T> {
   /** Each by its heading: what stands there of a row. */
   columns: Record<string, (row: T) => ComponentChildren>
   rows: readonly T[]
+  /** Of how many they are; as many as there are by default. */
+  total?: number
   keyOf: (row: T) => string
 }
 
-/** Rows below their headings, which scroll by themselves where the screen is narrow. */
-export function Table<T>({ label, columns, rows, keyOf }: TableProps<T>) {
-  const { words } = useDesk().language
+/** Rows below their headings, which scroll by themselves where the screen is narrow; what has more rows elsewhere says so. */
+export function Table<T>({ label, columns, rows, keyOf, total = rows.length }: TableProps<T>) {
+  const { words, number } = useDesk().language
   if (rows.length === 0) return <p class="muted">{words.nothing}</p>
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: whoever has no pointer scrolls it by keys.
-    <section class="scroll" aria-label={label} tabIndex={0}>
-      <table>
-        <thead>
-          <tr>
-            {Object.keys(columns).map((name) => (
-              <th scope="col" key={name}>
-                {name}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row) => (
-            <tr key={keyOf(row)}>
-              {Object.entries(columns).map(([name, cell]) => (
-                <td key={name}>{cell(row)}</td>
+    <>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: whoever has no pointer scrolls it by keys. */}
+      <section class="scroll" aria-label={label} tabIndex={0}>
+        <table>
+          <thead>
+            <tr>
+              {Object.keys(columns).map((name) => (
+                <th scope="col" key={name}>
+                  {name}
+                </th>
               ))}
             </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
+          </thead>
+          <tbody>
+            {rows.map((row) => (
+              <tr key={keyOf(row)}>
+                {Object.entries(columns).map(([name, cell]) => (
+                  <td key={name}>{cell(row)}</td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </section>
+      {total > rows.length && (
+        <p class="muted">
+          {words.shown}: {number(rows.length)} / {number(total)}
+        </p>
+      )}
+    </>
   )
 }
 

@@ -71,7 +71,7 @@ export function PassView({ passId }: { passId: string }) {
           )}
         </Shown>
         <Shown answer={answers.scans}>
-          {({ items }) => (
+          {({ items, total }) => (
             <Table
               label={words.scans}
               keyOf={({ id }) => id}
@@ -88,6 +88,7 @@ export function PassView({ passId }: { passId: string }) {
                   ),
               }}
               rows={items}
+              total={total}
             />
           )}
         </Shown>
@@ -111,7 +112,7 @@ export function PassView({ passId }: { passId: string }) {
           )}
         </Shown>
         <Shown answer={answers.logs}>
-          {({ items }) =>
+          {({ items, total }) =>
             items.length > 0 && (
               <Table
                 label={words.message}
@@ -122,6 +123,7 @@ export function PassView({ passId }: { passId: string }) {
                   [words.message]: ({ message }) => <Foreign>{message}</Foreign>,
                 }}
                 rows={items}
+                total={total}
               />
             )
           }
@@ -130,7 +132,7 @@ export function PassView({ passId }: { passId: string }) {
 
       <Section title={words.notifications} wide>
         <Shown answer={answers.notifications}>
-          {({ items }) => (
+          {({ items, total }) => (
             <Table
               label={words.notifications}
               keyOf={({ id }) => id}
@@ -143,6 +145,7 @@ export function PassView({ passId }: { passId: string }) {
                   status === 'SCHEDULED' ? <Command text={cancelCommand(passId, id)} /> : '–',
               }}
               rows={items}
+              total={total}
             />
           )}
         </Shown>

@@ -15,6 +15,7 @@ export const arabic: DeskWords = {
   asking: 'تسأل كل بضع ثوانٍ',
   project: 'المشروع',
   nothing: 'لا شيء بعد',
+  shown: 'المعروض',
   lastDay: 'آخر ٢٤ ساعة',
   passes: 'البطاقات',
   issued: 'صادرة',

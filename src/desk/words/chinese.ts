@@ -15,6 +15,7 @@ export const chinese: DeskWords = {
   asking: '每隔几秒询问一次',
   project: '项目',
   nothing: '暂无',
+  shown: '显示',
   lastDay: '过去 24 小时',
   passes: '卡券',
   issued: '已发行',

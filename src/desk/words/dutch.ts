@@ -15,6 +15,7 @@ export const dutch: DeskWords = {
   asking: 'Vraagt om de paar seconden',
   project: 'Project',
   nothing: 'Nog niets',
+  shown: 'Getoond',
   lastDay: 'Laatste 24 uur',
   passes: 'Passen',
   issued: 'Uitgegeven',

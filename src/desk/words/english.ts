@@ -15,6 +15,7 @@ export const english: DeskWords = {
   asking: 'Asks every few seconds',
   project: 'Project',
   nothing: 'Nothing yet',
+  shown: 'Shown',
   lastDay: 'Last 24 hours',
   passes: 'Passes',
   issued: 'Issued',

@@ -15,6 +15,7 @@ export const french: DeskWords = {
   asking: 'Demande toutes les quelques secondes',
   project: 'Projet',
   nothing: 'Rien pour l’instant',
+  shown: 'Affichage',
   lastDay: 'Dernières 24 heures',
   passes: 'Cartes',
   issued: 'Émises',

@@ -15,6 +15,7 @@ export const german: DeskWords = {
   asking: 'Fragt alle paar Sekunden',
   project: 'Projekt',
   nothing: 'Noch nichts',
+  shown: 'Gezeigt',
   lastDay: 'Letzte 24 Stunden',
   passes: 'Pässe',
   issued: 'Ausgestellt',

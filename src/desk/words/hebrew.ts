@@ -15,6 +15,7 @@ export const hebrew: DeskWords = {
   asking: 'שואל כל כמה שניות',
   project: 'פרויקט',
   nothing: 'עדיין אין דבר',
+  shown: 'מוצגים',
   lastDay: '24 השעות האחרונות',
   passes: 'כרטיסים',
   issued: 'הונפקו',

@@ -15,6 +15,7 @@ export const italian: DeskWords = {
   asking: 'Chiede ogni pochi secondi',
   project: 'Progetto',
   nothing: 'Ancora niente',
+  shown: 'Mostrati',
   lastDay: 'Ultime 24 ore',
   passes: 'Pass',
   issued: 'Emessi',

@@ -15,6 +15,7 @@ export const japanese: DeskWords = {
   asking: '数秒ごとに問い合わせ',
   project: 'プロジェクト',
   nothing: 'まだありません',
+  shown: '表示',
   lastDay: '過去24時間',
   passes: 'パス',
   issued: '発行',

@@ -15,6 +15,7 @@ export const korean: DeskWords = {
   asking: '몇 초마다 요청',
   project: '프로젝트',
   nothing: '아직 없음',
+  shown: '표시',
   lastDay: '최근 24시간',
   passes: '패스',
   issued: '발급',

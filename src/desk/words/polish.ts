@@ -15,6 +15,7 @@ export const polish: DeskWords = {
   asking: 'Pyta co kilka sekund',
   project: 'Projekt',
   nothing: 'Jeszcze nic',
+  shown: 'Pokazano',
   lastDay: 'Ostatnie 24 godziny',
   passes: 'Karty',
   issued: 'Wydane',

@@ -15,6 +15,7 @@ export const portuguese: DeskWords = {
   asking: 'Pergunta a cada poucos segundos',
   project: 'Projeto',
   nothing: 'Ainda nada',
+  shown: 'Mostrados',
   lastDay: 'Últimas 24 horas',
   passes: 'Passes',
   issued: 'Emitidos',

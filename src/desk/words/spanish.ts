@@ -15,6 +15,7 @@ export const spanish: DeskWords = {
   asking: 'Pregunta cada pocos segundos',
   project: 'Proyecto',
   nothing: 'Nada todavía',
+  shown: 'Se muestran',
   lastDay: 'Últimas 24 horas',
   passes: 'Pases',
   issued: 'Emitidos',

@@ -15,6 +15,7 @@ export const turkish: DeskWords = {
   asking: 'Birkaç saniyede bir sorar',
   project: 'Proje',
   nothing: 'Henüz bir şey yok',
+  shown: 'Gösterilen',
   lastDay: 'Son 24 saat',
   passes: 'Kartlar',
   issued: 'Verilen',

@@ -15,6 +15,7 @@ export const ukrainian: DeskWords = {
   asking: 'Питає кожні кілька секунд',
   project: 'Проєкт',
   nothing: 'Ще нічого',
+  shown: 'Показано',
   lastDay: 'Останні 24 години',
   passes: 'Картки',
   issued: 'Видано',

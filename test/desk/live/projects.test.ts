@@ -11,7 +11,7 @@ const old = { id: 'p0', name: 'Polyglot 2019' }
 function apiThatAnswers(status: number, asked: string[] = []): Api {
   return {
     projects: {
-      list: async () => ({ items: listed }),
+      list: async () => ({ items: listed, total: listed.length, nextCursor: null }),
       get: async ({ params }: { params: { id: string } }) => {
         asked.push(params.id)
         if (params.id === old.id) return old
