@@ -64,6 +64,7 @@ export const auditActions = [
   'database.restore',
   'database.copy',
 ] as const
+/** What was done, as `resource.verb`. */
 export type AuditAction = (typeof auditActions)[number]
 
 /** Who did it: a token, or an operator at the command line. */

@@ -78,6 +78,7 @@ export const errorTable = {
   JOB_FAILED: [500, 'Reserved.'],
 } as const satisfies Record<string, readonly [status: number, meaning: string]>
 
+/** A code of the table, which the contract closes: a client may tell errors apart by it. */
 export type ErrorCode = keyof typeof errorTable
 
 /** One thing that is wrong with a request: where, and what to do about it. */
@@ -87,7 +88,7 @@ export interface Issue {
 }
 
 /** What an error says beside its code. */
-export interface ProblemOptions {
+export interface ApiErrorOptions {
   /** What went wrong and what to do; the table's meaning of the code where it is left out. */
   message?: string
   details?: Record<string, unknown>
@@ -101,14 +102,14 @@ export interface ProblemOptions {
 
 /** An expected rejection on its way to the caller. Anything else that is thrown becomes INTERNAL_ERROR. */
 export class ApiError extends Error {
-  override readonly name = 'Problem'
+  override readonly name = 'ApiError'
   readonly code: ErrorCode
   readonly status: number
   readonly details: Record<string, unknown>
   readonly headers: Record<string, string>
   readonly forLog: Record<string, unknown>
 
-  constructor(code: ErrorCode, options: ProblemOptions = {}) {
+  constructor(code: ErrorCode, options: ApiErrorOptions = {}) {
     super(options.message ?? errorTable[code][1], { cause: options.cause })
     this.code = code
     this.status = options.status ?? errorTable[code][0]

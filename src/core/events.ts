@@ -50,6 +50,7 @@ export type ChangedField =
   | 'groupKey'
   | 'manual_requeue'
 
+/** Every type of event, those among them that nobody subscribes to. */
 export type EventType = keyof EventData
 
 /** Events that endpoints subscribe to. */

@@ -14,10 +14,13 @@ export const scopes = [
   'webhooks:read',
   'webhooks:write',
 ] as const
+/** A right that a token may have. */
 export type Scope = (typeof scopes)[number]
 
+/** Whose token it is: only an owner's may manage webhooks, import passes and invite doors. */
 export type Role = 'owner' | 'member'
 
+/** The HTTP methods of the contract. */
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
 /** A body that is a file rather than JSON. */

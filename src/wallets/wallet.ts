@@ -6,6 +6,7 @@ import type { CheckValues } from '../core/rules/pass/pass-rules.ts'
 
 /** The platforms that passes are issued for. */
 export const platforms = ['apple', 'google'] as const
+/** One of the platforms. */
 export type Platform = (typeof platforms)[number]
 
 /** What a wallet platform needs to know of one pass to build what a phone shows. */

@@ -32,8 +32,11 @@ const WebhookContent = z.strictObject({
 const limit = z.int().min(0).max(MAX_LIMIT).optional()
 const LimitsContent = z.strictObject({ $schema, ...mapNames(limitNames, limit) })
 
+/** `projects/*.json`: a project, matched by its name. */
 export type ProjectFile = JsonFile<z.output<typeof ProjectContent>>
+/** `webhooks/*.json`: an endpoint, matched by its URL. */
 export type WebhookFile = JsonFile<z.output<typeof WebhookContent>>
+/** `limits.json`: the limits of the workspace; one that is left out stays as it is. */
 export type LimitsFile = JsonFile<z.output<typeof LimitsContent>>
 
 /** What the files of a folder say that there should be. A kind without its folder or file is none of their business. */

@@ -11,6 +11,7 @@ const Field = z.looseObject({
   label: z.string().optional(),
   changeMessage: z.string().optional(),
 })
+/** A field of pass.json, as an iPhone shows it. */
 export type PassField = z.output<typeof Field>
 
 /** Groups of fields, front and back, in the order in which they are read. */
@@ -21,6 +22,7 @@ export const fieldGroups = [
   'auxiliaryFields',
   'backFields',
 ] as const
+/** The name of a group of fields in pass.json. */
 export type FieldGroupName = (typeof fieldGroups)[number]
 
 const Fields = z.array(Field).default([])
@@ -32,6 +34,7 @@ const Style = z.looseObject({
   backFields: Fields,
   transitType: z.string().optional(),
 })
+/** What stands in pass.json under the style of the pass: its fields by group. */
 export type PassStyle = z.output<typeof Style>
 
 const Barcode = z.looseObject({

@@ -194,6 +194,7 @@ const Changed = z.object({
   lastUpdated: z.string(),
 })
 
+/** What came of asking the web service for a pass: a package, the news that there is none newer, or why there is none. */
 export type FetchResult =
   | { outcome: 'changed'; archive: Buffer; lastModified: string }
   | { outcome: 'unchanged' }

@@ -64,6 +64,7 @@ function newDevice(platform: DevicePlatform, name: string): Device {
     : { platform, name, language: 'en', deviceId: randomUUID(), passes: [] }
 }
 
+/** What happens to a phone that is kept awake, one line of `device watch --json` each. */
 export type WatchEvent =
   | { event: 'listening'; source: string }
   | ({ event: 'change' } & PassChange)

@@ -35,6 +35,7 @@ const ApplePass = z.object({
   installedAt: z.string(),
   updatedAt: z.string(),
 })
+/** A pass on a virtual iPhone. */
 export type ApplePass = z.output<typeof ApplePass>
 
 const GooglePass = z.object({
@@ -48,6 +49,7 @@ const GooglePass = z.object({
   installedAt: z.string(),
   updatedAt: z.string(),
 })
+/** A pass on a virtual Android phone. */
 export type GooglePass = z.output<typeof GooglePass>
 
 /** Which language the phone speaks, as BCP 47 has it; before there were any they spoke English. */
@@ -76,6 +78,7 @@ export type GoogleDevice = z.output<typeof GoogleDevice>
 /** A virtual phone of either platform. */
 export const Device = z.discriminatedUnion('platform', [AppleDevice, GoogleDevice])
 export type Device = z.output<typeof Device>
+/** Which kind of phone it is, by the wallet that it has. */
 export type DevicePlatform = Device['platform']
 
 /** The file of one virtual phone. */
@@ -182,6 +185,7 @@ const Message = z.object({
   body: z.string().default(''),
   messageType: z.string().optional(),
 })
+/** A message of a Google object or class, as the phone shows it. */
 export type Message = z.output<typeof Message>
 
 /** Messages of an object or a class as a phone of a language reads them; what is none is left out. */

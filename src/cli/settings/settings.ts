@@ -35,6 +35,7 @@ export interface Connection {
   warning?: string
 }
 
+/** Environment variables by name, as process.env has them. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /** Where settings are looked for beside the flags. */

@@ -7,6 +7,7 @@ import type { subscribableEvents } from '../../core/events.ts'
 import { SIGNATURE_HEADER, verify } from '../../core/rules/crypto/signature.ts'
 import { announceListener, type Forwarded, forward, notForwarded } from './forward.ts'
 
+/** What `webhook listen --json` tells, one line each. */
 export type ListenEvent =
   | { event: 'listening'; secret: string }
   | ({ event: 'delivery'; payload: Envelope } & Forwarded)

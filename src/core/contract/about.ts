@@ -35,6 +35,7 @@ const Stop = z.strictObject({
   timeZone: said,
   ...position,
 })
+/** Where a trip begins or ends, with its texts in one language. */
 export type Stop = InOneLanguage<z.output<typeof Stop>>
 
 /** The journey that a pass is for: from where to where, and when. */

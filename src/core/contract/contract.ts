@@ -36,4 +36,5 @@ export const contract = {
   tokens,
   workspace,
 } satisfies Record<string, Record<string, Route>>
+/** Every route of the interface, by resource and operation: what server and client are typed by. */
 export type Contract = typeof contract

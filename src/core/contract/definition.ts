@@ -82,10 +82,12 @@ const FieldDefinition = z.strictObject({
     text(1, 255).refine((message) => message.includes('%@'), 'Must hold %@, where the new value goes'),
   ).optional(),
 })
+/** A field with its texts in one language. */
 export type FieldDefinition = InOneLanguage<z.output<typeof FieldDefinition>>
 
 /** The groups of fields, as they follow each other on a card. */
 export const fieldGroups = ['header', 'primary', 'secondary', 'auxiliary', 'back'] as const
+/** One of the groups. */
 export type FieldGroup = (typeof fieldGroups)[number]
 
 const fieldList = (max: number) => z.array(FieldDefinition).max(max).default([])
@@ -155,6 +157,7 @@ export const imageRoles = [
   'secondaryLogo',
   'footer',
 ] as const
+/** The place of an image on a card. */
 export type ImageRole = (typeof imageRoles)[number]
 
 /** The symbologies of the code that is scanned. */
@@ -301,4 +304,5 @@ export const Definition = z.strictObject({
 export type WrittenDefinition = z.output<typeof Definition>
 /** As it reads in one language: see core/rules/template/languages.ts. */
 export type Definition = InOneLanguage<WrittenDefinition>
+/** As a client may write it: what has a default may be left out. */
 export type DefinitionInput = z.input<typeof Definition>

@@ -75,6 +75,7 @@ const WalletItem = z.strictObject({
   }),
   lastError: z.string().nullable(),
 })
+/** A wallet that holds a pass, and how far it is behind the newest version. */
 export type WalletItem = z.output<typeof WalletItem>
 
 /** What a device wrote about a pass, which nobody signed. */

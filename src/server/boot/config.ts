@@ -3,6 +3,7 @@ import { dirname, join, resolve } from 'node:path'
 import { sqliteFile } from '../../storage/db/database.ts'
 import { CredentialError, type Platform } from '../../wallets/wallet.ts'
 
+/** What a process of a fleet does: answers requests, runs jobs and schedules, or both. */
 export type ServerRole = 'all' | 'api' | 'worker'
 
 /** A credential: the path of a file, or its content, which starts with -----BEGIN or {. */

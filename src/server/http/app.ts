@@ -263,18 +263,18 @@ function respondWithError(
 ): Response {
   countRejection(metrics, problem)
   const correlationId = correlationIdOf(event)
-  logProblem(log, problem, {
+  logError(log, problem, {
     correlationId,
     method: event.req.method,
     path: event.url.pathname.replace(/^\/l\/.*/, '/l/…'),
   })
   if (!isOpenedLink(event)) {
     const route = event.context.route as Route | undefined
-    return problemResponse(problem, correlationId, { withoutCode: route?.errorsWithoutCode ?? false })
+    return errorResponse(problem, correlationId, { withoutCode: route?.errorsWithoutCode ?? false })
   }
   const isJson = wantsJson(event)
   const response = isJson
-    ? problemResponse(problem, correlationId, { withoutCode: false })
+    ? errorResponse(problem, correlationId, { withoutCode: false })
     : pageResponse(linkProblemPage(problem, correlationId, pageLanguage(event.req.headers)), {
         status: problem.status,
         headers: problem.headers,
@@ -308,11 +308,7 @@ function toApiError(thrown: unknown): ApiError {
 }
 
 /** The answer to an error: `error` with code, message, correlation id and details. */
-function problemResponse(
-  problem: ApiError,
-  correlationId: string,
-  { withoutCode }: { withoutCode: boolean },
-): Response {
+function errorResponse(problem: ApiError, correlationId: string, { withoutCode }: { withoutCode: boolean }): Response {
   const { code, message, details } = problem
   const told: ErrorBodyWithoutCode = { message, correlationId, details }
   const body: ErrorBody | ErrorBodyWithoutCode = withoutCode ? told : { errorCode: code, ...told }
@@ -324,7 +320,7 @@ function problemResponse(
 }
 
 /** What an operator should see: our faults whole, and what keeps us from serving. */
-function logProblem(
+function logError(
   log: Logger,
   problem: ApiError,
   facts: { correlationId: string; method: string; path: string },

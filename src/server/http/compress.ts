@@ -19,6 +19,7 @@ export class EncodedBody<Body> {
     this.gzip = gzip
   }
 
+  /** The body as it was before, for a client that does not take gzip. */
   async plain(): Promise<Uint8Array<ArrayBuffer>> {
     return new Uint8Array(await undo(this.gzip))
   }

@@ -12,7 +12,7 @@ const HEARTBEAT_MS = 15_000
 
 /** How a stream of events is sent, and how it ends. */
 export interface EventStreamOptions extends Pick<Services, 'stopping' | 'log'> {
-  /** Throws a Problem when the client may not go on. */
+  /** Throws an ApiError when the client may not go on. */
   requireAllowed: () => Promise<unknown>
   /** Called once, however it ends. */
   onEnd: () => void

@@ -18,6 +18,10 @@ import { correlationIdOf, noteCaller } from './middleware/observe.ts'
 import { decodeUtf8, type Reserve, readBody, requireContentType, requireSaneJson } from './request-body.ts'
 import { isLarge, type Leave, LIST_BYTES } from './thread.ts'
 
+/**
+ * What answers an operation of the contract: the parsed request and whose it is go in, status and body come out. What
+ * a client may have done wrong is thrown as ApiError.
+ */
 export type Handler<R extends Route> = (
   input: RouteInput<R>,
   context: R extends { isPublic: true } ? PublicContext : RequestContext,
@@ -33,6 +37,7 @@ export type Handlers<Operations extends Record<string, Route>> = {
   [Operation in keyof Operations]: Handler<Operations[Operation]>
 }
 
+/** A handler for each operation of the contract, or it does not compile. */
 export type AllHandlers = { [Resource in keyof typeof contract]: Handlers<(typeof contract)[Resource]> }
 
 /** What the routes of the contract are mounted with. */

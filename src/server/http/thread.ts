@@ -21,6 +21,7 @@ export interface Thread {
   close(): void
 }
 
+/** Ends a turn at the thread; to be called once, also where the work failed. */
 export type Leave = () => void
 
 /** How the load of the thread is measured. */

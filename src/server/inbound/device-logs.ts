@@ -4,6 +4,7 @@ import type { NewDeviceLog } from '../../storage/passes/device-logs.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { JobServices, Services } from '../context.ts'
 
+/** What the log endpoint of phones needs. */
 export type DeviceLogServices = JobServices & Pick<Services, 'identities' | 'metrics'>
 
 /** Anybody may send logs: a request says no more than this. */

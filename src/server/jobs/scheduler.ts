@@ -29,6 +29,7 @@ const schedules = {
   'each-hour': { cron: '0 17 * * * *', tasks: [sweep, packFigures] },
 } as const satisfies Record<string, { cron: string; tasks: readonly Task[] }>
 
+/** How often the tasks of a schedule run. */
 export type ScheduleName = keyof typeof schedules
 
 /** The schedules of a process; they run where it holds the lease. */

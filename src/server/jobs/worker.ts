@@ -27,6 +27,7 @@ export interface Slot {
 /** What is left to write when a job failed for the last time, in the transaction that sets it aside. */
 export type GiveUp = (tx: Repositories, job: SetAsideJob, message: string, at: Date) => Promise<void>
 
+/** What a job that is set aside was about. */
 export type SetAsideJob = Pick<Job, 'workspaceId' | 'subject' | 'correlationId'>
 
 /**

@@ -207,6 +207,7 @@ async function seal(path: string): Promise<void> {
   }
 }
 
+/** What a backup turned out to be: as it was written, of a time without checksums, or not to be restored. */
 export type Unsealed =
   /** Why it cannot be restored, in words that fit after its name. */
   { fault: string } | 'sealed' | 'without checksum'

@@ -125,6 +125,7 @@ export interface PublicFile {
   headers?: Record<string, string>
 }
 
+/** A file that is served without a token, before its digest and its compressed form are made. */
 export type PublicFileParts = Pick<PublicFile, 'contentType' | 'cacheControl' | 'headers'> & {
   content: string | Uint8Array
 }

@@ -104,6 +104,7 @@ export class RowsDigest {
     this.sum = BigInt(`0x${known.sum}`)
   }
 
+  /** Counts rows in, each as its text; their order does not matter. */
   add(texts: string[]): void {
     let sum = this.sum
     for (const text of texts) sum += BigInt(`0x${hash('sha256', text)}`)
@@ -111,10 +112,12 @@ export class RowsDigest {
     this.count += texts.length
   }
 
+  /** What the constructor takes up again after a stop. */
   toJSON(): { count: number; sum: string } {
     return { count: this.count, sum: this.sum.toString(16) }
   }
 
+  /** Whether both saw the same rows, whatever their order. */
   equals(other: RowsDigest): boolean {
     return this.count === other.count && this.sum === other.sum
   }

@@ -81,6 +81,7 @@ export function rowsOf<Row>(db: Knex, result: unknown): Row[] {
 /** Shorter terms have no trigram: they are answered by a scan of what other filters leave. */
 const MIN_INDEXED_TERM = 3
 
+/** A column of passes whose text is case-folded and indexed by trigrams. */
 export type FoldedColumn = 'label_folded' | 'external_folded'
 
 /** A condition on `passes`: one of the columns holds the case-folded term. Answered from the trigram index. */

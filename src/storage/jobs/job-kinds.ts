@@ -14,6 +14,7 @@ export const regularQueues = [
   'bulk-wallets',
   'upkeep',
 ] as const
+/** A queue of jobs whose lease never ended under a worker. */
 export type RegularQueue = (typeof regularQueues)[number]
 
 /**
@@ -22,6 +23,7 @@ export type RegularQueue = (typeof regularQueues)[number]
  * `prime-suspects` lapsed more often, and are run with nothing beside them.
  */
 export const queues = [...regularQueues, 'suspects', 'prime-suspects'] as const
+/** Where a job is claimed from. */
 export type Queue = (typeof queues)[number]
 /** Tells what hands out the jobs of a queue from the workspaces beside it. */
 export const isQueue = (name: string): name is Queue => (queues as readonly string[]).includes(name)
@@ -46,6 +48,7 @@ export const kinds = {
   'deliver-webhooks': { queue: 'webhooks' },
   'detach-project': { queue: 'upkeep' },
 } as const satisfies Record<string, { queue: RegularQueue; bulkQueue?: RegularQueue }>
+/** The kind of a job, which says its queue and its handler (server/jobs/handlers.ts). */
 export type JobKind = keyof typeof kinds
 /** Every kind of job. */
 export const jobKinds = Object.keys(kinds) as JobKind[]

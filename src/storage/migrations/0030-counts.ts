@@ -51,6 +51,7 @@ export const HOUR_MS = 3_600_000
 
 type Part = 'key' | 'hour' | 'project_id' | 'template_id' | 'kind' | 'last_at'
 
+/** The name of a count, which its rows have. */
 export type CounterName =
   | 'passes'
   | 'passes-by-hour'

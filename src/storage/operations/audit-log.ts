@@ -44,6 +44,7 @@ export interface AuditFilters {
   until?: Date | undefined
 }
 
+/** A page of the audit log, newest first. */
 export type AuditRequest = AuditFilters & Pick<ListRequest, 'limit' | 'cursor'>
 
 interface Row {

@@ -23,6 +23,7 @@ export type StoreEvent =
   /** The state of a delivery after an attempt: PENDING where it is to be tried again. */
   | { what: 'attempt'; status: DeliveryStatus }
 
+/** Tells an event, which listeners get once the transaction is committed. */
 export type Emit = (event: StoreEvent) => void
 
 /** Told what the store has committed. */

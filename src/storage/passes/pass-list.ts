@@ -11,6 +11,7 @@ import { groupSortKey } from './groups.ts'
 import { heldPasses, holding, whereStale } from './held-passes.ts'
 import { issuingPasses, lapsedPasses, type PassRow, type StoredPass, selectPass, toPass, UNISSUED } from './pass-row.ts'
 
+/** How a label is compared: prefix and contains ignore case. */
 export type LabelMatch = 'exact' | 'prefix' | 'contains'
 
 /** A comparison with a whole number. */

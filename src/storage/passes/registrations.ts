@@ -270,10 +270,7 @@ export class Registrations {
     for (const some of chunks(registrations)) await this.some(workspaceId, some).update({ last_error: error })
   }
 
-  /**
-   * Apple says that these tokens are dead for passes of an identity; a device that came back with another token stays. Returns
-   * what went.
-   */
+  /** Removes registrations whose token Apple calls dead for passes of an identity, and returns them; a newer token stays. */
   async deleteByTokens(pushTokens: string[], identityId: string | null): Promise<DroppedRegistration[]> {
     if (pushTokens.length === 0) return []
     const ofIdentity = () =>
@@ -318,6 +315,7 @@ export class Registrations {
   }
 }
 
+/** A registration that was removed since its token is dead. */
 export type DroppedRegistration = Pick<StoredRegistration, 'workspaceId' | 'passId' | 'pushToken'>
 
 /** Leaves passes of some identities for Apple; null is that of the server. */

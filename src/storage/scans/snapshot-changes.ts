@@ -44,6 +44,7 @@ export interface ChangedPass {
 
 /** What makes an item of the list another one, in the order in which it is read. */
 export const changeSources = ['changed', 'scanned', 'ahead', 'lapsed'] as const
+/** Why an item of the list has changed. */
 export type ChangeSource = (typeof changeSources)[number]
 
 interface ChangeRow {

@@ -26,6 +26,7 @@ export interface StoredTemplate extends Omit<Template, 'createdAt' | 'updatedAt'
   updatedAt: Date
 }
 
+/** What a template is made or changed with; a key of null has none. */
 export type TemplateFields = Pick<Template, 'name' | 'description' | 'passType' | 'projectId'> & {
   key?: string | null | undefined
 }

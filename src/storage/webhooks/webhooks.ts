@@ -26,6 +26,7 @@ export interface WebhookToSend extends StoredWebhook {
   hasStale: boolean
 }
 
+/** What an endpoint is made or changed with. */
 export type WebhookFields = Pick<Webhook, 'url' | 'events' | 'description'>
 
 /** A secret of before a rotation, which signs until then; sealed. */

@@ -25,6 +25,7 @@ export interface StoredProject extends Omit<Project, 'createdAt' | 'updatedAt'> 
   updatedAt: Date
 }
 
+/** What a project is made or changed with. */
 export type ProjectFields = Pick<Project, 'name' | 'description' | 'color'>
 
 /** What is counted of a project. */

@@ -244,6 +244,7 @@ export const imageSizes = {
   footer: { fit: { width: 286, height: 15 }, isRare: true, shown: { boardingPass: { width: 286, height: 15 } } },
 } satisfies Partial<Record<ImageRole, RoleSizes>>
 
+/** A role of which Apple's wallet shows an image. */
 export type AppleImageRole = keyof typeof imageSizes
 const appleImageRoles = Object.keys(imageSizes) as AppleImageRole[]
 

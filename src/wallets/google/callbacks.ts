@@ -35,6 +35,7 @@ export interface CallbackMessage {
   expTimeMillis: number
 }
 
+/** Why a callback is taken for none of Google's; for the log, since who sends it is told nothing. */
 export type CallbackRejection =
   | 'malformed envelope'
   | 'unknown protocol version'

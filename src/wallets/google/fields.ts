@@ -152,6 +152,7 @@ export function compact(record: Record<string, unknown>): Record<string, unknown
 
 export type GoogleRole = 'Class' | 'Object'
 
+/** The type of a field without fields of its own, by what Google takes for it. */
 export type PlainType =
   | 'text'
   | 'id'

@@ -30,6 +30,7 @@ export interface KeylessIdentity {
   signJwt(claims: object): Promise<string>
 }
 
+/** An account at Google, with its key file or by what the machine is trusted with. */
 export type GoogleSigner = GoogleIdentity | KeylessIdentity
 
 /** The key file of a service account. */

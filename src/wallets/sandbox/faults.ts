@@ -26,6 +26,7 @@ export const faultNames = [
   /** The issuer is not on Google's list of those who may give passes places. */
   'google-locations',
 ] as const
+/** Something that the emulators can be told to do wrong. */
 export type Fault = (typeof faultNames)[number]
 
 /** The faults that are on; the emulators of one server share them. */

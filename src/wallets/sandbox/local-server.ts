@@ -23,6 +23,7 @@ export interface LocalReply {
   headers?: Record<string, string>
 }
 
+/** Answers a request; undefined for one that it does not know (404). */
 export type LocalHandler = (call: LocalCall) => Promise<LocalReply | undefined> | LocalReply | undefined
 
 /** A plain HTTP server on loopback. */

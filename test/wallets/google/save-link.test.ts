@@ -51,7 +51,7 @@ test('a changed claim breaks the signature', async () => {
 test('a key that cannot sign is GOOGLE_JWT_FAILED', async () => {
   const broken = createGoogleWallet({ identity: { ...identity, privateKey: publicKey }, publicUrl })
   await expect(broken.saveUrl([placeOf(pass())], at)).rejects.toMatchObject({
-    name: 'Problem',
+    name: 'ApiError',
     code: 'GOOGLE_JWT_FAILED',
   })
 })

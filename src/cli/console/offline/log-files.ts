@@ -30,6 +30,7 @@ const Decision = z.strictObject({
   /** The pass that was let in; what later scans are evaluated by. */
   acceptedPassId: z.string().nullable(),
 })
+/** A decision in the log, until the server has it. */
 export type OfflineDecision = z.output<typeof Decision>
 
 /** An accepted scan that the server knows of and the stored list may not: passes that this console let in online. */
@@ -41,6 +42,7 @@ const Accepted = z.strictObject({
   validityDate: z.string().optional(),
   recordedAt: z.string(),
 })
+/** A scan that the server accepted, in the log. */
 export type AcceptedOnline = z.output<typeof Accepted>
 
 /** A scan that was taken back, by the moment it stands in the ledger for. */
@@ -50,6 +52,7 @@ const Reversed = z.strictObject({
   scannedAt: z.string(),
   recordedAt: z.string(),
 })
+/** A scan that was taken back, in the log. */
 export type ReversedScan = z.output<typeof Reversed>
 
 /** The server has it: with the time it recorded it, or null where it refused it for good. */
@@ -58,6 +61,7 @@ const Uploaded = z.strictObject({
   externalRef: z.string(),
   recordedAt: z.string().nullable(),
 })
+/** The end of a decision in the log. */
 export type UploadedDecision = z.output<typeof Uploaded>
 
 /** One line of the log of a console. */

@@ -29,6 +29,7 @@ const ofName = {
   stuck: { answersAfter: [0, 2], atMostEvery: 0, fetches: false },
 } as const satisfies Record<string, Omit<Behaviour, 'name'>>
 
+/** How a phone of a fleet behaves, as `device fleet` names it. */
 export type BehaviourName = keyof typeof ofName
 
 /** Every behaviour, by name. */

@@ -12,8 +12,10 @@ export const SIGNATURE_HEADER = 'X-Service-Signature'
 /** How far the time of a signature may lie from the receiver's clock, on either side. */
 export const TOLERANCE_SECONDS = 300
 
+/** Why a signature does not hold, so that whoever built a receiver finds the fault in it. */
 export type RejectionReason = 'malformed_header' | 'wrong_secret' | 'body_changed' | 'too_old' | 'too_new'
 
+/** Whether a delivery is what was signed, and when that was. */
 export type SignatureCheck =
   | { ok: true; signedAt: Date }
   /** `message` says in a sentence what is wrong; `hint`, where there is one, what to look at. */

@@ -7,6 +7,7 @@ import { hash, type KeyObject, sign, verify } from 'node:crypto'
 
 /** What is chained, each by workspace: the ledger of scans, and the audit log. */
 export const chainNames = ['scans', 'audit'] as const
+/** One of the two chains of a workspace. */
 export type ChainName = (typeof chainNames)[number]
 
 /** What stands before the first entry. */

@@ -101,6 +101,7 @@ export class Verification {
     this.heads = sound.toSorted((a, b) => b.sequence - a.sequence)
   }
 
+  /** Looks at the next entry, in the order of their numbers. */
   add(entry: ChainedEntry): void {
     const { sequence, digest } = entry
     this.report.entries += 1

@@ -8,7 +8,9 @@ export const limitNames = [
   'scheduledSends',
   'requestsInFlight',
 ] as const
+/** What a workspace has a limit of. */
 export type LimitName = (typeof limitNames)[number]
+/** How much of each a workspace may have. */
 export type WorkspaceLimits = Record<LimitName, number>
 
 /** What holds where an operator set nothing else. */

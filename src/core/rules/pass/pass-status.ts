@@ -1,5 +1,6 @@
 /** Every status of a pass. */
 export const passStatuses = ['QUEUED', 'ISSUING', 'ISSUED', 'VOID', 'FAILED', 'EXPIRED'] as const
+/** QUEUED until a worker takes it (ISSUING), then ISSUED or FAILED; ISSUED ends as EXPIRED in time, and any as VOID, for good. */
 export type PassStatus = (typeof passStatuses)[number]
 
 /** The status that a reader sees: an issued pass is expired from expiresAt on, whether or not a sweep has said so. */

@@ -14,8 +14,10 @@ export const redemptionChecks = [
   'cooldown',
   'already_scanned',
 ] as const
+/** A check, by the reason code of an attempt that fails it. */
 export type RedemptionCheckName = (typeof redemptionChecks)[number]
 
+/** What the policy says of an attempt: let in with what that uses up, or the check that failed first. */
 export type RedemptionDecision =
   | ({ result: 'accepted'; reasonCode: 'valid' } & RedemptionDebit)
   | { result: 'denied' | 'duplicate'; reasonCode: RedemptionCheckName }

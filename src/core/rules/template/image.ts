@@ -1,3 +1,4 @@
+/** The types of images that may be uploaded, by their bytes and not by what a client says. */
 export type ImageType = 'image/png' | 'image/jpeg'
 
 /** No wallet shows more. */

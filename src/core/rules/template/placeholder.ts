@@ -14,6 +14,7 @@ export const systemVariables = [
   'project.name',
 ] as const
 
+/** A variable that every definition may name without declaring it. */
 export type SystemVariable = (typeof systemVariables)[number]
 
 /** What a scope holds under this name is read off the pass in place of what its template says; no template can name it. */

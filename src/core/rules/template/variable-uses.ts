@@ -16,6 +16,7 @@ export interface VariableUse {
   isNeeded: boolean
 }
 
+/** What a definition decides by the values of a pass, beside how it looks. */
 export type Policies = Partial<Pick<Definition, 'expiresAt' | 'redemption'>>
 
 /** What asks more of a variable than to be a text. */

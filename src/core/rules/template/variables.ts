@@ -57,6 +57,7 @@ export function variablesSchema(definition: VariableRules) {
   }
 }
 
+/** Finds all that is wrong with the variables of a pass; empty where nothing is. */
 export type CheckVariables = (variables: Variables) => Issue[]
 
 /** Compiles the check that agrees exactly with `variablesSchema`; issues carry paths below `variables`. */

@@ -23,6 +23,7 @@ import { bytesOf, openRoom } from '../limits.ts'
 import { type ClaimingPass, type Joined, joinClasses, type NamedPass } from './google-class.ts'
 import { openImages, usesOf } from './pass-images.ts'
 
+/** What became of an item: its pass, made now or there before, or what is wrong with the item. */
 export type CreateResult = { pass: StoredPass; isNew: boolean } | { externalPassId: string; problem: ApiError }
 
 /**

@@ -5,6 +5,10 @@ import type { Store } from '../../../storage/store.ts'
 import type { TokenWithWorkspace } from '../../../storage/workspaces/tokens.ts'
 import type { Logger } from '../../boot/log.ts'
 
+/**
+ * Finds the token of a request.
+ * @throws ApiError UNAUTHORIZED, TOKEN_INVALID, TOKEN_EXPIRED, TENANT_SUSPENDED, TENANT_EXPIRED
+ */
 export type Authenticate = (headers: Headers, at: Date) => Promise<TokenWithWorkspace>
 
 /** A revocation holds everywhere within two seconds, so nothing is remembered for longer than one. */

@@ -32,6 +32,7 @@ const ADDRESS_RATES = {
   health: { perSecond: 100, burst: 200 },
 } as const satisfies Record<string, Rate>
 
+/** What an address may ask for so often without a token. */
 export type AddressLimit = keyof typeof ADDRESS_RATES
 
 /** @param rate of each token; no requests a second turn every limit of a token or an address off */

@@ -15,6 +15,7 @@ import type { Config } from '../../boot/config.ts'
 import { daysLeft, hasCredentials, readAppleCredentials, WARNING_DAYS } from '../../boot/wallets.ts'
 import { type Check, examine, type Finding, failed, passed, skipped } from './check.ts'
 
+/** Where pushes go; only tests and the sandbox say another place than Apple. */
 export type PushOptions = Pick<ApplePushOptions, 'server'>
 
 const RENEW = "renew it in Apple's developer portal, and give the new file: --apple-certificate and --apple-key"

@@ -6,6 +6,7 @@ export type Finding =
   /** With the command, or the setting, that mends it. */
   | { status: 'FAILED'; message: string; fix: string }
 
+/** A finding with the place where doctor shows it. */
 export type Check = { group: string; name: string } & Finding
 
 /** The finding of a check that found nothing wrong. */

@@ -4,6 +4,7 @@ import { formatPatterns } from '../../../core/rules/template/variables.ts'
 import { Field, isNumberField, Overrides, RelevantDate } from './pass-json-schema.ts'
 import { Color, isW3cDate, toRgb } from './value-types.ts'
 
+/** An object as JSON has it, of which nothing is known yet. */
 export type JsonObject = Record<string, unknown>
 
 /**

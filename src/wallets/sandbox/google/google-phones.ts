@@ -133,6 +133,7 @@ function wrong(status: number, error: string): LocalReply {
   return { status, json: { error } }
 }
 
+/** What Google reports of an object: it was saved to a wallet, or removed. */
 export type CallbackEvent = { classId: string; objectId: string; eventType: 'save' | 'del' }
 
 /** Reports of what people save and remove, signed as Google signs them. */

@@ -77,14 +77,18 @@ function newRootKey(): string {
 /** What the Google Wallet API takes, by the table of fields that publishing checks definitions with. */
 
 export const googleKinds = GoogleKind.options
+/** The kind of a class or an object, as its path at Google has it. */
 export type SandboxKind = GoogleKind
+/** Class or object. */
 export type Role = GoogleRole
 
+/** A class or an object, as it was written. */
 export type Resource = { id: string } & Record<string, unknown>
 
 /** How many messages Google keeps with an object. */
 export const MAX_MESSAGES = 10
 
+/** Whether Google would take a resource, and what it would say against it. */
 export type Decision =
   | { ok: true; resource: Resource }
   | { ok: false; reason: 'invalid' | 'forbidden'; message: string }
