@@ -3,7 +3,7 @@ import { Flags } from '@oclif/core'
 import { ClientCommand } from '../cli/command/client-command.ts'
 import { UsageError } from '../cli/command/errors.ts'
 import { writeOut } from '../cli/command/output.ts'
-import { untilStopped } from '../cli/list/follow.ts'
+import { untilStopped } from '../cli/command/program.ts'
 import { canAnimate, metricsAddresses } from '../cli/settings/settings.ts'
 
 export default class Watch extends ClientCommand {

@@ -39,3 +39,36 @@ export function onInterrupt(stop: () => void, end?: () => void): () => void {
   process.on('SIGINT', listener)
   return () => process.off('SIGINT', listener)
 }
+
+/** What ends work beside Ctrl-C; both count as its ordinary end. */
+interface StopOptions {
+  /** After so many; never by default. */
+  seconds?: number | undefined
+  /** By SIGTERM, as containers are stopped; without it that ends the process as ever. */
+  bySigterm?: true
+}
+
+/** Work that goes on until Ctrl-C, which says so by exit code 130, or until it ends by itself. What is broken off is no error. */
+export async function untilStopped(
+  work: (stop: AbortSignal) => Promise<unknown>,
+  { seconds, bySigterm }: StopOptions = {},
+): Promise<undefined> {
+  const stop = new AbortController()
+  const end = () => stop.abort()
+  const timer = seconds && setTimeout(end, seconds * 1000)
+  if (bySigterm) process.once('SIGTERM', end)
+  const release = onInterrupt(() => {
+    process.exitCode = 130
+    leaveEcho()
+    end()
+  })
+  try {
+    await work(stop.signal)
+  } catch (error) {
+    if (!stop.signal.aborted) throw error
+  } finally {
+    clearTimeout(timer)
+    release()
+    process.off('SIGTERM', end)
+  }
+}

@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { eachPage } from '../../client/client.ts'
 import { ApiError, ConnectionError } from '../../client/errors.ts'
 import type { Page } from '../../core/contract/common.ts'
-import { leaveEcho, onInterrupt } from '../command/program.ts'
 
 /** The list that `--follow` watches. */
 export interface FollowOptions<T> {
@@ -89,24 +88,6 @@ export async function* followPages<T extends { id: string }>(options: FollowOpti
 /** Whether the server may come back by itself. */
 export function mayComeBack(error: unknown): error is Error {
   return error instanceof ConnectionError || (error instanceof ApiError && error.status >= 500)
-}
-
-/** Ends with Ctrl-C, which says so by the exit code, or where nobody reads any more. */
-export async function untilStopped(work: (stop: AbortSignal) => Promise<unknown>): Promise<undefined> {
-  const stop = new AbortController()
-  const release = onInterrupt(() => {
-    leaveEcho()
-    stop.abort()
-  })
-  try {
-    await work(stop.signal)
-  } catch (error) {
-    // What was under way was broken off.
-    if (!stop.signal.aborted) throw error
-  } finally {
-    release()
-  }
-  if (stop.signal.aborted) process.exitCode = 130
 }
 
 function pageOf<T>(items: T[]): Page<T> {

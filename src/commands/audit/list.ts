@@ -1,6 +1,7 @@
 import { Flags } from '@oclif/core'
 import { filterFlag, followFlag, listFlags, listPages, pastFlag } from '../../cli/arguments/list.ts'
 import { BaseCommand } from '../../cli/command/base-command.ts'
+import { untilStopped } from '../../cli/command/program.ts'
 import type { ListShape } from '../../cli/list/shape.ts'
 import { databaseFlags } from '../../cli/settings/server-flags.ts'
 import type { Page } from '../../core/contract/common.ts'
@@ -60,7 +61,7 @@ export default class AuditList extends BaseCommand {
           query: filters,
         })
       if (!flags.follow) return show(listPages(list, {}, flags))
-      const { followPages, untilStopped } = await import('../../cli/list/follow.ts')
+      const { followPages } = await import('../../cli/list/follow.ts')
       const note = (message: string) => this.note(message)
       return untilStopped((stop) =>
         show(followPages({ list, limit: flags.limit, writtenAt: ({ at }) => at, stop, note })),

@@ -1,7 +1,7 @@
 import { Flags } from '@oclif/core'
 import type { PictureOptions } from '../../cli/card-picture.ts'
 import { UsageError } from '../../cli/command/errors.ts'
-import { leaveEcho, onInterrupt } from '../../cli/command/program.ts'
+import { untilStopped } from '../../cli/command/program.ts'
 import { DeviceCommand, nameArg } from '../../cli/device/device-command.ts'
 import { phoneOf, type WatchEvent, watch } from '../../cli/device/phones.ts'
 import { bannerLines, drawDevice } from '../../cli/device/show.ts'
@@ -25,22 +25,9 @@ export default class DeviceWatch extends DeviceCommand {
     if (phone.sources().length === 0) {
       throw new UsageError(`The phone ${file.name} holds no pass`, { hint: 'install one with passes device install.' })
     }
-    const stop = new AbortController()
-    const timer = flags.seconds && setTimeout(() => stop.abort(), flags.seconds * 1000)
-    const release = onInterrupt(() => {
-      process.exitCode = 130
-      leaveEcho()
-      stop.abort()
-    })
-    try {
-      await watch(phone, {
-        signal: stop.signal,
-        onEvent: (event) => (this.jsonEnabled() ? printJson(event) : this.#show(event, file, this.drawing(flags))),
-      })
-    } finally {
-      clearTimeout(timer)
-      release()
-    }
+    const onEvent = (event: WatchEvent) =>
+      this.jsonEnabled() ? printJson(event) : this.#show(event, file, this.drawing(flags))
+    await untilStopped((signal) => watch(phone, { signal, onEvent }), { seconds: flags.seconds })
   }
 
   async #show(event: WatchEvent, file: DeviceFile, drawing: PictureOptions): Promise<void> {

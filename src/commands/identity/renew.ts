@@ -1,8 +1,8 @@
 import { Args, Flags } from '@oclif/core'
 import { BaseCommand } from '../../cli/command/base-command.ts'
 import { UsageError } from '../../cli/command/errors.ts'
+import { untilStopped } from '../../cli/command/program.ts'
 import { certificateFlags, identityConfig, identityFlags, showIdentity } from '../../cli/identity.ts'
-import { untilStopped } from '../../cli/list/follow.ts'
 import type { IdentityConfig, ShownIdentity } from '../../server/operator/identities.ts'
 import type { RenewedFrom } from '../../server/operator/renew-identity.ts'
 
@@ -46,20 +46,19 @@ export default class IdentityRenew extends BaseCommand {
     if (!from.files && from.keyFile === undefined)
       throw new UsageError('Give the files to watch: --certificate and --key, or --key-file')
     const { watchIdentity } = await import('../../server/operator/watch-identity.ts')
-    // As containers are stopped.
-    const terminated = new AbortController()
-    process.once('SIGTERM', () => terminated.abort())
-    return untilStopped((stop) =>
-      watchIdentity(config, name, {
-        ...from,
-        signal: AbortSignal.any([stop, terminated.signal]),
-        onWatching: () => this.note(`Watching the files of ${name}; Ctrl-C ends it.`),
-        onRenewed: (identity) => {
-          const line = this.jsonEnabled() ? JSON.stringify(identity) : renewedLine(identity)
-          process.stdout.write(`${line}\n`)
-        },
-        onRefused: (reason) => this.note(`Not renewed, and what was there goes on: ${reason}`),
-      }),
+    return untilStopped(
+      (signal) =>
+        watchIdentity(config, name, {
+          ...from,
+          signal,
+          onWatching: () => this.note(`Watching the files of ${name}; Ctrl-C ends it.`),
+          onRenewed: (identity) => {
+            const line = this.jsonEnabled() ? JSON.stringify(identity) : renewedLine(identity)
+            process.stdout.write(`${line}\n`)
+          },
+          onRefused: (reason) => this.note(`Not renewed, and what was there goes on: ${reason}`),
+        }),
+      { bySigterm: true },
     )
   }
 }

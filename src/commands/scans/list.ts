@@ -1,5 +1,6 @@
 import { followFlag, listFlags, listPages } from '../../cli/arguments/list.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
+import { untilStopped } from '../../cli/command/program.ts'
 import { passIdsOf, scanFilterFlags, scanQuery } from '../../cli/scan-list/filters.ts'
 import { scansShape, withHolders } from '../../cli/scan-list/formats.ts'
 import type { Page } from '../../core/contract/common.ts'
@@ -37,7 +38,7 @@ export default class ScansList extends ClientCommand {
         query,
       })
     if (!flags.follow) return show(listPages(client.scans.list, query, flags))
-    const { followPages, untilStopped } = await import('../../cli/list/follow.ts')
+    const { followPages } = await import('../../cli/list/follow.ts')
     return untilStopped((stop) => {
       const list = ({ query: page }: { query: object }) =>
         client.scans.list({ query: { ...query, ...page } }, { signal: stop })

@@ -4,7 +4,7 @@ import { basename } from 'node:path'
 import { Args, Flags } from '@oclif/core'
 import { BaseCommand } from '../../cli/command/base-command.ts'
 import { CliError, UsageError, withName } from '../../cli/command/errors.ts'
-import { leaveEcho, onInterrupt } from '../../cli/command/program.ts'
+import { untilStopped } from '../../cli/command/program.ts'
 import { DevFiles } from '../../cli/template/dev-files.ts'
 import { languagesOf, writtenOf } from '../../core/rules/template/languages.ts'
 
@@ -54,17 +54,7 @@ export default class TemplateDev extends BaseCommand {
     if (this.jsonEnabled()) this.logJson({ url, file: args.file })
     else this.log(`${args.file} at ${url}`)
     this.note('Ctrl-C ends it.')
-    const stopped = new AbortController()
-    const off = onInterrupt(() => {
-      process.exitCode = 130
-      leaveEcho()
-      stopped.abort()
-    })
-    const end = () => stopped.abort()
-    process.once('SIGTERM', end)
-    await once(stopped.signal, 'abort')
-    off()
-    process.off('SIGTERM', end)
+    await untilStopped((stop) => once(stop, 'abort'), { bySigterm: true })
     await dev.close()
   }
 }

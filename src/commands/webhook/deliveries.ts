@@ -3,6 +3,7 @@ import { idOf } from '../../cli/arguments/id-argument.ts'
 import { filterFlag, followFlag, listFlags, listPages } from '../../cli/arguments/list.ts'
 import { named } from '../../cli/arguments/named.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
+import { untilStopped } from '../../cli/command/program.ts'
 import { deliveriesShape, showDelivery } from '../../cli/webhook/show.ts'
 import type { Page } from '../../core/contract/common.ts'
 import { type Delivery, DeliveryStatus } from '../../core/contract/deliveries.ts'
@@ -63,7 +64,7 @@ export default class WebhookDeliveries extends ClientCommand {
         query,
       })
     if (!flags.follow) return show(listPages(deliveries.list, query, flags))
-    const { followPages, untilStopped } = await import('../../cli/list/follow.ts')
+    const { followPages } = await import('../../cli/list/follow.ts')
     return untilStopped((stop) => {
       const list = ({ query: page }: { query: object }) =>
         deliveries.list({ query: { ...query, ...page } }, { signal: stop })

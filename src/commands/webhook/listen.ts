@@ -2,7 +2,7 @@ import { Flags } from '@oclif/core'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { UsageError } from '../../cli/command/errors.ts'
 import { printable } from '../../cli/command/output.ts'
-import { leaveEcho, onInterrupt } from '../../cli/command/program.ts'
+import { untilStopped } from '../../cli/command/program.ts'
 import { listenersFolder, profileInUse } from '../../cli/settings/settings.ts'
 import { applicationAddress, eventFlag, listenSecret } from '../../cli/webhook/flags.ts'
 import { type ListenEvent, listenForEvents } from '../../cli/webhook/listen.ts'
@@ -49,30 +49,19 @@ export default class WebhookListen extends ClientCommand {
       this.log(secret)
       return { secret }
     }
-    const stop = new AbortController()
-    const timer = flags.seconds && setTimeout(() => stop.abort(), flags.seconds * 1000)
-    const release = onInterrupt(() => {
-      process.exitCode = 130
-      leaveEcho()
-      stop.abort()
-    })
-    const end = () => stop.abort()
-    process.once('SIGTERM', end)
-    try {
-      await listenForEvents(this.connect(flags), {
-        events: flags.event,
-        since: sinceOf(flags.since),
-        forwardTo: applicationAddress(flags['forward-to']),
-        secret,
-        folder: listenersFolder(profile.name),
-        signal: stop.signal,
-        onEvent: (event) => (this.jsonEnabled() ? printJson(event) : this.#show(event)),
-      })
-    } finally {
-      clearTimeout(timer)
-      release()
-      process.off('SIGTERM', end)
-    }
+    return untilStopped(
+      (signal) =>
+        listenForEvents(this.connect(flags), {
+          events: flags.event,
+          since: sinceOf(flags.since),
+          forwardTo: applicationAddress(flags['forward-to']),
+          secret,
+          folder: listenersFolder(profile.name),
+          signal,
+          onEvent: (event) => (this.jsonEnabled() ? printJson(event) : this.#show(event)),
+        }),
+      { seconds: flags.seconds, bySigterm: true },
+    )
   }
 
   #show(event: ListenEvent): void {
