@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createClient } from '../../client/client.ts'
+import pLimit from 'p-limit'
+import { createClient, paginate } from '../../client/client.ts'
 import { CliError } from '../command/errors.ts'
 import { duration } from '../command/output.ts'
 import { startProgress } from '../command/progress.ts'
@@ -196,34 +197,23 @@ async function compare(drill: Drill, last: StageResult): Promise<void> {
   const client = createClient(target)
   const behind = new Set(crowd.phones.keys())
   try {
-    let cursor: string | undefined
-    do {
-      const query = { projectId: [target.projectId], limit: 100, ...(cursor && { cursor }) }
-      const page = await client.passes.list({ query })
-      for (const { id, status, variables } of page.items) {
-        const n = numbers.get(id)
-        const isShown = n !== undefined && Number(variables.revision) === crowd.phones[n]!.revision
-        if (isShown && status === 'ISSUED') behind.delete(n)
-      }
-      cursor = page.nextCursor ?? undefined
-    } while (cursor)
+    for await (const { id, status, variables } of paginate(client.passes.list, { projectId: [target.projectId] })) {
+      const n = numbers.get(id)
+      const isShown = n !== undefined && Number(variables.revision) === crowd.phones[n]!.revision
+      if (isShown && status === 'ISSUED') behind.delete(n)
+    }
   } finally {
     await client.close()
   }
-  let next = 0
   let lost = 0
-  const worker = async () => {
-    while (next < crowd.phones.length) {
-      const n = next++
-      try {
-        if (!(await crowd.isCurrent(crowd.phones[n]!))) behind.add(n)
-      } catch (error) {
-        if (!(error instanceof CliError)) throw error
-        lost += 1
-      }
+  await pLimit(16).map(crowd.phones, async (phone, n) => {
+    try {
+      if (!(await crowd.isCurrent(phone))) behind.add(n)
+    } catch (error) {
+      if (!(error instanceof CliError)) throw error
+      lost += 1
     }
-  }
-  await Promise.all(Array.from({ length: 16 }, worker))
+  })
   last.updatesMissed = Math.max(last.updatesMissed, behind.size)
   last.phonesLost = Math.max(last.phonesLost, lost)
 }

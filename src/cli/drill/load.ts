@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import pLimit from 'p-limit'
 import { type Client, createClient } from '../../client/client.ts'
 import { ApiError, ConnectionError } from '../../client/errors.ts'
 
@@ -145,11 +146,9 @@ export function startLoad(target: Target, codes: readonly string[], onError: (er
     },
     update,
     async updateAll() {
-      let next = 0
-      const worker = async () => {
-        while (next < codes.length && !closed.signal.aborted) await update(next++)
-      }
-      await Promise.all(Array.from({ length: UPDATES_AT_ONCE }, worker))
+      await pLimit(UPDATES_AT_ONCE).map(codes.keys(), async (n) => {
+        if (!closed.signal.aborted) await update(n)
+      })
     },
     async rest() {
       isResting = true

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import pLimit from 'p-limit'
 import { createClient } from '../../client/client.ts'
 import { writePrivate } from '../../files/private-file.ts'
 import { CliError } from '../command/errors.ts'
@@ -98,14 +99,7 @@ async function install(drill: Drill): Promise<void> {
   drill.webServiceURL = `${old.url}${OLD_PREFIX}`
   drill.provider = await drill.startProvider({ ...CLUB, passes: drill.phones, webServiceURL: drill.webServiceURL })
   old.lead(drill.provider.url)
-  let next = 0
-  const worker = async () => {
-    while (next < drill.phones) {
-      const n = next++
-      await drill.crowd.install(n, `${old.url}/passes/${n}.pkpass`)
-    }
-  }
-  await Promise.all(Array.from({ length: AT_ONCE }, worker))
+  await pLimit(AT_ONCE).map(Array(drill.phones).keys(), (n) => drill.crowd.install(n, `${old.url}/passes/${n}.pkpass`))
 }
 
 async function takeOver(drill: Drill): Promise<void> {
