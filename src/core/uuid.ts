@@ -22,3 +22,10 @@ export function makeTimeOrdered<T extends Uint8Array>(random: T, at: Date): T {
 export function uuidText(hex: string): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
 }
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+/** Whether a text is written as an id is, in either case, so that it can be looked for by that; servers and browsers alike. */
+export function isUuidText(text: string): boolean {
+  return UUID.test(text)
+}

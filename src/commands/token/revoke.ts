@@ -2,6 +2,7 @@ import { Args, Flags } from '@oclif/core'
 import { BaseCommand } from '../../cli/command/base-command.ts'
 import { confirm } from '../../cli/command/prompt.ts'
 import { databaseFlags } from '../../cli/settings/server-flags.ts'
+import { isUuidText } from '../../core/uuid.ts'
 
 export default class TokenRevoke extends BaseCommand {
   static override summary = 'Revoke an access token.'
@@ -23,7 +24,7 @@ export default class TokenRevoke extends BaseCommand {
     return withStore(flags.database, async (store) => {
       const workspace = await getWorkspace(store, flags.workspace)
       await confirm(`Revoke ${args.id} in ${workspace.name}?`, { yes: flags.yes ?? false, noInput: flags['no-input'] })
-      const id = /^[0-9a-f-]{36}$/i.test(args.id) ? args.id.toLowerCase() : undefined
+      const id = isUuidText(args.id) ? args.id.toLowerCase() : undefined
       const now = new Date()
       const revoked = await store.transaction(async (tx) => {
         if (id === undefined || !(await tx.tokens.revoke(workspace.id, id, now))) return false

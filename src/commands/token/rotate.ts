@@ -3,6 +3,7 @@ import { lifetimeFlag, parseDuration, parseLifetime } from '../../cli/arguments/
 import { BaseCommand } from '../../cli/command/base-command.ts'
 import { details, localTime, localTimeOr } from '../../cli/command/output.ts'
 import { databaseFlags } from '../../cli/settings/server-flags.ts'
+import { isUuidText } from '../../core/uuid.ts'
 
 export default class TokenRotate extends BaseCommand {
   static override summary = 'Make the token that follows another, which ends soon after.'
@@ -28,7 +29,7 @@ export default class TokenRotate extends BaseCommand {
     const at = new Date()
     const overlapSeconds = parseDuration(flags.overlap, '--overlap')
     const options = { overlapSeconds, expiresAt: parseLifetime(flags['expires-in'], at), at }
-    if (!/^[0-9a-f-]{36}$/i.test(args.id)) {
+    if (!isUuidText(args.id)) {
       throw new OperatorError(`${args.id} is not the id of a token; passes token list shows them.`)
     }
     const { workspace, ...rotated } = await withStore(flags.database, async (store) => {

@@ -1,11 +1,10 @@
 /** @jsxImportSource preact */
 import { useState } from 'preact/hooks'
 import type { Pass } from '../../core/contract/passes.ts'
+import { isUuidText } from '../../core/uuid.ts'
 import { Refusal } from '../live/api.ts'
 import { useDesk } from './context.ts'
 import { PassLink } from './parts.tsx'
-
-const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /** Passes that are shown to choose from. */
 const MAX_FOUND = 20
@@ -25,7 +24,7 @@ export function PassSearch() {
     if (text === '') return setFound(null)
     setProblem(null)
     try {
-      const items = UUID.test(text)
+      const items = isUuidText(text)
         ? [await api.passes.get({ params: { id: text } })]
         : (await api.passes.list({ query: { search: text, limit: MAX_FOUND } })).items
       if (items.length === 1) return show(items[0]!.id)

@@ -1,4 +1,5 @@
 import type { AuditAction } from '../../core/audit.ts'
+import { isUuidText } from '../../core/uuid.ts'
 import type { FailedJob, FailedJobFilter } from '../../storage/jobs/backlog.ts'
 import type { JobKind } from '../../storage/jobs/job-kinds.ts'
 import type { Repositories, Store } from '../../storage/store.ts'
@@ -37,7 +38,7 @@ export function withFailedJobs(
 ): Promise<number> {
   return withStore(databaseUrl, async (store) => {
     const workspaceId = workspace && (await getWorkspace(store, workspace)).id
-    const ids = id === undefined ? undefined : /^[0-9a-f-]{36}$/i.test(id) ? [id.toLowerCase()] : []
+    const ids = id === undefined ? undefined : isUuidText(id) ? [id.toLowerCase()] : []
     const count = await work(store, { ...(workspaceId && { workspaceId }), ids })
     if (ids && count === 0) {
       throw new OperatorError(`No job ${id} gave up or is quarantined; passes jobs list shows those that did.`)

@@ -1,5 +1,6 @@
 import { scopes as allScopes, type Role, type Scope } from '../../core/route.ts'
 import { newToken, tokenDigest } from '../../core/rules/crypto/token.ts'
+import { isUuidText } from '../../core/uuid.ts'
 import type { Repositories, Store } from '../../storage/store.ts'
 import type { EndingToken, StoredToken } from '../../storage/workspaces/tokens.ts'
 import { operator } from '../api/audit.ts'
@@ -23,8 +24,6 @@ export interface MadeToken {
   text: string
   token: StoredToken
 }
-
-const UUID = /^[0-9a-f-]{36}$/i
 
 /** Each statement of a request names them all. */
 const MAX_PROJECTS = 100
@@ -57,7 +56,7 @@ export async function findProjectsOfToken(
   if (named.length > MAX_PROJECTS) throw new OperatorError(`A token is bound to ${MAX_PROJECTS} projects at most.`)
   const ids: string[] = []
   for (const one of new Set(named)) {
-    const [id, another] = UUID.test(one)
+    const [id, another] = isUuidText(one)
       ? [(await projects.find(workspaceId, one.toLowerCase()))?.id]
       : await projects.listIdsByName(workspaceId, one)
     if (id === undefined) throw new OperatorError(`There is no project ${one}; passes project list shows them.`)

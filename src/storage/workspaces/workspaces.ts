@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { newId } from '../../core/ids.ts'
+import { isUuidText } from '../../core/uuid.ts'
 import { toDate } from '../db/dialect.ts'
 
 /** A workspace, and what keeps it from being used. */
@@ -57,7 +58,7 @@ export class Workspaces {
   async findByNameOrId(nameOrId: string): Promise<StoredWorkspace | undefined> {
     const row: Row | undefined =
       (await this.db('workspaces').where({ name: nameOrId }).first()) ??
-      (/^[0-9a-f-]{36}$/.test(nameOrId) ? await this.db('workspaces').where({ id: nameOrId }).first() : undefined)
+      (isUuidText(nameOrId) ? await this.db('workspaces').where({ id: nameOrId.toLowerCase() }).first() : undefined)
     return row && toWorkspace(row)
   }
 
