@@ -34,7 +34,6 @@ export default class Drill extends BaseCommand {
     }),
     stage: Flags.option({ options: keys, multiple: true, multipleNonGreedy: true })({
       summary: 'Play only this stage between the take-over and the last update. Repeatable.',
-      default: [],
     }),
     dir: Flags.string({ summary: 'Work in this empty folder, and keep it.' }),
     keep: Flags.boolean({ summary: 'Keep the folder with databases, files and the log of all programs.' }),
@@ -42,8 +41,13 @@ export default class Drill extends BaseCommand {
 
   async run() {
     const { flags } = await this.parse(Drill)
-    if (flags.stage.includes('postgres') && flags.postgres === undefined) {
+    if (flags.stage?.includes('postgres') && flags.postgres === undefined) {
       throw new UsageError('--stage postgres needs --postgres: an empty PostgreSQL database')
+    }
+    if (flags.postgres !== undefined) {
+      if (!/^postgres(ql)?:\/\//.test(flags.postgres)) throw new UsageError('--postgres must begin with postgres://')
+      const { requireEmpty } = await import('../server/operator/copy.ts')
+      await requireEmpty(flags.postgres)
     }
     const folder =
       flags.dir === undefined ? await mkdtemp(join(tmpdir(), 'passes-drill-')) : await emptyFolder(flags.dir)
@@ -57,7 +61,7 @@ export default class Drill extends BaseCommand {
       const { playDrill } = await import('../cli/drill/drill.ts')
       const { drillTable, isSound, total } = await import('../cli/drill/table.ts')
       const { startSandboxProvider: startProvider } = await import('../server/operator/sandbox-provider.ts')
-      const { phones, postgres, stage: only } = flags
+      const { phones, postgres, stage: only = [] } = flags
       const note = (message: string) => this.note(message)
       const report = await playDrill({ folder, phones, postgres, only, startProvider, note, signal: stop.signal })
       const all = total(report.stages)
@@ -81,10 +85,16 @@ export default class Drill extends BaseCommand {
   }
 }
 
-/** @throws UsageError where something is in it */
+/** @throws UsageError where something is in it, or it cannot be */
 async function emptyFolder(path: string): Promise<string> {
   const folder = resolve(path)
-  makePrivateFolder(folder)
+  try {
+    makePrivateFolder(folder)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    const why = code === 'EEXIST' || code === 'ENOTDIR' ? 'a file stands there' : code
+    throw new UsageError(`--dir ${path} cannot be made (${why}): name a folder that is empty, or not there yet`)
+  }
   if ((await readdir(folder)).length > 0) throw new UsageError(`--dir ${path} must be empty`)
   return folder
 }

@@ -81,7 +81,22 @@ export async function writePrivateWhole(
 
 /** Makes a folder that only its owner may enter, and those above it, where they are missing. */
 export function makePrivateFolder(path: string): void {
-  mkdirSync(path, { recursive: true, mode: FOLDER_MODE })
+  try {
+    makeFolder(path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || dirname(path) === path) throw error
+    // Not by the recursion of mkdir, which never ends where a folder that is there refuses with ENOENT, as /proc does.
+    makePrivateFolder(dirname(path))
+    makeFolder(path)
+  }
+}
+
+function makeFolder(path: string): void {
+  try {
+    mkdirSync(path, { mode: FOLDER_MODE })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || !statSync(path).isDirectory()) throw error
+  }
 }
 
 /** A new name is safe only once its folder is on the disk, too. */

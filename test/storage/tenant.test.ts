@@ -132,7 +132,11 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'registrations.isFetched': (tx, intruder, { pass }) => tx.registrations.isFetched(intruder, pass, 0),
   'registrations.setFetched': (tx, intruder, { pass }) => tx.registrations.setFetched(intruder, pass, 9, later(1)),
   'registrations.setPushed': (tx, intruder, { pass }) =>
-    tx.registrations.setPushed(intruder, [{ passId: pass, deviceId: 'device', version: 9 }], later(1)),
+    tx.registrations.setPushed(
+      intruder,
+      [{ passId: pass, deviceId: 'device', pushedVersion: 0, version: 9 }],
+      later(1),
+    ),
   'registrations.setErrors': (tx, intruder, { pass }) =>
     tx.registrations.setErrors(intruder, [{ passId: pass, deviceId: 'device' }], 'x'),
   'registrations.findHolders': async (tx, intruder, { pass }) =>

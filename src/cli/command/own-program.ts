@@ -1,5 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { z } from 'zod'
+import { parseJson } from '../../core/json.ts'
 import { environmentWithoutSettings } from '../settings/settings.ts'
 import { CliError } from './errors.ts'
 
@@ -83,6 +85,13 @@ export async function runOwnProgram<T>(args: string[], program: OwnProgram): Pro
   let text = ''
   for await (const chunk of child.stdout!) text += chunk
   const [exitCode] = await ended
-  if (exitCode !== 0) throw new CliError(`passes ${args.join(' ')} ended with ${exitCode}: ${text}`)
+  if (exitCode !== 0) throw new CliError(`passes ${args.join(' ')} ended with ${exitCode}: ${reasonIn(text)}`)
   return JSON.parse(text) as T
 }
+
+/** What a command that failed said with --json: its sentence, or all of it where it is of another form. */
+function reasonIn(text: string): string {
+  return Failed.safeParse(parseJson(text)).data?.error.message ?? text.trim()
+}
+
+const Failed = z.object({ error: z.object({ message: z.string() }) })

@@ -1,9 +1,8 @@
-import { createHash, verify, X509Certificate } from 'node:crypto'
-import { OctetString, UTCTime } from 'asn1js'
+import { createHash } from 'node:crypto'
 import { unzipSync } from 'fflate'
-import { Certificate, ContentInfo, IssuerAndSerialNumber, SignedData, type SignerInfo } from 'pkijs'
 import { CliError } from '../command/errors.ts'
 import { PassJson } from './apple-pass-json.ts'
+import { SignatureError, verifySignature } from './apple-signature.ts'
 import { type PassStrings, parseStrings } from './apple-strings.ts'
 
 /** What a phone keeps of a package. */
@@ -92,129 +91,6 @@ function parseJson(bytes: Buffer, name: string): unknown {
 
 function refused(reason: string, cause?: unknown): CliError {
   return new CliError(`A phone would refuse this pass: ${reason}.`, { code: 'PASS_REFUSED', cause })
-}
-
-/** A signature that a phone does not accept, and why. */
-export class SignatureError extends Error {
-  override readonly name = 'SignatureError'
-}
-
-/** Who signed a package, and when. */
-export interface SignatureFacts {
-  /** The certificate that signed. */
-  certificate: X509Certificate
-  /** Subject UID: the pass type that it may sign. */
-  passTypeIdentifier: string | undefined
-  /** Subject OU. */
-  teamIdentifier: string | undefined
-}
-
-const oid = {
-  contentType: '1.2.840.113549.1.9.3',
-  messageDigest: '1.2.840.113549.1.9.4',
-  signingTime: '1.2.840.113549.1.9.5',
-  sha256: '2.16.840.1.101.3.4.2.1',
-}
-
-/**
- * Checks a detached CMS signature (RFC 5652) over the content as a phone does: digest, signing time, signature, and the
- * chain from the certificate inside over an intermediate inside up to the root.
- * @throws SignatureError
- */
-export function verifySignature(signature: Buffer, content: Buffer, rootPem: string, at: Date): SignatureFacts {
-  const signed = readSignedData(signature)
-  try {
-    return check(signed, content, new X509Certificate(rootPem), at)
-  } catch (error) {
-    // OpenSSL's own errors are of certificates and keys inside that it cannot read.
-    const isMalformed = error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_OSSL')
-    throw isMalformed ? notWellFormed(error) : error
-  }
-}
-
-interface Signed {
-  certificates: X509Certificate[]
-  /** The certificate that signed; undefined where it is not inside. */
-  leaf: X509Certificate | undefined
-  signer: SignerInfo
-}
-
-function readSignedData(bytes: Buffer): Signed {
-  const data = parse(bytes)
-  if (data.encapContentInfo.eContent) throw new SignatureError('the signature is not detached')
-  const [signer, ...others] = data.signerInfos
-  if (!signer || others.length > 0) throw new SignatureError('not one has signed, but none or several')
-  const found = (data.certificates ?? []).filter((candidate) => candidate instanceof Certificate)
-  try {
-    const { sid } = signer
-    const leaf = found.find(
-      ({ issuer, serialNumber }) =>
-        sid instanceof IssuerAndSerialNumber && serialNumber.isEqual(sid.serialNumber) && issuer.isEqual(sid.issuer),
-    )
-    return { certificates: found.map(toX509), leaf: leaf && toX509(leaf), signer }
-  } catch (cause) {
-    throw notWellFormed(cause)
-  }
-}
-
-/** What pkijs throws at bytes that are no CMS is of no class of its own. */
-function parse(bytes: Buffer): SignedData {
-  try {
-    const { content, contentType } = ContentInfo.fromBER(new Uint8Array(bytes))
-    if (contentType === ContentInfo.SIGNED_DATA) return new SignedData({ schema: content })
-  } catch (cause) {
-    throw notWellFormed(cause)
-  }
-  throw new SignatureError('the signature is no SignedData')
-}
-
-function notWellFormed(cause: unknown): SignatureError {
-  return new SignatureError('the signature is not well-formed CMS', { cause })
-}
-
-function toX509(certificate: Certificate): X509Certificate {
-  return new X509Certificate(Buffer.from(certificate.toSchema().toBER()))
-}
-
-function check(
-  { certificates, leaf, signer }: Signed,
-  content: Buffer,
-  root: X509Certificate,
-  at: Date,
-): SignatureFacts {
-  if (signer.digestAlgorithm.algorithmId !== oid.sha256) throw new SignatureError('the digest is not SHA-256')
-  const attributes = new Map(signer.signedAttrs?.attributes.map(({ type, values }) => [type, values[0]]))
-  const digest = attributes.get(oid.messageDigest)
-  const actual = createHash('sha256').update(content).digest()
-  if (!(digest instanceof OctetString) || !actual.equals(digest.valueBlock.valueHexView)) {
-    throw new SignatureError('the signature is of another manifest.json')
-  }
-  if (!attributes.get(oid.contentType)) throw new SignatureError('the content type is not signed')
-  const signingTime = attributes.get(oid.signingTime)
-  // To asn1js a GeneralizedTime is a UTCTime with four digits of the year.
-  if (!(signingTime instanceof UTCTime)) throw new SignatureError('the signing time is missing')
-  if (!leaf) throw new SignatureError('the certificate of the signer is missing')
-  const signedBytes = Buffer.from(signer.signedAttrs!.encodedValue)
-  if (!verify('sha256', signedBytes, leaf.publicKey, signer.signature.valueBlock.valueHexView)) {
-    throw new SignatureError('the signature does not belong to the certificate')
-  }
-  const intermediate = certificates.find(
-    (candidate) => candidate.ca && leaf.checkIssued(candidate) && leaf.verify(candidate.publicKey),
-  )
-  if (!intermediate) throw new SignatureError('the intermediate certificate (WWDR) is missing')
-  if (!intermediate.checkIssued(root) || !intermediate.verify(root.publicKey)) {
-    throw new SignatureError('the certificates do not lead to a root that this phone trusts')
-  }
-  for (const certificate of [leaf, intermediate, root]) checkValidity(certificate, at)
-  checkValidity(leaf, signingTime.toDate())
-  const subject = leaf.toLegacyObject().subject as unknown as Record<string, string | undefined>
-  return { certificate: leaf, passTypeIdentifier: subject.UID, teamIdentifier: subject.OU }
-}
-
-function checkValidity(certificate: X509Certificate, at: Date): void {
-  if (at < new Date(certificate.validFrom) || at > new Date(certificate.validTo)) {
-    throw new SignatureError(`a certificate is not valid at ${at.toISOString()}: ${certificate.subject}`)
-  }
 }
 
 /** An archive that a phone cannot read, and why. */

@@ -46,7 +46,7 @@ const LOOK_MS = 100
 export async function playDrill(options: DrillOptions): Promise<DrillReport> {
   const { folder, phones, postgres, note, signal } = options
   signal.throwIfAborted()
-  const programs = openPrograms(folder)
+  const programs = openPrograms(folder, (command) => note(`    ${command} …`))
   const broken = new AbortController()
   const stop = AbortSignal.any([signal, broken.signal])
   const stopped = new Promise<never>((_, reject) => {
@@ -72,7 +72,8 @@ export async function playDrill(options: DrillOptions): Promise<DrillReport> {
       crowd,
       rootPem: join(sandbox, 'apple', 'root.pem'),
       startProvider: (provider) => options.startProvider(sandbox, provider),
-      settle: (webServiceURL) => settle(drill!, webServiceURL, stop),
+      arrive: () => waitForPhones(drill!, { unit: 'phones there', isThere: (phone) => !isLost(phone, drill!) }, stop),
+      show: (unit, work) => show(phones, unit, work),
       onError: (error) => broken.abort(error),
       webServiceURL: '',
     }
@@ -86,17 +87,18 @@ export async function playDrill(options: DrillOptions): Promise<DrillReport> {
         continue
       }
       note(`  ${stage.name} …`)
-      const result = await playStage(stage, drill)
+      const result = await playStage(stage, drill, stop)
       report.stages.push(result)
       note(`✓ ${stage.name} (${duration(result.seconds)})`)
     }
-    await compare(drill, report.stages.at(-1)!)
+    await compare(drill, report.stages.at(-1)!, stop)
   }
 
   async function end(): Promise<void> {
+    // First: a server waits for whoever still hears pushes from it.
+    await crowd?.close()
     await programs.end()
     await drill?.load?.close().catch(() => undefined)
-    await crowd?.close()
     await drill?.provider?.close()
     for (const address of [drill?.old, drill?.home?.address]) await address?.close()
   }
@@ -113,12 +115,12 @@ export async function playDrill(options: DrillOptions): Promise<DrillReport> {
   }
 }
 
-async function playStage(stage: Stage, drill: Drill): Promise<StageResult> {
+async function playStage(stage: Stage, drill: Drill, stop: AbortSignal): Promise<StageResult> {
   const { crowd } = drill
   const startedAt = performance.now()
   const before = crowd.counts()
   await stage.play(drill)
-  await drill.settle(drill.webServiceURL)
+  await settle(drill, stop)
   const checked = await check(drill)
   const seconds = (performance.now() - startedAt) / 1000
   const after = crowd.counts()
@@ -126,7 +128,7 @@ async function playStage(stage: Stage, drill: Drill): Promise<StageResult> {
   const result = {
     stage: stage.name,
     seconds,
-    phonesLost: crowd.phones.filter((phone) => isLost(phone, drill.webServiceURL)).length,
+    phonesLost: crowd.phones.filter((phone) => isLost(phone, drill)).length,
     reinstalled: after.strange - before.strange,
     packages: after.packages - before.packages,
     packagesChecked: checked.packages,
@@ -141,7 +143,7 @@ async function playStage(stage: Stage, drill: Drill): Promise<StageResult> {
   return result
 }
 
-function isLost(phone: DrillPhone, webServiceURL: string): boolean {
+function isLost(phone: DrillPhone, { webServiceURL }: Drill): boolean {
   return phone.webServiceURL !== webServiceURL || phone.problem !== undefined
 }
 
@@ -149,21 +151,41 @@ function revisionOf({ load }: Drill, n: number): number {
   return load?.revisions[n] ?? 0
 }
 
-async function settle(drill: Drill, webServiceURL: string, stop: AbortSignal): Promise<void> {
-  const { crowd, load } = drill
-  await load?.rest()
-  const isThere = (phone: DrillPhone, n: number) =>
-    !isLost(phone, webServiceURL) && phone.revision === revisionOf(drill, n)
+/** Lets updates rest, and waits until each phone shows the last one of its pass. */
+async function settle(drill: Drill, stop: AbortSignal): Promise<void> {
+  await drill.load?.rest()
+  const isThere = (phone: DrillPhone, n: number) => !isLost(phone, drill) && phone.revision === revisionOf(drill, n)
+  await waitForPhones(drill, { unit: 'phones up to date', isThere }, stop)
+}
+
+/** Until all are there, or none comes any more. */
+async function waitForPhones(
+  { crowd }: Drill,
+  { unit, isThere }: { unit: string; isThere: (phone: DrillPhone, n: number) => boolean },
+  stop: AbortSignal,
+): Promise<void> {
   const total = crowd.phones.length
-  using progress = await startProgress({ total, start: { done: 0, rows: 0, failed: 0 }, unit: 'phones' })
-  let [most, since] = [-1, performance.now()]
-  for (;;) {
-    stop.throwIfAborted()
-    const done = crowd.phones.filter(isThere).length
-    progress.update({ done, rows: done, failed: 0 })
-    if (done > most) [most, since] = [done, performance.now()]
-    if (done === total || performance.now() - since > PATIENCE_MS) return
-    await sleep(LOOK_MS)
+  await show(total, unit, async (progress) => {
+    let [most, since] = [-1, performance.now()]
+    for (;;) {
+      stop.throwIfAborted()
+      progress.done = crowd.phones.filter(isThere).length
+      if (progress.done > most) [most, since] = [progress.done, performance.now()]
+      if (progress.done === total || performance.now() - since > PATIENCE_MS) return
+      await sleep(LOOK_MS)
+    }
+  })
+}
+
+/** Shows how far some work has come while it goes on. */
+async function show(total: number, unit: string, work: (progress: { done: number }) => Promise<void>): Promise<void> {
+  const progress = { done: 0 }
+  using shown = await startProgress({ total, start: { done: 0, rows: 0, failed: 0 }, unit })
+  const timer = setInterval(() => shown.update({ done: progress.done, rows: progress.done, failed: 0 }), LOOK_MS)
+  try {
+    await work(progress)
+  } finally {
+    clearInterval(timer)
   }
 }
 
@@ -188,31 +210,36 @@ async function check({ crowd, rootPem, folder }: Drill): Promise<{ packages: num
  * The truth at the end: what the interface says of each pass is what its phone shows, and each phone is known where it asks. What
  * differs counts in the last stage.
  */
-async function compare(drill: Drill, last: StageResult): Promise<void> {
+async function compare(drill: Drill, last: StageResult, stop: AbortSignal): Promise<void> {
   const { crowd } = drill
   const { target } = drill.home!
-  await drill.load?.rest()
-  await drill.settle(drill.webServiceURL)
+  await settle(drill, stop)
   const numbers = new Map(target.passIds.map((id, n) => [id, n]))
   const client = createClient(target)
   const behind = new Set(crowd.phones.keys())
   try {
-    for await (const { id, status, variables } of paginate(client.passes.list, { projectId: [target.projectId] })) {
-      const n = numbers.get(id)
-      const isShown = n !== undefined && Number(variables.revision) === crowd.phones[n]!.revision
-      if (isShown && status === 'ISSUED') behind.delete(n)
-    }
+    await drill.show('passes compared', async (progress) => {
+      for await (const { id, status, variables } of paginate(client.passes.list, { projectId: [target.projectId] })) {
+        const n = numbers.get(id)
+        const isShown = n !== undefined && Number(variables.revision) === crowd.phones[n]!.revision
+        if (isShown && status === 'ISSUED') behind.delete(n)
+        progress.done += 1
+      }
+    })
   } finally {
     await client.close()
   }
   let lost = 0
-  await pLimit(16).map(crowd.phones, async (phone, n) => {
-    try {
-      if (!(await crowd.isCurrent(phone))) behind.add(n)
-    } catch (error) {
-      if (!(error instanceof CliError)) throw error
-      lost += 1
-    }
+  await drill.show('phones asked', async (progress) => {
+    await pLimit(16).map(crowd.phones, async (phone, n) => {
+      try {
+        if (!(await crowd.isCurrent(phone))) behind.add(n)
+      } catch (error) {
+        if (!(error instanceof CliError)) throw error
+        lost += 1
+      }
+      progress.done += 1
+    })
   })
   last.updatesMissed = Math.max(last.updatesMissed, behind.size)
   last.phonesLost = Math.max(last.phonesLost, lost)

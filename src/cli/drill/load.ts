@@ -28,8 +28,8 @@ export interface Load {
   revisions: readonly number[]
   /** From now on it goes there. Another ledger knows none of the scans of before. */
   lead(target: Target, options?: { isOtherLedger: boolean }): void
-  /** Updates every pass once. */
-  updateAll(): Promise<void>
+  /** Updates every pass once, and counts them. */
+  updateAll(progress: { done: number }): Promise<void>
   /** Updates one pass. */
   update(n: number): Promise<void>
   /** Lets updates rest, so that phones can be looked at; scans go on. Resolves when none is in flight. */
@@ -87,12 +87,14 @@ export function startLoad(target: Target, codes: readonly string[], onError: (er
     return undefined
   }
 
-  function update(n: number): Promise<void> {
+  /** @param isBulk as one of many: its push lets others go first, and goes with many */
+  function update(n: number, { isBulk = false } = {}): Promise<void> {
     const before = busy.get(n) ?? Promise.resolve()
     const work = before.then(async () => {
       const revision = revisions[n]! + 1
       const body = { variables: { revision: String(revision) } }
-      const pass = await served((client) => client.passes.update({ params: { id: current.passIds[n]! }, body }))
+      const query = { bulk: isBulk }
+      const pass = await served((client) => client.passes.update({ params: { id: current.passIds[n]! }, query, body }))
       if (!pass) return
       revisions[n] = revision
       counts.updates += 1
@@ -144,10 +146,11 @@ export function startLoad(target: Target, codes: readonly string[], onError: (er
       if (options?.isOtherLedger) accepted = []
       void before.client.close().catch(() => undefined)
     },
-    update,
-    async updateAll() {
+    update: (n) => update(n),
+    async updateAll(progress) {
       await pLimit(UPDATES_AT_ONCE).map(codes.keys(), async (n) => {
-        if (!closed.signal.aborted) await update(n)
+        if (!closed.signal.aborted) await update(n, { isBulk: true })
+        progress.done += 1
       })
     },
     async rest() {

@@ -77,8 +77,11 @@ export const OLD_PREFIX = '/passkit'
 
 const FLAGS = ['--rate-limit', '0', '--log-level', 'warn', '--platforms', 'apple', '--apple-prefix', OLD_PREFIX]
 
-/** Programs that share one sandbox in the folder, and log to one file there. */
-export function openPrograms(folder: string): Programs {
+/**
+ * Programs that share one sandbox in the folder, and log to one file there.
+ * @param onCommand told of each command that runs, without its flags
+ */
+export function openPrograms(folder: string, onCommand: (command: string) => void): Programs {
   const log = openPrivateSync(join(folder, 'programs.log'), 'a')
   const program = { cwd: folder, log }
   let isEnded = false
@@ -88,6 +91,11 @@ export function openPrograms(folder: string): Programs {
     PASSES_SANDBOX_DIR: join(folder, 'sandbox'),
     ...(previousServerKeys !== undefined && { PASSES_PREVIOUS_SERVER_KEYS: previousServerKeys }),
   })
+  function run<T>(args: string[], settings: Record<string, string>): Promise<T> {
+    const flags = args.findIndex((arg) => arg.startsWith('--'))
+    onCommand(['passes', ...args.slice(0, flags < 0 ? undefined : flags)].join(' '))
+    return runOwnProgram(args, { ...program, settings })
+  }
   return {
     async serve(settings) {
       if (isEnded) throw new CliError('The drill has ended.')
@@ -95,10 +103,8 @@ export function openPrograms(folder: string): Programs {
       const args = [...FLAGS, ...(publicUrl ? ['--public-url', publicUrl] : []), ...(isFrozen ? ['--freeze'] : [])]
       return startOwnServer(args, { ...program, settings: { ...environment(settings), PASSES_DRAIN_SECONDS: '1' } })
     },
-    operate: (args, settings, secrets) =>
-      runOwnProgram(args, { ...program, settings: { ...environment(settings), ...secrets } }),
-    call: (args, { url, token }) =>
-      runOwnProgram(args, { ...program, settings: { PASSES_URL: url, PASSES_TOKEN: token } }),
+    operate: (args, settings, secrets) => run(args, { ...environment(settings), ...secrets }),
+    call: (args, { url, token }) => run(args, { PASSES_URL: url, PASSES_TOKEN: token }),
     async end() {
       isEnded = true
       await endOwnPrograms()

@@ -47,8 +47,10 @@ export interface Drill {
   readonly crowd: Crowd
   readonly rootPem: string
   startProvider(options: ProviderOptions): Promise<Provider>
-  /** Waits until each phone asks there and shows the last update, or until nothing happens any more. */
-  settle(webServiceURL: string): Promise<void>
+  /** Waits until each phone asks where it belongs, or until nothing happens any more. */
+  arrive(): Promise<void>
+  /** Shows of how many phones some work is done while it goes on. */
+  show(unit: string, work: (progress: { done: number }) => Promise<void>): Promise<void>
   /** Told what breaks the load. */
   onError(error: unknown): void
   provider?: Provider
@@ -99,7 +101,12 @@ async function install(drill: Drill): Promise<void> {
   drill.webServiceURL = `${old.url}${OLD_PREFIX}`
   drill.provider = await drill.startProvider({ ...CLUB, passes: drill.phones, webServiceURL: drill.webServiceURL })
   old.lead(drill.provider.url)
-  await pLimit(AT_ONCE).map(Array(drill.phones).keys(), (n) => drill.crowd.install(n, `${old.url}/passes/${n}.pkpass`))
+  await drill.show('phones installed', async (progress) => {
+    await pLimit(AT_ONCE).map(Array(drill.phones).keys(), async (n) => {
+      await drill.crowd.install(n, `${old.url}/passes/${n}.pkpass`)
+      progress.done += 1
+    })
+  })
 }
 
 async function takeOver(drill: Drill): Promise<void> {
@@ -119,7 +126,7 @@ async function takeOver(drill: Drill): Promise<void> {
   drill.load = startLoad(target, codes, drill.onError)
   old.lead(server.url)
   await provider.close()
-  await drill.load.updateAll()
+  await updateAll(drill)
   await moved(drill, address)
   await old.close()
 }
@@ -244,17 +251,19 @@ async function handOver(drill: Drill): Promise<void> {
 }
 
 async function updateAll(drill: Drill): Promise<void> {
-  await running(drill).load.updateAll()
+  const { load } = running(drill)
+  await drill.show('passes updated', (progress) => load.updateAll(progress))
 }
 
+/** Begins it: whether phones come is seen on the phones. */
 async function moveOut({ programs }: Drill, settings: ServerSettings, { url }: Address): Promise<void> {
-  await programs.operate(['move-out', '--to', `${url}/apple`, '--pace', '1000', '--yes'], settings)
+  await programs.operate(['move-out', '--to', `${url}/apple`, '--pace', '1000', '--detach', '--yes'], settings)
 }
 
 /** From now on phones belong to that address: waits until they are there. */
 async function moved(drill: Drill, { url }: Address): Promise<void> {
   drill.webServiceURL = `${url}/apple`
-  await drill.settle(drill.webServiceURL)
+  await drill.arrive()
 }
 
 /** Starts the next process before the one of before ends, as a rolling restart does. */

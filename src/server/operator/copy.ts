@@ -8,7 +8,7 @@ import { migrate, pendingMigrations, unknownMigrations } from '../../storage/db/
 import { settle } from '../../storage/db/sqlite-file.ts'
 import { createStore } from '../../storage/store.ts'
 import { operator } from '../api/audit.ts'
-import { missingDatabase, onDatabase } from '../boot/database-error.ts'
+import { missingDatabase, onDatabase, withoutPassword } from '../boot/database-error.ts'
 import { appear } from './backup.ts'
 import { lacksMigrations, OperatorError } from './operator.ts'
 
@@ -39,6 +39,23 @@ export async function copy(addresses: CopyAddresses, options: CopyOptions & { at
   await appear(draft, target, `${target} was made meanwhile; the copy is ${draft}.`)
   await rm(draft)
   return copied
+}
+
+/**
+ * Whether a copy could be made into a PostgreSQL database: it answers, and nothing is in it.
+ * @throws OperatorError, DatabaseError, DatabaseUrlError
+ */
+export async function requireEmpty(databaseUrl: string): Promise<void> {
+  const database = openDatabase(databaseUrl)
+  try {
+    await onDatabase(databaseUrl, async () => {
+      const { rows } = await database.reader.raw('select from pg_tables where schemaname = current_schema()')
+      if (rows.length > 0)
+        throw new OperatorError(`${withoutPassword(databaseUrl)} holds tables: name an empty database.`)
+    })
+  } finally {
+    await database.close()
+  }
 }
 
 async function copyInto({ from, to }: CopyAddresses, { at, ...options }: CopyOptions & { at: Date }) {

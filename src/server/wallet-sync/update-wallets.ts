@@ -38,7 +38,7 @@ export function updateWallets(jobs: Job[], services: JobServices & PushServices,
 const phonesOfHolders: ToldPhones = {
   passesOf: ({ registrations }) => registrations,
   async record(tx, workspaceId, { sent, failed }, at) {
-    const pushes = sent.map(({ passId, deviceId, walletVersion }) => ({ passId, deviceId, version: walletVersion }))
+    const pushes = sent.map((one) => ({ ...one, version: one.walletVersion }))
     // Before the devices: who looks for silent ones takes them in this order, too.
     await tx.nudges.insert(workspaceId, pushes, at)
     await tx.registrations.setPushed(workspaceId, pushes, at)

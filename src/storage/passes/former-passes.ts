@@ -187,6 +187,7 @@ export class FormerPasses {
       passId: row.pass_id,
       deviceId: row.device_id,
       pushToken: row.push_token,
+      pushedVersion: 0,
       walletVersion: 0,
       appleIdentityId: row.apple_identity_id,
     }))

@@ -13,7 +13,7 @@ export interface StoredRegistration {
   pushToken: string
   registeredAt: Date
   pushedAt: Date | null
-  /** The walletVersion that the device was last pushed for; 0 for none. */
+  /** The walletVersion that the device was last pushed for; 0 for none, below that where a push was forgotten. */
   pushedVersion: number
   fetchedAt: Date | null
   fetchedVersion: number
@@ -34,11 +34,13 @@ interface Row {
 }
 
 /** A device that is to be told that its pass changed. */
-export interface OutdatedRegistration extends Pick<StoredRegistration, 'passId' | 'deviceId' | 'pushToken'> {
+export interface OutdatedRegistration extends PushedRegistration, Pick<StoredRegistration, 'pushToken'> {
   /** What the pass shows now. */
   walletVersion: number
   appleIdentityId: string | null
 }
+
+type PushedRegistration = Pick<StoredRegistration, 'passId' | 'deviceId' | 'pushedVersion'>
 
 /** What a device is told that asks what changed. */
 export interface ChangedPasses {
@@ -47,7 +49,7 @@ export interface ChangedPasses {
   tag: number
 }
 
-type OutdatedRow = Pick<Row, 'pass_id' | 'device_id' | 'push_token'> & {
+type OutdatedRow = Pick<Row, 'pass_id' | 'device_id' | 'push_token' | 'pushed_version'> & {
   wallet_version: number
   apple_identity_id: string | null
 }
@@ -85,10 +87,11 @@ export class Registrations {
     return false
   }
 
-  /** A device has not fetched that version, whatever it was pushed for: it is to be pushed again. True where it is so. */
+  /** A device has not fetched that version, whatever it is pushed for at this moment: it is to be pushed again. True where it is so. */
   async forgetPush(workspaceId: string, passId: string, deviceId: string, version: number): Promise<boolean> {
     const behind = this.one(workspaceId, passId, deviceId).where('fetched_version', '<', version)
-    return (await behind.update({ pushed_version: 0 })) > 0
+    // Another value than before, and always less: the figures count what rises.
+    return (await behind.update({ pushed_version: this.db.raw('-1 - abs(pushed_version)') })) > 0
   }
 
   /** Whether any device holds a pass of the server's own identity, of all workspaces. */
@@ -159,11 +162,12 @@ export class Registrations {
       .where('apple_registrations.workspace_id', workspaceId)
       .whereIn('apple_registrations.pass_id', passIds)
       .whereRaw('apple_registrations.pushed_version < passes.wallet_version')
-      .select('pass_id', 'device_id', 'push_token', 'wallet_version', 'apple_identity_id')
+      .select('pass_id', 'device_id', 'push_token', 'pushed_version', 'wallet_version', 'apple_identity_id')
     return rows.map((row) => ({
       passId: row.pass_id,
       deviceId: row.device_id,
       pushToken: row.push_token,
+      pushedVersion: row.pushed_version,
       walletVersion: row.wallet_version,
       appleIdentityId: row.apple_identity_id,
     }))
@@ -246,15 +250,14 @@ export class Registrations {
     return (await ofPass.where('fetched_version', '>=', version).first('device_id')) !== undefined
   }
 
-  /** Apple took the push. An older one never takes the place of a newer. */
-  async setPushed(
-    workspaceId: string,
-    pushes: { passId: string; deviceId: string; version: number }[],
-    at: Date,
-  ): Promise<void> {
+  /** Apple took the push. An older one never takes the place of a newer, nor of one that was forgotten since it was looked up. */
+  async setPushed(workspaceId: string, pushes: (PushedRegistration & { version: number })[], at: Date): Promise<void> {
     for (const version of new Set(pushes.map((push) => push.version))) {
       for (const some of chunks(pushes.filter((push) => push.version === version))) {
-        await this.some(workspaceId, some)
+        const keys = some.map(({ passId, deviceId, pushedVersion }) => [deviceId, passId, pushedVersion])
+        await this.db('apple_registrations')
+          .where({ workspace_id: workspaceId })
+          .whereIn(['device_id', 'pass_id', 'pushed_version'], keys)
           .where('pushed_version', '<', version)
           .update({ pushed_version: version, pushed_at: at.getTime(), last_error: null })
       }
@@ -267,7 +270,9 @@ export class Registrations {
     registrations: Pick<StoredRegistration, 'passId' | 'deviceId'>[],
     error: string,
   ): Promise<void> {
-    for (const some of chunks(registrations)) await this.some(workspaceId, some).update({ last_error: error })
+    const keys = registrations.map(({ passId, deviceId }) => [deviceId, passId])
+    const ours = () => this.db('apple_registrations').where({ workspace_id: workspaceId })
+    for (const some of chunks(keys)) await ours().whereIn(['device_id', 'pass_id'], some).update({ last_error: error })
   }
 
   /** Removes registrations whose token Apple calls dead for passes of an identity, and returns them; a newer token stays. */
@@ -303,11 +308,6 @@ export class Registrations {
       .update({ value: this.db.raw('value + 1') })
       .returning('value')
     await this.db('passes').where({ workspace_id: workspaceId }).whereIn('id', ids).update({ wallet_tag: row.value })
-  }
-
-  private some(workspaceId: string, registrations: Pick<StoredRegistration, 'passId' | 'deviceId'>[]) {
-    const keys = registrations.map(({ passId, deviceId }) => [deviceId, passId])
-    return this.db('apple_registrations').where({ workspace_id: workspaceId }).whereIn(['device_id', 'pass_id'], keys)
   }
 
   private one(workspaceId: string, passId: string, deviceId: string) {

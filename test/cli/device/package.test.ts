@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { beforeAll, expect, test } from 'vitest'
-import { openPackage, SignatureError, unzip, verifySignature } from '../../../src/cli/device/apple-package.ts'
+import { openPackage, unzip } from '../../../src/cli/device/apple-package.ts'
+import { SignatureError, verifySignature } from '../../../src/cli/device/apple-signature.ts'
 import { PassType } from '../../../src/core/contract/definition.ts'
 import { parseAppleIdentity } from '../../../src/wallets/apple/identity.ts'
 import { createSigner, packageFile, zip } from '../../../src/wallets/apple/package.ts'

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { InterruptedError } from '../../../src/cli/command/errors.ts'
 import { playDrill } from '../../../src/cli/drill/drill.ts'
-import { emptyDatabase, temporaryFolder } from '../../support/databases.ts'
+import { emptyDatabase, migratedDatabase, temporaryFolder } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 import { isLong } from '../../support/long.ts'
 import { run, spawnProgram } from '../support/program.ts'
@@ -46,11 +46,27 @@ test.each(['SIGINT', 'SIGTERM'] as const)('%s ends a drill with all that it star
   expect(() => process.kill(owner.pid, 0)).toThrow('ESRCH')
 })
 
-test('a drill that is stopped before it began says so, and one that lacks its database does not begin', async () => {
+test('a drill that is stopped before it began says so', async () => {
   const options = { folder: temporaryFolder(), phones: 1, postgres: undefined, only: [], note: () => undefined }
   const startProvider = () => expect.fail('nothing is started')
   const signal = AbortSignal.abort(new InterruptedError('The drill was stopped.'))
   await expect(playDrill({ ...options, startProvider, signal })).rejects.toThrow(InterruptedError)
-  const { exitCode, stderr } = await run(['drill', '--stage', 'postgres'])
-  expect([exitCode, stderr]).toEqual([2, expect.stringContaining('needs --postgres')])
+})
+
+test.each([
+  ['a stage without its database', ['--stage', 'postgres'], 'needs --postgres'],
+  ['a database of another kind', ['--postgres', 'sqlite:./drill.db'], 'must begin with postgres://'],
+  ['a file for a folder', ['--dir', import.meta.filename], 'a file stands there'],
+  ['a folder below a file', ['--dir', join(import.meta.filename, 'drill')], 'a file stands there'],
+  ['a folder that nobody can make', ['--dir', '/proc/drill'], 'cannot be made'],
+])('%s is refused before anything is started', async (_, flags, reason) => {
+  const { exitCode, stderr } = await run(['drill', ...flags])
+  expect([exitCode, stderr]).toEqual([2, expect.stringContaining(reason)])
+})
+
+test('a database that holds something, or does not answer, is refused before anything is started', async () => {
+  const full = await run(['drill', '--postgres', await migratedDatabase('postgres')])
+  expect([full.exitCode, full.stderr]).toEqual([1, expect.stringContaining('name an empty database')])
+  const away = await run(['drill', '--postgres', 'postgres://drill@127.0.0.1:9/drill'])
+  expect([away.exitCode, away.stderr]).toEqual([1, expect.stringContaining('cannot be used')])
 })

@@ -126,7 +126,7 @@ const changes: Record<string, Change> = {
       await api.services.store.transaction(async (tx) => {
         await tx.registrations.insert(id, { passId, deviceId: 'silent', pushToken: 'push' }, api.now)
         await tx.passes.setVoid(id, [passId], api.now)
-        await tx.registrations.setPushed(id, [{ passId, deviceId: 'silent', version: 1 }], api.now)
+        await tx.registrations.setPushed(id, [{ passId, deviceId: 'silent', pushedVersion: 0, version: 1 }], api.now)
         await tx.heldPasses.settle(id, [passId])
       })
       api.advance(3600)

@@ -176,7 +176,11 @@ describe.each(dialects)('a token that is bound to a project, on %s', (dialect) =
       for (const { pass } of [own, other]) {
         await tx.registrations.insert(owner.id, { passId: pass.id, deviceId: 'shared', pushToken: 'push' }, api.now)
         await tx.passes.setVoid(owner.id, [pass.id], api.now)
-        await tx.registrations.setPushed(owner.id, [{ passId: pass.id, deviceId: 'shared', version: 1 }], api.now)
+        await tx.registrations.setPushed(
+          owner.id,
+          [{ passId: pass.id, deviceId: 'shared', pushedVersion: 0, version: 1 }],
+          api.now,
+        )
         await tx.heldPasses.settle(owner.id, [pass.id])
       }
     })

@@ -1,6 +1,7 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
 import { tellDropped } from '../../../src/server/wallet-sync/holders.ts'
+import type { OutdatedRegistration } from '../../../src/storage/passes/registrations.ts'
 import { useApi } from '../../support/api.ts'
 import { dialects } from '../../support/databases.ts'
 import { issuedPass } from '../fixtures.ts'
@@ -100,13 +101,23 @@ describe.each(dialects)('on %s', (dialect) => {
     await call('POST', 'two')
     await workspace.ok(contract.passes.update, { params: { id }, body: { label: 'Grace' } })
     const { walletVersion: version } = (await api.services.store.passes.find(workspace.id, id))!
-    const pushes = ['one', 'two'].map((deviceId) => ({ passId: id, deviceId, version }))
-    await api.services.store.transaction((tx) => tx.registrations.setPushed(workspace.id, pushes, api.now))
+    const setPushed = async (lookedUp: OutdatedRegistration[]) => {
+      const pushes = lookedUp.map((one) => ({ ...one, version }))
+      await api.services.store.transaction((tx) => tx.registrations.setPushed(workspace.id, pushes, api.now))
+    }
+    const outdated = () => registrations.listOutdated(workspace.id, [id])
+    await setPushed(await outdated())
     await pushed()
     expect(await call('POST', 'one')).toBe(200)
     expect(await pushed()).toEqual({ devices: ['one'], jobs: 1 })
+    // A push that went out before it came back is noted only now: it reached the phone where it was.
+    const before = await outdated()
+    expect(await call('POST', 'one')).toBe(200)
+    await setPushed(before)
+    expect(await pushed()).toEqual({ devices: ['one'], jobs: 1 })
+    await setPushed(await outdated())
+    expect(await pushed()).toEqual({ devices: [], jobs: 0 })
     await api.services.store.transaction(async (tx) => {
-      await tx.registrations.setPushed(workspace.id, pushes, api.now)
       await tx.registrations.setListed('one', [id], api.now)
       await tx.registrations.setFetched(workspace.id, id, version, api.now)
     })

@@ -62,7 +62,7 @@ function toPassWallets(
       deviceId: registration.deviceId,
       registeredAt: registration.registeredAt.toISOString(),
       pushedAt: registration.pushedAt?.toISOString() ?? null,
-      pushedVersion: registration.pushedVersion || null,
+      pushedVersion: registration.pushedVersion > 0 ? registration.pushedVersion : null,
       fetchedAt: registration.fetchedAt?.toISOString() ?? null,
       fetchedVersion: registration.fetchedVersion || null,
       // A device that was never pushed holds what it downloaded.

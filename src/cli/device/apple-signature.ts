@@ -1,0 +1,201 @@
+import { createHash, type KeyObject, verify, X509Certificate } from 'node:crypto'
+import { type BaseBlock, Constructed, fromBER, ObjectIdentifier, OctetString, Sequence, UTCTime } from 'asn1js'
+
+/** A signature that a phone does not accept, and why. */
+export class SignatureError extends Error {
+  override readonly name = 'SignatureError'
+}
+
+/** Who signed a package, and when. */
+export interface SignatureFacts {
+  /** The certificate that signed. */
+  certificate: X509Certificate
+  /** Subject UID: the pass type that it may sign. */
+  passTypeIdentifier: string | undefined
+  /** Subject OU. */
+  teamIdentifier: string | undefined
+}
+
+const oid = {
+  signedData: '1.2.840.113549.1.7.2',
+  contentType: '1.2.840.113549.1.9.3',
+  messageDigest: '1.2.840.113549.1.9.4',
+  signingTime: '1.2.840.113549.1.9.5',
+  sha256: '2.16.840.1.101.3.4.2.1',
+}
+
+/**
+ * Checks a detached CMS signature (RFC 5652) over the content as a phone does: digest, signing time, signature, and the
+ * chain from the certificate inside over an intermediate inside up to the root.
+ * @throws SignatureError
+ */
+export function verifySignature(signature: Buffer, content: Buffer, rootPem: string, at: Date): SignatureFacts {
+  const signed = readSignedData(signature)
+  try {
+    return check(signed, content, rootPem, at)
+  } catch (error) {
+    // OpenSSL's own errors are of certificates and keys inside that it cannot read.
+    const isMalformed = error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_OSSL')
+    throw isMalformed ? notWellFormed(error) : error
+  }
+}
+
+/** The one who signed, as the elements of the signature stand in it. */
+interface Signed {
+  certificates: BaseBlock[]
+  /** Issuer and serial number of the certificate that signed. */
+  signer: BaseBlock | undefined
+  digestAlgorithm: string | undefined
+  /** The signed attributes together; undefined where there are none. */
+  attributes: Constructed | undefined
+  signature: Uint8Array
+}
+
+/** By hand, since schemas of certificates cost ten times what there is to check, and fleets of phones check every package. */
+function readSignedData(bytes: Buffer): Signed {
+  const { result, offset } = fromBER(new Uint8Array(bytes))
+  if (offset === -1) throw notWellFormed(result.error)
+  const [type, data] = membersOf(result)
+  if (identifierOf(type) !== oid.signedData) throw new SignatureError('the signature is no SignedData')
+  const [, , encapsulated, ...optional] = membersOf(membersOf(data)[0])
+  if (membersOf(encapsulated).length > 1) throw new SignatureError('the signature is not detached')
+  const [signer, ...others] = membersOf(optional.pop())
+  if (!signer || others.length > 0) throw new SignatureError('not one has signed, but none or several')
+  const certificates = optional.find(isTagged0)
+  const [, sid, digestAlgorithm, ...rest] = membersOf(signer)
+  const attributes = rest.find(isTagged0)
+  const signature = rest.find((element) => element instanceof OctetString)
+  if (!signature) throw notWellFormed('the signature is missing')
+  return {
+    certificates: certificates ? membersOf(certificates) : [],
+    signer: sid,
+    digestAlgorithm: identifierOf(membersOf(digestAlgorithm)[0]),
+    attributes,
+    signature: signature.valueBlock.valueHexView,
+  }
+}
+
+function membersOf(element: BaseBlock | undefined): BaseBlock[] {
+  if (element instanceof Constructed) return element.valueBlock.value as BaseBlock[]
+  throw notWellFormed('an element is missing')
+}
+
+function identifierOf(element: BaseBlock | undefined): string | undefined {
+  return element instanceof ObjectIdentifier ? element.getValue() : undefined
+}
+
+function isTagged0(element: BaseBlock): element is Constructed {
+  const { tagClass, tagNumber } = element.idBlock
+  return element instanceof Constructed && tagClass === CONTEXT_SPECIFIC && tagNumber === 0
+}
+
+const CONTEXT_SPECIFIC = 3
+
+function notWellFormed(cause: unknown): SignatureError {
+  return new SignatureError('the signature is not well-formed CMS', { cause })
+}
+
+function check(
+  { certificates, signer, ...signed }: Signed,
+  content: Buffer,
+  rootPem: string,
+  at: Date,
+): SignatureFacts {
+  if (signed.digestAlgorithm !== oid.sha256) throw new SignatureError('the digest is not SHA-256')
+  const attributes = new Map(
+    (signed.attributes ? membersOf(signed.attributes) : []).map((attribute) => {
+      const [type, values] = membersOf(attribute)
+      return [identifierOf(type), membersOf(values)[0]]
+    }),
+  )
+  const digest = attributes.get(oid.messageDigest)
+  const actual = createHash('sha256').update(content).digest()
+  if (!(digest instanceof OctetString) || !actual.equals(digest.valueBlock.valueHexView)) {
+    throw new SignatureError('the signature is of another manifest.json')
+  }
+  if (!attributes.get(oid.contentType)) throw new SignatureError('the content type is not signed')
+  const signingTime = attributes.get(oid.signingTime)
+  // To asn1js a GeneralizedTime is a UTCTime with four digits of the year.
+  if (!(signingTime instanceof UTCTime)) throw new SignatureError('the signing time is missing')
+  const chain = chainOf(certificates, signer, rootPem)
+  // The bytes signed carry the tag of a SET, those sent an implicit [0] (RFC 5652, 5.4).
+  const signedBytes = Buffer.from(signed.attributes!.valueBeforeDecodeView)
+  signedBytes[0] = 0x31
+  if (!verify('sha256', signedBytes, chain.key, signed.signature)) {
+    throw new SignatureError('the signature does not belong to the certificate')
+  }
+  for (const validity of chain.validities) checkValidity(validity, at)
+  checkValidity(chain.validities[0]!, signingTime.toDate())
+  const { UID, OU } = chain.subject
+  return { certificate: chain.leaf, passTypeIdentifier: UID, teamIdentifier: OU }
+}
+
+/** What all packages that one certificate signed have in common. */
+interface Chain {
+  leaf: X509Certificate
+  key: KeyObject
+  subject: Record<string, string | undefined>
+  /** From the leaf to the root. */
+  validities: { subject: string; from: Date; to: Date }[]
+}
+
+const MAX_CHAINS = 100
+/** By certificates, signer and root, all as they stand: what was found of these very bytes stays true. */
+const chains = new Map<string, Chain>()
+
+function chainOf(elements: readonly BaseBlock[], signer: BaseBlock | undefined, rootPem: string): Chain {
+  const parts = [...elements, signer].map((element) =>
+    Buffer.from(element?.valueBeforeDecodeView ?? []).toString('base64'),
+  )
+  const name = [...parts, rootPem].join(' ')
+  const known = chains.get(name)
+  if (known) return known
+  if (chains.size >= MAX_CHAINS) chains.clear()
+  const chain = readChain(elements, signer, new X509Certificate(rootPem))
+  chains.set(name, chain)
+  return chain
+}
+
+/** @throws SignatureError; what is refused is not remembered */
+function readChain(elements: readonly BaseBlock[], signer: BaseBlock | undefined, root: X509Certificate): Chain {
+  const names = membersOf(signer).map(bytesOf)
+  const certificates = elements.filter((element) => element instanceof Sequence)
+  const isSigner = (certificate: BaseBlock) => {
+    const [issuer, serialNumber] = issuerAndSerialOf(certificate)
+    return names.length === 2 && names[0]!.equals(bytesOf(issuer)) && names[1]!.equals(bytesOf(serialNumber))
+  }
+  const found = certificates.find(isSigner)
+  if (!found) throw new SignatureError('the certificate of the signer is missing')
+  const leaf = new X509Certificate(bytesOf(found))
+  const intermediate = certificates
+    .map((certificate) => new X509Certificate(bytesOf(certificate)))
+    .find((candidate) => candidate.ca && leaf.checkIssued(candidate) && leaf.verify(candidate.publicKey))
+  if (!intermediate) throw new SignatureError('the intermediate certificate (WWDR) is missing')
+  if (!intermediate.checkIssued(root) || !intermediate.verify(root.publicKey)) {
+    throw new SignatureError('the certificates do not lead to a root that this phone trusts')
+  }
+  return {
+    leaf,
+    key: leaf.publicKey,
+    subject: leaf.toLegacyObject().subject as unknown as Chain['subject'],
+    validities: [leaf, intermediate, root].map(({ subject, validFrom, validTo }) => {
+      return { subject, from: new Date(validFrom), to: new Date(validTo) }
+    }),
+  }
+}
+
+function issuerAndSerialOf(certificate: BaseBlock): [BaseBlock | undefined, BaseBlock | undefined] {
+  const fields = membersOf(membersOf(certificate)[0])
+  // The version comes first where it is not 1.
+  const [serialNumber, , issuer] = fields[0] && isTagged0(fields[0]) ? fields.slice(1) : fields
+  return [issuer, serialNumber]
+}
+
+function bytesOf(element: BaseBlock | undefined): Buffer {
+  if (!element) throw notWellFormed('an element is missing')
+  return Buffer.from(element.valueBeforeDecodeView)
+}
+
+function checkValidity({ subject, from, to }: Chain['validities'][number], at: Date): void {
+  if (at < from || at > to) throw new SignatureError(`a certificate is not valid at ${at.toISOString()}: ${subject}`)
+}
