@@ -28,7 +28,7 @@ export default class ProgramHelp extends Help {
     }
   }
 
-  /** Behind a command stand its arguments; a topic must be named whole. */
+  /** After a command stand its arguments; a topic must be named whole. */
   private isKnown(words: string[]): boolean {
     const prefixes = words.map((_, index) => words.slice(0, index + 1).join(':'))
     return prefixes.some((id) => this.config.findCommand(id)) || this.config.findTopic(words.join(':')) !== undefined

@@ -134,7 +134,7 @@ interface ApiFlags {
  * @throws UsageError for a path that leads elsewhere, or fields that cannot be read
  */
 function apiRequest(method: string, path: string, { data, field, header }: ApiFlags): RawRequest {
-  // Behind the address of the server anything else could name another one, which would be sent the token.
+  // After the address of the server anything else could name another one, which would be sent the token.
   if (!/^\/[^/\\\s]/.test(path)) {
     throw new UsageError(`${path} is not a path of the API`, { hint: 'begin with a slash, as in /v1/projects.' })
   }

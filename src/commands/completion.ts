@@ -34,7 +34,7 @@ type Shell = (typeof shells)[number]
 
 /** Where nothing is offered, each falls back to the names of files. */
 const scripts: Record<Shell, (program: string) => string> = {
-  // Addresses of webhooks hold colons, at which bash would part words. Behind a quote bash inserts what it is given as it
+  // Addresses of webhooks hold colons, at which bash would part words. After a quote bash inserts what it is given as it
   // stands: a name that could end the quote, or be run within it, is not offered there.
   bash: (program) => `COMP_WORDBREAKS=\${COMP_WORDBREAKS//:/}
 _${program}_complete() {
@@ -49,7 +49,7 @@ _${program}_complete() {
 }
 complete -o default -F _${program}_complete ${program}
 `,
-  // Behind a quote the word stands in PREFIX as it was typed, and what is inserted is quoted as it has to be.
+  // After a quote the word stands in PREFIX as it was typed, and what is inserted is quoted as it has to be.
   zsh: (program) => `#compdef ${program}
 _${program}_complete() {
   local line current=\${(Q)PREFIX}

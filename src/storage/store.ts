@@ -123,7 +123,7 @@ export interface Store extends Repositories, Pick<Database, 'passesATurn'> {
 
 /** What the requests of one kind are given of the store. */
 export interface RequestStoreOptions {
-  /** They write behind those that are not. */
+  /** They write after those that are not. */
   isLarge?: boolean
   /** They see and touch what belongs to these projects, and nothing else of their workspace. */
   scope?: ProjectScope
@@ -135,7 +135,7 @@ export const PUBLIC = 'public'
 /** Stores of so many sets of projects are kept for each party; one that is made anew is the same. */
 const MAX_SCOPES = 1_000
 
-/** The store itself is that of operators and of upkeep; but tokens are found through a connection of their own. */
+/** The store itself is that of operators and of maintenance; but tokens are found through a connection of their own. */
 export function createStore(database: Database, listener: StoreListener = {}): Store {
   const stores = new WeakMap<Connections['writer'], Map<string, Store>>()
   const on = (connections: Connections, scope?: ProjectScope): Store => {

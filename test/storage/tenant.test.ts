@@ -287,7 +287,7 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   },
   'broadcastClasses.findOutcome': (tx, intruder, ids) => tx.broadcastClasses.findOutcome(intruder, theirClass(ids)),
   'broadcastClasses.isTold': (tx, intruder) => tx.broadcastClasses.isTold(intruder, 'their-class'),
-  'broadcastClasses.giveBack': (tx, intruder, ids) => tx.broadcastClasses.giveBack(intruder, theirClass(ids)),
+  'broadcastClasses.nack': (tx, intruder, ids) => tx.broadcastClasses.nack(intruder, theirClass(ids)),
   'broadcastClasses.settle': (tx, intruder, ids) =>
     tx.broadcastClasses.settle(intruder, theirClass(ids), { status: 'FAILED', error: 'theirs' }),
   'broadcasts.countByStatus': (tx, intruder, { broadcast }) => tx.broadcasts.countByStatus(intruder, broadcast),

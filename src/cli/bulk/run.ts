@@ -44,7 +44,7 @@ export async function runRows<Item>(run: BulkRun<Item>): Promise<JournalEntry> {
   let failure: { error: unknown } | undefined
   const settleFirst = async () => {
     const settled = await inFlight.shift()!
-    // Behind a batch that failed nothing is written down: the journal knows a beginning, and no gaps.
+    // After a batch that failed nothing is written down: the journal knows a beginning, and no gaps.
     if (!failure) failure = 'error' in settled ? settled : await book.write(settled.batch, settled.results)
   }
   let unread: { error: unknown } | undefined

@@ -180,7 +180,7 @@ export type Input =
 export interface InputReader {
   /** Takes what the terminal sent, in pieces of any size; `at` is in milliseconds. */
   push(chunk: string, at: number): Input[]
-  /** To be called when nothing has come for a while: an ESC with nothing behind it was the Escape key. */
+  /** To be called when nothing has come for a while: an ESC with nothing after it was the Escape key. */
   settle(at: number): Input[]
   /** What was typed since the last Enter. */
   readonly typed: string
@@ -228,7 +228,7 @@ export function createInputReader(): InputReader {
         pendingSince = at
         return found
       }
-      // Behind a key, Enter is one of a person.
+      // After a key, Enter is one of a person.
       enteredAt = Number.NEGATIVE_INFINITY
       if (sequence.state === 'alone') found.push({ kind: 'key', key: 'escape' })
       if (sequence.state === 'complete' && sequence.key) found.push({ kind: 'key', key: sequence.key })
@@ -324,12 +324,12 @@ export type Sequence =
   | { state: 'partial' }
   /** That many characters, ESC included, belong to something broken; what follows does not. */
   | { state: 'broken'; length: number }
-  /** An ESC with ordinary text behind it: the Escape key. */
+  /** An ESC with ordinary text after it: the Escape key. */
   | { state: 'alone' }
 
 /**
  * The escape sequence at the start of a text. Only CSI and SS3 count: no terminal sends a control string (OSC, DCS)
- * unasked, and scanners do send "]C1" in front of a payload, which behind an Escape key would look like one.
+ * unasked, and scanners do send "]C1" in front of a payload, which after an Escape key would look like one.
  */
 function parseSequence(text: string): Sequence {
   const introducer = text[1]

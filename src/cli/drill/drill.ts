@@ -33,7 +33,7 @@ export interface DrillReport {
   leftOut: { stage: string; why: string }[]
 }
 
-/** Packages that openssl verifies behind each stage. */
+/** Packages that openssl verifies after each stage. */
 const SAMPLE = 25
 /** Phones that come no nearer for so long are where they are. */
 const PATIENCE_MS = 30_000

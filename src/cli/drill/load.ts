@@ -56,7 +56,7 @@ interface Accepted {
 
 /**
  * Updates and scans at a steady rate. What is not answered, or refused for now, is sent again until it is: an update with
- * the same value, a scan with the same externalRef, which is judged once.
+ * the same value, a scan with the same externalRef, which is evaluated once.
  * @param codes what scanners read off the pass of each phone
  * @param onError told of an answer that no server should give, which ends it
  */

@@ -75,7 +75,7 @@ export interface Stage {
 const CLUB = { passTypeIdentifier: 'pass.test.drill', teamIdentifier: 'DRILL00001' }
 
 const AT_ONCE = 16
-/** How long the load goes on behind what changes nothing for phones. */
+/** How long the load goes on after what changes nothing for phones. */
 const LOAD_MS = 3_000
 
 /** All stages, in the order in which an installed base may live through them. */

@@ -79,7 +79,7 @@ function parseText(path: string, text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
-    // Behind a token that it did not expect V8 repeats a piece of the text.
+    // After a token that it did not expect V8 repeats a piece of the text.
     const message = (error as Error).message.replace(/^(Unexpected token '.{1,2}'), .*$/su, '$1')
     const place = placeOf(text, Number(/at position (\d+)/.exec(message)?.[1] ?? tokenOffset(text)))
     throw new CliError(`${path}:${place.line}:${place.column} is not valid JSON: ${message}`, {

@@ -8,7 +8,7 @@ import { applicationAddress, eventFlag, listenSecret } from '../../cli/webhook/f
 import { type ListenEvent, listenForEvents } from '../../cli/webhook/listen.ts'
 import { Uuid } from '../../core/ids.ts'
 
-/** Behind nothing: everything that is kept. */
+/** After nothing: everything that is kept. */
 const OLDEST = '00000000-0000-0000-0000-000000000000'
 
 export default class WebhookListen extends ClientCommand {

@@ -178,7 +178,7 @@ export const RedemptionExplanation = z.strictObject({
 })
 export type RedemptionExplanation = z.output<typeof RedemptionExplanation>
 
-/** What is judged again, and by which policy. */
+/** What is evaluated again, and by which policy. */
 const PolicyReplay = z
   .strictObject({
     projectId: Uuid,

@@ -95,7 +95,7 @@ export type DeviceLog = z.output<typeof DeviceLog>
 /** Of phones that can be reached so many shall hold the last version within so long. */
 export const FRESHNESS = { objective: 0.999, withinSeconds: 300 }
 
-/** Devices of one nudge: they are written in one transaction, behind which others wait. */
+/** Devices of one nudge: they are written in one transaction, after which others wait. */
 const MAX_NUDGED = 1000
 
 const Freshness = z.strictObject({

@@ -33,13 +33,13 @@ export interface DoorServer {
   self(signal: AbortSignal): Promise<Reply<Door | undefined>>
   scan(body: ScanCreate): Promise<Reply<ScanResponse>>
   reverse(scanId: string, body: object, signal: AbortSignal): Promise<Reply<ScanResponse>>
-  report(body: { snapshotId: string; scans: OfflineScan[] }, signal: AbortSignal): Promise<Reply<ReportAnswer>>
+  report(body: { snapshotId: string; scans: OfflineScan[] }, signal: AbortSignal): Promise<Reply<ReportResponse>>
   snapshot(query: Record<string, string>, signal: AbortSignal): Promise<Reply<SnapshotPage>>
   /** Who was let in at each gate since a moment; undefined where nobody answers, or not that. */
   gates(projectId: string, since: Date): Promise<GateCount[] | undefined>
 }
 
-interface ReportAnswer {
+interface ReportResponse {
   results: { externalRef: string; scan: ScanItem; conflict: ScanItem['reason'] }[]
 }
 

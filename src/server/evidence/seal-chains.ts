@@ -127,7 +127,7 @@ function nameOf({ workspaceId, chain }: ChainKey): string {
 /** Entries that a block holds at most. */
 const BLOCK = 1_000
 
-/** The blocks of entries behind the head of their chain; what is no longer there is passed over. */
+/** The blocks of entries after the head of their chain; what is no longer there is passed over. */
 async function chain(
   tx: Repositories,
   { workspaceId, chain, ...head }: Head,
@@ -161,7 +161,7 @@ function sealable({ fixed, personal, salt, commitment }: Entry): Omit<SealedEntr
 /** Blocks that a transaction takes out of a chain. */
 const BLOCKS = { first: 10, most: 1_000 }
 
-/** Lets the chains of audit logs begin behind what retention deletes, and signs so before it is deleted. */
+/** Lets the chains of audit logs begin after what retention deletes, and signs so before it is deleted. */
 export async function trimChains(
   sealing: Pick<Sealing, 'store' | 'clock' | 'signingKeys'>,
   before: Date,

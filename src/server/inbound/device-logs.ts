@@ -53,7 +53,7 @@ async function findNamed(message: string, { store, identities }: DeviceLogServic
   return found.size === 1 ? [...found.values()][0] : undefined
 }
 
-/** What stands behind the words that iOS writes, and what looks like a serial number of ours. */
+/** What stands after the words that iOS writes, and what looks like a serial number of ours. */
 function serialNumbersIn(message: string): string[] {
   const [, quoted, plain] = /\bserial number (?:'([^']+)'|([^\s,;()']+))/i.exec(message) ?? []
   const named = quoted ?? plain

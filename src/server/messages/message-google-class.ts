@@ -97,7 +97,7 @@ export async function sendToClass(
     ...outcome,
     note: (tx) =>
       status === undefined
-        ? tx.broadcastClasses.giveBack(workspaceId, ofClass)
+        ? tx.broadcastClasses.nack(workspaceId, ofClass)
         : tx.broadcastClasses.settle(workspaceId, ofClass, { status, error } as ClassOutcome),
   }
 }

@@ -102,7 +102,7 @@ async function send(message: Message, services: GoogleServices, slot: Slot | und
   return attempt(message, (google) => google.message(pass, written), services, slot)
 }
 
-/** Calls Google for a message, and judges what came of it. */
+/** Calls Google for a message, and decides what came of it. */
 async function attempt(
   { job, notification: { id }, pass }: Message,
   call: (google: GoogleSync) => Promise<void>,

@@ -26,7 +26,7 @@ export interface OwnNames {
   issuerId?: string | undefined
 }
 
-/** Cells that say of themselves what they are; the names of variables stand behind them. */
+/** Cells that say of themselves what they are; the names of variables stand after them. */
 const COLUMNS = [
   'externalPassId',
   'label',

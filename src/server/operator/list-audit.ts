@@ -38,7 +38,7 @@ export async function resolveSearch(store: Store, search: AuditSearch): Promise<
   }
 }
 
-/** One page of the log, newest first. Who recorded a scan stands behind what was done to it later. */
+/** One page of the log, newest first. Who recorded a scan stands after what was done to it later. */
 export async function listAudit(
   store: Pick<Repositories, 'auditLog'>,
   filters: AuditFilters,

@@ -106,7 +106,7 @@ async function verifyChain(
   // Blocks that stand before the beginning are read, too: none may be there.
   for (let after = Number.MIN_SAFE_INTEGER, isMore = true; isMore; ) {
     const entries = await store.chainReader.listEntries(key, after, BLOCKS)
-    // What is behind the head was chained since that was read.
+    // What is after the head was chained since that was read.
     const known = entries.filter(({ sequence }) => sequence <= head.sequence)
     for (const entry of known) {
       verification.add(entry)

@@ -81,7 +81,7 @@ export function createAttemptBuffer(
     lingering ??= setTimeout(flush, LINGER_MS)
   }
 
-  /** Writes what there is, behind what is being written. */
+  /** Writes what there is, after what is being written. */
   async function flush(): Promise<void> {
     clearTimeout(lingering)
     lingering = undefined

@@ -23,7 +23,7 @@ export function notationFor(db: Knex): Notation {
   return isPostgres(db) ? 'csv' : 'json'
 }
 
-/** The next rows of a table, by its key, behind one of them. */
+/** The next rows of a table, by its key, after one of them. */
 export async function readRows(
   db: Knex,
   table: Table,

@@ -19,13 +19,13 @@ export interface Connections {
   writer: Knex
 }
 
-/** Its own connections are those of operators and of upkeep: no time limit but that of locks. */
+/** Its own connections are those of operators and of maintenance: no time limit but that of locks. */
 export interface Database extends Connections {
   dialect: Dialect
   /**
    * Those of the requests of one party, a workspace or whoever comes without a token. A statement outside a transaction has
    * a time limit (see isTooSlow); a party has no more than its share of the connections, and waits for a while for it. At
-   * the writer of SQLite what is large, such as a batch, goes behind what is not, with the jobs of its party.
+   * the writer of SQLite what is large, such as a batch, goes after what is not, with the jobs of its party.
    */
   forRequests(party: string, isLarge?: boolean): Connections
   /** Those of jobs, of one party: within its share, with no time limit, and however long they wait for their turn. */
@@ -190,7 +190,7 @@ function openSqlite(filename: string, options: DatabaseOptions): Database {
   const reader = connect(SQLITE_READERS, ['PRAGMA query_only = ON'])
   const entry = connect(1, ['PRAGMA query_only = ON'])
   const sharedReaders = shareOut(reader, sqliteClient({ statementLimitMs, damage }), fairGate(SQLITE_READERS))
-  // One writer for all, at which the requests of each workspace, its jobs, and upkeep take turns.
+  // One writer for all, at which the requests of each workspace, its jobs, and maintenance take turns.
   const writerGate = fairGate(1, { ...workspacesAtGate, savingsMs: WRITER_SAVINGS_MS })
   const turns = shareOut(writer, sqliteClient({ damage }), writerGate)
   const upkeep = turns(UPKEEP, FOREVER)

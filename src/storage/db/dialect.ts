@@ -108,7 +108,7 @@ function anyOf(columns: readonly string[], condition: (column: string) => string
 }
 
 /**
- * The condition that the id is among the chosen ones. PostgreSQL may run a locking subselect behind `in` more than once,
+ * The condition that the id is among the chosen ones. PostgreSQL may run a locking subselect after `in` more than once,
  * and plans it as a scan; as an array it is run once.
  */
 export function idIsChosen(db: Knex, chosen: Knex.QueryBuilder): Knex.Raw {

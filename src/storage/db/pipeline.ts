@@ -54,7 +54,7 @@ interface Query {
   _result: { _types?: unknown }
 }
 
-/** Sends statements in one go. Where one fails those behind it are not run, and each is rejected with why. */
+/** Sends statements in one go. Where one fails those after it are not run, and each is rejected with why. */
 export function sendTogether(connection: PostgresConnection, waiting: Waiting[]): void {
   const statements = waiting.map(({ query }) => query)
   const all = new Promise<void>((resolve) => connection.query(new Pipeline(connection, waiting, resolve)))
@@ -64,7 +64,7 @@ export function sendTogether(connection: PostgresConnection, waiting: Waiting[])
 /**
  * Statements that go to PostgreSQL together and are answered together, as a query of pg's. They share one sync: from the first
  * error to the next sync the server passes over everything, so that a commit is never made without what stands before it. (In
- * pg's own pipeline mode each statement has a sync of its own: behind a BEGIN that failed the others would commit by themselves.)
+ * pg's own pipeline mode each statement has a sync of its own: after a BEGIN that failed the others would commit by themselves.)
  */
 class Pipeline {
   private readonly queries: Query[]

@@ -114,7 +114,7 @@ export function pipeliningClient(transactionLimitMs?: number): typeof Knex.Clien
   } as never
 }
 
-/** With all that is asked in the same turn of the thread, behind what nobody waits for. */
+/** With all that is asked in the same turn of the thread, after what nobody waits for. */
 async function sendLater(connection: PostgresConnection, outbox: Outbox, query: Sent): Promise<Sent> {
   if (query.options?.isSilent) {
     const reject = (error: unknown) => {

@@ -88,7 +88,7 @@ function parseStatement(db: Knex, built: string | Knex.QueryBuilder): Statement 
   if (bindings.length > 0) throw new Error(`A value has no name in ${sql}`)
   const names: string[] = []
   const text = sql.replaceAll(/([:\w]?):(\w+)/g, (whole, before: string, name: string) => {
-    if (before !== '') return whole // Behind two colons stands a type.
+    if (before !== '') return whole // After two colons stands a type.
     names.push(name)
     return '?'
   })

@@ -11,7 +11,7 @@ interface Connection {
   exec(script: string, done: (error: Error | null) => void): void
   interrupt(): void
   statements?: Map<string, Statement>
-  /** The end of its last statement: what comes behind waits for it. */
+  /** The end of its last statement: what comes after waits for it. */
   last?: Promise<void> | undefined
   /** Of its transaction, while it is in one. */
   outbox?: Outbox | undefined

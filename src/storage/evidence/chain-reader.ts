@@ -46,7 +46,7 @@ export class ChainReader {
 
   /**
    * The entries of the next blocks of a chain, in its order, each with the sequence that its block begins with.
-   * @param after where a block begins behind
+   * @param after the sequence that a block begins after
    */
   async listEntries(
     { workspaceId, chain }: ChainKey,

@@ -165,7 +165,7 @@ export class Chains {
     return last
   }
 
-  /** The next blocks of a chain behind a sequence, in their order, with the first one that begins behind it. */
+  /** The next blocks of a chain after a sequence, in their order, with the first one that begins after it. */
   async listBlocks({ workspaceId, chain }: ChainKey, after: number, limit: number): Promise<Block[]> {
     const rows: BlockRow[] = await this.db('chain_blocks')
       .where({ workspace_id: workspaceId, chain })

@@ -127,7 +127,7 @@ export class Backlog {
 
   /**
    * Puts off what waits of a kind and is due, about passes of one identity: 5,000 jobs of each queue at most, the oldest first, so that
-   * those behind them come to their turn.
+   * those after them come to their turn.
    */
   holdBack(workspaceId: string, jobs: JobsOfIdentity, { at, until }: { at: Date; until: Date }): Promise<void> {
     return this.move(workspaceId, jobs, { after: 0, to: at.getTime(), runAt: until.getTime() })

@@ -37,7 +37,7 @@ export class BroadcastClasses {
     return (await row.first('status')) !== undefined
   }
 
-  /** Takes the sending of the message for a while; what a killed process left open is free behind that. */
+  /** Takes the sending of the message for a while; what a killed process left open is free after that. */
   async insertTurn(
     workspaceId: string,
     ofClass: BroadcastClass,
@@ -55,7 +55,7 @@ export class BroadcastClasses {
   }
 
   /** The message was not taken this time; whoever comes next tries. */
-  async giveBack(workspaceId: string, ofClass: BroadcastClass): Promise<void> {
+  async nack(workspaceId: string, ofClass: BroadcastClass): Promise<void> {
     await this.row(workspaceId, ofClass).where({ status: 'PENDING' }).update({ sending_until: 0 })
   }
 

@@ -102,7 +102,7 @@ export class Erasure {
 
   /**
    * Takes out the names of gates that no scan of the workspace names any more: an erasure leaves a count of nothing under
-   * them. In a transaction of its own, behind that of the erasure.
+   * them. In a transaction of its own, after that of the erasure.
    */
   async forgetGates(workspaceId: string): Promise<void> {
     const key = KEY.join(', ')

@@ -9,7 +9,7 @@ import { HOUR_MS } from './counts.ts'
 export interface Figure {
   /** Hours since 1970. */
   hour: number
-  /** What happened, and behind a slash which of its kind. */
+  /** What happened, and after a slash which of its kind. */
   figure: string
   n: number
 }
@@ -68,7 +68,7 @@ export class Figures {
       sums.set(figure, ofFigure)
       return (hour: number, n: number) => {
         const bucket = buckets[hour - from]
-        // A block begins before the first hour, and ends behind the last.
+        // A block begins before the first hour, and ends after the last.
         if (bucket !== undefined) ofFigure[bucket]! += n
       }
     }

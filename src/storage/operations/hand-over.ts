@@ -35,7 +35,7 @@ export class HandOver {
     return Number(row?.n)
   }
 
-  /** The variables of the passes behind one, in the order of ids. */
+  /** The variables of the passes after one, in the order of ids. */
   async listVariables(
     workspaceId: string,
     filter: HandOverFilter,
@@ -47,7 +47,7 @@ export class HandOver {
     return rows.map(({ id, variables }) => ({ id, variables: JSON.parse(variables) }))
   }
 
-  /** The passes behind one, in the order of ids, the phones of each in the order in which they came. */
+  /** The passes after one, in the order of ids, the phones of each in the order in which they came. */
   async list(
     workspaceId: string,
     filter: HandOverFilter,

@@ -105,7 +105,7 @@ export class Moves {
     await this.db('moved_passes').where({ workspace_id: workspaceId }).delete()
   }
 
-  /** The first workspace behind one whose phones are to be told something; of all without one. */
+  /** The first workspace after one whose phones are to be told something; of all without one. */
   async findDueWorkspace(at: Date, after?: string): Promise<string | undefined> {
     const due = this.db('moves').where('round_at', '<=', at.getTime())
     if (after !== undefined) due.where('workspace_id', '>', after)

@@ -140,7 +140,7 @@ function atDoorSql(db: Knex): string {
     from given ${members} order by n, passes.id`
 }
 
-/** What a list sorts by: the beginning of the key, and behind all keys what has none. */
+/** What a list sorts by: the beginning of the key, and after all keys what has none. */
 export function groupSortKey(db: Knex): string {
   if (!isPostgres(db)) return 'passes.group_sort'
   return `(case when passes.group_key is null then chr(1114111)

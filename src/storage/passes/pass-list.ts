@@ -343,7 +343,7 @@ function afterPrefix(prefix: string): string | undefined {
   while (points.length > 0) {
     const last = points.pop()!
     if (last === 0x10ffff) continue
-    // Surrogates are no characters: behind the last code point before them comes the first one after them.
+    // Surrogates are no characters: after the last code point before them comes the first one after them.
     return String.fromCodePoint(...points, last === 0xd7ff ? 0xe000 : last + 1)
   }
   return undefined

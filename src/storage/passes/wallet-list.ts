@@ -90,7 +90,7 @@ export class Wallets {
     const { changedBefore, ...named } = filter
     const listKey = fingerprint(['wallets', changedBefore !== undefined, Object.entries(named).sort().map(canonical)])
     const cursor = text === undefined ? undefined : readCursor(text, listKey)
-    // A pass has any number of wallets: a page goes on behind so many of the pass that the one before ended with.
+    // A pass has any number of wallets: a page goes on after so many of the pass that the one before ended with.
     const skipped = cursor ? (cursor.key as number) : (givenOffset ?? 0)
     const arms = this.arms(workspaceId, filter)
     const [rows, total] = await Promise.all([

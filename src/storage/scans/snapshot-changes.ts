@@ -29,7 +29,7 @@ export interface ChangesRequest {
   until: StoredSnapshot
 }
 
-/** Where the reading of changes goes on: behind one of them. */
+/** Where the reading of changes goes on: after one of them. */
 export interface ChangePlace {
   source: ChangeSource
   key: string | number
@@ -136,7 +136,7 @@ export async function mayRepeat(db: Knex, workspaceId: string, list: StoredSnaps
   return Object.values(found).every((isThere) => !isThere)
 }
 
-/** The next changes behind a place, from the first on where it is left out; fewer than `limit` are the last. */
+/** The next changes after a place, from the first on where it is left out; fewer than `limit` are the last. */
 export async function listChangedPasses(
   db: Knex,
   workspaceId: string,

@@ -206,7 +206,7 @@ interface Packed extends ZipEntry {
 }
 
 /**
- * A zip of the entries, behind parts that were made before.
+ * A zip of the entries, after parts that were made before.
  * @throws RangeError where the archive would need the 64-bit format.
  */
 export function zip(entries: readonly ZipEntry[], before: readonly ZipPart[] = []): Buffer {

@@ -21,7 +21,7 @@ interface TextModule {
 }
 
 /**
- * Every field with a value as a text module, in the order of the card, and behind them the links that Google would not
+ * Every field with a value as a text module, in the order of the card, and after them the links that Google would not
  * show; undefined where there is none. What is too much for Google stands in the last module, a line each; what the rows of
  * the front name keeps a module of its own.
  */

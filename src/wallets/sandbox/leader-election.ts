@@ -109,7 +109,7 @@ export interface Claim {
 export interface Claims {
   /** The one that holds. */
   find(): Promise<Claim | undefined>
-  /** Makes the claim behind `before`; undefined where somebody else was quicker. */
+  /** Makes the claim after `before`; undefined where somebody else was quicker. */
   claim(before: Claim | undefined, claim: Omit<Claim, 'number'>): Promise<Claim | undefined>
 }
 

@@ -150,7 +150,7 @@ const dateFormat = remembered(
   (language, options: Intl.DateTimeFormatOptions) => new Intl.DateTimeFormat(language, options),
 )
 
-/** The digits behind a decimal point that say something. */
+/** The digits after a decimal point that say something. */
 export function withoutTrailingZeros(fraction: string): string {
   return fraction.slice(0, [...fraction].findLastIndex((digit) => digit !== '0') + 1)
 }

@@ -31,7 +31,7 @@ export function commitmentOf(salt: Uint8Array, personal: EntryValues): Uint8Arra
   return sha256(salt, canonicalText(personal))
 }
 
-/** The digest of an entry, behind that of the entry before. */
+/** The digest of an entry, after that of the entry before. */
 export function entryDigest(previous: Uint8Array, { values, commitment, isAdopted }: SealedEntry): Uint8Array {
   const beside = { ...(isAdopted && { adopted: 1 }), ...(commitment && { personal: hex(commitment) }) }
   return sha256(previous, canonicalText({ ...values, ...beside }))

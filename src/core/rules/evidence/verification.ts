@@ -115,7 +115,7 @@ export class Verification {
     this.passHeads(this.report.faultCount > faultsBefore)
   }
 
-  /** Behind the last entry. */
+  /** After the last entry. */
   end(): ChainReport {
     const { head } = this.options
     if (this.sequence < head.sequence) {

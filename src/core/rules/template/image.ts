@@ -14,7 +14,7 @@ export interface ImageFacts {
   isAnimated: boolean
 }
 
-/** An image that can never be shown: the message says why, in words that fit behind "The image". */
+/** An image that can never be shown: the message says why, in words that fit after "The image". */
 export class ImageFault extends Error {
   override readonly name = 'ImageFault'
 }
@@ -42,7 +42,7 @@ export function inspectImage(bytes: Uint8Array): ImageFacts | Unfit {
   return { contentType, ...found }
 }
 
-/** Why an image can never be shown, in words that fit behind "The image". */
+/** Why an image can never be shown, in words that fit after "The image". */
 interface Unfit {
   fault: string
 }
@@ -120,7 +120,7 @@ const refused = new Map([
 
 const BROKEN_JPEG: Unfit = { fault: 'is a broken JPEG' }
 
-/** What stands behind the end of the picture, as phones append previews, is not looked at. */
+/** What stands after the end of the picture, as phones append previews, is not looked at. */
 function inspectJpeg(bytes: Uint8Array): { width: number; height: number; isAnimated: false } | Unfit {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   let size: { width: number; height: number } | undefined

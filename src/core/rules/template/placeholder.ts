@@ -57,7 +57,7 @@ export function placeholdersIn(text: string): string[] {
   return [...text.matchAll(PLACEHOLDER)].map((match) => match[1]!)
 }
 
-/** The names of its placeholders in order, and the texts before, between and behind them: always one more. */
+/** The names of its placeholders in order, and the texts before, between and after them: always one more. */
 export function splitPlaceholders(text: string): { names: string[]; literals: string[] } {
   // Split by a pattern with a group, every other part is what the group holds.
   const parts = text.split(PLACEHOLDER)

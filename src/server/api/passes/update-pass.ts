@@ -35,7 +35,7 @@ import { cardOf, findRing, queueRing } from './ring.ts'
 export interface UpdateOptions {
   ifMatch: number[] | '*' | undefined
   dryRun: boolean
-  /** One of many, of which wallets are told behind what somebody waits for. */
+  /** One of many, of which wallets are told after what somebody waits for. */
   isBulk?: boolean
   /** Gives the pass a new scan code, or another holder and with him all that is new. */
   renewal?: 'code' | 'holder'

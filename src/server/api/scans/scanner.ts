@@ -17,7 +17,7 @@ import { reportScans } from './report-scans.ts'
 /** Pages are given out for so long: a list that is older says too little about who was let in since. */
 const MAX_AGE_MS = 24 * 3_600_000
 
-/** Where the next page of a snapshot begins: of the whole behind a pass, of what changed since another behind a change. */
+/** Where the next page of a snapshot begins: of the whole after a pass, of what changed since another after a change. */
 type Position = { after: string } | { since: string; after: ChangePlace }
 
 /** A snapshot, and how far it was read. */
@@ -187,7 +187,7 @@ function requireOfflineScanning({ token }: RequestContext): void {
   if (!token.workspace.offlineScanning) throw new ApiError('SCANNER_OFFLINE_DISABLED')
 }
 
-/** Behind each page, so that the page of a project that was deleted meanwhile is never taken for the end of its list. */
+/** After each page, so that the page of a project that was deleted meanwhile is never taken for the end of its list. */
 async function requireProject(projectId: string | null, { store, workspaceId }: RequestContext): Promise<void> {
   if (projectId === null || (await store.projects.find(workspaceId, projectId))) return
   throw new ApiError('NOT_FOUND', { message: 'There is no such project.', details: { projectId } })

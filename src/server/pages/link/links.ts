@@ -40,7 +40,7 @@ export async function openLink(event: H3Event, services: OpeningServices): Promi
 }
 
 /**
- * The calendar entry of the event or the trip of a pass, behind each of its hosted links.
+ * The calendar entry of the event or the trip of a pass, at each of its hosted links.
  * @throws ApiError as openLink; NOT_FOUND where the pass has no time
  */
 export async function openCalendar(

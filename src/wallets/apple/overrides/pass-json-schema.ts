@@ -179,7 +179,7 @@ const ofBeacon = number.refine(
   'Must be 0 to 65535',
 )
 
-const LeaderElection = z.looseObject({
+const Beacon = z.looseObject({
   proximityUUID: text.refine(
     (value) => /^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$/.test(value),
     'Must be a UUID',
@@ -264,7 +264,7 @@ const shape = {
   barcode: Barcode.optional(),
   barcodes: z.array(Barcode).optional(),
   locations: z.array(Location).max(10).optional(),
-  beacons: z.array(LeaderElection).max(10).optional(),
+  beacons: z.array(Beacon).max(10).optional(),
   maxDistance: number.refine((meters) => meters > 0, 'Must be more than 0').optional(),
   nfc: z
     .looseObject({ message: NfcMessage, encryptionPublicKey: NfcKey, requiresAuthentication: boolean.optional() })

@@ -233,7 +233,7 @@ function signIntermediate(key: KeyObject, root: KeyObject, expiresAt: number) {
   return { signedKey, signatures: [signParts(root, SENDER, PROTOCOL, signedKey)] }
 }
 
-/** ECDSA over each part behind its length: 4 bytes, little-endian. */
+/** ECDSA over each part after its length: 4 bytes, little-endian. */
 function signParts(key: KeyObject, ...parts: string[]): string {
   const framed = parts.flatMap((part) => {
     const bytes = Buffer.from(part)
