@@ -224,7 +224,7 @@ function* toIssues(error: z.ZodError, unknownKey: string): Generator<Issue> {
 }
 
 interface RescheduleOptions {
-  /** Another run before that would be in vain; none by default. */
+  /** Another run sooner would be in vain: the backoff waits at least so long; 0 by default. */
   retryAfterSeconds?: number | undefined
   /** False where nothing was tried, such as a request that never left; true by default. */
   countsAsAttempt?: boolean
@@ -232,8 +232,8 @@ interface RescheduleOptions {
 }
 
 /**
- * A run of a job that failed and may succeed by itself later. What else a job throws is taken for one that counts as an
- * attempt, with the usual backoff.
+ * A run of a job that failed and may succeed by itself later: after 2, 4, 8 … seconds, 5 minutes at most, and 20 times in all
+ * (core/rules/sending/retries.ts). What else a job throws is taken for one that counts as an attempt.
  */
 export class RescheduleError extends Error {
   override readonly name = 'RescheduleError'

@@ -1,8 +1,8 @@
 import { createPrivateKey, createPublicKey, X509Certificate } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises'
+import { mkdtemp, readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { makePrivateFolder, writePrivate } from '../../files/private-file.ts'
+import { exists, makePrivateFolder, replacePrivateSync, writePrivate } from '../../files/private-file.ts'
 import { type AppleIdentity, parseAppleIdentity } from '../../wallets/apple/identity.ts'
 import { type GoogleIdentity, parseGoogleIdentity } from '../../wallets/google/identity.ts'
 import { createSandboxGoogle, type ServiceAccount } from '../../wallets/sandbox/google/google-token.ts'
@@ -116,8 +116,7 @@ export async function makeSandboxIssuer(config: Config, issuerId: string): Promi
   const folder = issuersFolder(config)
   makePrivateFolder(folder)
   const file = join(folder, `${issuerId}.json`)
-  await writePrivate(`${file}.draft`, JSON.stringify({ clientEmail, publicKey, issuerId }))
-  await rename(`${file}.draft`, file)
+  replacePrivateSync(file, JSON.stringify({ clientEmail, publicKey, issuerId }))
   return serviceAccountJson
 }
 
@@ -186,8 +185,4 @@ async function create(folder: string, make: () => Promise<Record<string, string>
     await rm(draft, { recursive: true, force: true })
     if (!(await exists(folder))) throw error
   }
-}
-
-async function exists(folder: string): Promise<boolean> {
-  return (await stat(folder).catch(() => undefined)) !== undefined
 }
