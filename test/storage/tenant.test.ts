@@ -145,7 +145,7 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'registrations.bumpUpdateTag': (tx, intruder, { pass }) => tx.registrations.bumpUpdateTag(intruder, [pass]),
   'heldPasses.countDevices': (tx, intruder, { pass }) => tx.heldPasses.countDevices(intruder, [pass]),
   'figures.sums': async (tx, intruder, { project }) => [
-    ...(await tx.figures.sums(intruder, project, 0, new Array<number>(1_000_000).fill(0))),
+    ...(await tx.figures.sums(intruder, project, { from: 0, until: 1_000_000 }, [0])),
   ],
   'figures.recountScans': (tx, intruder, { project }) => tx.figures.recountScans(intruder, project),
   'figures.deleteOfProject': (tx, intruder, { project }) => tx.figures.deleteOfProject(intruder, project),

@@ -1,6 +1,6 @@
 import { type BucketUnit, MAX_BUCKETS } from '../../core/contract/common.ts'
 import { validationError } from '../../core/errors.ts'
-import { bucketStarts } from '../../core/rules/lists/buckets.ts'
+import { bucketStarts, isFarTooLong } from '../../core/rules/lists/buckets.ts'
 
 /**
  * Where the buckets of a range that was asked for begin.
@@ -10,8 +10,8 @@ export function requireBuckets(range: { from: Date; to: Date }, by: BucketUnit, 
   if (range.from >= range.to) {
     throw validationError([{ path: ['from'], message: 'Must be before to, which is now where it is not given' }])
   }
-  const starts = bucketStarts(range, by, zone)
-  if (starts.length <= MAX_BUCKETS) return starts
+  const starts = isFarTooLong(range, by) ? undefined : bucketStarts(range, by, zone)
+  if (starts && starts.length <= MAX_BUCKETS) return starts
   const message = `Begins more than ${MAX_BUCKETS} ${by}s before the end; narrow the window, or count by something longer`
   throw validationError([{ path: ['from'], message }])
 }

@@ -45,14 +45,13 @@ export class Figures {
   }
 
   /**
-   * How often each figure of a project happened, in each of some buckets of hours.
-   * @param from the first hour
-   * @param buckets the bucket of each hour from there on, ascending from 0
+   * How often each figure of a project happened from an hour on and before another, in each of some buckets of hours.
+   * @param buckets the first hour of each, ascending; the first one begins with `from`, or before
    */
   async sums(
     workspaceId: string,
     projectId: string,
-    from: number,
+    { from, until }: { from: number; until: number },
     buckets: readonly number[],
   ): Promise<Map<string, number[]>> {
     // One statement: what is packed meanwhile stands in one of the two tables at any moment.
@@ -60,16 +59,15 @@ export class Figures {
         where workspace_id = :workspaceId and project_id = :projectId and hour >= :from and hour < :until
       union all select block, '', 0, packed from packed_figures
         where workspace_id = :workspaceId and project_id = :projectId and block >= :first and block <= :last`
-    const until = from + buckets.length
     const values = { workspaceId, projectId, from, until, first: blockOf(from), last: blockOf(until - 1) }
     const sums = new Map<string, number[]>()
+    const bucketOf = finder(buckets)
     const adding = (figure: string) => {
-      const ofFigure = sums.get(figure) ?? new Array<number>(buckets.at(-1)! + 1).fill(0)
+      const ofFigure = sums.get(figure) ?? new Array<number>(buckets.length).fill(0)
       sums.set(figure, ofFigure)
       return (hour: number, n: number) => {
-        const bucket = buckets[hour - from]
         // A block begins before the first hour, and ends after the last.
-        if (bucket !== undefined) ofFigure[bucket]! += n
+        if (hour >= from && hour < until) ofFigure[bucketOf(hour)]! += n
       }
     }
     for (const { packed, ...row } of rowsOf<StoredFigure>(this.db, await this.db.raw(sql, values))) {
@@ -186,6 +184,16 @@ export class Figures {
 
   private get noBytes(): string {
     return isPostgres(this.db) ? 'cast(null as bytea)' : 'null'
+  }
+}
+
+/** Says which bucket an hour is in, quickly for hours that ascend, as those of a block do. */
+function finder(buckets: readonly number[]): (hour: number) => number {
+  let bucket = 0
+  return (hour) => {
+    if (hour < buckets[bucket]!) bucket = 0
+    while (buckets[bucket + 1]! <= hour) bucket += 1
+    return bucket
   }
 }
 

@@ -82,9 +82,10 @@ export const projects: Handlers<typeof contract> = {
     if (!(await store.projects.find(workspaceId, id))) return missing(id)
     const range = { from: new Date(query.from), to: query.to === undefined ? now : new Date(query.to) }
     const starts = requireBuckets(range, query.by, query.zone)
-    const from = hourOf(range.from)
-    const last = hourOf(new Date(range.to.getTime() - 1))
-    const sums = await store.figures.sums(workspaceId, id, from, bucketsOfHours(from, last, starts))
+    const hours = { from: hourOf(range.from), until: hourOf(new Date(range.to.getTime() - 1)) + 1 }
+    // An hour is in the bucket that begins with it, or last before.
+    const buckets = starts.map((start) => Math.ceil(start / HOUR_MS))
+    const sums = await store.figures.sums(workspaceId, id, hours, buckets)
     return { status: 200, body: { items: inBuckets(sums, starts) } }
   },
 }
@@ -118,15 +119,6 @@ function inBuckets(sums: Map<string, number[]>, starts: number[]): FiguresItem[]
     }
   }
   return items
-}
-
-/** Of each hour, by its number since 1970, the last bucket that begins when it begins, or before. */
-function bucketsOfHours(from: number, last: number, starts: number[]): number[] {
-  let bucket = 0
-  return Array.from({ length: last - from + 1 }, (_, n) => {
-    while (starts[bucket + 1]! <= (from + n) * HOUR_MS) bucket++
-    return bucket
-  })
 }
 
 /** @throws ApiError VALIDATION_ERROR for one that the workspace may not use, that is retired, or is of the other platform */

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { DateTime } from 'luxon'
 import { expect, test } from 'vitest'
 import { type BucketUnit, MAX_BUCKETS } from '../../../../src/core/contract/common.ts'
-import { bucketStarts, commonStep } from '../../../../src/core/rules/lists/buckets.ts'
+import { bucketStarts, commonStep, isFarTooLong } from '../../../../src/core/rules/lists/buckets.ts'
 
 const starts = (unit: BucketUnit, from: string, to: string, zone = 'UTC') =>
   bucketStarts({ from: new Date(from), to: new Date(to) }, unit, zone).map((at) =>
@@ -61,8 +61,9 @@ test('buckets are those of a calendar that is asked for each of them', () => {
     'America/Havana',
     'Africa/Casablanca',
     'Pacific/Apia',
+    'Asia/Kathmandu',
   ]
-  const from = fc.integer({ min: Date.UTC(2009, 0), max: Date.UTC(2027, 0) })
+  const from = fc.integer({ min: Date.UTC(1890, 0), max: Date.UTC(2027, 0) })
   const unit = fc.constantFrom<BucketUnit>('hour', 'day', 'week', 'month')
   fc.assert(
     fc.property(unit, fc.constantFrom(...zones), from, fc.integer({ min: 1, max: 60 }), (unit, zone, from, length) => {
@@ -88,6 +89,15 @@ test('buckets are those of a calendar that is asked for each of them', () => {
 
 test('however long the range, no more is made than shows that it is too long', () => {
   expect(starts('hour', '0001-01-01T00:00Z', '9999-01-01T00:00Z')).toHaveLength(MAX_BUCKETS + 1)
+})
+
+test('a range of as many buckets as there may be is not far too long, one of many more is', () => {
+  for (const unit of ['hour', 'day', 'week', 'month'] as const) {
+    const from = DateTime.fromISO('1927-01-01T00:00Z')
+    const after = (n: number) => ({ from: from.toJSDate(), to: from.plus({ [unit]: n }).toJSDate() })
+    expect(isFarTooLong(after(MAX_BUCKETS), unit)).toBe(false)
+    expect(isFarTooLong(after(3 * MAX_BUCKETS), unit)).toBe(true)
+  }
 })
 
 test('in common steps each bucket is reached', () => {
