@@ -154,8 +154,12 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'deviceLogs.list': (tx, intruder) => tx.deviceLogs.list(intruder, { limit: 20 }),
   'nudges.forgetDue': (tx, intruder) =>
     tx.nudges.forgetDue(intruder, { at: later(9e5), pushedBefore: later(9e5), limit: 20 }),
-  'wallets.forgetPushes': (tx, intruder) =>
-    tx.wallets.forgetPushes(intruder, undefined, { pushedBefore: later(60), limit: 20 }),
+  'wallets.listSilent': (tx, intruder) =>
+    tx.wallets.listSilent(intruder, undefined, { pushedBefore: later(60), limit: 20 }),
+  'wallets.forgetPushes': async (tx, intruder, { pass }) => {
+    const { passIds } = await tx.wallets.forgetPushes(intruder, [{ passId: pass, deviceId: 'device' }], later(60))
+    return passIds
+  },
   'heldPasses.settle': (tx, intruder, { pass }) => tx.heldPasses.settle(intruder, [pass]),
   'backlog.holdBack': (tx, intruder) =>
     tx.backlog.holdBack(

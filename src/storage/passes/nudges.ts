@@ -25,6 +25,12 @@ interface Device {
   device_id: string
 }
 
+/** A device and one of the passes that it holds. */
+export interface DeviceOfPass {
+  passId: string
+  deviceId: string
+}
+
 /** Passes of one look; each costs a row of the table and a look at its devices. */
 const PASSES = 500
 
@@ -91,7 +97,8 @@ export class Nudges {
     ).select('apple_registrations.pass_id', 'apple_registrations.device_id')
     const first = silent[limit]?.pass_id
     const forgotten = silent.slice(0, limit)
-    await forgetPushes(this.db, workspaceId, forgotten)
+    const devices = forgotten.map((row) => ({ passId: row.pass_id, deviceId: row.device_id }))
+    await forgetPushes(this.db, workspaceId, devices, pushedBefore)
     const stale = new Set<string>(await this.stale(workspaceId, ids).distinct().pluck('apple_registrations.pass_id'))
     // Those from the first on whom there was no room for wait for the next look.
     await this.settle(
@@ -127,13 +134,27 @@ export class Nudges {
   }
 }
 
-/** These devices count as never pushed from now on, so that the next job of their passes pushes them. */
-export async function forgetPushes(db: Knex, workspaceId: string, devices: Device[]): Promise<void> {
+/**
+ * Those of these devices that were not pushed since a moment count as never pushed from now on, so that the next job of their passes
+ * pushes them. Returns the pass of each.
+ */
+export async function forgetPushes(
+  db: Knex,
+  workspaceId: string,
+  devices: DeviceOfPass[],
+  pushedBefore: Date,
+): Promise<string[]> {
+  const passIds: string[] = []
   for (let from = 0; from < devices.length; from += CHUNK) {
-    const keys = devices.slice(from, from + CHUNK).map(({ device_id, pass_id }) => [device_id, pass_id])
-    await db('apple_registrations')
+    const keys = devices.slice(from, from + CHUNK).map(({ deviceId, passId }) => [deviceId, passId])
+    const forgotten: { pass_id: string }[] = await db('apple_registrations')
       .where({ workspace_id: workspaceId })
       .whereIn(['device_id', 'pass_id'], keys)
+      .where('pushed_version', '>', 0)
+      .where('pushed_at', '<=', pushedBefore.getTime())
       .update({ pushed_version: 0 })
+      .returning('pass_id')
+    passIds.push(...forgotten.map(({ pass_id }) => pass_id))
   }
+  return passIds
 }

@@ -6,7 +6,7 @@ import { toDate } from '../db/dialect.ts'
 import type { ListPage, PageRequest } from '../db/list.ts'
 import { narrowProjects, type ProjectScope } from '../db/project-scope.ts'
 import { heldPasses } from './held-passes.ts'
-import { forgetPushes } from './nudges.ts'
+import { type DeviceOfPass, forgetPushes } from './nudges.ts'
 
 /** What a list of wallets is narrowed by. */
 export interface WalletFilter {
@@ -169,22 +169,32 @@ export class Wallets {
 
   /**
    * Devices that hold an older version although Apple took their last push before a moment, those of the newest passes
-   * first, and at most so many: they count as never pushed from now on. Returns their passes, each once.
+   * first, and at most so many.
    */
-  async forgetPushes(
+  async listSilent(
     workspaceId: string,
     projectId: string[] | undefined,
     { pushedBefore, limit }: { pushedBefore: Date; limit: number },
+  ): Promise<DeviceOfPass[]> {
+    const arms = this.arms(workspaceId, { projectId, platform: ['apple'], stale: true })
+    for (const { wallets } of arms) {
+      wallets.whereRaw('wallet.pushed_version > 0').where('wallet.pushed_at', '<=', pushedBefore.getTime())
+    }
+    const rows = await this.findPage(workspaceId, arms, { limit, skipped: 0, from: undefined })
+    return rows.map((row) => ({ passId: row.pass_id, deviceId: row.device! }))
+  }
+
+  /**
+   * Of these devices those that were not pushed since a moment count as never pushed from now on. Returns how many they are, and
+   * their passes, each once.
+   */
+  async forgetPushes(
+    workspaceId: string,
+    devices: DeviceOfPass[],
+    pushedBefore: Date,
   ): Promise<{ devices: number; passIds: string[] }> {
-    const [apple] = this.arms(workspaceId, { projectId, platform: ['apple'], stale: true })
-    const silent: { device_id: string; pass_id: string }[] = await apple!.wallets
-      .whereRaw('wallet.pushed_version > 0')
-      .where('wallet.pushed_at', '<=', pushedBefore.getTime())
-      .orderByRaw(apple!.order)
-      .limit(limit)
-      .select('wallet.device_id', 'wallet.pass_id')
-    await forgetPushes(this.db, workspaceId, silent)
-    return { devices: silent.length, passIds: [...new Set(silent.map(({ pass_id }) => pass_id))] }
+    const forgotten = await forgetPushes(this.db, workspaceId, devices, pushedBefore)
+    return { devices: forgotten.length, passIds: [...new Set(forgotten)] }
   }
 
   private arms(workspaceId: string, { projectId, platform, stale, changedBefore }: WalletFilter): Arm[] {

@@ -38,16 +38,19 @@ export const wallets: Handlers<typeof contract> = {
     return { status: 200, body: toPage({ ...page, rows: page.rows.map(showLog) }) }
   },
 
-  nudge: ({ body: { projectId, silentFor, limit } }, context) => {
+  nudge: async ({ body: { projectId, silentFor, limit } }, context) => {
     const { store, workspaceId, now, correlationId } = context
+    if (projectId !== undefined && !(await store.projects.find(workspaceId, projectId))) {
+      throw new ApiError('NOT_FOUND', { message: 'There is no such project.', details: { projectId } })
+    }
+    const pushedBefore = secondsBefore(now, silentFor)
+    // Before the transaction: it reads what all wallets hold, and writers wait for each other.
+    const silent = await store.wallets.listSilent(workspaceId, projectId ? [projectId] : undefined, {
+      pushedBefore,
+      limit,
+    })
     return store.transaction(async (tx) => {
-      if (projectId !== undefined && !(await tx.projects.find(workspaceId, projectId))) {
-        throw new ApiError('NOT_FOUND', { message: 'There is no such project.', details: { projectId } })
-      }
-      const { devices, passIds } = await tx.wallets.forgetPushes(workspaceId, projectId ? [projectId] : undefined, {
-        pushedBefore: secondsBefore(now, silentFor),
-        limit,
-      })
+      const { devices, passIds } = await tx.wallets.forgetPushes(workspaceId, silent, pushedBefore)
       const job = { workspaceId, kind: 'update-wallet' as const, correlationId, isBulk: true }
       await tx.jobs.insertOnce(
         passIds.map((subject) => ({ ...job, subject })),

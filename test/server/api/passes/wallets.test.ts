@@ -170,6 +170,16 @@ describe.each(dialects)('wallets, on %s', (dialect) => {
     expect(await workspace.refused(wallets.nudge, { body: { silentFor: 599 } })).toMatchObject({
       errorCode: 'VALIDATION_ERROR',
     })
+    // Of two that ask at once, one finds what the other pushes left alone; read a pass at a time, it is the same devices.
+    const before = { pushedBefore: new Date(api.now.getTime() - 600_000), limit: 10 }
+    const silent = await api.services.store.wallets.listSilent(workspace.id, undefined, before)
+    expect(await new Wallets(api.database.reader, undefined, 1).listSilent(workspace.id, undefined, before)).toEqual(
+      silent,
+    )
+    const forget = () =>
+      api.services.store.transaction((tx) => tx.wallets.forgetPushes(workspace.id, silent, before.pushedBefore))
+    expect(await forget()).toEqual({ devices: 3, passIds: [pass.id] })
+    expect(await forget()).toEqual({ devices: 0, passIds: [] })
     // A phone that holds the newest version is left alone.
     for (let n = 0; n < 3; n++) await fetchLatest(workspace, pass, (await list(workspace)).items[0]!.current)
     expect(await nudge({})).toEqual({ devices: 0, passes: 0 })
