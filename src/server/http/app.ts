@@ -108,7 +108,11 @@ export function createApp(options: AppOptions): H3 {
   mountPublic(app, { services: publicServices, readiness, limitFiles })
   requireFree(app, applePrefixes)
   // Phones come in bursts: only what is refused counts against an address.
-  mountAppleService(app, publicServices, limitAddress, [APPLE_PREFIX, ...applePrefixes])
+  const phoneLimits = {
+    refused: limitAddress,
+    removals: counted(limits.removals, () => rateLimited.inc({ limit: 'removal' })),
+  }
+  mountAppleService(app, publicServices, phoneLimits, [APPLE_PREFIX, ...applePrefixes])
   if (providers?.callbacks) mountGoogleCallbacks(app, publicServices, providers.callbacks, limitAddress)
   if (providers?.sandbox) app.get(sandboxPath, () => Response.json(providers.sandbox))
   answerHead(app)

@@ -15,6 +15,13 @@ import { type DeviceLogServices, takeDeviceLogs } from './device-logs.ts'
 
 type AppleServices = DeviceLogServices & Pick<Services, 'packages'>
 
+/** What phones may do so often. */
+export interface PhoneLimits {
+  refused: LimitRefused
+  /** Called with each pass that would be in no wallet any more; it throws where that happens too often. */
+  removals: (passId: string) => void
+}
+
 /** Slows down whoever guesses; called with every request that is refused. */
 export type LimitRefused = (event: H3Event) => void
 
@@ -40,13 +47,14 @@ export const APPLE_PREFIX = '/apple'
 export function mountAppleService(
   app: H3,
   services: AppleServices,
-  limitRefused: LimitRefused,
+  limits: PhoneLimits,
   prefixes: readonly string[],
 ): void {
-  for (const prefix of prefixes) mountAt(prefix, app, services, limitRefused)
+  for (const prefix of prefixes) mountAt(prefix, app, services, limits)
 }
 
-function mountAt(prefix: string, app: H3, services: AppleServices, limitRefused: LimitRefused): void {
+function mountAt(prefix: string, app: H3, services: AppleServices, limits: PhoneLimits): void {
+  const { refused: limitRefused, removals: limitRemovals } = limits
   const { store, identities, packages, clock, log } = services
   if (!packages) return
   const toldFull = new Set<string>()
@@ -91,7 +99,7 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limitRefused:
       if (isFormer) return tx.formerPasses.unregister(workspaceId, copyId, deviceId)
       const isDeleted = await tx.registrations.delete(workspaceId, id, deviceId)
       const cause = { at: clock(), correlationId: correlationIdOf(event) }
-      if (isDeleted) await tellHolders(tx, workspaceId, [id], cause)
+      if (isDeleted && (await tellHolders(tx, workspaceId, [id], cause))) limitRemovals(id)
     })
     return new Response(null, { status: 200 })
   })

@@ -8,16 +8,17 @@ export interface HoldingCause {
 
 /**
  * Tells which of the passes are in wallets of a platform now and were in none, or the other way round: `pass.installed`,
- * `pass.removed`, each once. Called last in the transaction that changed registrations or objects (decisions/0053).
+ * `pass.removed`, each once. Called last in the transaction that changed registrations or objects (decisions/0053). True where
+ * there was anything to tell.
  */
 export async function tellHolders(
   tx: Repositories,
   workspaceId: string,
   passIds: string[],
   { at, correlationId }: HoldingCause,
-): Promise<void> {
+): Promise<boolean> {
   const changes = await tx.heldPasses.settle(workspaceId, passIds)
-  if (changes.length === 0) return
+  if (changes.length === 0) return false
   const changed = [...new Set(changes.map(({ passId }) => passId))]
   const passes = new Map((await tx.passes.listByIds(workspaceId, changed)).map((pass) => [pass.id, pass]))
   const events = changes.map(({ passId: id, platform, devices }) => {
@@ -26,6 +27,7 @@ export async function tellHolders(
     return { type, subject: id, data: { id, externalPassId, projectId, platform, devices }, correlationId }
   })
   await tx.events.insert(workspaceId, events, at)
+  return true
 }
 
 /** The same for devices that went without a word: Apple says that they no longer have the app or the pass. */

@@ -1,5 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
+import { createLimits } from '../../../src/server/http/middleware/rate-limit.ts'
 import { tellDropped } from '../../../src/server/wallet-sync/holders.ts'
 import type { OutdatedRegistration } from '../../../src/storage/passes/registrations.ts'
 import { useApi } from '../../support/api.ts'
@@ -232,5 +233,32 @@ describe.each(dialects)('on %s', (dialect) => {
     expect((await api.send('POST', '/apple/v1/log', { body: { logs } })).status).toBe(200)
     const logged = warn.mock.calls.map(([facts]) => (facts as unknown as { message: string }).message)
     expect(logged).toEqual(Array(5).fill('x'.repeat(300)))
+  })
+})
+
+describe('with limits', () => {
+  const { removals } = createLimits({ perSecond: 100, burst: 100 })
+  const api = useApi('sqlite', { limits: { removals } })
+
+  test('a pass that is added and removed without end tells its workspace no more than so often', async () => {
+    const workspace = await api.workspace()
+    const [{ id }, other] = [await issuedPass(workspace), await issuedPass(workspace)]
+    const call = async (method: 'POST' | 'DELETE', device: string, passId = id) => {
+      const { appleToken } = (await api.services.store.passes.find(workspace.id, passId))!
+      const path = `/apple/v1/devices/${device}/registrations/${type}/${passId}`
+      const headers = { authorization: `ApplePass ${appleToken}` }
+      return (await api.send(method, path, { headers, ...(method === 'POST' && { body: { pushToken: 'push' } }) }))
+        .status
+    }
+    const answers: number[] = []
+    for (let n = 0; n < 25; n++) {
+      await call('POST', `device-${n}`)
+      answers.push(await call('DELETE', `device-${n}`))
+    }
+    // The one that was refused stays, and the others come and go beside it.
+    expect(answers).toEqual([...Array(20).fill(200), 429, ...Array(4).fill(200)])
+    const told = await api.database.reader('events').where({ workspace_id: workspace.id, type: 'pass.removed' })
+    expect(told).toHaveLength(20)
+    expect([await call('POST', 'x', other.id), await call('DELETE', 'x', other.id)]).toEqual([201, 200])
   })
 })

@@ -14,6 +14,8 @@ export interface Limits {
   token: Limit
   /** Requests without one, by client address. */
   byAddress: Record<AddressLimit, Limit>
+  /** Removals that leave a pass in no wallet of Apple, by the pass. */
+  removals: Limit
   /** How much of what needs no token is answered at once. */
   publicGate: PublicGate
   /** What counts the requests of tokens, for sharing with other servers; undefined where the limit is off. */
@@ -32,24 +34,29 @@ const ADDRESS_RATES = {
   health: { perSecond: 100, burst: 200 },
 } as const satisfies Record<string, Rate>
 
+/**
+ * Whoever holds a pass may add it again after each removal, and both are told to its workspace as events, which are kept, sent to
+ * webhooks and counted: nobody changes his mind more often than this.
+ */
+const REMOVAL_RATE: Rate = { perSecond: 1 / 60, burst: 20 }
+
 /** What an address may ask for so often without a token. */
 export type AddressLimit = keyof typeof ADDRESS_RATES
 
 /** @param rate of each token; no requests a second turn every limit of a token or an address off */
 export function createLimits(rate: Rate): Limits {
   const isOff = rate.perSecond === 0
+  const own = (of: Rate, name: string): Limit => (isOff ? () => undefined : createLimit(createExpiringCache(of), name))
+  const removals = own(REMOVAL_RATE, 'removal')
   const byAddress = Object.fromEntries(
-    Object.entries(ADDRESS_RATES).map(([name, addressRate]) => [
-      name,
-      isOff ? () => undefined : createLimit(createExpiringCache(addressRate), name),
-    ]),
+    Object.entries(ADDRESS_RATES).map(([name, addressRate]) => [name, own(addressRate, name)]),
   ) as Limits['byAddress']
   if (isOff) {
     const publicGate = createPublicGate({ atOnceByAddress: Infinity, waitingByAddress: Infinity })
-    return { token: () => undefined, byAddress, publicGate, buckets: undefined }
+    return { token: () => undefined, byAddress, removals, publicGate, buckets: undefined }
   }
   const buckets = createBuckets(rate)
-  return { token: createLimit(buckets, 'token'), byAddress, publicGate: createPublicGate(), buckets }
+  return { token: createLimit(buckets, 'token'), byAddress, removals, publicGate: createPublicGate(), buckets }
 }
 
 /** A rejection costs nearly what an answer costs: whoever does not wait when told to has to, a little. */
