@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path'
 import { execa } from 'execa'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { temporaryFolder } from '../../support/databases.ts'
+import { eventually } from '../../support/eventually.ts'
 import { isLong } from '../../support/long.ts'
 import { freePort } from '../../support/ports.ts'
 import { keepRows } from '../support/bulk-setup.ts'
@@ -83,7 +84,7 @@ describe('the package', () => {
       const serving = execa(program, args, { ...installed, stdio: 'ignore' })
       onTestFinished(() => void serving.kill())
       const statusOf = (path: string) => fetch(`http://127.0.0.1:${port}${path}`).then(({ status }) => status)
-      await expect.poll(() => statusOf('/readyz').catch(() => 0), { timeout: 60_000 }).toBe(200)
+      await eventually(async () => expect(await statusOf('/readyz').catch(() => 0)).toBe(200))
       expect(await statusOf('/docs')).toBe(200)
       serving.kill('SIGTERM')
       expect((await serving).exitCode).toBe(0)

@@ -10,7 +10,7 @@ import { runGuide } from '../support/guide-run.ts'
 /** Of the file; that each of them makes a pass is tested with the examples. */
 const ATTENDEES = isLong ? 2_000 : 200
 
-test('the walk-through of the examples works as it is written', { timeout: 180_000 }, async () => {
+test('the walk-through of the examples works as it is written', async () => {
   const { folder, output } = await runGuide(readGuide('examples/README.md'), {
     prepare: (folder) => keepRows(join(folder, 'examples/conference/attendees.csv'), ATTENDEES),
   })

@@ -3,6 +3,7 @@ import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { temporaryFolder } from '../../support/databases.ts'
+import { eventually } from '../../support/eventually.ts'
 import { issueWithCodes, ledger, tallyOf } from '../support/door.ts'
 import { run } from '../support/program.ts'
 import { openTerminal } from '../support/pty.ts'
@@ -22,7 +23,7 @@ async function listIsStored(folder: string, passes: number): Promise<void> {
     const list = filesBelow(folder).find((path) => path.endsWith('list.ndjson'))
     return list ? readFileSync(list, 'utf8').split('\n').length : 0
   }
-  await expect.poll(lines, { timeout: 120_000 }).toBe(passes + 2)
+  await eventually(() => expect(lines()).toBe(passes + 2))
 }
 
 /** The same server, on the database and at the address of one that is gone. */

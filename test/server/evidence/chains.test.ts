@@ -186,7 +186,7 @@ describe.each(dialects)('on %s', (dialect) => {
         }
       }
     }
-  }, 120_000)
+  })
 
   test('a removed, inserted or moved entry is found, with its links or without', async () => {
     const { database, store, workspaceId } = await openChained(dialect)

@@ -104,7 +104,7 @@ describe.each(dialects)('on %s', (dialect) => {
 
   const changed = (pages: { items: SnapshotItem[] }[]) => pages.flatMap(({ items }) => items.map(({ label }) => label))
 
-  test('whatever happened, the list of before and what changed since are the list', { timeout: 300_000 }, async () => {
+  test('whatever happened, the list of before and what changed since are the list', async () => {
     const steps = fc.array(fc.record<Step>({ what: fc.constantFrom(...whats), n: fc.nat(40) }), { maxLength: 40 })
     await fc.assert(
       fc.asyncProperty(steps, fc.boolean(), async (given, isOfProject) => {
@@ -467,7 +467,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await kept.expectWhole()
   })
 
-  test('with a writer in the middle nothing is lost', { timeout: 60_000 }, async () => {
+  test('with a writer in the middle nothing is lost', async () => {
     const workspace = await api.workspace()
     const passes: string[] = []
     const template = await publishedTemplate(workspace, { definition: content(100) })

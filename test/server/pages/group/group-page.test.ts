@@ -5,6 +5,7 @@ import { contract } from '../../../../src/core/contract/contract.ts'
 import type { Pass } from '../../../../src/core/contract/passes.ts'
 import { sandboxIdentities, type TestWorkspace, useApi } from '../../../support/api.ts'
 import { oneDialect } from '../../../support/databases.ts'
+import { eventually } from '../../../support/eventually.ts'
 import { unpack, verifySignature } from '../../../wallets/apple/fixtures.ts'
 import { definition, passBody, publishedTemplate } from '../../fixtures.ts'
 
@@ -96,7 +97,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     for (const target of smaller) found.push(...(await serialNumbers((await open(target)).bytes)))
     expect([smaller.length, found.toSorted()]).toEqual([2, made.map(({ id }) => id)])
     // Whether it was sent or not, nobody holds one any more.
-    await vi.waitFor(() => expect(left).toHaveBeenCalledTimes(full.mock.calls.length))
+    await eventually(() => expect(left).toHaveBeenCalledTimes(full.mock.calls.length))
     full.mockRestore()
     // So do the next pages.
     const large = await makeGroup(workspace, 21)
