@@ -178,6 +178,9 @@ interface UploadOptions {
 
 const BATCH = 100
 
+/** Nobody waits for a report, and it may wait for its turn at a busy server. Given up, it would only be sent again. */
+const REPORT_PATIENCE_MS = 20_000
+
 /**
  * Sends what waits, oldest first, until nothing does. Sending twice does no harm: a decision stands in the ledger once
  * for its externalRef.
@@ -209,7 +212,7 @@ function nextBatch(pending: OfflineDecision[]): OfflineDecision[] {
 
 async function send(batch: OfflineDecision[], { client, store, signal, onUpload }: UploadOptions) {
   const body = { snapshotId: batch[0]!.snapshotId, scans: batch.map(reportOf) }
-  const reply = await ask((options) => client.scanner.report({ body }, options), signal)
+  const reply = await ask((options) => client.scanner.report({ body }, options), signal, REPORT_PATIENCE_MS)
   if (reply.kind !== 'answer') return reply
   const results = new Map(reply.value.results.map((result) => [result.externalRef, result]))
   const uploads = batch.map((decision): Upload => {

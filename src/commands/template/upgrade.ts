@@ -22,6 +22,8 @@ export default class TemplateUpgrade extends ClientCommand {
     'Each pass is updated as pass update --template-version does it: one revision, one pass.updated event, and the ' +
     'phones that hold it follow. Void passes stay as they are. A pass whose variables do not fit the version stays on ' +
     'its own and is reported: --failures writes a file that, with a column for what is missing, passes update takes.\n\n' +
+    'How long Google takes is told for all passes as if they were of one issuer (of several each takes its own side by side), ' +
+    'and without what waits for it already, which comes first.\n\n' +
     'Asks first; elsewhere give --yes. Stop it with Ctrl-C and call the same command again: what is moved is not moved ' +
     'twice. Exit code 0: every pass is moved; 1: one failed.'
   static override examples = [

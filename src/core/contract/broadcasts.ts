@@ -60,7 +60,10 @@ export const BroadcastForecast = z.strictObject({
     }),
     overCap: Count.meta({ description: 'Issued passes whose 3 google notifications of 24 hours are used up.' }),
     seconds: Count.meta({
-      description: `How long Google takes for these at ${GOOGLE_REQUESTS_A_SECOND} a second for each issuer; what waits already comes first.`,
+      description:
+        `How long Google takes for these alone at ${GOOGLE_REQUESTS_A_SECOND} a second for each issuer, several side by side. What waits for an issuer ` +
+        'already is not in it: what this workspace has (waitingJobs of GET /v1/workspace, all kinds together) comes first, and ' +
+        'with what others have at the same issuer it takes turns.',
     }),
   }),
 })
