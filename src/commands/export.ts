@@ -6,7 +6,8 @@ import { count } from '../cli/command/output.ts'
 import { commandLine, onInterrupt } from '../cli/command/program.ts'
 import { startProgress } from '../cli/command/progress.ts'
 import { databaseFlags, parsePlatforms, serveFlags } from '../cli/settings/server-flags.ts'
-import { exists, writePrivateWhole } from '../files/private-file.ts'
+import { lockFile } from '../files/file-lock.ts'
+import { draftOf, exists, writePrivateWhole } from '../files/private-file.ts'
 
 export default class Export extends BaseCommand {
   static override summary = 'Write passes to a file with which another server takes them over.'
@@ -50,11 +51,13 @@ export default class Export extends BaseCommand {
       issuerId: flags['google-issuer-id'],
     }
     const stop = new AbortController()
+    const lock = await lockFile(file, (message) => this.note(message))
     const release = onInterrupt(() => stop.abort())
     const { withStore } = await import('../server/operator/operator.ts')
     const { openHandOver } = await import('../server/operator/hand-over.ts')
     const { formatRows } = await import('../cli/bulk/csv.ts')
     try {
+      if (await exists(draftOf(file))) this.note(`Removes ${draftOf(file)}, which a run that was killed has left.`)
       return await withStore(flags.database, async (store) => {
         let show = (_looked: number, _rows: number): void => undefined
         const { total, header, pages, counts, identities, audit } = await openHandOver(store, flags, {
@@ -69,6 +72,7 @@ export default class Export extends BaseCommand {
         async function* pieces() {
           yield formatRows([header], CSV)
           for await (const page of pages) yield formatRows(page, CSV)
+          lock.assertHeld()
           await audit(new Date())
         }
         await writePrivateWhole(file, pieces(), { replaces: flags.force ?? false })
@@ -82,6 +86,7 @@ export default class Export extends BaseCommand {
       throw error
     } finally {
       release()
+      await lock.release()
     }
   }
 

@@ -53,9 +53,15 @@ export function replacePrivateSync(path: string, text: string): void {
   syncFolder(dirname(path))
 }
 
+/** What a file is called until it is whole. */
+export function draftOf(path: string): string {
+  return `${path}.part`
+}
+
 /**
  * Writes a file piece by piece, which has its name only once it is whole and on the disk. Where nothing is to be replaced, a file
- * that is there stays as it is, whoever made it meanwhile.
+ * that is there stays as it is, whoever made it meanwhile. One run at a time, which holds the lock of the file: the draft of a run that
+ * was killed gives way.
  * @throws EEXIST; whatever the pieces throw, and then nothing is left
  */
 export async function writePrivateWhole(
@@ -63,7 +69,8 @@ export async function writePrivateWhole(
   pieces: AsyncIterable<string>,
   { replaces }: { replaces: boolean },
 ): Promise<void> {
-  const draft = `${path}.${randomUUID()}.part`
+  const draft = draftOf(path)
+  await rm(draft, { force: true })
   const file = await openPrivate(draft, 'wx')
   try {
     try {

@@ -56,6 +56,7 @@ export function createMetrics() {
     deviceLogs,
     drops: counter('passes_registrations_dropped_total', 'Registrations whose devices Apple says are gone.'),
     nudges: counter('passes_nudges_total', 'Devices that were to be pushed again because they stayed silent.'),
+    movedPasses: counter('passes_moved_passes_total', 'Passes whose phones were to be sent to another address.'),
     broadcasts: counter('passes_broadcasts_dispatched_total', 'Broadcasts whose fan-out is complete.'),
 
     jobRuns: counter('passes_job_runs_total', 'Runs of jobs that ended.', ['kind', 'outcome']),

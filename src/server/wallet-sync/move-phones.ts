@@ -1,14 +1,15 @@
-import type { LongJobServices } from '../context.ts'
+import type { LongJobServices, Services } from '../context.ts'
 
 /**
  * Tells phones of the address that they are to ask from now on, as many a second as each move says (decisions/0078). What was done
  * stands in the database: whoever goes on after it tells nobody twice.
  */
-export async function movePhones({ store, clock, stopping }: LongJobServices): Promise<void> {
+export async function movePhones(services: LongJobServices & Pick<Services, 'metrics'>): Promise<void> {
+  const { store, clock, stopping, metrics } = services
   let workspaceId = await store.moves.findDueWorkspace(clock())
   while (workspaceId !== undefined && !stopping.aborted) {
     const ofWorkspace = workspaceId
-    await store.transaction(async (tx) => {
+    const told = await store.transaction(async (tx) => {
       const at = clock()
       const passIds = await tx.moves.take(ofWorkspace, at)
       const job = { workspaceId: ofWorkspace, kind: 'update-wallet' as const, correlationId: null, isBulk: true }
@@ -16,7 +17,9 @@ export async function movePhones({ store, clock, stopping }: LongJobServices): P
         passIds.map((subject) => ({ ...job, subject })),
         at,
       )
+      return passIds.length
     })
+    metrics.movedPasses.inc(told)
     workspaceId = await store.moves.findDueWorkspace(clock(), ofWorkspace)
   }
 }

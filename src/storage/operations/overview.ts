@@ -48,6 +48,15 @@ export interface Overview {
   refused: Record<RejectedKind, number>
 }
 
+/** A workspace whose phones are sent to another address. */
+export interface MoveUnderWay {
+  workspaceId: string
+  workspaceName: string
+  id: string
+  url: string
+  startedAt: Date
+}
+
 /** More rejections than this are as bad: whoever scrapes must not wait for a million of them to be counted. */
 const MAX_COUNTED = 10_000
 
@@ -135,6 +144,22 @@ export class Overviews {
       workspaceName: row.name,
       status: row.status,
       failingSince: new Date(row.failing_since),
+    }))
+  }
+
+  /** The longest under way first. */
+  async listMoves(limit: number): Promise<MoveUnderWay[]> {
+    const rows = await this.db('moves')
+      .join('workspaces', 'workspaces.id', 'moves.workspace_id')
+      .orderBy('moves.started_at')
+      .limit(limit)
+      .select('moves.workspace_id', 'workspaces.name', 'moves.id', 'moves.url', 'moves.started_at')
+    return rows.map((row) => ({
+      workspaceId: row.workspace_id,
+      workspaceName: row.name,
+      id: row.id,
+      url: row.url,
+      startedAt: new Date(row.started_at),
     }))
   }
 

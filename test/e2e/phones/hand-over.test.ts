@@ -63,7 +63,11 @@ describe.each(dialects)('on %s', (dialect) => {
 
     const again = await run(whole, undefined, { cwd: folder })
     expect([again.exitCode, again.stdout]).toEqual([1, expect.stringContaining('--force')])
-    expect((await run([...whole, '--force'], undefined, { cwd: folder })).exitCode).toBe(0)
+    const left = join(folder, 'passes.csv.part')
+    writeFileSync(left, 'a run that was killed')
+    const forced = await run([...whole, '--force'], undefined, { cwd: folder })
+    expect([forced.exitCode, forced.stderr]).toEqual([0, expect.stringContaining(`Removes ${left}`)])
+    expect(readdirSync(folder).filter((name) => name.startsWith('passes.csv'))).toEqual(['passes.csv'])
 
     const to = await hostServer(shared)
     const ours = await to.client.projects.create({ body: { name: 'Fair' } })

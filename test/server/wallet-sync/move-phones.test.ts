@@ -5,6 +5,7 @@ import { unzip } from '../../../src/cli/device/apple-package.ts'
 import { contract } from '../../../src/core/contract/contract.ts'
 import type { Pass } from '../../../src/core/contract/passes.ts'
 import { parseMoveTarget } from '../../../src/core/rules/pass/move-target.ts'
+import { checkWork } from '../../../src/server/operator/doctor/work.ts'
 import { cancelMove, checkTarget, findMove, startMove } from '../../../src/server/operator/move-out.ts'
 import { movePhones } from '../../../src/server/wallet-sync/move-phones.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'
@@ -158,6 +159,15 @@ describe.each(dialects)('phones that move to another address, on %s', (dialect) 
     await move(workspace, 10)
     await tick(1)
     expect(await find(workspace)).toMatchObject({ passesASecond: 10, progress: { passes: 3 } })
+    const checks = await checkWork(api.database, api.now)
+    const { name: called } = (await api.services.store.workspaces.findByNameOrId(workspace.id))!
+    const shown = `phones of ${called} go to ${URL_THERE} since `
+    const counts = '0 have, 3 were pushed and did not come yet, 0 cannot be pushed, 0 wait'
+    const message = checks.find(({ name }) => name === 'Moves')!.message
+    expect(message).toContain(shown)
+    expect(message).toContain(counts)
+    const counted = await api.services.metrics.movedPasses.get()
+    expect(counted.values[0]!.value).toBeGreaterThanOrEqual(3)
     await fetchLatest(workspace, first)
     expect((await find(workspace))!.progress.moved).toBe(1)
 

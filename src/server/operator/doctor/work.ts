@@ -94,6 +94,11 @@ export function checkWork(database: Database | undefined, at: Date): Promise<Che
       },
     },
     {
+      name: 'Moves',
+      fix: 'passes move-out --status',
+      look: async () => (store ? describeMoves(store) : skipped(unknown)),
+    },
+    {
       name: 'Evidence',
       fix: 'passes scans verify',
       look: async () => (store ? checkChains(store, at) : skipped(unknown)),
@@ -117,6 +122,19 @@ export function checkWork(database: Database | undefined, at: Date): Promise<Che
       },
     },
   ])
+}
+
+/** Where phones are sent to, and how far they have come: nothing is wrong with it, but the server must stay until the last has gone. */
+async function describeMoves(store: Store): Promise<Finding> {
+  const moves = await store.overviews.listMoves(MAX_NAMED)
+  if (moves.length === 0) return passed('no phones are sent to another address')
+  const lines: string[] = []
+  for (const { workspaceId, workspaceName, url, startedAt, id } of moves) {
+    const { moved, silent, refused, waiting } = await store.moves.findProgress(workspaceId, { id, startedAt })
+    const left = `${silent} were pushed and did not come yet, ${refused} cannot be pushed, ${waiting} wait`
+    lines.push(`phones of ${workspaceName} go to ${url} since ${startedAt.toISOString()}: ${moved} have, ${left}`)
+  }
+  return passed(lines.join('; '))
 }
 
 /** Whatever is written is chained within a second or so; more waits for a server, or for a chain that is broken. */
