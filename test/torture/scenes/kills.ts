@@ -4,7 +4,7 @@ import type { Arena, Scene } from '../arena.ts'
 import { type Journal, openJournal } from '../journal.ts'
 import { clearDoubts, prepareTarget, startLoad } from '../load.ts'
 import { startTallyReceiver } from '../receiver.ts'
-import { settle } from '../settle.ts'
+import { drain } from '../settle.ts'
 import { verify } from '../verify.ts'
 
 export const kills: Scene = {
@@ -34,7 +34,7 @@ async function killAgainAndAgain(arena: Arena): Promise<void> {
   }
   await load.stop()
   await clearDoubts(target, server.client)
-  arena.took('until every job was run', await settle(arena, database, 60))
+  arena.took('until every job was run', await drain(arena, database, 60))
   await verify(arena, target, server.client, receiver)
 }
 
