@@ -11,6 +11,8 @@ import { Plot } from './plots.tsx'
 
 type Bucket = ProjectFigures['items'][number]
 
+type SentBroadcast = Awaited<ReturnType<(typeof boardSources)['broadcasts']['load']>>[number]
+
 type LimitName = keyof NonNullable<Awaited<ReturnType<(typeof boardSources)['workspace']['load']>>['limits']>
 
 const DAY_MS = 86_400_000
@@ -77,11 +79,11 @@ export function Board({ projectId }: { projectId: string }) {
           {({ items }) => (
             <Table
               label={words.byGate}
-              keyOf={({ gate }) => String(gate)}
+              keyOf={({ gate }) => JSON.stringify(gate)}
               columns={{
                 [words.gate]: ({ gate }) => <Foreign>{gate ?? words.noGate}</Foreign>,
                 [words.accepted]: ({ gate, totalScans, totalDenied }) => (
-                  <span data-number={`gate ${gate}`}>{number(totalScans - totalDenied)}</span>
+                  <span data-number={`gate ${JSON.stringify(gate)}`}>{number(totalScans - totalDenied)}</span>
                 ),
                 [words.denied]: ({ totalDenied }) => number(totalDenied),
               }}
@@ -119,7 +121,7 @@ export function Board({ projectId }: { projectId: string }) {
               keyOf={({ broadcast }) => broadcast.id}
               columns={{
                 [words.message]: ({ broadcast }) => <Foreign>{textOf(broadcast.body)}</Foreign>,
-                [words.status]: ({ broadcast }) => <code>{broadcast.status}</code>,
+                ...(!isWall && { [words.status]: ({ broadcast }: SentBroadcast) => <code>{broadcast.status}</code> }),
                 [words.waiting]: ({ stats }) => number(stats?.pending ?? 0),
                 [words.sent]: ({ stats }) => number((stats?.sent ?? 0) + (stats?.partial ?? 0)),
                 [words.failed]: ({ stats }) => number(stats?.failed ?? 0),

@@ -25,12 +25,21 @@ test('a mix is dealt in whole phones as near to its shares as they come, by chan
   for (const phones of [1, 7, 333]) expect(dealt('a', phones)).toHaveLength(phones)
 })
 
-test.each(['', 'awake', 'awake=', 'awake=x', 'awake=-1', 'woken=1', 'awake=1=2', 'awake=1,awake=2', 'awake=0'])(
-  '%j is no mix',
-  (text) => {
-    expect(() => parseMix(text)).toThrow(/--mix/)
-  },
-)
+test.each([
+  '',
+  'awake',
+  'awake=',
+  'awake=x',
+  'awake=-1',
+  'awake=Infinity',
+  'awake=1e308,deaf=1e308',
+  'woken=1',
+  'awake=1=2',
+  'awake=1,awake=2',
+  'awake=0',
+])('%j is no mix', (text) => {
+  expect(() => parseMix(text)).toThrow(/--mix/)
+})
 
 /** A fleet that receives pushes, with a phone of each behaviour that is named, all of which hold the pass. */
 async function fleetOf(service: Service, names: string[], speed = 1): Promise<Fleet> {

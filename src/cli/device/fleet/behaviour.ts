@@ -38,6 +38,9 @@ export const behaviours = Object.entries(ofName).map(([name, rest]) => ({ name, 
 /** Phones of a fleet by their behaviour; the numbers are shares of any sum. */
 export type Mix = ReadonlyMap<Behaviour, number>
 
+/** Sums of such shares are finite, and of any use. */
+const MOST = 1e9
+
 /**
  * A mix as it is written: awake=90,asleep=5,deaf=5.
  * @throws UsageError
@@ -48,7 +51,7 @@ export function parseMix(text: string): Mix {
     const [name, share = '', ...rest] = part.trim().split('=')
     const behaviour = behaviours.find((known) => known.name === name)
     const number = Number(share)
-    if (!behaviour || rest.length > 0 || share === '' || !(number >= 0) || mix.has(behaviour)) {
+    if (!behaviour || rest.length > 0 || share === '' || !(number >= 0 && number < MOST) || mix.has(behaviour)) {
       throw new UsageError(`--mix holds "${part}"`, {
         hint: `write name=share, each once: awake=90,asleep=5,deaf=5. Names: ${behaviours.map((one) => one.name).join(', ')}.`,
       })
