@@ -28,6 +28,11 @@ export async function listProjects(
   return ids.map((id) => ({ id, name: id }))
 }
 
+/** Whether a token that is bound to none can know of projects at all. */
+export function canListProjects(scopes: readonly Scope[]): boolean {
+  return scopes.includes('templates:read') || scopes.includes('scans:read')
+}
+
 /** Undefined where there is none, or the text is no id. */
 async function findProject(api: Api, id: string): Promise<Project | undefined> {
   try {

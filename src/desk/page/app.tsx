@@ -5,7 +5,7 @@ import type { Scope } from '../../core/route.ts'
 import type { DeskLanguage } from '../language.ts'
 import { createApi, openEvents, Refusal } from '../live/api.ts'
 import { createFeed, type FeedState } from '../live/feed.ts'
-import { listProjects, type Project } from '../live/projects.ts'
+import { canListProjects, listProjects, type Project } from '../live/projects.ts'
 import { Board } from './board.tsx'
 import { type Desk, DeskContext, useDesk, useFeed } from './context.ts'
 import { PassSearch } from './pass-search.tsx'
@@ -138,7 +138,7 @@ function Opened({ entry, language, isWall, onLeave }: OpenedProps) {
         {passId !== null && !isWall ? (
           <PassView key={passId} passId={passId} />
         ) : projectId === null ? (
-          <p class="muted">{words.nothing}</p>
+          <p class="muted">{canListProjects(desk.scopes) ? words.nothing : words.notAllowed}</p>
         ) : (
           <Board key={projectId} projectId={projectId} />
         )}

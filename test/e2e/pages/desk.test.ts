@@ -249,6 +249,12 @@ describe.skipIf(skipReason !== undefined)(
       await run(['token', 'revoke', made.id, '--yes', '--database', server.database])
       await page.getByText('Der Server kennt diesen Token nicht').waitFor()
       expect(await page.evaluate('sessionStorage.length')).toBe(0)
+
+      // One that knows of no project is not told that there is none, and finds passes all the same.
+      await page.getByLabel('Zugangstoken').fill((await makeToken('--scope', 'passes:read')).token)
+      await page.getByRole('button', { name: 'Öffnen' }).click()
+      await page.getByText('Für diesen Token nicht erlaubt').waitFor()
+      expect(await page.getByRole('searchbox').count()).toBe(1)
     })
 
     test('a server that goes away is told of, and the page goes on by itself when it is back', async () => {
