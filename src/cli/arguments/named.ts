@@ -177,7 +177,11 @@ export function findCandidate(listed: readonly Candidate[], kind: NamedKind, tex
     throw new CliError(`There is no ${kind} called ${text}`, {
       code: 'NOT_FOUND',
       details: { [kind]: text },
-      hint: `passes ${kind} list shows what there is.`,
+      // The list of identities is the operator's, and holds those of other workspaces too.
+      hint:
+        kind === 'identity'
+          ? 'passes api GET /v1/identities shows those of this workspace; on the server passes identity use gives it one.'
+          : `passes ${kind} list shows what there is.`,
     })
   }
   if (found.length === 1) return found[0]!.id

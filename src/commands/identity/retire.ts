@@ -6,7 +6,8 @@ import { databaseFlags } from '../../cli/settings/server-flags.ts'
 export default class IdentityRetire extends BaseCommand {
   static override summary = 'Make no more passes under an identity.'
   static override description =
-    'The passes that it has are kept up to date, so its certificate still has to be renewed. It must be the default of nothing.'
+    'The passes that it has are kept up to date, so its certificate still has to be renewed. It must be the default of nothing. ' +
+    'passes identity use takes it back.'
   static override examples = [
     '<%= config.bin %> identity retire acme',
     '<%= config.bin %> identity retire acme --database sqlite:./data/passes.db --json',

@@ -104,23 +104,26 @@ export async function makeSandboxPass(
   return { certificate: made.certificatePem, key: made.keyPem, wwdr: wwdrPem }
 }
 
-/** The file of what the emulator for Google knows of further issuers. */
+/** The files of what the emulator for Google knows of further issuers, one a key. */
 const issuersFolder = (config: Pick<Config, 'databaseUrl' | 'sandboxFolder'>) =>
   join(sandboxFolder(config), 'google-issuers')
 
-/** A service account for one issuer more, which the emulator for Google takes at once. Returns its key file. */
+/**
+ * A key more of the service account of a further issuer, which the emulator for Google takes at once; as at Google, those of before
+ * stay good. Returns its key file.
+ */
 export async function makeSandboxIssuer(config: Config, issuerId: string): Promise<string> {
   const { serviceAccountJson } = await createSandboxGoogle(`sandbox-${issuerId}`)
-  const { client_email: clientEmail, private_key: key } = JSON.parse(serviceAccountJson)
+  const { client_email: clientEmail, private_key: key, private_key_id: keyId } = JSON.parse(serviceAccountJson)
   const publicKey = createPublicKey(key).export({ type: 'spki', format: 'pem' })
   const folder = issuersFolder(config)
   makePrivateFolder(folder)
-  const file = join(folder, `${issuerId}.json`)
+  const file = join(folder, `${issuerId}-${keyId}.json`)
   replacePrivateSync(file, JSON.stringify({ clientEmail, publicKey, issuerId }))
   return serviceAccountJson
 }
 
-/** The accounts of further issuers, read as they are now. */
+/** The accounts of further issuers with each of their keys, read as they are now. */
 export function sandboxIssuers(config: Pick<Config, 'databaseUrl' | 'sandboxFolder'>): ServiceAccount[] {
   const folder = issuersFolder(config)
   if (!existsSync(folder)) return []

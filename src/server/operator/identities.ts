@@ -94,8 +94,8 @@ export function addGoogle(
 }
 
 /**
- * Makes an identity the default of a workspace, or of one of its projects, for the passes that are made from then on; `server`
- * takes the default away.
+ * Makes an identity the default of a workspace, or of one of its projects, for the passes that are made from then on; a retired one
+ * is so no longer. `server` takes the default away.
  * @throws OperatorError
  */
 export function setDefaultIdentity(
@@ -106,6 +106,12 @@ export function setDefaultIdentity(
   return withStore(config.databaseUrl, (store) =>
     store.transaction(async (tx) => {
       const known = name === SERVER_IDENTITY ? null : await getForUpdate(tx, name)
+      if (known && platform !== undefined && platform !== known.platform) {
+        throw new OperatorError(
+          `${name} is an identity of ${known.platform === 'apple' ? 'Apple' : 'Google'}, and not for ${platform}.`,
+        )
+      }
+      if (known?.status === 'retired') await tx.identities.update(known.id, { status: 'active' }, at)
       const platforms = known ? [known.platform] : platform ? [platform] : (['apple', 'google'] as const)
       const place = await findPlace(store, tx, { workspace, project })
       for (const one of platforms) await setDefault(tx, place, one, known)
@@ -190,8 +196,9 @@ function taken({ name, passTypeIdentifier, issuerId }: NewIdentity, known: Store
     )
   }
   const what = passTypeIdentifier ? `The pass type ${passTypeIdentifier}` : `The issuer ${issuerId}`
+  const again = known?.status === 'retired' ? ', and passes identity use lets passes be made under it again' : ''
   return new OperatorError(
-    `${what} has an identity already, ${known?.name}: passes identity renew gives it another key.`,
+    `${what} has an identity already, ${known?.name}: passes identity renew gives it another key${again}.`,
   )
 }
 
@@ -247,7 +254,6 @@ async function setDefault(
   platform: 'apple' | 'google',
   identity: StoredIdentity | null,
 ): Promise<void> {
-  if (identity?.status === 'retired') throw new OperatorError(`${identity.name} is retired: add another identity.`)
   if (identity) await tx.identities.insertGrant(place.workspaceId, identity.id)
   await tx.identities.setDefault(place, platform, identity?.id ?? null)
 }

@@ -101,6 +101,7 @@ test('what is no list of passes to take over is told so', async () => {
   expect(nameless).toContain('There is no column template')
   const unknown = await refused('known.csv', 'externalPassId,label,serialNumber\na,b,c\n', '--identity', 'acme')
   expect(unknown).toContain('There is no identity called acme')
+  expect(unknown).toContain('passes identity use')
 })
 
 test('a run that is killed in the middle goes on where it was, and takes each pass over once', async () => {

@@ -12,7 +12,7 @@ import {
   type SandboxKind,
   type StoredResource,
 } from './google-store.ts'
-import { type FindAccount, issuerOf, verifyJwt } from './google-token.ts'
+import { type FindAccount, findSigner } from './google-token.ts'
 
 /** What a phone sees of one pass; `version` grows with every change of the object or its class. */
 export interface PhoneView {
@@ -77,12 +77,12 @@ export function createPhones({ find, store, rest, callbacks }: PhonesOptions) {
     save(body: unknown): LocalReply {
       const request = SaveBody.safeParse(body).data
       if (!request) return wrong(400, 'The body must be {"jwt": "…", "device": "…"}.')
-      const account = find(({ clientEmail }) => clientEmail === issuerOf(request.jwt))
-      const claims = account && Claims.safeParse(verifyJwt(request.jwt, account.publicKey)).data
-      if (!claims) return wrong(400, 'The JWT is not one that saves a pass.')
+      const signed = findSigner(request.jwt, find)
+      const claims = Claims.safeParse(signed?.claims).data
+      if (!signed || !claims) return wrong(400, 'The JWT is not one that saves a pass.')
       const contents = contentsOf(claims.payload)
       if (contents.length === 0) return wrong(400, 'The JWT must hold objects, and of each kind at most one class.')
-      const replies = contents.map((content) => saveOne(content, request.device, account.issuerId))
+      const replies = contents.map((content) => saveOne(content, request.device, signed.account.issuerId))
       // A phone shows the pass that was saved first, on top of the others.
       return replies.find(({ status }) => status !== 200) ?? replies[0]!
     },

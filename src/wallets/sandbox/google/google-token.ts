@@ -17,7 +17,7 @@ export interface ServiceAccount {
   issuerId: string
 }
 
-/** The first of the accounts that fits. */
+/** The first of the accounts that fits; one with several keys stands there with each. */
 export type FindAccount = (fits: (account: ServiceAccount) => boolean) => ServiceAccount | undefined
 
 /** The access tokens that the emulator gave to service accounts. */
@@ -46,10 +46,13 @@ export function createAccessTokens(find: FindAccount, clock: () => Date): Access
       const form = new URLSearchParams(text)
       if (form.get('grant_type') !== GRANT) return rejection('unsupported_grant_type', 'Invalid grant_type.')
       const assertion = form.get('assertion') ?? ''
-      const account = find((one) => one.clientEmail === issuerOf(assertion))
-      if (!account) return rejection('invalid_grant', 'Invalid issuer: there is no such service account.')
-      const claims = Assertion.safeParse(verifyJwt(assertion, account.publicKey)).data
-      const wrong = claims ? flawOf(claims, seconds()) : 'Invalid JWT Signature.'
+      const isKnown = find((one) => one.clientEmail === issuerOf(assertion)) !== undefined
+      if (!isKnown) return rejection('invalid_grant', 'Invalid issuer: there is no such service account.')
+      const signed = findSigner(assertion, find)
+      const claims = Assertion.safeParse(signed?.claims).data
+      if (!signed || !claims) return rejection('invalid_grant', 'Invalid JWT Signature.')
+      const { account } = signed
+      const wrong = flawOf(claims, seconds())
       if (wrong) return rejection('invalid_grant', wrong)
       const token = `ya29.sandbox.${randomBytes(24).toString('base64url')}`
       issued.set(token, { until: seconds() + LIFETIME_SECONDS, account })
@@ -67,7 +70,7 @@ export function createAccessTokens(find: FindAccount, clock: () => Date): Access
 }
 
 /** The claims of a JWT that is signed with RS256 and this key; undefined for any other. */
-export function verifyJwt(jwt: string, publicKey: KeyObject): unknown {
+function verifyJwt(jwt: string, publicKey: KeyObject): unknown {
   const [header, claims, signature, ...rest] = jwt.split('.')
   if (!header || !claims || !signature || rest.length > 0) return undefined
   if ((decode(header) as { alg?: unknown } | null)?.alg !== 'RS256') return undefined
@@ -75,8 +78,18 @@ export function verifyJwt(jwt: string, publicKey: KeyObject): unknown {
   return isGenuine ? decode(claims) : undefined
 }
 
+/** The account that signed a JWT, with any of its keys, and what it claims; undefined where none did. */
+export function findSigner(jwt: string, find: FindAccount): { account: ServiceAccount; claims: unknown } | undefined {
+  let claims: unknown
+  const account = find(({ clientEmail, publicKey }) => {
+    claims = clientEmail === issuerOf(jwt) ? verifyJwt(jwt, publicKey) : undefined
+    return claims !== undefined
+  })
+  return account && { account, claims }
+}
+
 /** Who says to have signed; the signature is still to be looked at. */
-export function issuerOf(jwt: string): string | undefined {
+function issuerOf(jwt: string): string | undefined {
   const claims = decode(jwt.split('.')[1] ?? '') as { iss?: unknown } | null | undefined
   return typeof claims?.iss === 'string' ? claims.iss : undefined
 }
