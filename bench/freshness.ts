@@ -57,6 +57,7 @@ console.log(
 )
 
 const database = openDatabase(databaseUrl)
+const services = benchServices(database)
 await change(database)
 const startedAt = Date.now()
 const worker = await startServer(databaseUrl, ['--role', 'worker', '--push-rate', RATE])
@@ -88,6 +89,7 @@ const most = fleet.phones.reduce((so, { pushes }) => Math.max(so, pushes), 0)
 figure('pushes that a phone costs which stays behind', most, { atMost: LIMITS.pushes })
 
 await fleet.close()
+await services.identities.close()
 await database.close()
 await worker.stop()
 await api.stop()
@@ -153,7 +155,7 @@ async function pushToNobody(count: number): Promise<number> {
 
 /** Every pass changes, as by an upgrade of their template. */
 async function change({ writer }: Database): Promise<void> {
-  const { store } = benchServices(database)
+  const { store } = services
   await writer('passes').update({ wallet_version: writer.raw('wallet_version + 1'), modified_at: Date.now() })
   for (let from = 1; from <= PHONES; from += 10_000) {
     const some = Array.from({ length: Math.min(10_000, PHONES - from + 1) }, (_, n) => passId(from + n))
@@ -187,13 +189,13 @@ async function untilFresh(lastPushAt: number): Promise<number> {
 /** Those that look in the minutes and days after, at once; what they push goes out at once, too. */
 async function lookAgain({ writer, reader }: Database): Promise<void> {
   for (const seconds of LOOKS_AFTER_SECONDS) {
-    const services = {
-      ...benchServices(database),
+    const later = {
+      ...services,
       clock: () => new Date(startedAt + seconds * 1000 + WITHIN_SECONDS * 1000),
     }
     for (;;) {
       const before = fleet.counts.pushes
-      await nudgeSilent(services)
+      await nudgeSilent(later)
       const pending = Number((await reader('jobs').count({ n: '*' }).first())!.n)
       if (pending === 0) break
       await writer('jobs').update({ run_at: Date.now() })
