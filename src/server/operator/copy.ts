@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { type CopiedTable, type CopyOptions, copyDatabase } from '../../storage/copy/copy.ts'
-import { isHalfCopied, requireWhole } from '../../storage/copy/target.ts'
+import { holdsTables, isHalfCopied, requireWhole } from '../../storage/copy/target.ts'
 import { type Database, openDatabase, sqliteFile } from '../../storage/db/database.ts'
 import { migrate, pendingMigrations, unknownMigrations } from '../../storage/db/migrate.ts'
 import { settle } from '../../storage/db/sqlite-file.ts'
@@ -49,9 +49,8 @@ export async function requireEmpty(databaseUrl: string): Promise<void> {
   const database = openDatabase(databaseUrl)
   try {
     await onDatabase(databaseUrl, async () => {
-      const { rows } = await database.reader.raw('select from pg_tables where schemaname = current_schema()')
-      if (rows.length > 0)
-        throw new OperatorError(`${withoutPassword(databaseUrl)} holds tables: name an empty database.`)
+      if (!(await holdsTables(database.reader))) return
+      throw new OperatorError(`${withoutPassword(databaseUrl)} holds tables: name an empty database.`)
     })
   } finally {
     await database.close()

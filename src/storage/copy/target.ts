@@ -28,6 +28,11 @@ export async function requireWhole(db: Knex): Promise<void> {
   })
 }
 
+/** Whether a PostgreSQL database holds any table. */
+export async function holdsTables(db: Knex): Promise<boolean> {
+  return rowsOf(db, await db.raw('select from pg_tables where schemaname = current_schema() limit 1')).length > 0
+}
+
 /** Of these migrations make rows, which give way. */
 const FILLED = ['counters']
 
