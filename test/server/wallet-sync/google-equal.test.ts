@@ -97,6 +97,12 @@ describe.each(dialects)('on %s', (dialect) => {
     const versions = [await update(id, { seat: '7' }), await update(id, { seat: '8' })].length
     const pass = (await store.passes.find(workspace.id, id))!
     const older = { ...pass, walletVersion: pass.walletVersion - 1, variables: { seat: '7' } }
+    const { updateObject } = api.services.google!.api
+    google.objects.mockImplementationOnce(async (...call) => {
+      // The second has begun before the first is noted.
+      await vi.waitFor(() => expect(google.objects).toHaveBeenCalledTimes(versions), 10_000)
+      await updateObject(...call)
+    })
     await Promise.all([sync!.update(pass), sync!.update(older)])
     const [object] = await store.googleObjects.list(workspace.id, [id])
     expect(object!.sentDigest).toBeNull()
