@@ -61,6 +61,8 @@ export interface Route {
   /** What it may hold, in bytes; 1 MiB by default. */
   maxBodyBytes?: number
   rawBody?: RawBody
+  /** True where an answer is read from very many rows, although the route is no list: it takes its turn as lists do. */
+  readsMuch?: true
   /** True where answers are large: they go out as gzip to whoever takes it. */
   compressed?: true
   /** Types of files that the endpoint may answer instead of JSON. */

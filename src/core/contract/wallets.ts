@@ -144,6 +144,7 @@ export const wallets = {
       `The objective: of phones that can be reached ${FRESHNESS.objective * 100} % hold the last version of their passes within ` +
       `${FRESHNESS.withinSeconds / 60} minutes.`,
     query: z.strictObject({ projectId: anyOf(Uuid).optional() }),
+    readsMuch: true,
     responses: { 200: Freshness },
   }),
   logs: route({
@@ -175,6 +176,7 @@ export const wallets = {
         .meta({ description: 'Seconds since the last push.' }),
       limit: z.int().min(1).max(MAX_NUDGED).default(MAX_NUDGED).meta({ description: 'At most so many devices.' }),
     }),
+    readsMuch: true,
     responses: { 200: z.strictObject({ devices: Count, passes: Count }) },
     errors: ['NOT_FOUND'],
   }),

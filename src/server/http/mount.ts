@@ -106,7 +106,7 @@ async function serve(
     // An image takes its turn in its handler, and then one of another kind at the process that decodes it.
     // A door that lists doors, as each does every few seconds, gets itself alone.
     const isSelf = token.door !== null && route === contract.doors.list
-    const cost = readsMuch(route) && !isSelf ? LIST_BYTES : bytes.length
+    const cost = takesTurnsAsList(route) && !isSelf ? LIST_BYTES : bytes.length
     if (!route.rawBody) leaveThread = await services.thread.enterRequest(workspaceId, cost)
     const input = parseInput(event, route, bytes)
     const correlationId = correlationIdOf(event)
@@ -177,8 +177,9 @@ function startStream(
   return eventStream(open, { stopping, log, onEnd, requireAllowed: () => authenticate(headers, clock()) })
 }
 
-/** Lists, and what is counted over time. */
-const readsMuch = ({ query }: Route) => query !== undefined && ('cursor' in query.shape || 'by' in query.shape)
+/** Lists, what is counted over time, and what says so of itself. */
+const takesTurnsAsList = ({ query, readsMuch }: Route) =>
+  readsMuch === true || (query !== undefined && ('cursor' in query.shape || 'by' in query.shape))
 
 /** Parameters that narrow nothing. */
 const NO_FILTERS = new Set(['limit', 'cursor', 'offset', 'sortBy', 'sortDir', 'groupBy'])
