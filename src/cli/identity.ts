@@ -54,6 +54,7 @@ interface ShownIdentity {
   status: string
   expiresAt: Date | null
   uses: { workspace: string; project?: string }[]
+  workspaces: string[]
 }
 
 /** An identity for people. */
@@ -71,5 +72,6 @@ export function showIdentity(identity: ShownIdentity): string {
     ['Status', status],
     ['Expires', platform === 'apple' ? localTimeOr(expiresAt?.toISOString() ?? null, 'never') : null],
     ['Default of', places.length > 0 ? places.join(', ') : 'nothing: passes identity use'],
+    ['Given to', identity.workspaces.length > 0 ? identity.workspaces.join(', ') : 'no workspace'],
   ])
 }

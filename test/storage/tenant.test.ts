@@ -49,6 +49,7 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
     tx.doors.setSeen(intruder, [{ doorId: token, at: later(1), version: '9', pendingScans: 9 }]),
   'identities.list': (tx, intruder) => tx.identities.list(intruder, byName),
   'identities.findGranted': (tx, intruder, { identity }) => tx.identities.findGranted(intruder, identity),
+  'identities.retireGrant': (tx, intruder, { identity }) => tx.identities.retireGrant(intruder, identity),
   'identities.findDefaults': (tx, intruder, { project }) => tx.identities.findDefaults(intruder, project),
   'googleClasses.findIssuer': (tx, intruder, { googleClass }) => tx.googleClasses.findIssuer(intruder, googleClass),
   'projects.find': (tx, intruder, { project }) => tx.projects.find(intruder, project),

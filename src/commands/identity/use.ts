@@ -7,7 +7,8 @@ export default class IdentityUse extends BaseCommand {
   static override description =
     'For the passes that are made from then on: each belongs to the identities that it was made under for good. From then on the ' +
     'workspace may give it to its projects, too (PATCH /v1/projects/{id}). A retired one makes passes again. The name server takes the default away: a project ' +
-    'then has that of its workspace, and a workspace what the flags of passes serve give.'
+    'then has that of its workspace, and a workspace what the flags of passes serve give; passes identity retire --workspace lets it give ' +
+    'the identity to no project either.'
   static override examples = [
     '<%= config.bin %> identity use acme --workspace acme',
     '<%= config.bin %> identity use acme-google --workspace agency --project "Acme fair"',

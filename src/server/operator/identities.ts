@@ -29,6 +29,8 @@ export type IdentityConfig = Pick<Config, 'databaseUrl' | 'serverKey' | 'previou
 export interface ShownIdentity extends Omit<StoredIdentity, 'sealed' | 'version'> {
   /** Where new passes are made under it. */
   uses: IdentityUse[]
+  /** Names of workspaces that may give it to their projects. */
+  workspaces: string[]
 }
 
 /** A workspace, or one of its projects, by name or id. */
@@ -123,25 +125,42 @@ export function setDefaultIdentity(
 }
 
 /**
- * Under a retired identity no pass is made any more; those that it has are kept up to date.
- * @throws OperatorError while it is the default of a workspace or a project
+ * Under a retired identity no pass is made any more, in one workspace or in any; those that it has are kept up to date.
+ * @throws OperatorError while it is the default of a workspace or a project there, and where the workspace was not given it
  */
-export function retireIdentity(config: Pick<Config, 'databaseUrl'>, name: string, at: Date): Promise<ShownIdentity> {
+export function retireIdentity(
+  config: Pick<Config, 'databaseUrl'>,
+  name: string,
+  { workspace, at }: Pick<UsePlace, 'workspace'> & { at: Date },
+): Promise<ShownIdentity> {
   return withStore(config.databaseUrl, (store) =>
     store.transaction(async (tx) => {
       const known = await getForUpdate(tx, name)
-      const [use] = await tx.identities.listUses(known, 1)
+      const only = workspace === undefined ? undefined : await getWorkspace(store, workspace)
+      const [use] = await tx.identities.listUses(known, 1, only?.id)
       if (use) {
         const where = use.project === undefined ? `the workspace ${use.workspace}` : `the project ${use.project}`
         throw new OperatorError(
-          `${name} is the default of ${where}: give it another one first, or passes identity use server.`,
+          `${name} is the default of ${where}: give it another one first, or ${givingBack(known, use)}`,
         )
+      }
+      if (only) {
+        if (!(await tx.identities.retireGrant(only.id, known.id)))
+          throw new OperatorError(`The workspace ${only.name} may not use ${name}.`)
+        await auditOperator(tx, only.id, { action: 'identity.retire', targetId: known.id }, at)
+        return show(tx, known)
       }
       await tx.identities.update(known.id, { status: 'retired' }, at)
       await auditIdentity(tx, known, 'identity.retire', at)
       return show(tx, { ...known, status: 'retired', updatedAt: at })
     }),
   )
+}
+
+/** What gives a place the default of what is above it, as it is typed. */
+function givingBack({ platform }: StoredIdentity, { workspace, project }: IdentityUse): string {
+  const ofProject = project === undefined ? '' : ` --project ${JSON.stringify(project)}`
+  return `passes identity use server --platform ${platform} --workspace ${JSON.stringify(workspace)}${ofProject}`
 }
 
 /** Every identity of the database, by name. */
@@ -274,5 +293,7 @@ export async function show(
   tx: Repositories,
   { sealed: _, version: __, ...identity }: StoredIdentity,
 ): Promise<ShownIdentity> {
-  return { ...identity, uses: await tx.identities.listUses(identity, MAX_USES) }
+  const { id } = identity
+  const workspaces = await tx.identities.listUsers(id, MAX_USES)
+  return { ...identity, uses: await tx.identities.listUses(identity, MAX_USES), workspaces }
 }

@@ -11,13 +11,13 @@ export interface WatchIdentityOptions extends RenewedFrom {
   /** It has begun: what is renewed from these files was found. */
   onWatching?: () => void
   onRenewed: (identity: ShownIdentity) => void
-  /** Said once for each reason; what was there before goes on. */
+  /** Said once for each content and reason; what was there before goes on. */
   onRefused: (reason: string) => void
-  /** Between two looks; as long as between those at the server's own files by default. */
+  /** Between two looks; a second by default, so that files are judged within two or three of their last change. */
   lookMs?: number
 }
 
-const LOOK_MS = 3_000
+const LOOK_MS = 1_000
 
 /**
  * Renews an identity from its files now, unless it has what they hold, and whenever a secret store rewrites them, until it is
@@ -45,8 +45,9 @@ export async function watchIdentity(
       } catch (error) {
         if (!(error instanceof CredentialError)) checked = undefined
         const { message } = error as Error
-        if (message !== told) onRefused(message)
-        told = message
+        const refused = `${found} ${message}`
+        if (refused !== told) onRefused(message)
+        told = refused
       }
     }
     seen = found

@@ -48,6 +48,7 @@ import * as identities from '../migrations/0061-identities.ts'
 import * as nudges from '../migrations/0062-nudges.ts'
 import * as googleDigests from '../migrations/0063-google-digests.ts'
 import * as evidence from '../migrations/0064-evidence.ts'
+import * as retiredGrants from '../migrations/0065-retired-grants.ts'
 import * as figures from '../migrations/0067-figures.ts'
 import * as takeOver from '../migrations/0072-take-over.ts'
 import * as lapsesAlone from '../migrations/0075-lapses-alone.ts'
@@ -109,6 +110,7 @@ const migrations: Record<string, Migration> = {
   '0062-nudges': nudges,
   '0063-google-digests': googleDigests,
   '0064-evidence': evidence,
+  '0065-retired-grants': retiredGrants,
   '0067-figures': figures,
   '0072-take-over': takeOver,
   '0075-lapses-alone': lapsesAlone,

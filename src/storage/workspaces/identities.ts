@@ -56,6 +56,13 @@ interface Row {
   updated_at: number
 }
 
+/** An identity as a workspace was given it. */
+interface GrantedRow extends Row {
+  is_retired: boolean
+}
+
+const GRANTED = ['identities.*', 'granted.is_retired']
+
 const SPEC: ListSpec = {
   name: 'identities',
   id: 'identities.id',
@@ -136,20 +143,20 @@ export class Identities {
     return rows.map(toIdentity)
   }
 
-  /** A page of the identities that a workspace may use. */
+  /** A page of the identities that a workspace was given; those that it may no longer use are retired. */
   async list(workspaceId: string, request: ListRequest): Promise<ListPage<StoredIdentity>> {
-    const granted = this.db('workspace_identities').where({ workspace_id: workspaceId }).select('identity_id')
-    const filtered = this.db('identities').whereIn('identities.id', granted)
-    const page = await listPage<Row>(this.db, filtered, SPEC, request, (query) => query.select('identities.*'))
-    return { ...page, rows: page.rows.map(toIdentity) }
+    const granted = joinGrants(this.db('identities'), workspaceId)
+    const page = await listPage<GrantedRow>(this.db, granted, SPEC, request, (query) =>
+      joinGrants(query, workspaceId).select(GRANTED),
+    )
+    return { ...page, rows: page.rows.map(toGranted) }
   }
 
-  /** One that a workspace may use, which stays as it is until the transaction ends. */
+  /** One that a workspace was given, as list has it, which stays as it is until the transaction ends. */
   async findGranted(workspaceId: string, id: string): Promise<StoredIdentity | undefined> {
-    const granted = this.db('workspace_identities').where({ workspace_id: workspaceId }).select('identity_id')
-    const one = this.db('identities').where({ id }).whereIn('id', granted)
-    const row: Row | undefined = await forUpdate(this.db, one).first()
-    return row && toIdentity(row)
+    const one = joinGrants(this.db('identities'), workspaceId).where('identities.id', id)
+    const row: GrantedRow | undefined = await forUpdate(this.db, one).first(GRANTED)
+    return row && toGranted(row)
   }
 
   /** The caller holds it. */
@@ -177,9 +184,15 @@ export class Identities {
   /** From now on the workspace may use it. */
   async insertGrant(workspaceId: string, identityId: string): Promise<void> {
     await this.db('workspace_identities')
-      .insert({ workspace_id: workspaceId, identity_id: identityId })
+      .insert({ workspace_id: workspaceId, identity_id: identityId, is_retired: false })
       .onConflict(['workspace_id', 'identity_id'])
-      .ignore()
+      .merge()
+  }
+
+  /** From now on the workspace makes no passes under it; false where it was not given it. */
+  async retireGrant(workspaceId: string, identityId: string): Promise<boolean> {
+    const grant = this.db('workspace_identities').where({ workspace_id: workspaceId, identity_id: identityId })
+    return (await grant.update({ is_retired: true })) > 0
   }
 
   /** What new passes of a workspace, or of one of its projects, are made under; null is the default of what is above. */
@@ -193,16 +206,21 @@ export class Identities {
     else await this.db('projects').where({ workspace_id: workspaceId, id: projectId }).update(change)
   }
 
-  /** Where it is the default: names of workspaces and projects, so many of each. */
-  async listUses({ id, platform }: Pick<StoredIdentity, 'id' | 'platform'>, limit: number): Promise<IdentityUse[]> {
+  /** Where it is the default: names of workspaces and projects, so many of each; of one workspace where that is given. */
+  async listUses(
+    { id, platform }: Pick<StoredIdentity, 'id' | 'platform'>,
+    limit: number,
+    workspaceId?: string,
+  ): Promise<IdentityUse[]> {
     const column = `${platform}_identity_id`
+    const ofWorkspace = workspaceId === undefined ? {} : { 'workspaces.id': workspaceId }
     const workspaces: { workspace: string }[] = await this.db('workspaces')
-      .where({ [column]: id })
+      .where({ [column]: id, ...ofWorkspace })
       .orderBy('name')
       .limit(limit)
       .select({ workspace: 'name' })
     const projects: IdentityUse[] = await this.db('workspace_identities')
-      .where({ identity_id: id })
+      .where({ identity_id: id, ...ofWorkspace })
       .join('projects', 'projects.workspace_id', 'workspace_identities.workspace_id')
       .join('workspaces', 'workspaces.id', 'projects.workspace_id')
       .where(`projects.${column}`, id)
@@ -212,7 +230,17 @@ export class Identities {
     return [...workspaces, ...projects]
   }
 
-  /** Workspaces that may use it. */
+  /** Names of the workspaces that may use it, so many at most. */
+  async listUsers(id: string, limit: number): Promise<string[]> {
+    return this.db('workspace_identities')
+      .where({ identity_id: id, is_retired: false })
+      .join('workspaces', 'workspaces.id', 'workspace_identities.workspace_id')
+      .orderBy('workspaces.name')
+      .limit(limit)
+      .pluck('workspaces.name')
+  }
+
+  /** Workspaces that may have passes under it. */
   async listWorkspaces(id: string): Promise<string[]> {
     return this.db('workspace_identities').where({ identity_id: id }).orderBy('workspace_id').pluck('workspace_id')
   }
@@ -242,6 +270,18 @@ export function defaultsOf(db: Knex): Record<string, Knex.Raw> {
 export interface IdentityUse {
   workspace: string
   project?: string
+}
+
+/** Those that a workspace was given, with how. */
+function joinGrants(identities: Knex.QueryBuilder, workspaceId: string): Knex.QueryBuilder {
+  return identities
+    .join({ granted: 'workspace_identities' }, 'granted.identity_id', 'identities.id')
+    .where('granted.workspace_id', workspaceId)
+}
+
+function toGranted(row: GrantedRow): StoredIdentity {
+  const identity = toIdentity(row)
+  return row.is_retired ? { ...identity, status: 'retired' } : identity
 }
 
 function toIdentity(row: Row): StoredIdentity {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'
-import { issuedPass } from '../fixtures.ts'
+import { issuedPass, publishedTemplate } from '../fixtures.ts'
 
 // biome-ignore lint/correctness/useHookAtTopLevel: no hook of React
 const api = useApi('sqlite')
@@ -67,6 +67,10 @@ test('a workspace sees and uses the identities that it was given, of the right p
   expect(await theirs.ok(contract.projects.update, { params: { id }, body })).toMatchObject(body)
   await api.services.store.transaction((tx) => tx.identities.update(own.id, { status: 'retired' }, api.now))
   expect((await use(body)).message).toContain('is retired')
+  const { id: templateId } = await publishedTemplate(theirs)
+  const passes = [{ externalPassId: 'I-1', label: 'Ada' }]
+  const imported = { body: { templateId, identityId: own.id, passes } }
+  expect((await theirs.refused(contract.passes.import, imported)).message).toContain('is retired')
 
   const scopes = ['templates:read' as const, 'templates:write' as const]
   const bound = await api.token(theirs.id, { scopes, projectIds: [id] })

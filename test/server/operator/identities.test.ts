@@ -3,14 +3,15 @@ import { expect, test } from 'vitest'
 import type { Config } from '../../../src/server/boot/config.ts'
 import { makeSandboxIssuer, sandboxIssuers } from '../../../src/server/boot/sandbox.ts'
 import { addGoogle, retireIdentity, setDefaultIdentity, showIdentity } from '../../../src/server/operator/identities.ts'
+import { getWorkspace, insertWorkspace, withStore } from '../../../src/server/operator/operator.ts'
 import { findSigner } from '../../../src/wallets/sandbox/google/google-token.ts'
-import { migratedDatabase, temporaryFolder } from '../../support/databases.ts'
+import { dialects, migratedDatabase, type TestDialect, temporaryFolder } from '../../support/databases.ts'
 
 const ISSUER = '3388000000000000007'
 const at = new Date('2026-07-01T12:00:00Z')
 
-async function operator() {
-  const databaseUrl = await migratedDatabase('sqlite')
+async function operator(dialect: TestDialect = 'sqlite') {
+  const databaseUrl = await migratedDatabase(dialect)
   const serverKey = randomBytes(32).toString('hex')
   return { databaseUrl, serverKey, previousServerKeys: [], sandboxFolder: temporaryFolder() }
 }
@@ -22,15 +23,45 @@ test('a retired identity is taken back by its use, since its issuer can have no 
   await addGoogle(config, { ...google, workspace: 'default' })
   const use = (name: string, platform?: 'apple' | 'google') =>
     setDefaultIdentity(config, name, { workspace: 'default', platform, at })
-  await expect(retireIdentity(config, 'club', at)).rejects.toThrow('is the default of the workspace default')
+  await expect(retireIdentity(config, 'club', { at })).rejects.toThrow('is the default of the workspace default')
   await use('server')
-  expect(await retireIdentity(config, 'club', at)).toMatchObject({ status: 'retired', uses: [] })
+  expect(await retireIdentity(config, 'club', { at })).toMatchObject({ status: 'retired', uses: [] })
   await expect(addGoogle(config, { ...google, name: 'other' })).rejects.toThrow('passes identity use')
   await expect(use('club', 'apple')).rejects.toThrow('is an identity of Google')
   expect(await showIdentity(config, 'club')).toMatchObject({ status: 'retired' })
   await use('club', 'google')
   expect(await showIdentity(config, 'club')).toMatchObject({ status: 'active', uses: [{ workspace: 'default' }] })
 })
+
+test.each(dialects)(
+  'on %s one workspace alone loses an identity that it has as no default, until it is used again',
+  async (dialect) => {
+    const config = await operator(dialect)
+    await addGoogle(config, { ...google, workspace: 'default' })
+    const use = (name: string) => setDefaultIdentity(config, name, { workspace: 'agency', platform: 'google', at })
+    const retire = () => retireIdentity(config, 'club', { workspace: 'agency', at })
+    const seen = () =>
+      withStore(config.databaseUrl, async (store) => {
+        const { id } = await getWorkspace(store, 'agency')
+        const { rows } = await store.identities.list(id, { limit: 10, sortBy: 'name', sortDir: 'asc' })
+        const one = rows[0] && (await store.transaction((tx) => tx.identities.findGranted(id, rows[0]!.id)))
+        const [last] = (await store.auditLog.list({ workspaceId: id, limit: 1 })).rows
+        return [rows.map(({ status }) => status), one?.status, last?.action]
+      })
+    await withStore(config.databaseUrl, (store) => insertWorkspace(store, 'agency', at))
+    await expect(retire()).rejects.toThrow('The workspace agency may not use club')
+    await use('club')
+    await expect(retire()).rejects.toThrow('passes identity use server --platform google --workspace "agency"')
+    await use('server')
+    expect(await seen()).toEqual([['active'], 'active', 'identity.use'])
+    const uses = [{ workspace: 'default' }]
+    expect(await retire()).toMatchObject({ status: 'active', uses, workspaces: ['default'] })
+    expect(await seen()).toEqual([['retired'], 'retired', 'identity.retire'])
+    await use('club')
+    expect(await seen()).toEqual([['active'], 'active', 'identity.use'])
+    expect(await showIdentity(config, 'club')).toMatchObject({ workspaces: ['agency', 'default'] })
+  },
+)
 
 test('in the sandbox each key of an issuer stays good, also where an identity more was refused', async () => {
   const config = await operator()

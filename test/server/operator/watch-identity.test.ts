@@ -126,7 +126,12 @@ test('another pass type, team, an expired one and half a file are refused with r
     const other = await sandboxChain(names)
     put({ 'tls.crt': other.certificatePem, 'tls.key': other.keyPem, 'wwdr.pem': other.wwdrPem })
   }
-  const half = readFileSync(renewed.certificate).subarray(0, 700)
+  const half = (bytes: number) => () =>
+    put({
+      'tls.crt': readFileSync(renewed.certificate).subarray(0, bytes),
+      'tls.key': readFileSync(renewed.key),
+      'wwdr.pem': readFileSync(renewed.wwdr),
+    })
   const wrong: [() => unknown, RegExp][] = [
     [
       () => putOther({ passTypeIdentifier: 'pass.of.others', teamIdentifier: team }),
@@ -134,10 +139,9 @@ test('another pass type, team, an expired one and half a file are refused with r
     ],
     [() => putOther({ passTypeIdentifier: passType, teamIdentifier: 'OTHERTEAM1' }), new RegExp(`OTHERTEAM1.*${team}`)],
     [() => putChain(expired), /expired on/],
-    [
-      () => put({ 'tls.crt': half, 'tls.key': readFileSync(renewed.key), 'wwdr.pem': readFileSync(renewed.wwdr) }),
-      /no certificate/,
-    ],
+    [half(700), /no certificate/],
+    // Other content is told of, though the reason is the same.
+    [half(600), /no certificate/],
   ]
   for (const [n, [place, words]] of wrong.entries()) {
     await place()
@@ -147,6 +151,8 @@ test('another pass type, team, an expired one and half a file are refused with r
   expect(taken).toEqual([])
   putChain(renewed)
   await eventually(() => expect(taken).toHaveLength(1))
+  // Each look saw what was refused, and it was said once.
+  expect(told).toHaveLength(wrong.length)
   const keys = [first, renewed, expired].flatMap(({ key }) =>
     readFileSync(key, 'utf8')
       .split('\n')

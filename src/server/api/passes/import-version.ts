@@ -33,6 +33,7 @@ export async function openVersion(
       ? undefined
       : await store.transaction((tx) => tx.identities.findGranted(workspaceId, identityId))
     if (!given) throw refuse('Is no identity of this workspace: GET /v1/identities')
+    if (given.status === 'retired') throw refuse(`${given.name} is retired`)
     version[`${given.platform}IdentityId`] = given.id
   }
   const { appleIdentityId, googleIdentityId } = version
