@@ -1,5 +1,15 @@
 import { randomUUID } from 'node:crypto'
-import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, statSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs'
 import { type FileHandle, link, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
@@ -32,25 +42,58 @@ export async function writePrivate(path: string, content: string | Uint8Array): 
   }
 }
 
-/**
- * Replaces a file as a whole, so that a crash leaves the old one or the new one. (write-file-atomic writes once and renames
- * whatever was written: on a disk that is nearly full, a part.)
- */
+/** Replaces a private file as a whole. @throws the error of the system, and then the file is as it was */
 export function replacePrivateSync(path: string, text: string): void {
-  const draft = `${path}.${randomUUID()}`
-  const file = openPrivateSync(draft, 'wx')
+  replaceSync(path, text, FILE_MODE)
+}
+
+/** The same for a file of the user's that is there: it keeps its mode, and a link to it stays a link. */
+export function replaceOwnSync(path: string, text: string): void {
+  const file = realpathSync(path)
+  replaceSync(file, text, statSync(file).mode)
+}
+
+function replaceSync(path: string, text: string, mode: number): void {
+  const draft = beginReplacement(path, mode)
   try {
-    const bytes = Buffer.from(text)
-    for (let written = 0; written < bytes.length; ) written += writeSync(file, bytes, written)
-    fsyncSync(file)
-    renameSync(draft, path)
-  } catch (error) {
-    rmSync(draft, { force: true })
-    throw error
+    draft.write(text)
+    draft.commit()
   } finally {
-    closeSync(file)
+    draft.close()
   }
-  syncFolder(dirname(path))
+}
+
+/** What a file is to become, on its way to the disk. */
+export interface Replacement {
+  write(text: string): void
+  /** Puts it in the place of the file. */
+  commit(): void
+  /** To be called in any case; what was not committed is gone. */
+  close(): void
+}
+
+/**
+ * Begins a file beside the one that it replaces, so that a crash leaves the old one or the new one whole. (write-file-atomic
+ * writes once and renames whatever was written: on a disk that is nearly full, a part.)
+ */
+export function beginReplacement(path: string, mode: number = FILE_MODE): Replacement {
+  const draft = `${path}.${randomUUID()}`
+  const file = openSync(draft, 'wx', mode)
+  return {
+    write(text) {
+      const bytes = Buffer.from(text)
+      for (let written = 0; written < bytes.length; ) written += writeSync(file, bytes, written)
+    },
+    commit() {
+      fsyncSync(file)
+      renameSync(draft, path)
+      syncFolder(dirname(path))
+    },
+    close() {
+      closeSync(file)
+      rmSync(draft, { force: true })
+    },
+  }
 }
 
 /** What a file is called until it is whole. */

@@ -1,4 +1,4 @@
-import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, lstatSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
 import * as files from '../../src/files/private-file.ts'
@@ -17,9 +17,17 @@ const makers: [string, (path: string) => unknown, string][] = [
   ['openPrivate', async (path) => (await files.openPrivate(path, 'w')).close(), '600'],
   ['openPrivateSync', (path) => files.openPrivateSync(path, 'a'), '600'],
   ['writePrivate', (path) => files.writePrivate(path, 'text'), '600'],
+  ['beginReplacement', replaceInPieces, '600'],
   ['replacePrivateSync', (path) => files.replacePrivateSync(path, 'text'), '600'],
   ['makePrivateFolder', (path) => files.makePrivateFolder(path), '700'],
 ]
+function replaceInPieces(path: string): void {
+  const draft = files.beginReplacement(path)
+  for (const piece of ['te', 'xt']) draft.write(piece)
+  draft.commit()
+  draft.close()
+}
+
 test.each(makers)('%s makes what nobody else reads, under a umask that forbids nothing', async (_, make, mode) => {
   const path = join(temporaryFolder(), 'new')
   await make(path)
@@ -34,6 +42,28 @@ test('a file of the user keeps the mode that it has', async () => {
   await files.writePrivate(path, 'after')
   expect([modeOf(path), readFileSync(path, 'utf8')]).toEqual(['644', 'after'])
   expect(files.isOpenToOthers(path)).toBe(true)
+})
+
+test('a file of the user that is replaced as a whole keeps its mode, and a link to it stays one', () => {
+  const folder = temporaryFolder()
+  const [path, link] = [join(folder, 'theirs'), join(folder, 'link')]
+  writeFileSync(path, 'before')
+  chmodSync(path, 0o664)
+  symlinkSync(path, link)
+  files.replaceOwnSync(link, 'after')
+  expect([modeOf(path), readFileSync(path, 'utf8')]).toEqual(['664', 'after'])
+  expect(lstatSync(link).isSymbolicLink()).toBe(true)
+  expect(readdirSync(folder).sort()).toEqual(['link', 'theirs'])
+})
+
+test('what was begun and not committed leaves the file as it was, and nothing beside it', () => {
+  const folder = temporaryFolder()
+  const path = join(folder, 'list')
+  files.replacePrivateSync(path, 'before')
+  const draft = files.beginReplacement(path)
+  draft.write('half of')
+  draft.close()
+  expect([readFileSync(path, 'utf8'), readdirSync(folder)]).toEqual(['before', ['list']])
 })
 
 test('a SQLite database and the files beside it are private from the first', async () => {

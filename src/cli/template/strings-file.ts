@@ -1,10 +1,9 @@
-import { randomUUID } from 'node:crypto'
-import { realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { Definition, type WrittenDefinition } from '../../core/contract/definition.ts'
 import { type Issue, parseAs } from '../../core/errors.ts'
 import { checkDefinition } from '../../core/rules/template/definition.ts'
 import { languagesOf, listTexts, type WrittenText } from '../../core/rules/template/languages.ts'
+import { replaceOwnSync } from '../../files/private-file.ts'
 import { UsageError } from '../command/errors.ts'
 import { fileError, type JsonFile, readJsonFile } from './json-file.ts'
 import type { TemplateFile } from './template-file.ts'
@@ -68,7 +67,7 @@ export async function writeStrings(file: TemplateFile, path: string) {
   })
   const refused = checkChanged(file.definition, changes)
   if (refused.length > 0) throw await fileError(strings, `cannot go into ${file.path}`, refused)
-  if (changes.length > 0) await replaceFile(file.path, await changedText(file.text, changes, language))
+  if (changes.length > 0) replaceOwnSync(file.path, await changedText(file.text, changes, language))
   const done = new Set(entries.flatMap(({ key, target }) => (target === '' ? [] : [key])))
   const missing = [...known.values()].filter(
     ({ key, text }) => !done.has(key) && (typeof text === 'string' || text[language] === undefined),
@@ -171,17 +170,4 @@ async function changedText(text: string, changes: readonly Change[], language: s
   return edits
     .toSorted((one, other) => other.from - one.from)
     .reduce((done, { from, to, text: said }) => done.slice(0, from) + said + done.slice(to), text)
-}
-
-/** Whoever reads the file finds it as it was or as it is to be, a kill between them or not. */
-async function replaceFile(path: string, text: string): Promise<void> {
-  const target = await realpath(path)
-  const draft = `${target}.${randomUUID()}.tmp`
-  try {
-    await writeFile(draft, text, { mode: (await stat(target)).mode })
-    await rename(draft, target)
-  } catch (error) {
-    await rm(draft, { force: true })
-    throw error
-  }
 }

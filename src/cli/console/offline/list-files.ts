@@ -1,8 +1,8 @@
-import { closeSync, fsyncSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { SnapshotItem } from '../../../core/contract/scanner.ts'
 import type { SnapshotDelta } from '../../../core/rules/door/door-list.ts'
-import { openPrivateSync, replacePrivateSync, syncFolder } from '../../../files/private-file.ts'
+import { beginReplacement, replacePrivateSync } from '../../../files/private-file.ts'
 
 /**
  * The list of a door on the disk: `list.ndjson` with all of it, and for each refresh since a file with what changed, which is
@@ -32,35 +32,30 @@ export interface ListDraft {
   write(lines: readonly object[]): void
   /** Puts it in place of the list of before and of all that changed since. */
   commit(): void
-  /** Closes it; one that was not committed is gone. */
+  /** To be called in any case; a list that was not committed is gone. */
   close(): void
 }
 
 /** Begins a list beside the one that stands there. */
 export function beginList(folder: string): ListDraft {
-  const draft = join(folder, `${FILE}.${process.pid}`)
-  const file = openPrivateSync(draft, 'w')
+  const draft = beginReplacement(join(folder, FILE))
   return {
-    write: (lines) => writeFileSync(file, lines.map((line) => `${JSON.stringify(line)}\n`).join('')),
+    write: (lines) => draft.write(textOf(lines)),
     commit() {
-      fsyncSync(file)
-      renameSync(draft, join(folder, FILE))
+      draft.commit()
       removeChanges(folder)
-      syncFolder(folder)
     },
-    close() {
-      closeSync(file)
-      rmSync(draft, { force: true })
-    },
+    close: draft.close,
   }
 }
 
 /** Stores what changed since a snapshot. */
 export function addChange(folder: string, since: string, { head, pages }: ListChange): void {
-  replacePrivateSync(
-    join(folder, changesSince(since)),
-    [head, ...pages].map((line) => `${JSON.stringify(line)}\n`).join(''),
-  )
+  replacePrivateSync(join(folder, changesSince(since)), textOf([head, ...pages]))
+}
+
+function textOf(lines: readonly object[]): string {
+  return lines.map((line) => `${JSON.stringify(line)}\n`).join('')
 }
 
 /** The stored list, and what changed since in its order; undefined where there is none, or one that no longer fits. */
