@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { MAX_PAYLOAD_CHARACTERS } from '../bounds.ts'
 import { Uuid } from '../ids.ts'
 import { route } from '../route.ts'
+import { redemptionChecks } from '../rules/redemption/redemption.ts'
 import { bucketUnits, CalendarDate, Count, MAX_BUCKETS, pageOf, Timestamp, text, UtcTimestamp } from './common.ts'
 import { anyOf, checkQualifier, checkWindow, pageQuery, windowParams } from './list.ts'
 import { RedemptionPolicy, Timezone } from './redemption.ts'
@@ -150,16 +151,7 @@ export type ScanReversal = z.output<typeof ScanReversal>
 
 /** One check of a policy, in the order in which they are made; the first that fails decides. */
 const RedemptionCheck = z.strictObject({
-  check: z.enum([
-    'revoked',
-    'expired',
-    'not_active',
-    'not_valid_context',
-    'out_of_window',
-    'quota_exhausted',
-    'cooldown',
-    'already_scanned',
-  ]),
+  check: z.enum(redemptionChecks),
   outcome: z.enum(['passed', 'failed', 'not_applicable']),
   facts: z.record(z.string(), z.unknown()).meta({ description: 'What the check looked at.' }),
 })
