@@ -1,4 +1,5 @@
 import type { Client } from '../../client/client.ts'
+import { importedFields } from '../../core/contract/pass-import.ts'
 import { type BatchResult, PassImport } from '../../core/contract/passes.ts'
 import { type CheckPass, compilePass } from '../../core/rules/pass/pass-rules.ts'
 import { type Candidate, collect, findCandidate, listCandidates } from '../arguments/named.ts'
@@ -133,16 +134,8 @@ async function readTemplate(client: Client, id: string): Promise<ImportTemplate>
   return { id, name, checkPass: compilePass(definition), variables: definition.variables }
 }
 
-/** What the columns of other providers' names are called. */
-const OWN = [
-  'serialNumber',
-  'passTypeIdentifier',
-  'authenticationToken',
-  'googleObjectId',
-  'scanPayload',
-  'status',
-  'devices',
-] as const
+/** The columns of what another provider knows of a pass: called as the contract calls it. */
+const OWN = Object.keys(importedFields) as (keyof typeof importedFields)[]
 const TEMPLATE_COLUMN = 'template'
 
 /** The columns of an import by their places, -1 where there is none. */
