@@ -104,36 +104,58 @@ const commands: Partial<Record<AuditAction, string>> = {
 }
 
 /** Suspends a workspace, with its hosted links or without, or resumes both, and returns it as it then stands. */
-export function setSuspended(
+export async function setSuspended(
   databaseUrl: string,
   nameOrId: string,
   { isSuspended, closesLinks = false, at }: { isSuspended: boolean; closesLinks?: boolean; at: Date },
 ): Promise<StoredWorkspace> {
   const suspendedAt = isSuspended ? at : null
-  return withStore(databaseUrl, async (store) => {
-    const workspace = await getWorkspace(store, nameOrId)
-    await store.transaction(async (tx) => {
-      await tx.workspaces.setSuspended(workspace.id, suspendedAt, { closesLinks })
-      const action = suspendedAt ? 'workspace.suspend' : 'workspace.resume'
-      await auditOperator(tx, workspace.id, { action, targetId: workspace.id }, at)
-    })
-    return { ...workspace, suspendedAt, linksClosedAt: closesLinks ? suspendedAt : null }
-  })
+  const action = isSuspended ? 'workspace.suspend' : 'workspace.resume'
+  const workspace = await changeWorkspace(databaseUrl, nameOrId, { action, at }, (tx, id) =>
+    tx.workspaces.setSuspended(id, suspendedAt, { closesLinks }),
+  )
+  return { ...workspace, suspendedAt, linksClosedAt: closesLinks ? suspendedAt : null }
 }
 
 /** Says when a workspace ends (null: never), and returns it as it then stands. */
-export function setExpiry(
+export async function setExpiry(
   databaseUrl: string,
   nameOrId: string,
   { expiresAt, at }: { expiresAt: Date | null; at: Date },
 ): Promise<StoredWorkspace> {
+  const workspace = await changeWorkspace(databaseUrl, nameOrId, { action: 'workspace.update', at }, (tx, id) =>
+    tx.workspaces.setExpiry(id, expiresAt),
+  )
+  return { ...workspace, expiresAt }
+}
+
+/** Allows or forbids scanning offline in a workspace, and returns it as it then stands. */
+export async function setOfflineScanning(
+  databaseUrl: string,
+  nameOrId: string,
+  { allowed, at }: { allowed: boolean; at: Date },
+): Promise<StoredWorkspace> {
+  const named = { action: 'workspace.offline-scanning', at } as const
+  const workspace = await changeWorkspace(databaseUrl, nameOrId, named, (tx, id) =>
+    tx.workspaces.setOfflineScanning(id, allowed),
+  )
+  return { ...workspace, offlineScanning: allowed }
+}
+
+/** Changes a workspace and notes it, in one transaction. @returns the workspace as it was before */
+function changeWorkspace(
+  databaseUrl: string,
+  nameOrId: string,
+  { action, at }: { action: AuditAction; at: Date },
+  change: (tx: Repositories, id: string) => Promise<void>,
+): Promise<StoredWorkspace> {
   return withStore(databaseUrl, async (store) => {
     const workspace = await getWorkspace(store, nameOrId)
     await store.transaction(async (tx) => {
-      await tx.workspaces.setExpiry(workspace.id, expiresAt)
-      await auditOperator(tx, workspace.id, { action: 'workspace.update', targetId: workspace.id }, at)
+      await change(tx, workspace.id)
+      await auditOperator(tx, workspace.id, { action, targetId: workspace.id }, at)
     })
-    return { ...workspace, expiresAt }
+    return workspace
   })
 }
 
@@ -164,22 +186,6 @@ export function setLimits(
   })
 }
 
-/** Allows or forbids scanning offline in a workspace, and returns it as it then stands. */
-export function setOfflineScanning(
-  databaseUrl: string,
-  nameOrId: string,
-  { allowed, at }: { allowed: boolean; at: Date },
-): Promise<StoredWorkspace> {
-  return withStore(databaseUrl, async (store) => {
-    const workspace = await getWorkspace(store, nameOrId)
-    await store.transaction(async (tx) => {
-      await tx.workspaces.setOfflineScanning(workspace.id, allowed)
-      await auditOperator(tx, workspace.id, { action: 'workspace.offline-scanning', targetId: workspace.id }, at)
-    })
-    return { ...workspace, offlineScanning: allowed }
-  })
-}
-
-async function isEmpty(database: Parameters<typeof migrate>[0]): Promise<boolean> {
+async function isEmpty(database: Database): Promise<boolean> {
   return !(await database.reader.schema.hasTable('migrations'))
 }
