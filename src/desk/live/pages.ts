@@ -1,3 +1,4 @@
+import { eachPage } from '../../client/pages.ts'
 import type { Page } from '../../core/contract/common.ts'
 
 /** As many as one answer brings. */
@@ -7,14 +8,17 @@ const PAGE = 100
 const MOST = 1000
 
 /** All items of a list, page by page, or its first 1,000, with the number of all. */
-export async function listAll<T>(
-  readPage: (query: { limit: number; cursor?: string }) => Promise<Pick<Page<T>, 'items' | 'total' | 'nextCursor'>>,
+export async function listAll<T, Q extends object>(
+  list: (call: {
+    query: Q & { cursor?: string; limit?: number }
+  }) => Promise<Pick<Page<T>, 'items' | 'total' | 'nextCursor'>>,
+  query: Q,
 ): Promise<Pick<Page<T>, 'items' | 'total'>> {
-  let { items, total, nextCursor } = await readPage({ limit: PAGE })
-  while (nextCursor !== null && items.length < MOST) {
-    const next = await readPage({ limit: PAGE, cursor: nextCursor })
-    items = [...items, ...next.items]
-    nextCursor = next.nextCursor
+  const all: Pick<Page<T>, 'items' | 'total'> = { items: [], total: 0 }
+  for await (const { items, total } of eachPage(list, { limit: PAGE, ...query })) {
+    all.items.push(...items)
+    all.total = total
+    if (all.items.length >= MOST) break
   }
-  return { items, total }
+  return all
 }

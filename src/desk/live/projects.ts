@@ -19,7 +19,7 @@ export async function listProjects(
   { boundTo, wanted }: { boundTo: readonly string[] | undefined; wanted: string | null },
 ): Promise<Project[]> {
   if (scopes.includes('templates:read')) {
-    const { items } = await listAll((query) => api.projects.list({ query }))
+    const { items } = await listAll(api.projects.list, {})
     const isListed = wanted === null || items.some(({ id, name }) => id === wanted || name === wanted)
     const older = isListed ? undefined : await findProject(api, wanted)
     return [...items, ...(older ? [older] : [])].map(({ id, name }) => ({ id, name }))

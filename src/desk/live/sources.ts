@@ -98,8 +98,7 @@ export const boardSources = {
   }),
   doors: source({
     scope: 'scans:read',
-    load: ({ api, projectId }: Facts) =>
-      listAll((page) => api.doors.list({ query: { projectId, revoked: false, ...page } })),
+    load: ({ api, projectId }: Facts) => listAll(api.doors.list, { projectId, revoked: false }),
   }),
 }
 
