@@ -6,18 +6,16 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pino } from 'pino'
-import { identifierDigest } from '../src/core/rules/crypto/scan-code.ts'
 import { sealChains } from '../src/server/evidence/seal-chains.ts'
 import { createSigningKeys } from '../src/server/evidence/signing-keys.ts'
 import { verifyChains } from '../src/server/operator/verify-chains.ts'
-import { insertRows } from '../src/storage/db/bulk-rows.ts'
 import { type Database, openDatabase } from '../src/storage/db/database.ts'
 import { createStore } from '../src/storage/store.ts'
 import { openApp } from './support/app.ts'
 import { onEachDatabase } from './support/databases.ts'
 import { figure } from './support/figures.ts'
 import { type LoadClient, startLoadClient } from './support/load.ts'
-import { insertPasses, passId } from './support/many-passes.ts'
+import { codeOf, insertCodes, insertPasses } from './support/many-passes.ts'
 import { insertScans } from './support/many-scans.ts'
 import { median, spread } from './support/rounds.ts'
 import { type BenchServer, startServer } from './support/server.ts'
@@ -67,13 +65,7 @@ async function compareScans(kind: string, withUrl: string, withoutUrl: string): 
 async function openSide(url: string, isChained: boolean): Promise<Side> {
   const server = await startServer(url, [], async ({ writer, dialect }, workspaceId) => {
     await insertPasses(writer, workspaceId, PASSES)
-    const identifiers = Array.from({ length: PASSES }, (_, n) => ({
-      workspace_id: workspaceId,
-      digest: identifierDigest(codeOf(n + 1)),
-      pass_id: passId(n + 1),
-      active: true,
-    }))
-    await writer.transaction((tx) => insertRows(tx, 'pass_identifiers', identifiers))
+    await insertCodes(writer, workspaceId, PASSES)
     if (!isChained) await withoutChains(writer, dialect)
   })
   return { server, client: startLoadClient(server), database: openDatabase(url), rates: [], cpu: [] }
@@ -110,10 +102,6 @@ function nextScan(): string {
   while ((26 + (scanned % (PASSES - 100))) % 1_000 === 0)
   const place = 26 + (scanned % (PASSES - 100))
   return JSON.stringify({ qrPayload: codeOf(place), scanContextKey: `bench <${scanned}>` })
-}
-
-function codeOf(n: number): string {
-  return `bench-code-${n}`
 }
 
 async function timeLedger(kind: string, url: string): Promise<void> {

@@ -9,7 +9,7 @@ import { Agent, request } from 'undici'
 import { onEachDatabase } from './support/databases.ts'
 import { figure } from './support/figures.ts'
 import { median, ROUNDS, rounds, spread, timeAll } from './support/rounds.ts'
-import { cpuMillisecondsOf, startServer } from './support/server.ts'
+import { cpuMillisecondsOf, firstJson, startServer } from './support/server.ts'
 
 const PASSES = 500
 const REQUESTS = 2_000
@@ -91,13 +91,9 @@ async function startBare(databaseUrl: string) {
     buffer: false,
     reject: false,
   })
-  let text = ''
-  for await (const chunk of child.stdout.iterator({ destroyOnReturn: false })) {
-    text += chunk
-    if (text.endsWith('}\n')) break
-  }
+  const { url } = await firstJson<{ url: string }>(child.stdout)
   return {
-    url: JSON.parse(text).url as string,
+    url,
     cpuMilliseconds: () => cpuMillisecondsOf(child.pid!),
     async stop() {
       child.kill('SIGTERM')

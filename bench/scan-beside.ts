@@ -5,12 +5,10 @@
  */
 
 import type { Broadcast } from '../src/core/contract/broadcasts.ts'
-import { identifierDigest } from '../src/core/rules/crypto/scan-code.ts'
-import { insertRows } from '../src/storage/db/bulk-rows.ts'
 import { onEachDatabase } from './support/databases.ts'
 import { figure } from './support/figures.ts'
 import { percentile, startLoadClient } from './support/load.ts'
-import { passId, templateId } from './support/many-passes.ts'
+import { codeOf, insertCodes, templateId } from './support/many-passes.ts'
 import { insertProject } from './support/project.ts'
 import { finish, median, rounds, spread } from './support/rounds.ts'
 import { startServer } from './support/server.ts'
@@ -29,10 +27,7 @@ async function compare(kind: string, url: string): Promise<void> {
   let projectId = ''
   const server = await startServer(url, [], async (database, workspaceId) => {
     projectId = await insertProject(database, workspaceId, PASSES)
-    const identifiers = Array.from({ length: PASSES }, (_, n) => {
-      return { workspace_id: workspaceId, digest: identifierDigest(`code-${n}`), pass_id: passId(n + 1), active: true }
-    })
-    await database.writer.transaction((tx) => insertRows(tx, 'pass_identifiers', identifiers))
+    await insertCodes(database.writer, workspaceId, PASSES)
   })
   const { client } = server
   const [door, office] = [startLoadClient(server), startLoadClient(server)]
@@ -42,7 +37,7 @@ async function compare(kind: string, url: string): Promise<void> {
   async function scan(): Promise<number> {
     const bodies = Array.from({ length: SCANS }, () => {
       scanned += 1
-      return JSON.stringify({ qrPayload: `code-${scanned % PASSES}`, scanContextKey: `bench ${scanned}` })
+      return JSON.stringify({ qrPayload: codeOf(1 + (scanned % PASSES)), scanContextKey: `bench ${scanned}` })
     })
     const { times } = await door.send({ path: '/v1/scans', bodies, inFlight: IN_FLIGHT, expected: '"scan":' })
     return percentile(times, 0.99)

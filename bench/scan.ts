@@ -6,13 +6,11 @@
  * PASSES_BENCH_ROWS takes another number for the million. Exits 1 where a figure misses its limit.
  */
 
-import { identifierDigest } from '../src/core/rules/crypto/scan-code.ts'
-import { insertRows } from '../src/storage/db/bulk-rows.ts'
 import { type Database, openDatabase } from '../src/storage/db/database.ts'
 import { onEachDatabase } from './support/databases.ts'
 import { figure } from './support/figures.ts'
 import { type LoadClient, percentile, startLoadClient } from './support/load.ts'
-import { insertPasses, passId } from './support/many-passes.ts'
+import { codeOf, insertCodes, insertPasses, passId } from './support/many-passes.ts'
 import { insertScans } from './support/many-scans.ts'
 import { median, ROUNDS, rounds, spread, timeAll } from './support/rounds.ts'
 import { type CapturedScans, captureScans, prepareReplay, replay, type Subject } from './support/scan-statements.ts'
@@ -59,13 +57,7 @@ await onEachDatabase(async (kind, create) => {
 async function openSide(url: string, rows: number): Promise<Side> {
   const server = await startServer(url, [], async ({ writer }, workspaceId) => {
     await insertPasses(writer, workspaceId, PASSES)
-    const identifiers = Array.from({ length: PASSES }, (_, n) => ({
-      workspace_id: workspaceId,
-      digest: identifierDigest(codeOf(n + 1)),
-      pass_id: passId(n + 1),
-      active: true,
-    }))
-    await writer.transaction((tx) => insertRows(tx, 'pass_identifiers', identifiers))
+    await insertCodes(writer, workspaceId, PASSES)
     await insertScans(writer, workspaceId, rows, PASSES)
   })
   const database = openDatabase(url, { poolSize: Math.max(...IN_FLIGHT) })
@@ -128,10 +120,6 @@ function nextScans(count: number): Subject[] {
     const place = 26 + (scanned % (PASSES - 100))
     return { passId: passId(place), qrPayload: codeOf(place), scanContextKey: `bench <${scanned}>` }
   })
-}
-
-function codeOf(n: number): string {
-  return `bench-code-${n}`
 }
 
 function report(kind: string, few: Side, many: Side): void {

@@ -62,26 +62,22 @@ async function measure(name: string) {
   const { recordScan } = await import('../src/server/api/scans/record-scan.ts')
   const { createDefinitions } = await import('../src/server/wallet-sync/definitions.ts')
   const { openDatabase } = await import('../src/storage/db/database.ts')
-  const { insertRows } = await import('../src/storage/db/bulk-rows.ts')
   const { migrate } = await import('../src/storage/db/migrate.ts')
   const { createStore } = await import('../src/storage/store.ts')
-  const { insertPasses, passId, templateId } = await import('./support/many-passes.ts')
+  const { codeOf, insertCodes, insertPasses, templateId } = await import('./support/many-passes.ts')
   const folder = mkdtempSync(join(tmpdir(), 'passes-bench-'))
   const database = openDatabase(`sqlite:${join(folder, 'passes.db')}`)
   await migrate(database)
   const workspace = await createStore(database).transaction((tx) => tx.workspaces.insert('bench', new Date()))
   const workspaceId = workspace!.id
   await insertPasses(database.writer, workspaceId, PASSES)
-  const identifiers = Array.from({ length: PASSES }, (_, n) => {
-    return { workspace_id: workspaceId, digest: identifierDigest(`code ${n}`), pass_id: passId(n + 1), active: true }
-  })
-  await database.writer.transaction((tx) => insertRows(tx, 'pass_identifiers', identifiers))
+  await insertCodes(database.writer, workspaceId, PASSES)
   const store = createStore(database).forRequests(workspaceId)
   const token = { id: newId(new Date()) }
   const context = { store, workspaceId, token, definitions: createDefinitions(store), correlationId: 'bench' }
 
   const scans = Array.from({ length: SCANS }, (_, n) => async () => {
-    const body = { qrPayload: `code ${n % PASSES}`, scanContextKey: `bench ${n}` }
+    const body = { qrPayload: codeOf(1 + (n % PASSES)), scanContextKey: `bench ${n}` }
     await recordScan(body, { ...context, now: new Date() } as Parameters<typeof recordScan>[1])
   })
   const passes = Array.from({ length: PASSES / 100 }, () => async () => {

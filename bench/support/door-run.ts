@@ -1,9 +1,7 @@
-import { identifierDigest } from '../../src/core/rules/crypto/scan-code.ts'
 import type { Verdict } from '../../src/door/engine/engine.ts'
-import { insertRows } from '../../src/storage/db/bulk-rows.ts'
 import type { Database } from '../../src/storage/db/database.ts'
 import { type BenchPhone, type TimedVerdict, timedScan } from './doors.ts'
-import { passId } from './many-passes.ts'
+import { codeOf, insertCodes } from './many-passes.ts'
 import { insertProject } from './project.ts'
 
 /** One ticket of so many is shown at two gates. */
@@ -11,18 +9,10 @@ const TWICE = 10
 /** Before it passes are void. */
 const FIRST_TICKET = 26
 
-/** A project with passes of which each has a code: see codeOf. Returns its id. */
+/** A project with passes of which each has its code. Returns its id. */
 export async function insertTickets(database: Database, workspaceId: string, tickets: number): Promise<string> {
   const projectId = await insertProject(database, workspaceId, tickets)
-  for (let start = 1; start <= tickets; start += 10_000) {
-    const identifiers = Array.from({ length: Math.min(10_000, tickets - start + 1) }, (_, n) => ({
-      workspace_id: workspaceId,
-      digest: identifierDigest(codeOf(start + n)),
-      pass_id: passId(start + n),
-      active: true,
-    }))
-    await database.writer.transaction((tx) => insertRows(tx, 'pass_identifiers', identifiers))
-  }
+  await insertCodes(database.writer, workspaceId, tickets)
   return projectId
 }
 
@@ -108,8 +98,4 @@ interface LedgerRow {
   result: string
   verified: string
   conflict: string | null
-}
-
-function codeOf(n: number): string {
-  return `bench-code-${n}`
 }

@@ -1,4 +1,6 @@
 import type { Knex } from 'knex'
+import { identifierDigest } from '../../src/core/rules/crypto/scan-code.ts'
+import { insertRows } from '../../src/storage/db/bulk-rows.ts'
 import { isPostgres } from '../../src/storage/db/dialect.ts'
 
 /** Fills a workspace with any number of passes by SQL alone: a million in a minute or two. */
@@ -61,6 +63,25 @@ export async function insertPasses(
   }
   // As autovacuum does; SQLite goes by the statistics that its tables were made with.
   if (isPostgres(db)) await db.raw('vacuum analyze')
+}
+
+/** The scan code of the n-th pass, once it has one. */
+export function codeOf(n: number): string {
+  return `bench-code-${n}`
+}
+
+/** Gives the first passes their scan codes: see codeOf. */
+export async function insertCodes(db: Knex, workspaceId: string, count: number): Promise<void> {
+  const chunk = 10_000
+  for (let start = 1; start <= count; start += chunk) {
+    const identifiers = Array.from({ length: Math.min(chunk, count - start + 1) }, (_, n) => ({
+      workspace_id: workspaceId,
+      digest: identifierDigest(codeOf(start + n)),
+      pass_id: passId(start + n),
+      active: true,
+    }))
+    await db.transaction((tx) => insertRows(tx, 'pass_identifiers', identifiers))
+  }
 }
 
 /** The words in which the databases differ, over the numbers from one to another. */

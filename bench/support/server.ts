@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Readable } from 'node:stream'
 import { execa } from 'execa'
 import { type Client, createClient } from '../../src/client/client.ts'
 import { createToken } from '../../src/server/operator/tokens.ts'
@@ -47,14 +48,9 @@ export async function startServer(database: string, args: string[] = [], seed?: 
     buffer: false,
     reject: false,
   })
-  let text = ''
-  for await (const chunk of child.stdout.iterator({ destroyOnReturn: false })) {
-    text += chunk
-    if (text.endsWith('}\n')) break
-  }
-  const started = JSON.parse(text) as { url?: string; token?: string | null }
+  const started: { url?: string; token?: string | null } = await firstJson(child.stdout)
   const { url } = started
-  if (url === undefined) throw new Error(`The server did not start: ${text}`)
+  if (url === undefined) throw new Error(`The server did not start: ${JSON.stringify(started)}`)
   const token = seededToken ?? started.token!
   const client = createClient({ url, token, attempts: 1 })
   return {
@@ -69,6 +65,16 @@ export async function startServer(database: string, args: string[] = [], seed?: 
       rmSync(folder, { recursive: true, force: true })
     },
   }
+}
+
+/** The JSON value that a program writes once it runs; what it writes after that stays to be read. */
+export async function firstJson<T>(stdout: Readable): Promise<T> {
+  let text = ''
+  for await (const chunk of stdout.iterator({ destroyOnReturn: false })) {
+    text += chunk
+    if (text.endsWith('}\n')) break
+  }
+  return JSON.parse(text)
 }
 
 /** What a process used of the processors so far, user and system, in ticks of 10 ms; NaN where the system has no /proc. */
