@@ -60,7 +60,7 @@ export default class Drill extends BaseCommand {
     try {
       const { playDrill } = await import('../cli/drill/drill.ts')
       const { drillTable, isSound, total } = await import('../cli/drill/table.ts')
-      const { startSandboxProvider: startProvider } = await import('../server/operator/sandbox-provider.ts')
+      const { startSandboxProvider: startProvider } = await import('../server/boot/sandbox.ts')
       const { phones, postgres, stage: only = [] } = flags
       const note = (message: string) => this.note(message)
       const report = await playDrill({ folder, phones, postgres, only, startProvider, note, signal: stop.signal })

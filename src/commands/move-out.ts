@@ -7,7 +7,6 @@ import { onInterrupt } from '../cli/command/program.ts'
 import { type Progress, startProgress } from '../cli/command/progress.ts'
 import { confirm } from '../cli/command/prompt.ts'
 import { databaseFlags, serveFlags } from '../cli/settings/server-flags.ts'
-import { parseMoveTarget } from '../core/rules/pass/move-target.ts'
 
 export default class MoveOut extends BaseCommand {
   static override summary = 'Send the phones that hold passes of Apple to another address.'
@@ -42,7 +41,9 @@ export default class MoveOut extends BaseCommand {
   async run() {
     const { flags } = await this.parse(MoveOut)
     const { withStore } = await import('../server/operator/operator.ts')
-    const { cancelMove, checkTarget, findMove, startMove } = await import('../server/operator/move-out.ts')
+    const { cancelMove, checkTarget, findMove, parseMoveTarget, startMove } = await import(
+      '../server/operator/move-out.ts'
+    )
     const { workspace, to, database } = flags
     const read = () => withStore(database, (store) => findMove(store, workspace))
     const asked = { yes: flags.yes ?? false, noInput: flags['no-input'] }

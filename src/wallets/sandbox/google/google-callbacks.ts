@@ -1,0 +1,122 @@
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, randomUUID, sign } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { request } from 'undici'
+
+/** What Google reports of an object: it was saved to a wallet, or removed. */
+export type CallbackEvent = { classId: string; objectId: string; eventType: 'save' | 'del' }
+
+/** Reports of what people save and remove, signed as Google signs them. */
+export interface Callbacks {
+  /** What `/issuer/keys` answers: the root key. */
+  keys(): object
+  /** Posts in the background and tries again where it is not taken. */
+  post(event: CallbackEvent): void
+  /** Gives up what is not delivered. */
+  close(): Promise<void>
+}
+
+/** Where callbacks go, and what signs the keys that sign them. */
+export interface CallbackOptions {
+  callbackUrl: string
+  /** PKCS #8 in PEM, on the curve P-256. */
+  rootKey: string
+  clock: () => Date
+}
+
+const PROTOCOL = 'ECv2SigningOnly'
+const SENDER = 'GooglePayPasses'
+const DAY_MS = 86_400_000
+const MESSAGE_LIFETIME_MS = 3_600_000
+const RETRY_AFTER_MS = [250, 1_000, 4_000]
+const TIMEOUT_MS = 10_000
+
+/** For how long the keys that callbacks are signed with may be kept, in seconds: an hour. */
+export const KEYS_MAX_AGE_SECONDS = 3600
+
+/** Tells the server of saves and removals, signed as Google does it: see Callbacks. */
+export function createCallbacks({ callbackUrl, rootKey, clock }: CallbackOptions): Callbacks {
+  const root = createPrivateKey(rootKey)
+  const intermediate = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const intermediateSigningKey = signIntermediate(intermediate.publicKey, root, inDays(clock(), 30))
+  const stopped = new AbortController()
+  const underway = new Set<Promise<void>>()
+
+  function build(event: CallbackEvent): string {
+    const expTimeMillis = clock().getTime() + MESSAGE_LIFETIME_MS
+    const signedMessage = JSON.stringify({ ...event, expTimeMillis, count: 1, nonce: randomUUID() })
+    const [issuerId = ''] = event.objectId.split('.')
+    const signature = signParts(intermediate.privateKey, SENDER, issuerId, PROTOCOL, signedMessage)
+    return JSON.stringify({ signature, intermediateSigningKey, protocolVersion: PROTOCOL, signedMessage })
+  }
+
+  async function deliver(body: string): Promise<void> {
+    for (const delay of [...RETRY_AFTER_MS, undefined]) {
+      if ((await attempt(callbackUrl, body, stopped.signal)) || delay === undefined) return
+      // Ended by close, there is no next attempt.
+      await sleep(delay, undefined, { signal: stopped.signal }).catch(() => undefined)
+      if (stopped.signal.aborted) return
+    }
+  }
+
+  return {
+    keys: () => ({
+      keys: [
+        {
+          keyValue: spki(createPublicKey(root)),
+          protocolVersion: PROTOCOL,
+          keyExpiration: String(inDays(clock(), 365)),
+        },
+      ],
+    }),
+    post(event) {
+      const delivery = deliver(build(event)).finally(() => underway.delete(delivery))
+      underway.add(delivery)
+    },
+    async close() {
+      stopped.abort()
+      await Promise.all(underway)
+    },
+  }
+}
+
+async function attempt(url: string, body: string, stopped: AbortSignal): Promise<boolean> {
+  try {
+    const signal = AbortSignal.any([stopped, AbortSignal.timeout(TIMEOUT_MS)])
+    const answer = await request(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body,
+      signal,
+    })
+    await answer.body.dump()
+    return answer.statusCode >= 200 && answer.statusCode < 300
+  } catch {
+    // Nobody there, or not in time: the next attempt may find somebody.
+    return false
+  }
+}
+
+function signIntermediate(key: KeyObject, root: KeyObject, expiresAt: number) {
+  // Google escapes the equals signs; a receiver that parses and writes the key anew would check another text.
+  const signedKey = JSON.stringify({ keyValue: spki(key), keyExpiration: String(expiresAt) }).replaceAll('=', '\\u003d')
+  return { signedKey, signatures: [signParts(root, SENDER, PROTOCOL, signedKey)] }
+}
+
+/** ECDSA over each part after its length: 4 bytes, little-endian. */
+function signParts(key: KeyObject, ...parts: string[]): string {
+  const framed = parts.flatMap((part) => {
+    const bytes = Buffer.from(part)
+    const length = Buffer.alloc(4)
+    length.writeUInt32LE(bytes.length)
+    return [length, bytes]
+  })
+  return sign('sha256', Buffer.concat(framed), key).toString('base64')
+}
+
+function spki(key: KeyObject): string {
+  return key.export({ type: 'spki', format: 'der' }).toString('base64')
+}
+
+function inDays(at: Date, days: number): number {
+  return at.getTime() + days * DAY_MS
+}
