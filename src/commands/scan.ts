@@ -107,7 +107,7 @@ export default class Scan extends ClientCommand {
         write: (outcome) => writeOut(`${JSON.stringify(outcome)}\n`),
         signal: stop.signal,
       })
-      if (pending > 0) this.note(leftover({ unjudged: [], pending }).trim())
+      if (pending > 0) this.note(leftover({ unevaluated: [], pending }).trim())
       if (stop.signal.aborted) throw new InterruptedError('Stopped.')
       if (failed > 0) process.exitCode = 1
     } finally {
@@ -155,10 +155,10 @@ export default class Scan extends ClientCommand {
   }
 }
 
-function leftover({ unjudged, pending }: { unjudged: readonly string[]; pending: number }): string {
+function leftover({ unevaluated, pending }: { unevaluated: readonly string[]; pending: number }): string {
   const read =
-    unjudged.length > 0
-      ? ` ${count(unjudged.length)} scans were read and not evaluated: scan them again. ${unjudged.map(printable).join(', ')}.`
+    unevaluated.length > 0
+      ? ` ${count(unevaluated.length)} scans were read and not evaluated: scan them again. ${unevaluated.map(printable).join(', ')}.`
       : ''
   const waits =
     pending > 0 ? ` ${count(pending)} decisions wait for the server: the next console here reports them.` : ''

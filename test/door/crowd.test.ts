@@ -51,7 +51,7 @@ test('of tickets at many doors, the network cut for half of them, no scan is los
   }
   const shown = timed.map(({ verdict }) => verdict)
   const { twice, ...faults } = await findFaults(api.database, workspace.id, shown)
-  expect(faults).toEqual({ unjudged: 0, lost: 0, twiceOnline: 0, untold: 0 })
+  expect(faults).toEqual({ unevaluated: 0, lost: 0, twiceOnline: 0, untold: 0 })
   // Both halves were there.
   expect(new Set(shown.map(({ verified }) => verified))).toEqual(new Set(['online', 'offline']))
   expect(twice).toBeGreaterThan(0)

@@ -5,7 +5,7 @@ import { beforeAll, expect, inject } from 'vitest'
 import type { ErrorBody } from '../../src/core/contract/common.ts'
 import type { Route, RouteCall, RouteResult } from '../../src/core/route.ts'
 import { createServices, type RunningServices } from '../../src/server/boot/services.ts'
-import { createWallets, type Identities } from '../../src/server/boot/wallets.ts'
+import { createWallets, type ServerIdentities } from '../../src/server/boot/wallets.ts'
 import type { Services } from '../../src/server/context.ts'
 import { createApp } from '../../src/server/http/app.ts'
 import { createCursors } from '../../src/server/http/cursors.ts'
@@ -110,7 +110,7 @@ export class Api {
   /** Another app of the same options, with some services changed. */
   createApp!: (services: Services) => ReturnType<typeof createApp>
 
-  start(database: Database, identities: Identities, googleApi: GoogleApi, options: ApiOptions): void {
+  start(database: Database, identities: ServerIdentities, googleApi: GoogleApi, options: ApiOptions): void {
     const metrics = createMetrics()
     const onEvent = (event: StoreEvent) => {
       countEvent(metrics, event)
@@ -273,7 +273,7 @@ export function targetOf(route: Route, { params = {}, query = {} }: { params?: o
   return search.size > 0 ? `${path}?${search}` : path
 }
 
-export interface TestIdentities extends Identities {
+export interface TestIdentities extends ServerIdentities {
   google: GoogleIdentity
   /** All of Apple's side of the sandbox, in PEM. */
   applePems: SandboxApple

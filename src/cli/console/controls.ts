@@ -150,9 +150,9 @@ export function createControls({ door, clearInput, onInterrupt, onChange }: Cont
     handle(input) {
       if (input.kind === 'line') return line(input.text, input.isTyped)
       if (input.key === 'interrupt') {
-        const { unjudged } = door.state
-        if (panel?.kind === 'quit' || unjudged.length === 0) return onInterrupt()
-        return show({ kind: 'quit', unjudged })
+        const { unevaluated } = door.state
+        if (panel?.kind === 'quit' || unevaluated.length === 0) return onInterrupt()
+        return show({ kind: 'quit', unevaluated })
       }
       if (input.key === 'lock') {
         isLocked = !isLocked
@@ -164,7 +164,7 @@ export function createControls({ door, clearInput, onInterrupt, onChange }: Cont
     evaluated({ result, message, candidates, externalRef }) {
       if (result === 'ambiguous') show({ kind: 'choose', title: message, candidates, selected: 0, of: externalRef })
       else if (panel?.kind === 'quit')
-        show(door.state.unjudged.length > 0 ? { kind: 'quit', unjudged: door.state.unjudged } : null)
+        show(door.state.unevaluated.length > 0 ? { kind: 'quit', unevaluated: door.state.unevaluated } : null)
       // The list belonged to a decision that is gone.
       else if (panel?.kind === 'choose' && panel.of !== null) show(null)
     },

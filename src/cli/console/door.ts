@@ -28,7 +28,7 @@ export interface DoorState {
   /** Scans that are not evaluated yet, the one in flight included. */
   waiting: number
   /** What was read of them, oldest first. */
-  unjudged: readonly string[]
+  unevaluated: readonly string[]
   /** Decisions that the server has not got yet. */
   pending: number
   /** Decisions that the server disagreed with. */
@@ -102,7 +102,7 @@ export function createDoor(options: DoorOptions): Door {
   })
   const queue = createQueue((names) => {
     state.waiting = names.length
-    state.unjudged = names
+    state.unevaluated = names
     onChange()
   })
   const recent = createRecentScans(options.sameScanMs)
@@ -114,7 +114,7 @@ export function createDoor(options: DoorOptions): Door {
     decision: null,
     counters: noScans,
     waiting: 0,
-    unjudged: [],
+    unevaluated: [],
     pending: store.pending().length,
     conflicts: 0,
     notice: null,

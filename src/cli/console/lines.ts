@@ -26,7 +26,7 @@ export function filled(text: string, width: number, style: Style = {}): Line {
   return [{ text: pad(cut(text, width), width), ...style }]
 }
 
-/** As many of the parts as toHeight, with gaps between them; the first ones matter most. */
+/** As many of the parts as fit, with dots between them; the first ones matter most. */
 export function joined(parts: readonly (string | null)[], width: number): string {
   const shown = parts.filter((part) => part !== null && part !== '') as string[]
   let text = shown[0] ?? ''
@@ -85,7 +85,7 @@ export type Panel =
   /** Passes of the group of somebody, who may be let in together. */
   | { kind: 'group'; label: string; open: DoorGroup['open'] }
   /** What was read and is not evaluated yet: whoever ends the console now has to scan it again. */
-  | { kind: 'quit'; unjudged: readonly string[] }
+  | { kind: 'quit'; unevaluated: readonly string[] }
 
 const colors: Record<Tone, Style> = {
   yes: { color: 'green' },
@@ -159,8 +159,8 @@ export function panelLines(
     }
     case 'quit':
       return [
-        filled(` ${panel.unjudged.length} not judged yet. Ctrl-C again quits, Esc stays.`, width, { bold: true }),
-        ...panel.unjudged.slice(0, height - 1).map((code) => filled(` ${printable(code)}`, width)),
+        filled(` ${panel.unevaluated.length} not judged yet. Ctrl-C again quits, Esc stays.`, width, { bold: true }),
+        ...panel.unevaluated.slice(0, height - 1).map((code) => filled(` ${printable(code)}`, width)),
       ]
     case 'choose':
       return [filled(` ${printable(panel.title)}`, width, { bold: true }), ...choices(panel, width, height - 1)]
@@ -232,17 +232,16 @@ export function decisionLines(decision: Outcome | null, size: DecisionSize, now:
   const style: Style = isFresh ? fills[badge.tone] : {}
   const hasSign = height >= SIGN_HEIGHT && width >= SIGN_COLUMNS
   const margin = hasSign ? 2 : 1
-  const textWidth = width - 2 * margin - (hasSign ? SIGN_WIDTH + 3 : 0)
+  const columns = width - 2 * margin - (hasSign ? SIGN_WIDTH + 3 : 0)
   const room = hasSign ? height - 2 : height
-  const texts = textsOf(decision, badge, { width: textWidth, height: room, hasSign }, now)
-  const lines = Array.from({ length: height }, (_, index) => {
+  const texts = textsOf(decision, badge, { width: columns, height: room, hasSign }, now)
+  return Array.from({ length: height }, (_, index) => {
     const row = hasSign ? index - 1 : index
     const sign = hasSign ? `${pad(signs[badge.tone][row] ?? '', SIGN_WIDTH)}   ` : ''
     const { text = '', isStrong = false } = texts[row] ?? {}
-    const content = ' '.repeat(margin) + sign + cut(text, textWidth)
+    const content = ' '.repeat(margin) + sign + cut(text, columns)
     return filled(content, width, { ...style, ...(isStrong && { bold: true }), ...(!isFresh && { dim: true }) })
   })
-  return lines
 }
 
 interface TextLine {

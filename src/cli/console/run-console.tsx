@@ -20,7 +20,7 @@ export interface ConsoleOptions extends Omit<DoorOptions, 'onOutcome' | 'onChang
 /** What was left when the console ended. */
 export interface Leftover {
   /** Read and not evaluated. */
-  unjudged: readonly string[]
+  unevaluated: readonly string[]
   /** Evaluated without the server, which has not got them yet. */
   pending: number
 }
@@ -123,8 +123,8 @@ export async function runConsole(options: ConsoleOptions): Promise<Leftover> {
   try {
     await once(ended.signal, 'abort')
     door.notify('Stopping when the scan in flight is judged. Ctrl-C again stops at once.')
-    const unjudged = await door.stop()
-    return { unjudged, pending: door.state.pending }
+    const unevaluated = await door.stop()
+    return { unevaluated, pending: door.state.pending }
   } finally {
     for (const name of SIGNALS) process.off(name, interrupt)
     for (const timer of timers) clearInterval(timer)

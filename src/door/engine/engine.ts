@@ -15,7 +15,7 @@ export interface DoorEngine {
    * @returns null, or why it is no door now; what a door of before has not uploaded is kept
    */
   claim(code: string, name: string): Promise<ClaimFailure | null>
-  /** Judges what is held up. On the disk before it resolves, and it never throws; scans take their turns. */
+  /** Evaluates what is held up. On the disk before it resolves, and it never throws; scans take their turns. */
   scan(request: ScanRequest): Promise<Verdict>
   /** Lets several passes of a group in, one scan each, in the order given. */
   scanAll(passIds: readonly string[], options?: ScanOptions): Promise<Verdict[]>

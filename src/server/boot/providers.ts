@@ -15,7 +15,7 @@ import type { IdentityConnections } from '../identities/registry.ts'
 import { type Config, sandboxFolder } from './config.ts'
 import type { Logger } from './log.ts'
 import { loadSandboxApple, loadSandboxGoogle, sandboxIssuers } from './sandbox.ts'
-import type { Identities } from './wallets.ts'
+import type { ServerIdentities } from './wallets.ts'
 
 /** The connections to Apple and Google, or to their local emulators: only addresses, keys and trust roots differ. */
 export interface Providers {
@@ -34,7 +34,7 @@ export interface Providers {
 /** What the connections to Apple and Google are opened with. */
 export interface ProvidersOptions {
   config: Config
-  identities: Identities
+  identities: ServerIdentities
   /** Where this process listens, for callbacks of the emulator; empty for one that only works. */
   url: string
   clock: () => Date

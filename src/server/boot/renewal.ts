@@ -2,13 +2,13 @@ import { hash } from 'node:crypto'
 import { type AppleCredentials, type AppleIdentity, parseAppleIdentity } from '../../wallets/apple/identity.ts'
 import type { Config } from './config.ts'
 import type { Logger } from './log.ts'
-import { type Identities, readAppleCredentials } from './wallets.ts'
+import { readAppleCredentials, type ServerIdentities } from './wallets.ts'
 
 /** What takes renewed certificates, and where they come from. */
 export interface WatchAppleFilesOptions {
   config: Pick<Config, 'apple'>
   /** What is signed with now; `renew` changes it. */
-  identities: Pick<Identities, 'apple'>
+  identities: Pick<ServerIdentities, 'apple'>
   /** Signs and pushes with it from now on. */
   renew: (identity: AppleIdentity) => void
   clock: () => Date

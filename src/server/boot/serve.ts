@@ -36,8 +36,8 @@ import {
   certificatesOf,
   certificatesOfIdentities,
   createWallets,
-  type Identities,
   loadIdentities,
+  type ServerIdentities,
   watchCertificates,
 } from './wallets.ts'
 
@@ -252,7 +252,7 @@ const PASS_TYPE = 'apple-pass-type'
  * updated again. The database remembers the identifier; it may change while no phone holds a pass.
  * @throws CredentialError
  */
-async function requireSamePassType({ apple }: Identities, store: Store): Promise<void> {
+async function requireSamePassType({ apple }: ServerIdentities, store: Store): Promise<void> {
   if (!apple) return
   const { passTypeIdentifier } = apple
   const known = await store.transaction(async (tx) => {

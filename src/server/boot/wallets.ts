@@ -23,8 +23,8 @@ export interface Wallets {
   sandboxed: Platform[]
 }
 
-/** Who signs, for each configured platform, and which of them are emulators. */
-export interface Identities {
+/** Who signs as the flags say (the identity `server`), for each configured platform, and which of them are emulators. */
+export interface ServerIdentities {
   apple?: AppleIdentity
   google?: GoogleSigner
   sandboxed: Platform[]
@@ -34,7 +34,7 @@ export interface Identities {
  * Reads or makes the credentials of the configured platforms and checks them.
  * @throws CredentialError
  */
-export async function loadIdentities(config: Config, at: Date): Promise<Identities> {
+export async function loadIdentities(config: Config, at: Date): Promise<ServerIdentities> {
   const sandboxed = sandboxedPlatforms(config)
   const has = (platform: Platform) => config.platforms.includes(platform)
   return {
@@ -61,7 +61,7 @@ export function sandboxedPlatforms(config: Config): Platform[] {
 
 /** The platforms that this server issues for. */
 export function createWallets(
-  identities: Identities,
+  identities: ServerIdentities,
   options: { publicUrl: string; loadImageFiles: LoadImageFiles },
 ): Wallets {
   const { publicUrl, loadImageFiles } = options
@@ -156,7 +156,7 @@ export const WARNING_DAYS = 30
 const URGENT_DAYS = 7
 
 /** The certificates that packages are signed with, by the days that they have left; none without Apple. */
-export function certificatesOf({ apple }: Pick<Identities, 'apple'>): Certificate[] {
+export function certificatesOf({ apple }: Pick<ServerIdentities, 'apple'>): Certificate[] {
   if (!apple) return []
   return [
     { id: 'apple_pass', name: 'Apple pass certificate', notAfter: apple.certificate.notAfter },

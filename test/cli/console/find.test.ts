@@ -42,7 +42,7 @@ test('who is called exactly so is found first, online, with the scopes of a door
 })
 
 test('Ctrl-C with codes that are not judged lists them and asks; without any it ends the console', () => {
-  const state = { unjudged: ['A-1', 'A-2'] as string[] }
+  const state = { unevaluated: ['A-1', 'A-2'] as string[] }
   let ends = 0
   const controls = createControls({
     door: { state, notify: () => undefined } as unknown as Door,
@@ -54,13 +54,13 @@ test('Ctrl-C with codes that are not judged lists them and asks; without any it 
   })
   const press = (key: 'interrupt' | 'escape') => controls.handle({ kind: 'key', key })
   press('interrupt')
-  expect([ends, controls.panel]).toEqual([0, { kind: 'quit', unjudged: ['A-1', 'A-2'] }])
+  expect([ends, controls.panel]).toEqual([0, { kind: 'quit', unevaluated: ['A-1', 'A-2'] }])
   press('escape')
   expect([ends, controls.panel]).toEqual([0, null])
   press('interrupt')
   press('interrupt')
   expect(ends).toBe(1)
-  state.unjudged = []
+  state.unevaluated = []
   press('escape')
   press('interrupt')
   expect(ends).toBe(2)

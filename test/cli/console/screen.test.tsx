@@ -64,7 +64,7 @@ const panels: Panel[] = [
   { kind: 'search' },
   { kind: 'override', field: 'validityDate' },
   { kind: 'undo', scan: duplicate },
-  { kind: 'quit', unjudged: ['A-1', 'A\u001B[2J-2', 'A-3'] },
+  { kind: 'quit', unevaluated: ['A-1', 'A\u001B[2J-2', 'A-3'] },
   { kind: 'choose', title: 'Found', candidates: Array.from({ length: 20 }, () => candidate), selected: 13, of: null },
 ]
 
@@ -81,7 +81,7 @@ function view(decision: Outcome | null, panel: Panel, isOffline: boolean): View 
       decision,
       counters: { last: outcomes, accepted: 1412, turnedAway: 9, recent: [now.getTime()] },
       waiting: 3,
-      unjudged: ['A-1', 'A-2', 'A-3'],
+      unevaluated: ['A-1', 'A-2', 'A-3'],
       pending: 37,
       conflicts: 1,
       notice: null,

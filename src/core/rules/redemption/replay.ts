@@ -60,7 +60,7 @@ export function* replayPass<Entry extends LedgerEntry>(
       after.takeBack(entry.reversesScanId!)
       continue
     }
-    const isJudged = entry.scannedAt >= from && entry.scannedAt <= to
+    const isEvaluated = entry.scannedAt >= from && entry.scannedAt <= to
     const wasAccepted = entry.result === 'accepted'
     const was = entry.conflict ?? entry.reason!
     // What the policy of then made of it says why a pass was over; what it was let in for counts for what follows.
@@ -72,14 +72,14 @@ export function* replayPass<Entry extends LedgerEntry>(
       (was === 'revoked' && isVoidForGood) ||
       (was === 'expired' && (isOver || asThen().reasonCode !== 'expired'))
     const anew = evaluate(entry, policy, after.uses, after.isVoid ? 'VOID' : 'ISSUED')
-    const is = isFixed || !isJudged ? was : ledgerReason(anew.reasonCode)
+    const is = isFixed || !isEvaluated ? was : ledgerReason(anew.reasonCode)
     // A device that acted on what it knew did so whatever the server thinks of it.
     const isAccepted = (was === 'valid') === (is === 'valid') ? wasAccepted : is === 'valid'
     if (wasAccepted) before.use(entry, asThen())
     // What was used up before stays so: it is not evaluated.
-    if (before.isVoid && !isJudged) isVoidForGood = true
+    if (before.isVoid && !isEvaluated) isVoidForGood = true
     if (isAccepted) after.use(entry, anew)
-    if (isJudged) yield { entry, from: was, to: is }
+    if (isEvaluated) yield { entry, from: was, to: is }
   }
 }
 

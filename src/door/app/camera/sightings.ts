@@ -21,7 +21,7 @@ export interface Sightings {
 }
 
 /**
- * Judges a code once, however long it is held up, and again when it comes back after it had left. Blurred or covered for a
+ * Evaluates a code once, however long it is held up, and again when it comes back after it had left. Blurred or covered for a
  * moment, it has not left.
  */
 export function createSightings(): Sightings {

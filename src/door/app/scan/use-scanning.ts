@@ -13,7 +13,7 @@ export interface Scanning {
   next(): void
 }
 
-/** Judges what is held up, shows it, and tells ears and hands. */
+/** Evaluates what is held up, shows it, and tells ears and hands. */
 export function useScanning(): Scanning {
   const { engine, feedback } = useDoor()
   const [shown, setShown] = useState<Verdict | null>(null)
