@@ -7,6 +7,7 @@ import { leaveEcho, onInterrupt } from '../cli/command/program.ts'
 import { readStdinBytes } from '../cli/command/prompt.ts'
 import { type Client, eachPage, type RawRequest, type RawResponse } from '../client/client.ts'
 import { messagesOf } from '../client/stream-messages.ts'
+import { groupBy } from '../core/group-by.ts'
 
 const methods = ['GET', 'POST', 'PATCH', 'DELETE']
 
@@ -194,9 +195,10 @@ function withParameters(path: string, parameters: [string, string][]): string {
 
 /** A name that is given several times is an array. */
 function jsonBody(fields: [string, unknown][]): Uint8Array {
-  const values = new Map<string, unknown[]>()
-  for (const [name, value] of fields) values.set(name, [...(values.get(name) ?? []), value])
-  const entries = [...values].map(([name, all]) => [name, all.length > 1 ? all : all[0]])
+  const entries = [...groupBy(fields, ([name]) => name)].map(([name, given]) => {
+    const values = given.map(([, value]) => value)
+    return [name, values.length > 1 ? values : values[0]]
+  })
   return Buffer.from(JSON.stringify(Object.fromEntries(entries)))
 }
 

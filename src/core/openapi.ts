@@ -4,6 +4,7 @@ import { type Contract, contract } from './contract/contract.ts'
 import { Definition } from './contract/definition.ts'
 import { BatchResult, Pass, PassCreate, PassImport } from './contract/passes.ts'
 import { type ErrorCode, errorTable } from './errors.ts'
+import { groupBy } from './group-by.ts'
 import { codeSamples, commandSamples, errorDetails, examples, type SampleRequest } from './openapi-examples.ts'
 import { DESCRIPTION, tags } from './openapi-text.ts'
 import answers from './response-examples.json' with { type: 'json' }
@@ -204,11 +205,7 @@ function failures(route: Route) {
     ...(route.params ? (['NOT_FOUND'] as const) : []),
     ...(route.body ? (['INVALID_FORMAT'] as const) : []),
   ])
-  const byStatus = new Map<number, ErrorCode[]>()
-  for (const code of codes) {
-    const status = errorTable[code][0]
-    byStatus.set(status, [...(byStatus.get(status) ?? []), code])
-  }
+  const byStatus = groupBy<ErrorCode, number>(codes, (code) => errorTable[code][0])
   // A body that is too large, or of another type than the route takes.
   if (route.body || route.rawBody) for (const status of [413, 415]) byStatus.set(status, ['INVALID_INPUT'])
   const $ref = `#/components/schemas/${route.errorsWithoutCode ? 'ErrorWithoutCode' : 'Error'}`

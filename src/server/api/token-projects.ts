@@ -1,5 +1,6 @@
 import { ApiError, validationError } from '../../core/errors.ts'
 import type { RequestContext } from '../context.ts'
+import { noProject } from './require-project.ts'
 
 /**
  * The project that is scanned for. A token that is bound to one project says so by itself; one that is bound to several
@@ -14,7 +15,7 @@ export function projectOfScan(projectId: string | undefined, { token }: RequestC
     throw validationError([{ path: ['projectId'], message: 'Name the project: the token is bound to several' }])
   }
   if (projectId !== undefined && !projectIds.includes(projectId)) {
-    throw new ApiError('NOT_FOUND', { message: 'There is no such project.', details: { projectId } })
+    throw noProject(projectId)
   }
   return projectId ?? only
 }

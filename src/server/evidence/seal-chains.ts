@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
+import { groupBy } from '../../core/group-by.ts'
 import { SealError } from '../../core/rules/crypto/server-key.ts'
 import { chainNames, commitmentOf, entryDigest, type Head, type SealedEntry } from '../../core/rules/evidence/chain.ts'
 import type { SignedHead } from '../../core/rules/evidence/verification.ts'
@@ -69,12 +70,7 @@ async function sealEntries(
   { clock, signingKeys }: Sealing,
 ): Promise<BrokenChain[]> {
   if (pending.length === 0) return []
-  const groups = new Map<string, PendingEntries[]>()
-  for (const entries of pending) {
-    const group = groups.get(nameOf(entries)) ?? []
-    group.push(entries)
-    groups.set(nameOf(entries), group)
-  }
+  const groups = groupBy(pending, nameOf)
   // Both chains of each workspace: its key is made with the beginnings of both.
   const workspaceIds = [...new Set(pending.map(({ workspaceId }) => workspaceId))]
   const heads = await tx.chainHeads.lock(

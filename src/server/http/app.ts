@@ -2,6 +2,7 @@ import { H3, type H3Event, HTTPError, onDispose } from 'h3'
 import type { ErrorBody, ErrorBodyWithoutCode } from '../../core/contract/common.ts'
 import { contract } from '../../core/contract/contract.ts'
 import { ApiError, SetupError, validationError } from '../../core/errors.ts'
+import { groupBy } from '../../core/group-by.ts'
 import type { Route } from '../../core/route.ts'
 import { isUnavailable } from '../../storage/db/dialect.ts'
 import { PUBLIC } from '../../storage/store.ts'
@@ -250,10 +251,8 @@ function answerHead(app: H3): void {
 
 /** A path that exists, asked with a method that it does not take (a bare 404 in h3). */
 function refuseOtherMethods(app: H3): void {
-  const allowed = new Map<string, string[]>()
-  for (const { route, method } of app['~routes']) allowed.set(route!, [...(allowed.get(route!) ?? []), method!])
-  for (const [path, methods] of allowed) {
-    const allow = methods.join(', ')
+  for (const [path, routes] of groupBy(app['~routes'], ({ route }) => route!)) {
+    const allow = routes.map(({ method }) => method).join(', ')
     app.all(path, () => {
       throw new ApiError('NOT_FOUND', { status: 405, message: `This route takes ${allow} only.`, headers: { allow } })
     })

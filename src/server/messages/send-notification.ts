@@ -1,3 +1,4 @@
+import { groupBy } from '../../core/group-by.ts'
 import { exceedsCap } from '../../core/rules/sending/notification.ts'
 import { jobBackoffSeconds, MAX_SEND_ATTEMPTS } from '../../core/rules/sending/retries.ts'
 import type { JobKind } from '../../storage/jobs/job-kinds.ts'
@@ -277,14 +278,10 @@ async function placesOf(
   notifications: StoredNotification[],
 ): Promise<Map<string, Place[]>> {
   const due = notifications.flatMap(({ googleDueAt }) => (googleDueAt ? [googleDueAt.getTime()] : []))
-  const byPass = new Map<string, Place[]>()
-  if (due.length === 0) return byPass
+  if (due.length === 0) return new Map()
   const passIds = notifications.map(({ passId }) => passId)
   const [first, last] = [new Date(Math.min(...due)), new Date(Math.max(...due))]
-  for (const place of await tx.notifications.listPlaces(workspaceId, passIds, first, last)) {
-    byPass.set(place.passId, [...(byPass.get(place.passId) ?? []), place])
-  }
-  return byPass
+  return groupBy(await tx.notifications.listPlaces(workspaceId, passIds, first, last), ({ passId }) => passId)
 }
 
 /**

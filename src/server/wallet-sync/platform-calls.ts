@@ -1,4 +1,5 @@
 import { ApiError, DiscardError, RescheduleError } from '../../core/errors.ts'
+import { groupBy } from '../../core/group-by.ts'
 import type { Job } from '../../storage/jobs/jobs.ts'
 import type { OutdatedRegistration } from '../../storage/passes/registrations.ts'
 import { GoogleApiError, isPassing } from '../../wallets/google/api/api-error.ts'
@@ -43,13 +44,7 @@ export async function eachIdentity<T>(
   identityOf: (item: T) => string | null,
   work: (items: T[]) => Promise<void>,
 ): Promise<void> {
-  const groups = new Map<string | null, T[]>()
-  for (const item of items) {
-    const group = groups.get(identityOf(item))
-    if (group) group.push(item)
-    else groups.set(identityOf(item), [item])
-  }
-  const ends = await Promise.allSettled([...groups.values()].map(work))
+  const ends = await Promise.allSettled([...groupBy(items, identityOf).values()].map(work))
   for (const end of ends) if (end.status === 'rejected') throw end.reason
 }
 

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import type { DeliveryState, Platform } from '../../core/contract/notifications.ts'
+import { groupBy } from '../../core/group-by.ts'
 import { CAP_WINDOW_MS } from '../../core/rules/sending/notification.ts'
 import type { WrittenText } from '../../core/rules/template/languages.ts'
 import { deleteReturningIds, forUpdate, NEVER } from '../db/dialect.ts'
@@ -145,12 +146,8 @@ export class Notifications {
 
   /** Writes what became of each; of those that share a change in one statement. */
   async update(workspaceId: string, changes: Map<string, NotificationChange>, at: Date): Promise<void> {
-    const idsByChange = new Map<string, string[]>()
-    for (const [id, change] of changes) {
-      const key = JSON.stringify(change)
-      idsByChange.set(key, [...(idsByChange.get(key) ?? []), id])
-    }
-    for (const [change, ids] of idsByChange) {
+    for (const [change, alike] of groupBy(changes, ([, one]) => JSON.stringify(one))) {
+      const ids = alike.map(([id]) => id)
       await this.db('notifications')
         .where({ workspace_id: workspaceId })
         .whereIn('id', ids)

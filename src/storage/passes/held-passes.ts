@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import type { Platform } from '../../core/contract/notifications.ts'
+import { groupBy } from '../../core/group-by.ts'
 import { insertRows } from '../db/bulk-rows.ts'
 import { joinPasses } from '../db/dialect.ts'
 
@@ -86,16 +87,14 @@ export class HeldPasses {
 
   /** Passes that stand alike take one statement. */
   private async write(workspaceId: string, told: Row[], counted: Map<string, Devices>): Promise<void> {
-    const alike = new Map<string, string[]>()
-    for (const { pass_id: id, apple, google } of told) {
-      const now = counted.get(id)!
+    const changed = told.filter(({ pass_id, apple, google }) => {
+      const now = counted.get(pass_id)!
       const isSame = now.apple === apple && now.google === google
-      if (isSame && now.apple + now.google > 0) continue
-      const key = JSON.stringify(now)
-      alike.set(key, [...(alike.get(key) ?? []), id])
-    }
-    for (const [key, ids] of alike) {
+      return !isSame || now.apple + now.google === 0
+    })
+    for (const [key, alike] of groupBy(changed, ({ pass_id }) => JSON.stringify(counted.get(pass_id)))) {
       const now: Devices = JSON.parse(key)
+      const ids = alike.map(({ pass_id }) => pass_id)
       const rows = this.db('held_passes').where({ workspace_id: workspaceId }).whereIn('pass_id', ids)
       await (now.apple + now.google > 0 ? rows.update(now) : rows.delete())
     }

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { groupBy } from '../../core/group-by.ts'
 import { nextNudge } from '../../core/rules/sending/nudging.ts'
 import { insertRows } from '../db/bulk-rows.ts'
 import { forUpdateSkipLocked } from '../db/dialect.ts'
@@ -125,12 +126,12 @@ export class Nudges {
   private async settle(rows: Row[], stale: Set<string>, at: Date): Promise<void> {
     const over = rows.filter(({ pass_id }) => !stale.has(pass_id)).map(({ pass_id }) => pass_id)
     if (over.length > 0) await this.db('nudges').whereIn('pass_id', over).delete()
-    const byDue = new Map<number | null, string[]>()
-    for (const row of rows.filter(({ pass_id }) => stale.has(pass_id))) {
-      const next = nextNudge(new Date(row.pushed_at), at)?.getTime() ?? null
-      byDue.set(next, [...(byDue.get(next) ?? []), row.pass_id])
+    const waiting = rows.filter(({ pass_id }) => stale.has(pass_id))
+    const byDue = groupBy(waiting, ({ pushed_at }) => nextNudge(new Date(pushed_at), at)?.getTime() ?? null)
+    for (const [due_at, due] of byDue) {
+      const ids = due.map(({ pass_id }) => pass_id)
+      await this.db('nudges').whereIn('pass_id', ids).update({ due_at })
     }
-    for (const [due_at, ids] of byDue) await this.db('nudges').whereIn('pass_id', ids).update({ due_at })
   }
 }
 

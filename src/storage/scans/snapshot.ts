@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import type { PassStatus } from '../../core/contract/common.ts'
 import type { RedemptionPolicy } from '../../core/contract/redemption.ts'
+import { groupBy } from '../../core/group-by.ts'
 import { idBound } from '../../core/ids.ts'
 import { rowsOfPasses, toDate } from '../db/dialect.ts'
 import { type ProjectScope, withinProjects } from '../db/project-scope.ts'
@@ -136,7 +137,7 @@ export class Snapshots {
   /** Undefined where several passes were scanned more often than one page may say. */
   private async scansOf(workspaceId: string, ids: string[]): Promise<Map<string, ScanRow[]> | undefined> {
     const found: ScanRow[] = await this.scans(workspaceId, ids).limit(SCANS_PER_PAGE + 1)
-    if (found.length <= SCANS_PER_PAGE) return byPass(found)
+    if (found.length <= SCANS_PER_PAGE) return groupBy(found, passOf)
     const [only, ...others] = ids
     return others.length > 0 ? undefined : new Map([[only!, await this.newestScans(workspaceId, only!)]])
   }
@@ -176,11 +177,11 @@ export class Snapshots {
     const ids = page.map((pass) => pass.id)
     const all = this.scans(workspaceId, ids).orderBy('pass_id')
     const found: ScanRow[] = await all.limit(SCANS_PER_PAGE + 1)
-    if (found.length <= SCANS_PER_PAGE) return { passes: page, scans: byPass(found) }
+    if (found.length <= SCANS_PER_PAGE) return { passes: page, scans: groupBy(found, passOf) }
     // Scans come in the order of the passes: those of the last one found may be cut short.
     const cut = ids.indexOf(found.at(-1)!.pass_id)
     const passes = page.slice(0, Math.max(1, cut))
-    const scans = byPass(found)
+    const scans = groupBy(found, passOf)
     if (cut === 0) scans.set(ids[0]!, await this.newestScans(workspaceId, ids[0]!))
     return { passes, scans }
   }
@@ -201,7 +202,7 @@ export class Snapshots {
     const ids = passes.map((pass) => pass.id)
     const found = rowsOfPasses(this.db, 'pass_identifiers', workspaceId, ids).select('pass_id', 'digest', 'active')
     const rows: { pass_id: string; digest: Buffer; active: boolean | number }[] = await found
-    return byPass(rows)
+    return groupBy(rows, passOf)
   }
 }
 
@@ -234,12 +235,4 @@ function toEntry(
   }
 }
 
-function byPass<Row extends { pass_id: string }>(rows: Row[]): Map<string, Row[]> {
-  const groups = new Map<string, Row[]>()
-  for (const row of rows) {
-    const group = groups.get(row.pass_id)
-    if (group) group.push(row)
-    else groups.set(row.pass_id, [row])
-  }
-  return groups
-}
+const passOf = (row: { pass_id: string }) => row.pass_id

@@ -7,6 +7,7 @@ import type { PublicContext, Repositories } from '../../context.ts'
 import { toPage } from '../../http/cursors.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { audit } from '../audit.ts'
+import { holdProject } from '../require-project.ts'
 
 const MAX_MS = MAX_DOOR_DAYS * 86_400_000
 
@@ -23,9 +24,7 @@ export const doors: Handlers<typeof contract> = {
     const code = newScanCode()
     return store.transaction(async (tx) => {
       // Held, so that neither its end nor another invitation comes between.
-      if (!(await tx.projects.findForUpdate(workspaceId, projectId))) {
-        throw new ApiError('NOT_FOUND', { message: 'There is no such project.', details: { projectId } })
-      }
+      await holdProject(tx, workspaceId, projectId)
       await requireRoom(tx, workspaceId, body, now)
       const invitation = { projectId, gate, uses, expiresAt, codeDigest: tokenDigest(code) }
       const id = await tx.doors.insertInvitation(workspaceId, invitation, now)

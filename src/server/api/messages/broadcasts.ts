@@ -16,6 +16,7 @@ import { toPage } from '../../http/cursors.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { audit } from '../audit.ts'
 import { requireUnderLimit } from '../limits.ts'
+import { holdProject, requireProject } from '../require-project.ts'
 import { type Created, createOnce, findKnown, parseMessage, requireLanguages } from './message.ts'
 
 /** Handlers of /v1/projects/{id}/broadcasts. */
@@ -76,7 +77,7 @@ async function insert(
   context: RequestContext,
 ): Promise<Created<StoredBroadcast> | undefined> {
   const { workspaceId, now, correlationId, wallets } = context
-  if (!(await tx.projects.findForUpdate(workspaceId, projectId))) throw noProject(projectId)
+  await holdProject(tx, workspaceId, projectId)
   const id = newId(now)
   const message = parseMessage(body, wallets, now)
   if (message.sendAt && !(await findKnown(tx.broadcasts, workspaceId, body))) {
@@ -157,18 +158,6 @@ function total(counts: number[]): number {
 async function get(projectId: string, broadcastId: string, context: RequestContext): Promise<StoredBroadcast> {
   await requireProject(context.store, context.workspaceId, projectId)
   return (await context.store.broadcasts.find(context.workspaceId, projectId, broadcastId)) ?? missing(broadcastId)
-}
-
-async function requireProject(
-  { projects }: Pick<Repositories, 'projects'>,
-  workspaceId: string,
-  projectId: string,
-): Promise<void> {
-  if (!(await projects.find(workspaceId, projectId))) throw noProject(projectId)
-}
-
-function noProject(projectId: string): ApiError {
-  return new ApiError('NOT_FOUND', { message: 'There is no such project.', details: { projectId } })
 }
 
 function missing(broadcastId: string): never {

@@ -5,13 +5,13 @@ import {
   type StaleReason,
   type WalletItem,
 } from '../../../core/contract/wallets.ts'
-import { ApiError } from '../../../core/errors.ts'
 import { deviceDigest } from '../../../core/rules/crypto/device-digest.ts'
 import type { StoredDeviceLog } from '../../../storage/passes/device-logs.ts'
 import type { StoredWallet } from '../../../storage/passes/wallet-list.ts'
 import { toPage } from '../../http/cursors.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { audit } from '../audit.ts'
+import { requireProject } from '../require-project.ts'
 
 /** Handlers of /v1/wallets. */
 export const wallets: Handlers<typeof contract> = {
@@ -40,9 +40,7 @@ export const wallets: Handlers<typeof contract> = {
 
   nudge: async ({ body: { projectId, silentFor, limit } }, context) => {
     const { store, workspaceId, now, correlationId } = context
-    if (projectId !== undefined && !(await store.projects.find(workspaceId, projectId))) {
-      throw new ApiError('NOT_FOUND', { message: 'There is no such project.', details: { projectId } })
-    }
+    if (projectId !== undefined) await requireProject(store, workspaceId, projectId)
     const pushedBefore = secondsBefore(now, silentFor)
     // Before the transaction: it reads what all wallets hold, and writers wait for each other.
     const silent = await store.wallets.listSilent(workspaceId, projectId ? [projectId] : undefined, {

@@ -1,12 +1,14 @@
 import type { LedgerReason } from '../../../core/contract/scan-shapes.ts'
 import type { scans as contract, PolicyReplayResult } from '../../../core/contract/scans.ts'
 import { ApiError, validationError } from '../../../core/errors.ts'
+import { groupBy } from '../../../core/group-by.ts'
 import type { RouteInput } from '../../../core/route.ts'
 import { type ReplayedScan, replayPass } from '../../../core/rules/redemption/replay.ts'
 import type { ReplayEntry, ReplayedPass, ReplayFilter } from '../../../storage/scans/replay-rows.ts'
 import type { RequestContext } from '../../context.ts'
 import { createInFlight } from '../../http/middleware/in-flight.ts'
 import { mapInSlices } from '../../http/thread.ts'
+import { requireProject } from '../require-project.ts'
 
 const MAX_SCANS = 1_000_000
 
@@ -67,9 +69,7 @@ function* evaluatedAgain(some: PassLedger[], policy: ReplayBody['policy'], { fro
 }
 
 async function requireKnown({ projectId, templateId }: ReplayBody, { store, workspaceId }: RequestContext) {
-  if (!(await store.projects.find(workspaceId, projectId))) {
-    throw new ApiError('NOT_FOUND', { message: 'There is no such project.', details: { projectId } })
-  }
+  await requireProject(store, workspaceId, projectId)
   if (templateId !== undefined && !(await store.templates.find(workspaceId, templateId))) {
     throw new ApiError('NOT_FOUND', { message: 'There is no such template.', details: { templateId } })
   }
@@ -129,13 +129,7 @@ async function entriesOf(
       throw new ApiError('CONFLICT', { message, details: { passId: ids[0], allowed: MAX_SCANS_OF_PASS } })
     }
   }
-  const byPass = new Map<string, ReplayEntry[]>()
-  for (const entry of found) {
-    const entries = byPass.get(entry.passId)
-    if (entries) entries.push(entry)
-    else byPass.set(entry.passId, [entry])
-  }
-  return byPass
+  return groupBy(found, ({ passId }) => passId)
 }
 
 type Pair = `${LedgerReason} ${LedgerReason}`

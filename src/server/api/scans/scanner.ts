@@ -11,6 +11,7 @@ import type { SnapshotEntry } from '../../../storage/scans/snapshot.ts'
 import { type ChangePlace, changeSources, type StoredSnapshot } from '../../../storage/scans/snapshot-changes.ts'
 import type { RequestContext } from '../../context.ts'
 import type { Handlers } from '../../http/mount.ts'
+import { requireProject } from '../require-project.ts'
 import { projectOfScan } from '../token-projects.ts'
 import { reportScans } from './report-scans.ts'
 
@@ -65,7 +66,8 @@ export const scanner: Handlers<typeof contract> = {
     const begin = () => beginList(projectId, context)
     const read = async (until: StoredSnapshot) => {
       const page = await readPage({ since, until }, walk, query.limit, context)
-      await requireProject(projectId, context)
+      // After each page, so that the page of a project that was deleted meanwhile is never taken for the end of its list.
+      if (projectId !== null) await requireProject(context.store, context.workspaceId, projectId)
       return page
     }
     if (!context.token.door || projectId === null) return { status: 200, body: await read(list ?? (await begin())) }
@@ -185,12 +187,6 @@ async function readChanges(
 /** @throws ApiError SCANNER_OFFLINE_DISABLED */
 function requireOfflineScanning({ token }: RequestContext): void {
   if (!token.workspace.offlineScanning) throw new ApiError('SCANNER_OFFLINE_DISABLED')
-}
-
-/** After each page, so that the page of a project that was deleted meanwhile is never taken for the end of its list. */
-async function requireProject(projectId: string | null, { store, workspaceId }: RequestContext): Promise<void> {
-  if (projectId === null || (await store.projects.find(workspaceId, projectId))) return
-  throw new ApiError('NOT_FOUND', { message: 'There is no such project.', details: { projectId } })
 }
 
 /** A project or a snapshot that is named beside the cursor must be those that it belongs to. */

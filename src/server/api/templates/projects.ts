@@ -9,6 +9,7 @@ import { toPage } from '../../http/cursors.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { audit } from '../audit.ts'
 import { requireBuckets } from '../buckets.ts'
+import { holdProject, noProject, requireProject } from '../require-project.ts'
 import { requireWholeWorkspace } from '../token-projects.ts'
 
 /** Handlers of /v1/projects. */
@@ -59,7 +60,7 @@ export const projects: Handlers<typeof contract> = {
   delete: ({ params }, context) => {
     const { store, workspaceId, now, correlationId } = context
     return store.transaction(async (tx) => {
-      if (!(await tx.projects.findForUpdate(workspaceId, params.id))) return missing(params.id)
+      await holdProject(tx, workspaceId, params.id)
       await tx.doors.endProject(workspaceId, params.id, now)
       await tx.projects.delete(workspaceId, params.id)
       const cancelled = await tx.broadcasts.deleteAllScheduled(workspaceId, params.id, now)
@@ -71,7 +72,7 @@ export const projects: Handlers<typeof contract> = {
   },
 
   stats: async ({ params }, { store, workspaceId, now }) => {
-    if (!(await store.projects.find(workspaceId, params.id))) return missing(params.id)
+    await requireProject(store, workspaceId, params.id)
     return {
       status: 200,
       body: { projectId: params.id, ...(await store.projects.counts(workspaceId, params.id, now)) },
@@ -79,7 +80,7 @@ export const projects: Handlers<typeof contract> = {
   },
 
   figures: async ({ params: { id }, query }, { store, workspaceId, now }) => {
-    if (!(await store.projects.find(workspaceId, id))) return missing(id)
+    await requireProject(store, workspaceId, id)
     const range = { from: new Date(query.from), to: query.to === undefined ? now : new Date(query.to) }
     const starts = requireBuckets(range, query.by, query.zone)
     const hours = { from: hourOf(range.from), until: hourOf(new Date(range.to.getTime() - 1)) + 1 }
@@ -144,5 +145,5 @@ function showProject({ createdAt, updatedAt, ...project }: StoredProject): Proje
 }
 
 function missing(projectId: string): never {
-  throw new ApiError('NOT_FOUND', { message: 'There is no such project.', details: { projectId } })
+  throw noProject(projectId)
 }

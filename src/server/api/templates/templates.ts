@@ -1,12 +1,12 @@
 import type { templates as contract, Template } from '../../../core/contract/templates.ts'
 import { ApiError } from '../../../core/errors.ts'
 import { variablesSchema } from '../../../core/rules/template/variables.ts'
-import type { Repositories } from '../../../storage/store.ts'
 import { KeyTaken, type StoredTemplate } from '../../../storage/templates/templates.ts'
 import { toPage } from '../../http/cursors.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { audit } from '../audit.ts'
 import { bytesOf, requireBytes, requireUnderLimit } from '../limits.ts'
+import { holdProject } from '../require-project.ts'
 import { requireWholeWorkspace } from '../token-projects.ts'
 import { showVersionDetail } from './template-versions.ts'
 
@@ -23,7 +23,7 @@ export const templates: Handlers<typeof contract> = {
     const { store, workspaceId, now } = context
     if (body.projectId === null) requireWholeWorkspace(context, NEEDS_PROJECT)
     return store.transaction(async (tx) => {
-      await requireProject(tx, workspaceId, body.projectId)
+      if (body.projectId !== null) await holdProject(tx, workspaceId, body.projectId)
       const template = await orTaken(body.key, () => tx.templates.insert(workspaceId, body, now))
       await audit(tx, context, 'template.create', template.id)
       return { status: 201, body: showTemplate(template) }
@@ -44,7 +44,7 @@ export const templates: Handlers<typeof contract> = {
     }
     return store.transaction(async (tx) => {
       // The project first, in the order of whoever deletes it.
-      await requireProject(tx, workspaceId, body.projectId ?? null)
+      if (body.projectId) await holdProject(tx, workspaceId, body.projectId)
       const template = (await tx.templates.findForUpdate(workspaceId, params.id)) ?? missing(params.id)
       if (body.projectId === null) requireWholeWorkspace(context, NEEDS_PROJECT)
       if (body.passType && body.passType !== template.passType && template.latestPublishedVersion !== null) {
@@ -117,11 +117,6 @@ async function orTaken<T>(key: string | null | undefined, write: () => Promise<T
     if (!(error instanceof KeyTaken)) throw error
     throw new ApiError('CONFLICT', { message: `Another template has the key ${key}.`, details: { key } })
   }
-}
-
-async function requireProject(tx: Repositories, workspaceId: string, projectId: string | null): Promise<void> {
-  if (projectId === null || (await tx.projects.findForUpdate(workspaceId, projectId))) return
-  throw new ApiError('NOT_FOUND', { message: 'There is no such project.', details: { projectId } })
 }
 
 function missing(templateId: string): never {
