@@ -31,8 +31,8 @@ export const faults: Fault[] = [
     name: 'cursor-filters',
     breaks: 'A cursor goes on in a list of other filters, and the pages fit no list.',
     file: 'src/storage/db/list.ts',
-    text: 'fingerprint([spec.name, sortBy, sortDir, Object.entries(filters).sort(byName).map(canonicalise)])',
-    replacement: 'fingerprint([spec.name, sortBy, sortDir])',
+    text: 'fingerprint([...list, Object.entries(filters).sort(byName).map(canonicalise)])',
+    replacement: 'fingerprint([...list])',
     tests: ['test/server/api/lists.test.ts'],
   },
   {

@@ -23,6 +23,7 @@ import {
   textWidth,
   wrapText,
 } from './command/output.ts'
+import { inWords } from './list/shape.ts'
 
 /** A project, for people. */
 export function showProject(project: Project): string {
@@ -133,17 +134,13 @@ export function showExplanation(explanation: RedemptionExplanation, { color, wid
 /** maxUses 3, uses 1: names as people write them, what is null left out. */
 function factsText(facts: object): string {
   const known = Object.entries(facts).filter(([, value]) => value !== null)
-  return known.map(([name, value]) => `${wordsOf(name)} ${valueText(value)}`).join(', ')
+  return known.map(([name, value]) => `${inWords(name)} ${valueText(value)}`).join(', ')
 }
 
 function valueText(value: unknown): string {
   if (Array.isArray(value)) return value.length === 0 ? 'none' : value.map(valueText).join('; ')
   if (typeof value === 'object' && value !== null) return factsText(value)
   return printable(String(value))
-}
-
-function wordsOf(name: string): string {
-  return name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
 }
 
 /** The name of a limit as a flag has it: storedBytes is stored-bytes. */

@@ -23,6 +23,9 @@ export function uuidText(hex: string): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
 }
 
+/** Stands for no id, and before all of them (RFC 9562, 5.9). */
+export const NIL_UUID = '00000000-0000-0000-0000-000000000000'
+
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /** Whether a text is written as an id is, in either case, so that it can be looked for by that; servers and browsers alike. */

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { looseName } from '../../core/rules/pass/column-names.ts'
 import { CliError } from '../command/errors.ts'
 import type { CsvRow } from './csv.ts'
 import type { CheckedRow } from './row-action.ts'
@@ -86,10 +87,6 @@ export function matchHeader(header: readonly string[], columns: readonly string[
   return matched
 }
 
-function looseName(name: string): string {
-  return name.toLowerCase().replaceAll(/[\s_-]/g, '')
-}
-
 /** The columns of a header that are variables: those with a name that is none of ours. */
 export function variableColumns(header: readonly string[], own: readonly string[]): HeaderColumn[] {
   return header.map((name, index) => ({ name, index })).filter(({ name }) => name !== '' && !own.includes(name))
@@ -114,6 +111,13 @@ export function missingColumn(header: readonly string[], column: string, what: s
 
 /** The column that groups passes where nobody names another. */
 export const GROUP_COLUMN = 'groupKey'
+
+/** The warning about columns that are no variables of the template; empty where all are. */
+export function unknownWarning(unknown: readonly string[]): string[] {
+  return unknown.length > 0
+    ? [`No variable of the template: ${unknown.join(', ')} (stored with each pass, shown nowhere)`]
+    : []
+}
 
 /** The warning about a header in which a column has no name; empty where all have one. */
 export function namelessWarning(header: readonly string[]): string[] {

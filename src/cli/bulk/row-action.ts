@@ -180,10 +180,16 @@ export function failure(error: string): RowResult<'failed'> & { error: string } 
   return { outcome: FAILED.name, error }
 }
 
-const NO_RESULT = failure('The server gave no result')
+const MISSING = 'The server gave no result'
+const NO_RESULT = failure(MISSING)
 
-/** An error of the server in one line: its code, and every problem that it lists. */
-export function errorLine(error: { code: string; message: string; details?: Record<string, unknown> }): string {
+/** An error of the server in one line: its code, and every problem that it lists; that it gave none, where it did not. */
+export function errorLine(
+  error: { code: string; message: string; details?: Record<string, unknown> } = {
+    code: 'INTERNAL_ERROR',
+    message: MISSING,
+  },
+): string {
   const issues = Array.isArray(error.details?.issues) ? (error.details.issues as Issue[]) : []
   const reasons = issues.map(({ path, message }) => `${path.join('.')}: ${message}`)
   const omitted = error.details?.omittedIssues

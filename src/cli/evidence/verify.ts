@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { Args, Flags } from '@oclif/core'
 import { z } from 'zod'
+import { parseJson } from '../../core/json.ts'
 import type { ChainName } from '../../core/rules/evidence/chain.ts'
 import {
   EvidenceLine,
@@ -17,6 +18,7 @@ import {
   type SignedHead,
   Verification,
 } from '../../core/rules/evidence/verification.ts'
+import { NIL_UUID } from '../../core/uuid.ts'
 import type { BaseCommand } from '../command/base-command.ts'
 import { CliError } from '../command/errors.ts'
 import { count } from '../command/output.ts'
@@ -139,14 +141,6 @@ function begin(
   return new Verification({ head: start.head, earlier, publicKey, erased: ERASED })
 }
 
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
 /** Says what was found, and exits with 1 where anything is wrong. */
 export function report(
   command: Pick<BaseCommand, 'log'>,
@@ -159,7 +153,7 @@ export function report(
       ...(erased > 0 ? [`${count(erased)} erased`] : []),
       ...(adopted > 0 ? [`${count(adopted)} from before the chain`] : []),
     ]
-    const isWhole = workspaceId === '00000000-0000-0000-0000-000000000000'
+    const isWhole = workspaceId === NIL_UUID
     const owner = isWhole ? 'Whole database' : `Workspace ${workspaceId}`
     command.log(`${owner}: ${counts.join(', ')}: ${faultCount === 0 ? 'sound' : `${count(faultCount)} FAULTS`}`)
     for (const fault of faults) command.log(`  ${describeFault(fault)}`)

@@ -13,6 +13,7 @@ import {
   missingColumn,
   namelessWarning,
   type RowCheck,
+  unknownWarning,
   variableColumns,
 } from '../bulk/check-rows.ts'
 import {
@@ -99,7 +100,7 @@ export function importAction({ dryRun, concurrency, ...options }: ImportOptions)
 function resultOf(result: BatchResult | undefined): RowResult<ImportOutcome> {
   const { success, created, pass, error } = result ?? { success: false }
   if (success) return { outcome: created ? 'created' : 'present', cells: [pass?.id ?? null] }
-  const line = errorLine(error ?? { code: 'INTERNAL_ERROR', message: 'The server gave no result' })
+  const line = errorLine(error)
   return error?.details?.isOtherContent ? { outcome: 'differs', error: line } : failure(line)
 }
 
@@ -188,9 +189,7 @@ function planImportColumns(
     errorColumn: 'error',
     notes,
     warnings: [
-      ...(unknown.length > 0
-        ? [`No variable of the template: ${unknown.join(', ')} (stored with each pass, shown nowhere)`]
-        : []),
+      ...unknownWarning(unknown),
       ...hidden.map((name) => `The template has a variable ${name}; the column is taken for the pass itself`),
       ...namelessWarning(header),
     ],

@@ -150,7 +150,7 @@ function resultOf(
   if (error?.code === 'DUPLICATE_PASS') {
     return { outcome: 'otherTemplate', error: otherTemplate(error.details?.passId) }
   }
-  if (!pass) return failure(errorLine(error ?? { code: 'INTERNAL_ERROR', message: 'The server gave no result' }))
+  if (!pass) return failure(errorLine(error))
   return created ? { outcome: 'created', cells: cellsOf(pass) } : resultOfExisting(pass, wanted, options)
 }
 

@@ -5,6 +5,7 @@ import type { Issue } from '../../core/errors.ts'
 import { compilePass } from '../../core/rules/pass/pass-rules.ts'
 import { inLanguage } from '../../core/rules/template/languages.ts'
 import { variablesSchema } from '../../core/rules/template/variables.ts'
+import { NIL_UUID } from '../../core/uuid.ts'
 import {
   badHeader,
   GROUP_COLUMN,
@@ -14,6 +15,7 @@ import {
   missingColumn,
   namelessWarning,
   type RowCheck,
+  unknownWarning,
   variableColumns,
 } from '../bulk/check-rows.ts'
 import type { Columns } from '../bulk/row-action.ts'
@@ -74,16 +76,9 @@ export function planColumns(
     variables,
     errorColumn,
     notes,
-    warnings: [
-      ...(unknown.length > 0
-        ? [`No variable of the template: ${unknown.join(', ')} (stored with each pass, shown nowhere)`]
-        : []),
-      ...namelessWarning(header),
-    ],
+    warnings: [...unknownWarning(unknown), ...namelessWarning(header)],
   }
 }
-
-const NIL_ID = '00000000-0000-0000-0000-000000000000'
 
 /** What rows are held against. */
 export interface IssuedTemplate {
@@ -143,7 +138,7 @@ export function compileRow(columns: IssueColumns, template: IssuedTemplate): Row
 }
 
 /** What the server will make, at its length. */
-export const NOT_YET_KNOWN = { id: NIL_ID, scanCode: 'x'.repeat(26), projectName: null }
+export const NOT_YET_KNOWN = { id: NIL_UUID, scanCode: 'x'.repeat(26), projectName: null }
 
 function describe({ path: [part, ...rest], message }: Issue, columns: IssueColumns): string {
   if (part === 'label' || part === 'externalPassId') return `${nameOf(columns, part)}: ${message}`

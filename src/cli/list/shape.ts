@@ -115,6 +115,7 @@ function lengthOfIds(ids: readonly unknown[]): number {
   return LENGTHS.find(isEnough) ?? Number.POSITIVE_INFINITY
 }
 
-function inWords(name: string): string {
+/** A name of the interface as people write it: `maxUses` is `max uses`. */
+export function inWords(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
 }

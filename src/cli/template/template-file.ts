@@ -1,7 +1,6 @@
 import { readdir, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { Args } from '@oclif/core'
-
 import { z } from 'zod'
 import {
   Definition,
@@ -19,6 +18,7 @@ import { checkDefinition } from '../../core/rules/template/definition.ts'
 import { inspectImage } from '../../core/rules/template/image.ts'
 import { inLanguage } from '../../core/rules/template/languages.ts'
 import { placeholdersIn, stringsDeep } from '../../core/rules/template/placeholder.ts'
+import { NIL_UUID } from '../../core/uuid.ts'
 import { CliError, readNamed, UsageError, withName } from '../command/errors.ts'
 
 import { fileError, readAll, readJsonFile } from './json-file.ts'
@@ -49,9 +49,6 @@ interface NamedImage extends ImageFile {
   place: (string | number)[]
 }
 
-/** Stands for an id that is not known before something is made. */
-export const NIL_ID = '00000000-0000-0000-0000-000000000000'
-
 const Envelope = z.strictObject({
   $schema: z.string().optional(),
   key: TemplateKey.optional(),
@@ -79,7 +76,7 @@ export async function readTemplateFile(path: string): Promise<TemplateFile> {
     if (isFile && !named.has(name)) named.set(name, { name, place })
   }
   const files = [...named.values()]
-  const nilIds = new Map(files.map(({ name }) => [name, NIL_ID]))
+  const nilIds = new Map(files.map(({ name }) => [name, NIL_UUID]))
   const known = { ...raw, design: { ...raw.design, images: replaceTexts(raw.design.images ?? {}, nilIds) } }
   const parsed = parseAs(Definition, known)
   if ('issues' in parsed) {

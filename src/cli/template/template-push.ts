@@ -4,9 +4,10 @@ import { ApiError } from '../../client/errors.ts'
 import type { Warning, WrittenDefinition } from '../../core/contract/definition.ts'
 import type { TemplateVersion } from '../../core/contract/template-versions.ts'
 import type { Template } from '../../core/contract/templates.ts'
+import { NIL_UUID } from '../../core/uuid.ts'
 import { CliError } from '../command/errors.ts'
 import { printable } from '../command/output.ts'
-import { NIL_ID, requirePublishable, type TemplateFile } from './template-file.ts'
+import { requirePublishable, type TemplateFile } from './template-file.ts'
 
 /** Where a template file goes, and how far. A push that loses a race with another begins again, five times in all, at once. */
 export interface PushOptions {
@@ -206,7 +207,7 @@ export async function withStoredImages(
     file.images.map(async ({ name, place, bytes }) => {
       const id = textAt(version?.definition.design.images, place)
       const isSame = id !== undefined && (await findImage(client, id))?.equals(bytes)
-      return [name, isSame ? id : NIL_ID] as const
+      return [name, isSame ? id : NIL_UUID] as const
     }),
   )
   return file.withImages(new Map(ids))

@@ -1,9 +1,9 @@
-import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { Flags } from '@oclif/core'
 import { z } from 'zod'
 import { subscribableEvents } from '../../core/events.ts'
+import { newSecret } from '../../core/rules/crypto/signature.ts'
 import { underLock } from '../../files/file-lock.ts'
 import { replacePrivateSync } from '../../files/private-file.ts'
 import { namedArg } from '../arguments/id-argument.ts'
@@ -32,11 +32,8 @@ export function applicationAddress(address: string | undefined): string | undefi
 /** Secrets by profile. */
 const SecretsFile = z.record(z.string(), z.string().startsWith('whsec_'))
 
-/** Long enough that an application which is configured with it can keep it, as it keeps that of a real webhook. */
-const SECRET_BYTES = 32
-
 /**
- * What `webhook listen` signs with: the same for a profile on this machine, made when it is first asked for. It stands
+ * What `webhook listen` signs with, like the secret of a real webhook: the same for a profile on this machine, made when it is first asked for. It stands
  * beside the profiles, readable by the owner alone, and no server knows it.
  * @throws CliError where the file is broken
  */
@@ -51,7 +48,7 @@ function findSecret(file: string, name: string): string | undefined {
 }
 
 function makeSecret(file: string, name: string): string {
-  const secret = `whsec_${randomBytes(SECRET_BYTES).toString('base64url')}`
+  const secret = newSecret()
   replacePrivateSync(file, `${JSON.stringify({ ...readSecrets(file), [name]: secret }, undefined, 2)}\n`)
   return secret
 }

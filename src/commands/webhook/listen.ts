@@ -7,9 +7,10 @@ import { listenersFolder, profileInUse } from '../../cli/settings/settings.ts'
 import { applicationAddress, eventFlag, listenSecret } from '../../cli/webhook/flags.ts'
 import { type ListenEvent, listenForEvents } from '../../cli/webhook/listen.ts'
 import { Uuid } from '../../core/ids.ts'
+import { NIL_UUID } from '../../core/uuid.ts'
 
 /** After nothing: everything that is kept. */
-const OLDEST = '00000000-0000-0000-0000-000000000000'
+const OLDEST = NIL_UUID
 
 export default class WebhookListen extends ClientCommand {
   static override summary = 'Receive events on this machine while you develop, and pass them on to your application.'

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { text } from './common.ts'
 
 /** The phones that an import may name for one pass. */
-const MAX_IMPORTED_DEVICES = 100
+export const MAX_IMPORTED_DEVICES = 100
 
 /** As they stand in addresses and files. */
 const name = (max: number) => text(1, max).regex(/^\P{Cc}*$/u, 'Must hold no control characters')

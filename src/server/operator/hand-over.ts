@@ -1,5 +1,7 @@
+import { MAX_IMPORTED_DEVICES } from '../../core/contract/pass-import.ts'
 import { idBound } from '../../core/ids.ts'
 import { barcodeMessage } from '../../core/rules/display/card.ts'
+import { looseName } from '../../core/rules/pass/column-names.ts'
 import { buildScope } from '../../core/rules/template/resolve.ts'
 import type { HandOverFilter, HandOverPass } from '../../storage/operations/hand-over.ts'
 import type { Store } from '../../storage/store.ts'
@@ -183,14 +185,7 @@ function isColumn(name: string): boolean {
   return name !== '' && name.trim() === name && !/[\p{Cc}\uFFFD]/u.test(name) && !OWN.has(looseName(name))
 }
 
-function looseName(name: string): string {
-  return name.toLowerCase().replaceAll(/[\s_-]/g, '')
-}
-
 const OWN = new Set([...COLUMNS, 'error'].map(looseName))
-
-/** As many as an import takes for one pass. */
-const MAX_DEVICES = 100
 
 /** Makes the rows of passes, and counts them. */
 function createRows(
@@ -214,7 +209,7 @@ function createRows(
     if (!names.platforms.includes('apple')) return {}
     const identity = await findOne(appleIdentityId)
     identities.apple.add(identity?.name ?? SERVER_IDENTITY)
-    const told = devices.filter(isTellable).slice(-MAX_DEVICES)
+    const told = devices.filter(isTellable).slice(-MAX_IMPORTED_DEVICES)
     counts.devices += told.length
     counts.devicesLeftOut += devices.length - told.length
     return {

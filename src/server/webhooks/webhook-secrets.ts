@@ -1,5 +1,6 @@
-import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
+import { createSecretKey, type KeyObject } from 'node:crypto'
 import { isSealedUnder, seal, unlessLost, unseal } from '../../core/rules/crypto/server-key.ts'
+import { newSecret } from '../../core/rules/crypto/signature.ts'
 import type { Store } from '../../storage/store.ts'
 import type { StoredWebhook } from '../../storage/webhooks/webhooks.ts'
 import type { Logger } from '../boot/log.ts'
@@ -21,8 +22,6 @@ export interface WebhookSecrets {
   reseal(store: Store, log: Pick<Logger, 'error'>): Promise<void>
 }
 
-const SECRET_BYTES = 32
-
 /** Makes, seals and opens the secrets of endpoints with the server key: see WebhookSecrets. */
 export function createWebhookSecrets({ current, previous }: ServerKeys): WebhookSecrets {
   const keys = [current, ...previous]
@@ -30,7 +29,7 @@ export function createWebhookSecrets({ current, previous }: ServerKeys): Webhook
     isSealedUnder(sealed, current) ? sealed : seal(unseal(sealed, id, keys), id, current)
   return {
     make(webhookId) {
-      const secret = `whsec_${randomBytes(SECRET_BYTES).toString('base64url')}`
+      const secret = newSecret()
       return { secret, sealed: seal(secret, webhookId, current) }
     },
     livingKeys({ id, secret, retiredSecrets }, at) {

@@ -1,6 +1,7 @@
 import knex, { type Knex } from 'knex'
 import { idBound } from '../../core/ids.ts'
 import { MAX_KEY_BYTES, MAX_KEY_CHARACTERS } from '../../core/rules/lists/cursor.ts'
+import { NIL_UUID } from '../../core/uuid.ts'
 
 /** Every difference between SQLite and PostgreSQL that queries see stands in this file. */
 
@@ -167,7 +168,7 @@ export interface Place {
 }
 
 /** The place before every event. */
-export const PLACE_BEFORE_ALL: Place = { position: 0, id: '00000000-0000-0000-0000-000000000000' }
+export const PLACE_BEFORE_ALL: Place = { position: 0, id: NIL_UUID }
 
 /** The condition that an event stands after the place of `:position` and `:id`. */
 export function afterPlace(db: Knex): string {

@@ -74,15 +74,10 @@ export async function listPage<Row extends { id: string }>(
   select: (query: Knex.QueryBuilder) => Knex.QueryBuilder,
   count: () => Promise<number> = () => countRows(filtered),
 ): Promise<ListPage<Row>> {
-  const { limit, cursor: cursorText, offset: givenOffset, sortBy, sortDir, ...filters } = request
-  if (cursorText !== undefined && givenOffset) {
-    throw validationError([{ path: ['offset'], message: 'Give either a cursor or an offset' }])
-  }
-  const listKey = fingerprint([spec.name, sortBy, sortDir, Object.entries(filters).sort(byName).map(canonicalise)])
+  const { limit, cursor: _, offset: __, sortBy, sortDir, ...filters } = request
   const sort = sortOf(db, spec.sorts[sortBy]!)
   const keyType = keyTypeOf(sort, spec)
-  const cursor = cursorText === undefined ? undefined : readCursor(cursorText, listKey, keyType)
-  const offset = cursor?.offset ?? givenOffset ?? 0
+  const { cursor, offset, listKey } = findPlace(request, { list: [spec.name, sortBy, sortDir], filters, keyType })
 
   const page = filtered
     .clone()
@@ -113,6 +108,34 @@ export async function listPage<Row extends { id: string }>(
         )
       : null
   return { rows: shown, total, limit, offset, nextCursor, hasMore }
+}
+
+/** Where a page begins. */
+interface PagePlace {
+  /** Undefined for the first page, and for one at an offset. */
+  cursor: Cursor | undefined
+  /** Rows before the page. */
+  offset: number
+  /** What tells the list from others: the cursor of its next page is made under it. */
+  listKey: Buffer
+}
+
+/**
+ * Where a page begins that is asked for, by a cursor or an offset.
+ * @param list what tells the list from others beside its filters, such as its name and sort
+ * @param keyType what its cursors hold
+ * @throws ApiError VALIDATION_ERROR for both at once, and a cursor that is malformed or of another list
+ */
+export function findPlace(
+  { cursor: text, offset }: PageRequest,
+  { list, filters, keyType }: { list: readonly unknown[]; filters: object; keyType: KeyType },
+): PagePlace {
+  if (text !== undefined && offset) {
+    throw validationError([{ path: ['offset'], message: 'Give either a cursor or an offset' }])
+  }
+  const listKey = fingerprint([...list, Object.entries(filters).sort(byName).map(canonicalise)])
+  const cursor = text === undefined ? undefined : readCursor(text, listKey, keyType)
+  return { cursor, offset: cursor?.offset ?? offset ?? 0, listKey }
 }
 
 async function countRows(filtered: Knex.QueryBuilder): Promise<number> {

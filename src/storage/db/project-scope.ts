@@ -1,10 +1,11 @@
 import type { Knex } from 'knex'
+import { NIL_UUID } from '../../core/uuid.ts'
 
 /** The projects that a reader is bound to, by their ids; undefined where it sees its whole workspace. */
 export type ProjectScope = readonly string[] | undefined
 
 /** No project has it: what is narrowed to nothing finds nothing. */
-const NO_PROJECT = '00000000-0000-0000-0000-000000000000'
+const NO_PROJECT = NIL_UUID
 
 /** Leaves of a query what belongs to the projects of a scope. */
 export function withinProjects<Q extends Knex.QueryBuilder>(query: Q, scope: ProjectScope, column: string): Q {

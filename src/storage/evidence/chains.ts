@@ -1,13 +1,15 @@
 import type { Knex } from 'knex'
+import { groupBy } from '../../core/group-by.ts'
 import { formatUuid, idBound, parseUuid } from '../../core/ids.ts'
 import { type ChainName, chainNames, type Head } from '../../core/rules/evidence/chain.ts'
+import { NIL_UUID } from '../../core/uuid.ts'
 import { insertRows } from '../db/bulk-rows.ts'
 import { bindIds, forUpdateSkipLocked, isAmong, isPostgres } from '../db/dialect.ts'
 import { runPrepared, runSilently } from '../db/prepared.ts'
 import { chainedTables, type Entry, readEntries } from './entries.ts'
 
 /** The workspace of what concerns the whole database. */
-export const WHOLE_DATABASE = '00000000-0000-0000-0000-000000000000'
+export const WHOLE_DATABASE = NIL_UUID
 
 /** Which chain. */
 export interface ChainKey {
@@ -87,14 +89,8 @@ export class Chains {
       },
       () => `update ${table} set chained = true${salt} where ${isAmong(this.db, 'id', 'ids')}`,
     )
-    const idsByWorkspace = new Map<string | null, string[]>()
-    for (const { id, workspace_id } of rows) {
-      const ids = idsByWorkspace.get(workspace_id) ?? []
-      ids.push(id)
-      idsByWorkspace.set(workspace_id, ids)
-    }
-    const pending = [...idsByWorkspace].map(([workspaceId, entryIds]) =>
-      toPendingRow({ ...keyOf(workspaceId, chain), isAdopted: true, entryIds }),
+    const pending = [...groupBy(rows, ({ workspace_id }) => workspace_id)].map(([workspaceId, entries]) =>
+      toPendingRow({ ...keyOf(workspaceId, chain), isAdopted: true, entryIds: entries.map(({ id }) => id) }),
     )
     await insertRows(this.db, 'chain_pending', pending)
     return rows.length

@@ -5,7 +5,7 @@ import { bindIds, isAmong } from '../db/dialect.ts'
 import { runPrepared } from '../db/prepared.ts'
 import type { IdentityIds } from '../workspaces/identities.ts'
 import { insertIndex } from './identifiers.ts'
-import { type NewPass, type StoredPass, toNewRow } from './pass-row.ts'
+import { byExternalId, type NewPass, type StoredPass, toNewRow } from './pass-row.ts'
 import { whereOfIdentities } from './registrations.ts'
 
 /** A phone that another provider knows to hold a pass. */
@@ -60,7 +60,6 @@ export class ImportedPasses {
     const inserted = await insertRows<{ id: string }>(
       this.db,
       'passes',
-      // One order for everyone, as in Passes.insert.
       passes.toSorted(byExternalId).map((pass) => toImportedRow(workspaceId, pass, at)),
       'on conflict do nothing returning id',
     )
@@ -204,5 +203,3 @@ export function asImported(stored: StoredPass, pass: ImportedPass): StoredPass {
 function copyIdIn(objectId: string): string {
   return objectId.slice(0, 36)
 }
-
-const byExternalId = (a: NewPass, b: NewPass) => (a.externalPassId < b.externalPassId ? -1 : 1)

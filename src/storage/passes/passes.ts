@@ -27,6 +27,7 @@ import {
 } from './pass-change.ts'
 import { listPasses, type PassListRequest } from './pass-list.ts'
 import {
+  byExternalId,
   type NewPass,
   type PassContent,
   type PassError,
@@ -154,7 +155,6 @@ export class Passes {
     const rows = await insertRows<{ id: string }>(
       this.db,
       'passes',
-      // One order for everyone, so that two batches that hold the same passes never wait for each other.
       passes.toSorted(byExternalId).map((pass) => toNewRow(workspaceId, pass, pass.createdAt ?? at)),
       'on conflict (workspace_id, external_pass_id) do nothing returning id',
     )
@@ -335,5 +335,3 @@ export class Passes {
     return selectPass(this.db, this.db('passes').where(one))
   }
 }
-
-const byExternalId = (a: NewPass, b: NewPass) => (a.externalPassId < b.externalPassId ? -1 : 1)

@@ -1,9 +1,8 @@
 import type { Knex } from 'knex'
 import type { Platform } from '../../core/contract/notifications.ts'
-import { validationError } from '../../core/errors.ts'
-import { type Cursor, decodeCursor, encodeCursor, fingerprint } from '../../core/rules/lists/cursor.ts'
+import { encodeCursor } from '../../core/rules/lists/cursor.ts'
 import { toDate } from '../db/dialect.ts'
-import type { ListPage, PageRequest } from '../db/list.ts'
+import { findPlace, type ListPage, type PageRequest } from '../db/list.ts'
 import { narrowProjects, type ProjectScope } from '../db/project-scope.ts'
 import { heldPasses } from './held-passes.ts'
 import { type DeviceOfPass, forgetPushes } from './nudges.ts'
@@ -83,24 +82,20 @@ export class Wallets {
 
   /** A page of them. @throws ApiError VALIDATION_ERROR for a cursor that is malformed or of another list */
   async list(workspaceId: string, filter: WalletFilter, request: PageRequest): Promise<ListPage<StoredWallet>> {
-    const { limit, cursor: text, offset: givenOffset } = request
-    if (text !== undefined && givenOffset) {
-      throw validationError([{ path: ['offset'], message: 'Give either a cursor or an offset' }])
-    }
-    const { changedBefore, ...named } = filter
-    const listKey = fingerprint(['wallets', changedBefore !== undefined, Object.entries(named).sort().map(canonical)])
-    const cursor = text === undefined ? undefined : readCursor(text, listKey)
+    const { limit } = request
+    const { changedBefore, ...filters } = filter
+    const list = ['wallets', changedBefore !== undefined]
+    const { cursor, offset, listKey } = findPlace(request, { list, filters, keyType: 'integer' })
     // A pass has any number of wallets: a page goes on after so many of the pass that the one before ended with.
-    const skipped = cursor ? (cursor.key as number) : (givenOffset ?? 0)
+    const skipped = cursor ? (cursor.key as number) : offset
     const arms = this.arms(workspaceId, filter)
     const [rows, total] = await Promise.all([
-      givenOffset
+      request.offset
         ? this.readPage(arms, { limit: limit + 1, skipped, from: undefined })
         : this.findPage(workspaceId, arms, { limit: limit + 1, skipped, from: cursor?.id }),
       cursor?.total ?? this.countAll(workspaceId, arms),
     ])
     const shown = rows.slice(0, limit)
-    const offset = cursor?.offset ?? givenOffset ?? 0
     const last = shown.at(-1)
     const hasMore = rows.length > limit
     let nextCursor: string | null = null
@@ -300,16 +295,6 @@ const ARMS = {
     },
   },
 } as const
-
-function readCursor(text: string, listKey: Buffer): Cursor {
-  const cursor = decodeCursor(text, listKey, 'integer')
-  if (cursor) return cursor
-  throw validationError([{ path: ['cursor'], message: 'Is not a cursor of this list and filters; start without one' }])
-}
-
-function canonical([name, value]: [string, unknown]): [string, unknown] {
-  return [name, Array.isArray(value) ? [...new Set(value)].sort() : value]
-}
 
 function toWallet(row: Row): StoredWallet {
   return {

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import type { Platform } from '../../core/contract/notifications.ts'
 import { newId } from '../../core/ids.ts'
+import { NIL_UUID } from '../../core/uuid.ts'
 import { forUpdate, toDate } from '../db/dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list.ts'
 
@@ -249,9 +250,7 @@ export class Identities {
   async findDefaults(workspaceId: string, projectId: string | null): Promise<IdentityIds> {
     const row: Record<string, string | null> | undefined = await this.db('workspaces')
       .leftJoin('projects', (join) =>
-        join
-          .on('projects.workspace_id', 'workspaces.id')
-          .andOnVal('projects.id', projectId ?? '00000000-0000-0000-0000-000000000000'),
+        join.on('projects.workspace_id', 'workspaces.id').andOnVal('projects.id', projectId ?? NIL_UUID),
       )
       .where('workspaces.id', workspaceId)
       .first(defaultsOf(this.db))

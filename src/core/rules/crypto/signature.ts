@@ -1,4 +1,4 @@
-import { createHmac, type Hmac, type KeyObject, timingSafeEqual } from 'node:crypto'
+import { createHmac, type Hmac, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto'
 import { parseJson } from '../../json.ts'
 
 /**
@@ -8,6 +8,11 @@ import { parseJson } from '../../json.ts'
  */
 
 export const SIGNATURE_HEADER = 'X-Service-Signature'
+
+/** A fresh secret: 256 random bits. */
+export function newSecret(): string {
+  return `whsec_${randomBytes(32).toString('base64url')}`
+}
 
 /** How far the time of a signature may lie from the receiver's clock, on either side. */
 export const TOLERANCE_SECONDS = 300

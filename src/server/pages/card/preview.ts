@@ -11,6 +11,7 @@ import { claimClass } from '../../../core/rules/template/class-key.ts'
 import { sampleScope } from '../../../core/rules/template/definition.ts'
 import { otherLanguages } from '../../../core/rules/template/languages.ts'
 import { resolveExpiry } from '../../../core/rules/template/resolve.ts'
+import { NIL_UUID } from '../../../core/uuid.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import type { AppleWallet } from '../../../wallets/apple/wallet.ts'
 import type { GoogleWallet } from '../../../wallets/google/wallet.ts'
@@ -120,7 +121,6 @@ async function loadPictures(images: Card['images'], store: Pick<Repositories, 'i
 
 /** A pass that nobody holds, for trying a definition. */
 export function samplePass(definition: Definition, passType: PassType, scope = sampleScope(definition)): WalletPass {
-  const nil = '00000000-0000-0000-0000-000000000000'
   const expiry = resolveExpiry(definition.expiresAt, scope)
   const expiresAt = 'value' in expiry ? expiry.value : null
   const cardOf = (shown: Definition) => renderCard({ definition: shown, passType, scope, expiresAt, voided: false })
@@ -128,11 +128,11 @@ export function samplePass(definition: Definition, passType: PassType, scope = s
   const translations = otherLanguages(definition).map(cardOf)
   const claim = claimClass(definition, passType, scope)
   return {
-    id: nil,
-    templateId: nil,
+    id: NIL_UUID,
+    templateId: NIL_UUID,
     templateVersion: 1,
     ...(claim && { classDigest: claim.keyDigest }),
-    authenticationToken: nil,
+    authenticationToken: NIL_UUID,
     card,
     templateCard: card,
     ...(translations.length > 0 && { translations, templateTranslations: translations }),
