@@ -98,7 +98,7 @@ async function report(): Promise<void> {
   const [online, offline] = [of('online'), of('offline')]
   const counts = [`${shown.length} scans at ${PHONES} phones in ${SECONDS} s`, `${online.length} with the server`]
   console.log(`${counts.join(', ')}, ${offline.length} without, ${faults.twice} tickets let in twice without it`)
-  figure('scans without a verdict', faults.unjudged, { atMost: 0 })
+  figure('scans without a verdict', faults.unevaluated, { atMost: 0 })
   figure('scans lost', faults.lost, { atMost: 0 })
   figure('tickets let in twice by the server', faults.twiceOnline, { atMost: 0 })
   figure('tickets whose double admissions are not all conflicts', faults.untold, { atMost: 0 })

@@ -14,7 +14,7 @@ import { createStore } from '../src/storage/store.ts'
 import { onEachDatabase } from './support/databases.ts'
 import { figure } from './support/figures.ts'
 import { insertProject } from './support/project.ts'
-import { best, finish, rounds } from './support/rounds.ts'
+import { best, finish, median, rounds } from './support/rounds.ts'
 import { startServer } from './support/server.ts'
 
 /**
@@ -185,10 +185,6 @@ async function several(work: () => Promise<number>): Promise<number[]> {
   const waits: number[] = []
   for (let n = 0; n < SINGLES; n += 1) waits.push(await work())
   return waits
-}
-
-function median(values: number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!
 }
 
 function describe(waits: number[]): string {

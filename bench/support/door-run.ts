@@ -1,3 +1,4 @@
+import { groupBy } from '../../src/core/group-by.ts'
 import type { Verdict } from '../../src/door/engine/engine.ts'
 import type { Database } from '../../src/storage/db/database.ts'
 import { type BenchPhone, type TimedVerdict, timedScan } from './doors.ts'
@@ -46,7 +47,7 @@ export async function showTickets(
 /** What is wrong with the ledger after that; every count must be 0. */
 export interface LedgerFaults {
   /** Scans that nobody was told anything of. */
-  unjudged: number
+  unevaluated: number
   /** Verdicts that the ledger does not have. */
   lost: number
   /** Tickets that the server let in twice. */
@@ -67,16 +68,16 @@ export async function findFaults(
     .where({ workspace_id: workspaceId })
     .select('external_ref', 'pass_id', 'result', 'verified', 'conflict')
   const byRef = new Map(rows.map((row) => [row.external_ref, row]))
-  const judged = shown.filter(({ failure }) => failure === null)
-  const lost = judged.filter(({ externalRef, result }) => {
+  const evaluated = shown.filter(({ failure }) => failure === null)
+  const lost = evaluated.filter(({ externalRef, result }) => {
     // The server refused, unheard, what was then let in: both stand there.
     const row = byRef.get(`${externalRef}+acted`) ?? byRef.get(externalRef)
     return !row || (row.result === 'accepted') !== (result === 'accepted')
   })
-  const accepted = new Map<string, LedgerRow[]>()
-  for (const row of rows) {
-    if (row.result === 'accepted') accepted.set(row.pass_id, [...(accepted.get(row.pass_id) ?? []), row])
-  }
+  const accepted = groupBy(
+    rows.filter(({ result }) => result === 'accepted'),
+    ({ pass_id }) => pass_id,
+  )
   const twice = [...accepted.values()].filter((admissions) => admissions.length > 1)
   const atOnce = twice.filter((admissions) => admissions.filter(({ verified }) => verified === 'online').length > 1)
   // Of the admissions of a ticket one is the first, and no conflict.
@@ -84,7 +85,7 @@ export async function findFaults(
     (admissions) => admissions.filter(({ conflict }) => conflict === null).length !== 1,
   )
   return {
-    unjudged: shown.length - judged.length,
+    unevaluated: shown.length - evaluated.length,
     lost: lost.length,
     twiceOnline: atOnce.length,
     untold: untold.length,

@@ -3,6 +3,7 @@
  * Told over IPC; says its address as JSON.
  */
 import { createRequire } from 'node:module'
+import { testConfig } from '../support/config.ts'
 
 /** What the parent asks for. */
 export type Order = { offsetMs: number } | { isFull: boolean }
@@ -44,29 +45,15 @@ const [databaseUrl, serverKey, sandboxFolder, port] = process.argv.slice(2) as [
 const server = await startServer({
   log: createLogger('warn'),
   clock: () => new Date(Date.now() + offsetMs),
-  config: {
-    host: '127.0.0.1',
+  config: testConfig({
     port: Number(port),
     databaseUrl,
-    role: 'all',
-    isProduction: false,
     // Tokens for Google carry the time of the machine, which an emulator with another clock refuses.
     platforms: ['apple'],
     serverKey,
-    previousServerKeys: [],
-    rateLimit: 0,
-    rateBurst: 0,
-    maxConnections: 1_000,
-    linkTtlDays: 400,
     allowInsecureWebhooks: true,
-    trustedProxies: 0,
     sandboxFolder,
-    faults: [],
-    apple: {},
-    google: {},
-    publicUrl: undefined,
-    retention: { deliveriesDays: 30, auditDays: 365 },
-  },
+  }),
 })
 process.send!({ url: server.url, token: server.firstToken })
 

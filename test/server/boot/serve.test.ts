@@ -9,33 +9,17 @@ import { openDatabase, sqliteFile } from '../../../src/storage/db/database.ts'
 import { createStore } from '../../../src/storage/store.ts'
 import { insertPasses, insertTemplate, insertWorkspace, newPass } from '../../storage/fixtures.ts'
 import { sandboxChain } from '../../support/chains.ts'
+import { testConfig } from '../../support/config.ts'
 import { dialects, emptyDatabase } from '../../support/databases.ts'
 
-function startWith(settings: Partial<Config>) {
-  return startServer({
-    log: createLogger('silent'),
-    config: {
-      host: '127.0.0.1',
-      port: 0,
-      databaseUrl: '',
-      role: 'api',
-      isProduction: false,
-      platforms: ['apple'],
-      previousServerKeys: [],
-      rateLimit: 0,
-      rateBurst: 0,
-      maxConnections: 1_000,
-      linkTtlDays: 400,
-      allowInsecureWebhooks: false,
-      trustedProxies: 0,
-      sandboxFolder: inject('sandboxFolder'),
-      faults: [],
-      apple: {},
-      google: {},
-      retention: { deliveriesDays: 30, auditDays: 365 },
-      ...settings,
-    },
+function startWith(settings: Parameters<typeof testConfig>[0]) {
+  const config = testConfig({
+    role: 'api',
+    platforms: ['apple'],
+    sandboxFolder: inject('sandboxFolder'),
+    ...settings,
   })
+  return startServer({ log: createLogger('silent'), config })
 }
 
 test('the first token is made when it can be shown, and until one is used the next start says that none was', async () => {

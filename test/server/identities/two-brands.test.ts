@@ -5,11 +5,11 @@ import { join } from 'node:path'
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { type Client, createClient } from '../../../src/client/client.ts'
 import type { Pass } from '../../../src/core/contract/passes.ts'
-import type { Config } from '../../../src/server/boot/config.ts'
 import { createLogger } from '../../../src/server/boot/log.ts'
 import { type RunningServer, startServer } from '../../../src/server/boot/serve.ts'
 import { addApple, addGoogle } from '../../../src/server/operator/identities.ts'
 import { renewIdentity } from '../../../src/server/operator/renew-identity.ts'
+import { testConfig } from '../../support/config.ts'
 import { dialects, emptyDatabase } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 import { unpack, verifySignature } from '../../wallets/apple/fixtures.ts'
@@ -25,25 +25,7 @@ async function start(dialect: (typeof dialects)[number]) {
   onTestFinished(() => rmSync(sandboxFolder, { recursive: true, force: true }))
   cpSync(inject('sandboxFolder'), sandboxFolder, { recursive: true })
   const operator = { databaseUrl, serverKey: 'cd'.repeat(32), previousServerKeys: [], sandboxFolder }
-  const config: Config = {
-    ...operator,
-    host: '127.0.0.1',
-    port: 0,
-    role: 'all',
-    isProduction: false,
-    platforms: ['apple', 'google'],
-    rateLimit: 0,
-    rateBurst: 0,
-    maxConnections: 1_000,
-    linkTtlDays: 400,
-    allowInsecureWebhooks: false,
-    trustedProxies: 0,
-    faults: [],
-    apple: {},
-    google: {},
-    retention: { deliveriesDays: 30, auditDays: 365 },
-  }
-  const server = await startServer({ log: createLogger('silent'), config })
+  const server = await startServer({ log: createLogger('silent'), config: testConfig(operator) })
   onTestFinished(() => server.close())
   const client = createClient({ url: server.url, token: server.firstToken! })
   onTestFinished(() => client.close())

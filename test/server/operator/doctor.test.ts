@@ -14,6 +14,7 @@ import { startSandboxGoogle } from '../../../src/wallets/sandbox/google/google-s
 import type { SandboxGoogle } from '../../../src/wallets/sandbox/google/google-token.ts'
 import { insertPasses, insertTemplate, insertWorkspace, newPass, openTestDatabase } from '../../storage/fixtures.ts'
 import { sandboxAccount, sandboxChain } from '../../support/chains.ts'
+import { testConfig } from '../../support/config.ts'
 import { migratedDatabase, temporaryFolder } from '../../support/databases.ts'
 
 /** Checks that need what no test machine has, against emulators that speak the same protocols. */
@@ -32,26 +33,12 @@ async function examine(options: Partial<DoctorOptions>, config: Partial<Config> 
   const checks = await diagnose({
     clock: () => at,
     ...options,
-    config: {
+    config: testConfig({
       databaseUrl,
-      host: '127.0.0.1',
-      port: 0,
-      role: 'all',
-      isProduction: false,
-      platforms: ['apple', 'google'],
-      previousServerKeys: [],
-      retention: { deliveriesDays: 0, auditDays: 0 },
-      rateLimit: 0,
-      rateBurst: 0,
-      maxConnections: 1_000,
-      linkTtlDays: 400,
-      trustedProxies: 0,
-      faults: [],
-      allowInsecureWebhooks: false,
       apple: { certificate: apple.certificatePem, key: apple.keyPem, wwdr: apple.wwdrPem },
       google: { serviceAccount: google.serviceAccountJson, issuerId: google.issuerId },
       ...config,
-    },
+    }),
   })
   return (title: string) => checks.find(({ group, name }) => `${group}: ${name}` === title)!
 }

@@ -1,4 +1,3 @@
-import { readdirSync } from 'node:fs'
 import type { Knex } from 'knex'
 import { describe, expect, test } from 'vitest'
 import { newId } from '../../../src/core/ids.ts'
@@ -12,10 +11,10 @@ import {
   newPass,
   openTestDatabase,
   openTestStore,
+  runMigrations,
   start,
 } from '../fixtures.ts'
 
-const folder = new URL('../../../src/storage/migrations/', import.meta.url)
 const introduced = '0019-limits.ts'
 
 describe.each(dialects)('on %s', (dialect) => {
@@ -25,15 +24,9 @@ describe.each(dialects)('on %s', (dialect) => {
     const database = openDatabase(await emptyDatabase(dialect, cleanUp))
     cleanUp(() => database.close())
     const db = database.writer
-    for (const name of readdirSync(folder)
-      .filter((file) => file < introduced)
-      .sort())
-      await up(name, db)
+    await runMigrations(db, { before: introduced })
     const [full, other, empty] = [await insertRows(db, 3), await insertRows(db, 1), newId(start)]
-    for (const name of readdirSync(folder)
-      .filter((file) => file >= introduced)
-      .sort())
-      await up(name, db)
+    await runMigrations(db, { from: introduced })
 
     const { usage } = createStore(database)
     // Each pass has 9 bytes of variables and each template a definition of 4; there is one image of 70 bytes.
@@ -67,11 +60,6 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(after).toEqual({ passes: 60, storedBytes: before.storedBytes + 60 * Buffer.byteLength('{"seat":"Ä"}') })
   })
 })
-
-async function up(name: string, db: Knex): Promise<void> {
-  const migration: { up(db: Knex): Promise<void> } = await import(new URL(name, folder).href)
-  await migration.up(db)
-}
 
 /** A workspace with so many passes, a template version and an image, in the columns of before. */
 async function insertRows(db: Knex, passes: number): Promise<string> {

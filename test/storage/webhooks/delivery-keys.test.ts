@@ -1,12 +1,10 @@
-import { readdirSync } from 'node:fs'
 import type { Knex } from 'knex'
 import { describe, expect, test } from 'vitest'
 import { newId } from '../../../src/core/ids.ts'
 import { openDatabase } from '../../../src/storage/db/database.ts'
 import { cleanUpAfterAll, dialects, emptyDatabase } from '../../support/databases.ts'
-import { start } from '../fixtures.ts'
+import { runMigrations, start } from '../fixtures.ts'
 
-const folder = new URL('../../../src/storage/migrations/', import.meta.url)
 const introduced = '0016-delivery-keys.ts'
 const [workspaceId, webhookId, eventId] = [newId(start), newId(start), newId(start)]
 
@@ -17,10 +15,9 @@ describe.each(dialects)('on %s', (dialect) => {
     const database = openDatabase(await emptyDatabase(dialect, cleanUp))
     cleanUp(() => database.close())
     const db = database.writer
-    const earlier = readdirSync(folder).filter((name) => name < introduced)
-    for (const name of earlier.sort()) await up(name, db)
+    await runMigrations(db, { before: introduced })
     const old = await insert(db, 2)
-    await up(introduced, db)
+    await runMigrations(db, { from: introduced, before: '0017' })
     expect(await keysOf(db)).toEqual(await deliveriesOf(db))
     expect((await keysOf(db)).map(({ id }) => id)).toEqual(old)
 
@@ -30,11 +27,6 @@ describe.each(dialects)('on %s', (dialect) => {
     expect((await keysOf(db)).map(({ id }) => id)).toEqual([old[1], added[0], added[2]])
   })
 })
-
-async function up(name: string, db: Knex): Promise<void> {
-  const migration: { up(db: Knex): Promise<void> } = await import(new URL(name, folder).href)
-  await migration.up(db)
-}
 
 async function insert(db: Knex, count: number): Promise<string[]> {
   const ids = Array.from({ length: count }, () => newId(start)).sort()

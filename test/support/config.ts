@@ -1,0 +1,24 @@
+import type { Config } from '../../src/server/boot/config.ts'
+
+/** The settings of a server in the sandbox, on a free port and without limits, but for those that a test is about. */
+export function testConfig(settings: Partial<Config> & Pick<Config, 'databaseUrl'>): Config {
+  return {
+    host: '127.0.0.1',
+    port: 0,
+    role: 'all',
+    isProduction: false,
+    platforms: ['apple', 'google'],
+    previousServerKeys: [],
+    rateLimit: 0,
+    rateBurst: 0,
+    maxConnections: 1_000,
+    linkTtlDays: 400,
+    retention: { deliveriesDays: 30, auditDays: 365 },
+    allowInsecureWebhooks: false,
+    trustedProxies: 0,
+    faults: [],
+    apple: {},
+    google: {},
+    ...settings,
+  }
+}
