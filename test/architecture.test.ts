@@ -132,7 +132,9 @@ test('no file is named utils, and none is longer than 350 lines', () => {
 })
 
 test('whatever is exported says what it is, a command in its summary', () => {
-  const isDocumented = (node: ts.Node) => ts.getJSDocCommentsAndTags(node).length > 0
+  // What it throws or takes does not say what it is.
+  const isDocumented = (node: ts.Node) =>
+    ts.getJSDocCommentsAndTags(node).some((part) => ts.isJSDoc(part) && part.comment !== undefined)
   const undocumented = files.flatMap((file) => {
     const { statements } = sources.get(file)!
     // A type that is called as its schema is says what that says.

@@ -17,7 +17,7 @@ interface Named {
   workspace: string | undefined
 }
 
-/** @throws UsageError where the command line names no jobs, or names them twice */
+/** The jobs that a command line names. @throws UsageError where it names none, or names them twice */
 export function namedJobs(id: string | undefined, flags: { all?: boolean; workspace?: string | undefined }): Named {
   if ((id === undefined) !== (flags.all ?? false)) throw new UsageError('Give the id of a job, or --all.')
   return { id, workspace: flags.workspace }

@@ -42,7 +42,7 @@ const SHAPE = /^[A-Za-z0-9_-]{80}$/
 const DAY_MS = 86_400_000
 const MIN_DAYS = 30
 
-/** @param key the subkey for links of the current server key */
+/** The token of a hosted link. @param key the subkey for links of the current server key */
 export function signLink({ kind, ...facts }: Link, key: LinkKey): string {
   return sign(kind, toBytes(facts), key)
 }
@@ -64,6 +64,7 @@ function sign(kind: LinkKind, bytes: Buffer, key: LinkKey): string {
 }
 
 /**
+ * What the token of a hosted link says, and whether it is good.
  * @param keys the subkeys for links that are accepted: the current one first, then those before the last rotation
  * @param at a link is dead from its expiry on
  */

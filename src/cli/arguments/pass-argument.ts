@@ -25,7 +25,10 @@ interface PassReference {
   external: boolean
 }
 
-/** @throws CliError where there is no such pass, UsageError where the beginning of an id says too little */
+/**
+ * A pass by its id, its external id or the beginning of its id.
+ * @throws CliError where there is none, UsageError where the beginning of an id says too little
+ */
 export async function getPass(client: Client, { id, external }: PassReference): Promise<Pass> {
   if (!external && Uuid.safeParse(id).success) return client.passes.get({ params: { id } })
   const { items } = await client.passes.list({ query: { externalPassId: id, limit: 1 } })

@@ -32,7 +32,10 @@ export class RowImageError extends Error {
 /** What is remembered of images; one that was forgotten is read, or sent, once more. */
 const MAX_REMEMBERED = 20_000
 
-/** @param file the CSV file, whose folder holds the images; - for stdin, of which that is the current one */
+/**
+ * Reads and uploads the images that cells name.
+ * @param file the CSV file, whose folder holds the images; - for stdin, of which that is the current one
+ */
 export function createRowImages(file: string, workspaceId: string): RowImages {
   const folder = file === '-' ? process.cwd() : dirname(resolve(file))
   const idsByPath = new Map<string, string>()

@@ -232,7 +232,7 @@ export interface UpdateColumns extends Columns {
   variables: HeaderColumn[]
 }
 
-/** @throws CliError that lists everything that keeps the file from being used. */
+/** The columns of a file of updates. @throws CliError that lists everything that keeps the file from being used */
 export function planUpdateColumns(header: string[], options: UpdateColumnOptions): UpdateColumns {
   const { externalIdColumn, labelColumn = 'label', groupColumn = GROUP_COLUMN, changesAll } = options
   const errorColumn = 'error'

@@ -39,7 +39,7 @@ interface Upgrade {
   version: number
 }
 
-/** @throws UsageError, CliError where there is no such published version */
+/** Which passes an upgrade concerns, and how many. @throws UsageError, CliError where there is no such published version */
 export async function planUpgrade(client: Client, scope: UpgradeScope): Promise<UpgradePlan> {
   const { templateId, projectId, statuses } = scope
   const version = await versionOf(client, scope)

@@ -167,7 +167,7 @@ export function directoryOf(link: string): string {
   return `${url.origin}${base}/sandbox`
 }
 
-/** @throws CliError where the platform is not sandboxed there: no virtual phone can reach the real one. */
+/** Where the emulator of a platform is. @throws CliError where it is not sandboxed there: no virtual phone can reach the real one */
 export async function readDirectory<P extends keyof Directory>(
   directory: string,
   platform: P,

@@ -34,7 +34,7 @@ export interface ListShape<T> {
 
 const WIDE_COLUMNS = 110
 
-/** @throws UsageError for a name that is none */
+/** Columns by their names. @throws UsageError for a name that none has */
 export function chooseColumns<T>({ columns }: ListShape<T>, names: readonly string[]): ListColumn<T>[] {
   return names.map((name) => {
     const column = columns.find((known) => known.name === name)

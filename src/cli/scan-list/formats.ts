@@ -66,7 +66,7 @@ export const scansShape: ListShape<HeldScan> = {
 /** The formats of `scans export`. */
 export const scanFormats = ['csv', 'jsonl'] as const
 
-/** @param isContinued rows stand there already, and with them the header */
+/** Writes pages of scans. @param isContinued rows stand there already, and with them the header */
 export function scansFormat(
   format: (typeof scanFormats)[number],
   { isContinued, rawCells }: { isContinued: boolean; rawCells: boolean },

@@ -70,7 +70,7 @@ export function writeProfile(path: string, name: string, profile: Profile): Prom
   })
 }
 
-/** @throws UsageError where there is no such profile */
+/** Makes a profile the one that commands use. @throws UsageError where there is none of the name */
 export function chooseProfile(path: string, name: string): Promise<void> {
   return changeProfiles(path, (file) => {
     requireProfile(file, path, name)
@@ -78,7 +78,7 @@ export function chooseProfile(path: string, name: string): Promise<void> {
   })
 }
 
-/** @throws UsageError where there is no such profile */
+/** Forgets a profile with its token. @throws UsageError where there is none of the name */
 export function removeProfile(path: string, name: string): Promise<void> {
   return changeProfiles(path, (file) => {
     requireProfile(file, path, name)

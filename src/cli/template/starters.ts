@@ -215,7 +215,7 @@ const starters: Record<StarterKind, Starter> = {
   },
 }
 
-/** @throws UsageError where the key is none */
+/** The template file to begin with. @throws UsageError where the key cannot be one */
 export function starterTemplate(kind: StarterKind, { key, name, organization }: StarterFacts) {
   if (!TemplateKey.safeParse(key).success) {
     throw new UsageError(`"${key}" cannot be a key`, {

@@ -101,7 +101,10 @@ export async function readTemplateFile(path: string): Promise<TemplateFile> {
   }
 }
 
-/** @throws CliError with everything that would keep the file from being published, each with its line and column */
+/**
+ * That a template could be published as its file stands.
+ * @throws CliError with everything that would keep it from that, each with its line and column
+ */
 export async function requirePublishable(file: TemplateFile): Promise<void> {
   const issues = checkDefinition(file.definition)
   if (issues.length > 0) throw await fileError(file, 'cannot be published', listIssues(below('definition', issues)))
@@ -166,7 +169,7 @@ export async function listJsonFiles(folder: string): Promise<string[]> {
   return paths
 }
 
-/** @throws UsageError where a file has no key, or two have one */
+/** That each file has a key of its own. @throws UsageError */
 export function requireKeys(files: readonly TemplateFile[]): void {
   const byKey = new Map<string, string>()
   for (const { path, key } of files) {

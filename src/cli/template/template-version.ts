@@ -13,7 +13,7 @@ export interface VersionChoice {
   draftOnly?: true
 }
 
-/** @throws CliError where the template has no such version */
+/** A version of a template: see VersionChoice. @throws CliError where it has none such */
 export async function getVersion(client: Client, choice: VersionChoice): Promise<TemplateVersion> {
   const { templateId, version, draftOnly } = choice
   const versions = await client.templateVersions.list({ query: { templateId } })

@@ -97,7 +97,7 @@ export async function awaitAttempt(client: Client, { id, attemptCount }: Deliver
   })
 }
 
-/** @throws CliError where the endpoint did not take the delivery */
+/** That the endpoint took a delivery. @throws CliError with what it answered */
 export function requireSuccess({ status, lastResponseCode, lastError, ...delivery }: DeliveryDetail): void {
   if (status === 'SUCCESS') return
   const { payload: _, ...facts } = delivery

@@ -11,7 +11,7 @@ export interface DoorApp {
   feedback: Feedback
 }
 
-/** Where parts find it. */
+/** Where the parts of the page find it. */
 export const DoorContext = createContext<DoorApp | null>(null)
 
 /** What every part of the page shares. */

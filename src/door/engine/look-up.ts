@@ -13,7 +13,7 @@ export interface LookUp extends Pick<DoorEngine, 'search' | 'look' | 'gates'> {
   forgetNames(): void
 }
 
-/** Makes that part. */
+/** Looks at the list and at what the server counted: see LookUp. */
 export function createLookUp(options: {
   store: () => EngineStore
   server: DoorServer

@@ -32,7 +32,7 @@ export async function openRoom(tx: Repositories, { workspaceId, token }: Asking)
   }
 }
 
-/** @throws ApiError CONFLICT where so many bytes more would be too many; those that give room are always taken */
+/** That a workspace has room for so many bytes more; a change that gives room is always taken. @throws ApiError CONFLICT */
 export async function requireBytes(tx: Repositories, asking: Asking, bytes: number): Promise<void> {
   if (bytes <= 0) return
   const problem = (await openRoom(tx, asking))({ storedBytes: bytes })

@@ -35,7 +35,7 @@ export async function loadServerKeys(config: Config, store: Store): Promise<Serv
 /** How the key beside a SQLite database stands to the one that its data was made with. */
 export type KeyState = 'matches' | 'missing' | 'differs' | 'unused'
 
-/** @param draft a copy of what is to stand at `database`, up to date */
+/** Whether the key beside a database is that of its data. @param draft a copy of what is to stand at `database`, up to date */
 export async function keyStateOf(draft: string, database: string): Promise<KeyState> {
   const opened = openDatabase(`sqlite:${draft}`)
   try {
@@ -69,7 +69,7 @@ export function findFingerprint(store: Store): Promise<string | undefined> {
   return store.settings.find(FINGERPRINT)
 }
 
-/** @throws ServerKeyError where the database was made with neither of the keys */
+/** That a database was made with one of the keys. @param known its fingerprint @throws ServerKeyError */
 export function assertKeyOf(known: string, { current, previous }: ServerKeys): void {
   if ([current, ...previous].some((key) => fingerprint(key) === known)) return
   throw new ServerKeyError(

@@ -171,12 +171,12 @@ export function certificatesOfIdentities(identities: Pick<StoredIdentity, 'name'
   )
 }
 
-/** Negative once it has expired. */
+/** Seconds until a certificate ends; negative once it has expired. */
 export function secondsLeft({ notAfter }: Pick<Certificate, 'notAfter'>, at: Date): number {
   return (notAfter.getTime() - at.getTime()) / 1000
 }
 
-/** Whole days. */
+/** Whole days until a certificate ends; negative once it has expired. */
 export function daysLeft(certificate: Pick<Certificate, 'notAfter'>, at: Date): number {
   return Math.floor(secondsLeft(certificate, at) / DAY_SECONDS)
 }

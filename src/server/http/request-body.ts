@@ -137,7 +137,10 @@ function insane(what: string): ApiError {
   return new ApiError('INVALID_FORMAT', { message: `The body ${what}.` })
 }
 
-/** @throws ApiError INVALID_INPUT (415) for another type, a charset other than UTF-8, or a body that is compressed */
+/**
+ * That a body is of an accepted type, in UTF-8 and not compressed.
+ * @throws ApiError INVALID_INPUT (415)
+ */
 export function requireContentType({ req }: H3Event, accepted: readonly string[]): void {
   const [type = '', ...parameters] = (req.headers.get('content-type') ?? '').split(';').map((part) => part.trim())
   if (!accepted.includes(type.toLowerCase())) {

@@ -27,7 +27,7 @@ export function openApple(stored: StoredIdentity, keys: ServerKeys): AppleIdenti
   return readAppleIdentity(storedCredentials(stored, keys))
 }
 
-/** @throws SealError */
+/** The certificate, key and intermediate of a stored identity of Apple. @throws SealError */
 export function storedCredentials(stored: StoredIdentity, keys: ServerKeys): AppleCredentials {
   const { certificate, key, wwdr } = AppleSecrets.parse(JSON.parse(openText(stored, keys) ?? '{}'))
   const source = `the identity ${stored.name}`

@@ -43,7 +43,7 @@ export interface Alone {
 /** What takes longer, or waits for a network, has others beside it again. */
 const PATIENCE_MS = 2_000
 
-/** See Alone. */
+/** Nobody is inside yet: see Alone. */
 export function createAlone(): Alone {
   let inside = 0
   let isTaken = false

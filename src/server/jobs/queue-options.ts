@@ -28,7 +28,7 @@ export interface Throttle {
   take(count: number): void
 }
 
-/** @param now milliseconds of a clock that never goes back */
+/** Lets jobs begin at an even pace: see Throttle. @param now milliseconds of a clock that never goes back */
 export function createThrottle(perSecond = Number.POSITIVE_INFINITY, now = () => performance.now()): Throttle {
   let freeAt = 0
   return {

@@ -27,7 +27,7 @@ export interface Erased {
   overwritten: boolean
 }
 
-/** @throws OperatorError */
+/** The pass that is to be erased, by its id or external id. @throws OperatorError where there is none */
 export async function getPassToErase(
   store: Store,
   workspaceId: string,

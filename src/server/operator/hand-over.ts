@@ -44,7 +44,7 @@ const COLUMNS = [
 ] as const
 type Column = (typeof COLUMNS)[number]
 
-/** What came of it. */
+/** What a hand-over came to. */
 export interface HandOverCounts {
   passes: number
   /** Phones that import can be told of. */
@@ -73,7 +73,7 @@ export interface OpenHandOver {
   audit(at: Date): Promise<void>
 }
 
-/** How it is read. */
+/** How a hand-over is read. */
 export interface HandOverOptions {
   at: Date
   names: OwnNames

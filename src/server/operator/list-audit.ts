@@ -25,7 +25,7 @@ export interface AuditEntry extends Omit<StoredAuditEntry, 'at'> {
 
 const OPERATOR = 'operator'
 
-/** @throws OperatorError for a name that nothing has */
+/** A search with what it names by ids. @throws OperatorError for a name that nothing has */
 export async function resolveSearch(store: Store, search: AuditSearch): Promise<AuditFilters> {
   const { workspace, actors, actions, target, since, until } = search
   return {

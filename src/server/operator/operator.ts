@@ -53,7 +53,7 @@ export function lacksMigrations(pending: string[]): OperatorError {
   return new OperatorError(`The database lacks the migrations ${pending.join(', ')}: run passes migrate first.`)
 }
 
-/** @throws OperatorError */
+/** A workspace by its name or id. @throws OperatorError where there is none */
 export async function getWorkspace(store: Store, nameOrId: string): Promise<StoredWorkspace> {
   const workspace = await store.workspaces.findByNameOrId(nameOrId)
   if (!workspace) throw new OperatorError(`There is no workspace ${nameOrId}; passes workspace list shows them.`)

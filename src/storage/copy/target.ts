@@ -20,7 +20,7 @@ export function isHalfCopied(db: Knex): Promise<boolean> {
   return db.schema.hasTable(PROGRESS)
 }
 
-/** @throws SetupError where a copy into the database is not ended */
+/** That no copy into the database was broken off. @throws SetupError */
 export async function requireWhole(db: Knex): Promise<void> {
   if (!(await isHalfCopied(db))) return
   throw new SetupError('A copy into this database was begun and is not whole.', {

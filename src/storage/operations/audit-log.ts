@@ -74,7 +74,7 @@ export class AuditLog {
     this.db = db
   }
 
-  /** @param workspaceId null for what concerns the whole database */
+  /** Notes what somebody did. @param workspaceId null for what concerns the whole database */
   async insert(workspaceId: string | null, entry: NewAuditEntry, at: Date): Promise<void> {
     await this.insertAll(workspaceId, [{ ...entry, at }])
   }

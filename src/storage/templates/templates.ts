@@ -61,7 +61,7 @@ export class Templates {
     this.scope = scope
   }
 
-  /** @throws KeyTaken */
+  /** Makes a template. @throws KeyTaken */
   async insert(workspaceId: string, fields: TemplateFields, at: Date): Promise<StoredTemplate> {
     const row: Row = {
       id: newId(at),
@@ -104,7 +104,7 @@ export class Templates {
     return { ...page, rows: page.rows.map(toTemplate) }
   }
 
-  /** @throws KeyTaken */
+  /** Changes a template; undefined where it is not there. @throws KeyTaken */
   async update(
     workspaceId: string,
     id: string,

@@ -91,7 +91,7 @@ export class Webhooks {
     this.db = db
   }
 
-  /** @param id made by the caller: the secret is encrypted for it */
+  /** Makes an endpoint. @param id made by the caller: the secret is encrypted for it */
   async insert(
     workspaceId: string,
     id: string,

@@ -135,7 +135,7 @@ export class Usage {
     return this.db('jobs').where({ claim_token: null, failed_at: null }).whereRaw('created_at > 0')
   }
 
-  /** @param atMost where to stop counting; all of them are counted where it is left out */
+  /** Jobs of a workspace that wait. @param atMost where to stop counting; all of them are counted where it is left out */
   async countWaitingJobs(workspaceId: string, atMost?: number): Promise<number> {
     const waiting = this.waitingJobs().where({ workspace_id: workspaceId })
     if (atMost === undefined) return countOf(waiting)

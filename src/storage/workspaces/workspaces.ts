@@ -77,7 +77,10 @@ export class Workspaces {
     return (await this.db('workspaces').first('id')) === undefined
   }
 
-  /** @param options.closesLinks whether hosted links of its passes are refused meanwhile; who resumes opens them again */
+  /**
+   * Suspends a workspace, or resumes it with null.
+   * @param options.closesLinks whether hosted links of its passes are refused meanwhile; who resumes opens them again
+   */
   async setSuspended(id: string, at: Date | null, { closesLinks = false } = {}): Promise<void> {
     const suspendedAt = at?.getTime() ?? null
     await this.db('workspaces')

@@ -64,7 +64,7 @@ export function readAppleIdentity(credentials: AppleCredentials): AppleIdentity 
   return { ...subject, certificatePem: leaf.toString(), key, certificate: toParsed(leaf), wwdr: toParsed(wwdr) }
 }
 
-/** @throws CredentialError */
+/** That a key is that of a certificate. @throws CredentialError */
 export function assertKeyMatches(leaf: X509Certificate, key: KeyObject, { certificate, key: from }: AppleCredentials) {
   if (leaf.checkPrivateKey(key)) return
   throw new CredentialError(
@@ -86,7 +86,7 @@ export function readSubject(
   }
 }
 
-/** @throws CredentialError */
+/** That the intermediate issued the certificate. @throws CredentialError */
 export function assertIssued(leaf: X509Certificate, wwdr: X509Certificate, credentials: AppleCredentials): void {
   if (leaf.checkIssued(wwdr) && leaf.verify(wwdr.publicKey)) return
   throw new CredentialError(
@@ -114,7 +114,7 @@ export function assertSound(identity: AppleIdentity, at: Date): void {
   }
 }
 
-/** @throws CredentialError */
+/** A certificate, of PEM or DER. @param what as messages call it @throws CredentialError */
 export function parseCertificate({ source, pem }: CredentialSource, what: string): X509Certificate {
   try {
     return new X509Certificate(pem)
@@ -126,7 +126,7 @@ export function parseCertificate({ source, pem }: CredentialSource, what: string
   }
 }
 
-/** @throws CredentialError */
+/** The private key of a pass certificate, which is of RSA. @throws CredentialError */
 export function parseKey(credential: AppleCredentials['key']): KeyObject {
   const key = readKey(credential)
   if (key.asymmetricKeyType !== 'rsa') {
@@ -182,7 +182,7 @@ export function toParsed(certificate: X509Certificate): ParsedCertificate {
   }
 }
 
-/** @throws CredentialError */
+/** That a certificate is valid at a moment. @param what as messages call it @throws CredentialError */
 export function assertValidity(
   { notBefore, notAfter }: ParsedCertificate,
   what: string,

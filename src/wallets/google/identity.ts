@@ -49,7 +49,7 @@ export function keylessConfiguration({ source, json }: ServiceAccountFile): obje
   return account.type === 'external_account' || account.type === 'impersonated_service_account' ? account : undefined
 }
 
-/** @throws CredentialError that holds nothing of the file's content */
+/** The service account of a key file. @throws CredentialError that holds nothing of the file's content */
 export function parseGoogleIdentity({ source, json }: ServiceAccountFile, issuerId: string): GoogleIdentity {
   assertIssuerId(issuerId)
   const account = parseAccount(source, json)
@@ -58,7 +58,7 @@ export function parseGoogleIdentity({ source, json }: ServiceAccountFile, issuer
   return { issuerId, clientEmail, privateKeyId, privateKey: parseKey(source, field(source, account, 'private_key')) }
 }
 
-/** @throws CredentialError */
+/** That a text is the id of an issuer: digits. @throws CredentialError */
 export function assertIssuerId(issuerId: string): void {
   if (!/^\d+$/.test(issuerId)) {
     throw new CredentialError(

@@ -55,7 +55,7 @@ export function createFaults(initial: readonly Fault[] = []): Faults {
   }
 }
 
-/** @throws FaultError */
+/** Faults by their names. @throws FaultError for a name that none has */
 export function parseFaults(names: readonly string[]): Fault[] {
   return names.map((name) => {
     const fault = faultNames.find((known) => known === name)

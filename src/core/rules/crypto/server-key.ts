@@ -78,7 +78,7 @@ export function seal(
   return `${fingerprint(serverKey)}:${Buffer.concat([nonce, cipher.getAuthTag(), text]).toString('base64url')}`
 }
 
-/** @throws SealError */
+/** The secret that was sealed for a row, with whichever of the keys sealed it. @throws SealError */
 export function unseal(
   sealed: string,
   rowId: string,

@@ -40,7 +40,10 @@ interface Signature {
   tags: Buffer[]
 }
 
-/** @param secrets those that live now, the newest first; at least one. As keys they are made ready once for many bodies. */
+/**
+ * The signature of a body at a moment.
+ * @param secrets those that live now, the newest first; at least one. As keys they are made ready once for many bodies.
+ */
 export function sign(rawBody: string | Uint8Array, secrets: readonly (string | KeyObject)[], at: Date): string {
   const t = String(unixSeconds(at))
   return [`t=${t}`, ...secrets.map((secret) => `v1=${hmacOf(t, rawBody, secret).digest('hex')}`)].join(',')

@@ -184,7 +184,7 @@ export interface SemanticTags {
   within(name: string): SemanticTags
 }
 
-/** @param overrides what a definition says for Apple, with its placeholders filled */
+/** The semantic tags of a pass, to be read. @param overrides what a definition says for Apple, with its placeholders filled */
 export function semanticTags(overrides: Record<string, unknown>): SemanticTags {
   return tagsOf(overrides.semantics)
 }

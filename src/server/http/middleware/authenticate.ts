@@ -73,7 +73,7 @@ export function createAuthenticate(store: Store, log: Logger): Authenticate {
   }
 }
 
-/** @throws ApiError FORBIDDEN, whose details name what is missing */
+/** That a token may call a route. @throws ApiError FORBIDDEN, whose details name what is missing */
 export function authorize(token: TokenWithWorkspace, route: Pick<Route, 'scope' | 'role' | 'forDoors'>): void {
   if (route.scope && !token.scopes.includes(route.scope)) {
     throw new ApiError('FORBIDDEN', {

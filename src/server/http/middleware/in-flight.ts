@@ -10,7 +10,7 @@ export interface InFlight {
   enter(workspaceId: string, allowed: number): () => void
 }
 
-/** @param what the name of the limit, and what is counted as messages say it */
+/** Counts by workspace: see InFlight. @param what the name of the limit, and what is counted as messages say it */
 export function createInFlight(
   what: { limit: string; noun: string } = { limit: 'requestsInFlight', noun: 'requests in flight' },
 ): InFlight {

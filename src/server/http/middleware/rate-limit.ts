@@ -43,7 +43,10 @@ const REMOVAL_RATE: Rate = { perSecond: 1 / 60, burst: 20 }
 /** What an address may ask for so often without a token. */
 export type AddressLimit = keyof typeof ADDRESS_RATES
 
-/** @param rate of each token; no requests a second turn every limit of a token or an address off */
+/**
+ * The limits of tokens and of addresses at this process.
+ * @param rate of each token; no requests a second turn every limit of a token or an address off
+ */
 export function createLimits(rate: Rate): Limits {
   const isOff = rate.perSecond === 0
   const own = (of: Rate, name: string): Limit => (isOff ? () => undefined : createLimit(createExpiringCache(of), name))

@@ -61,7 +61,7 @@ function badgesExamination({ badgesFolder, platforms }: Config): Examination[] {
 const FIX =
   'give the key that the first server was started with: PASSES_SERVER_KEY, or the .key file beside the database'
 
-/** @param database one that can be asked */
+/** Whether the server key is that of the database. @param database undefined where it cannot be asked */
 export function checkServerKey(config: Config, database: Database | undefined): Promise<Check[]> {
   return examine('Server key', [
     {

@@ -34,7 +34,10 @@ export async function issueQueued(
   return passes.map((pass) => found.get(pass.id) ?? pass)
 }
 
-/** @throws ApiError PROVIDER_UNAVAILABLE, GOOGLE_API_FAILED, LINK_REVOKED for a visitor */
+/**
+ * Where the object of a pass is at Google, which is made first where it is not there.
+ * @throws ApiError PROVIDER_UNAVAILABLE, GOOGLE_API_FAILED, LINK_REVOKED for a visitor
+ */
 export async function ensureAtGoogle(
   pass: StoredPass,
   { issuing, google }: Pick<Services, 'issuing' | 'google'>,

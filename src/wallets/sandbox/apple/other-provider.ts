@@ -28,7 +28,7 @@ export interface OtherPass {
   devices: Map<string, string>
 }
 
-/** A running one. */
+/** Another provider that runs. */
 export interface OtherProvider {
   /** Where it listens, without a slash at the end. */
   url: string
