@@ -59,6 +59,7 @@ export function showBroadcast(broadcast: Broadcast, stats?: BroadcastStats): str
     ['Send at', localTimeOr(broadcast.sendAt, null)],
     ['Passes', broadcast.passCount === null ? null : count(broadcast.passCount)],
     ['Notifications', stats ? describeStats(stats) : null],
+    ...(stats?.classErrors ?? []).map((error): [string, string] => ['Google refused', error]),
     ['Created', localTime(broadcast.createdAt)],
   ])
 }

@@ -11,9 +11,11 @@ const shape: ListShape<Notification> = {
     { name: 'status', value: ({ status }) => status, whole: true },
     { name: 'sendAt', value: ({ sendAt, createdAt }) => sendAt ?? createdAt, kind: 'time' },
     { name: 'body', value: ({ body }) => messageLine(body), title: 'message' },
+    { name: 'error', value: ({ apple, google }) => [apple.error, google.error].filter(Boolean).join('; ') || null },
     { name: 'createdAt', value: ({ createdAt }) => createdAt, kind: 'time', title: 'created' },
   ],
   table: ['id', 'status', 'sendAt', 'body'],
+  wide: ['id', 'status', 'sendAt', 'body', 'error'],
 }
 
 export default class NotificationList extends ClientCommand {

@@ -79,6 +79,11 @@ export const BroadcastStats = z.strictObject({
   partial: Count,
   failed: Count,
   skipped: Count,
+  classErrors: z.array(z.string()).meta({
+    description:
+      'With googleVia class, why classes were not given the message, each reason once, at most 10; what was said of a pass alone ' +
+      'stands on its notification.',
+  }),
 })
 export type BroadcastStats = z.output<typeof BroadcastStats>
 

@@ -31,6 +31,12 @@ export class BroadcastClasses {
     return this.row(workspaceId, ofClass).whereNot({ status: 'PENDING' }).first('status', 'error')
   }
 
+  /** Why classes of a broadcast were not given its message, each reason once, and at most so many. */
+  async listErrors(workspaceId: string, broadcastId: string, limit: number): Promise<string[]> {
+    const ofBroadcast = this.db('broadcast_classes').where({ workspace_id: workspaceId, broadcast_id: broadcastId })
+    return ofBroadcast.whereNotNull('error').distinct('error').orderBy('error').limit(limit).pluck('error')
+  }
+
   /** Whether a broadcast was ever sent to a class of this name as a whole. */
   async isTold(workspaceId: string, classSuffix: string): Promise<boolean> {
     const row = this.db('broadcast_classes').where({ workspace_id: workspaceId, class_suffix: classSuffix })

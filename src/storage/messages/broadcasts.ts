@@ -188,7 +188,10 @@ export class Broadcasts {
   }
 
   /** How many notifications stand how. */
-  async countByStatus(workspaceId: string, id: string): Promise<Omit<BroadcastStats, 'broadcastId' | 'status'>> {
+  async countByStatus(
+    workspaceId: string,
+    id: string,
+  ): Promise<Omit<BroadcastStats, 'broadcastId' | 'status' | 'classErrors'>> {
     const rows: { kind: string; n: number | string }[] = await countsOf(this.db, workspaceId, 'notifications')
       .where({ key: id })
       .groupBy('kind')

@@ -77,6 +77,7 @@ describe.each(dialects)('on %s', (dialect) => {
       partial: 0,
       failed: 0,
       skipped: 2,
+      classErrors: [],
     })
   })
 

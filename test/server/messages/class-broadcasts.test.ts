@@ -79,7 +79,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await phones.messages(passIds[0]!)).toEqual([])
     const named = { params: { ...params, broadcastId: sent.id } }
     expect(await workspace.ok(get, named)).toMatchObject({ googleVia: 'class', passCount: 50 })
-    expect(await workspace.ok(stats, named)).toMatchObject({ fannedOut: 50, sent: 50, pending: 0 })
+    expect(await workspace.ok(stats, named)).toMatchObject({ fannedOut: 50, sent: 50, pending: 0, classErrors: [] })
   })
 
   test('two versions are two classes; the dry run says so, and who hears of it besides', async () => {
@@ -160,8 +160,13 @@ describe.each(dialects)('on %s', (dialect) => {
   test('what Google refuses of the class is what each of its passes says, and its cap is that of passes', async () => {
     const { params, passIds } = await held(2)
     api.faults.replace(['google-quota'])
-    await send(params)
+    const { id: broadcastId } = await send(params)
     await api.runJobs()
+    const { failed, classErrors } = await workspace.ok(stats, { params: { ...params, broadcastId } })
+    expect({ failed, classErrors }).toEqual({
+      failed: 2,
+      classErrors: [expect.stringMatching(/^PASS_NOTIFICATION_RATE_LIMITED: Google answered 403 \(quotaExceeded\)/)],
+    })
     for (const id of passIds) {
       const [notification] = await notified(id)
       expect(notification!.google).toMatchObject({

@@ -19,6 +19,9 @@ import { requireUnderLimit } from '../limits.ts'
 import { holdProject, requireProject } from '../require-project.ts'
 import { type Created, createOnce, findKnown, parseMessage, requireLanguages } from './message.ts'
 
+/** Reasons that are told of a broadcast to whole classes. */
+const CLASS_ERRORS = 10
+
 /** Handlers of /v1/projects/{id}/broadcasts. */
 export const broadcasts: Handlers<typeof contract> = {
   create: async ({ params, query, body }, context) => {
@@ -48,9 +51,15 @@ export const broadcasts: Handlers<typeof contract> = {
 
   stats: async ({ params }, context) => {
     const broadcast = await get(params.id, params.broadcastId, context)
-    const counts = await context.store.broadcasts.countByStatus(context.workspaceId, broadcast.id)
-    const status = statusOf(broadcast, context.now)
-    return { status: 200, body: { broadcastId: broadcast.id, status, ...counts } }
+    const { store, workspaceId, now } = context
+    const [counts, classErrors] = await Promise.all([
+      store.broadcasts.countByStatus(workspaceId, broadcast.id),
+      store.broadcastClasses.listErrors(workspaceId, broadcast.id, CLASS_ERRORS),
+    ])
+    return {
+      status: 200,
+      body: { broadcastId: broadcast.id, status: statusOf(broadcast, now), ...counts, classErrors },
+    }
   },
 
   cancel: async ({ params }, context) => {
