@@ -69,7 +69,10 @@ export const errorTable = {
     429,
     'The workspace has too many requests or bodies in flight at once; Retry-After says when to go on.',
   ],
-  PASS_NOTIFICATION_RATE_LIMITED: [429, 'More than 3 google notifications for the pass in 24 hours.'],
+  PASS_NOTIFICATION_RATE_LIMITED: [
+    429,
+    'More than 3 google notifications for the pass in 24 hours; SKIPPED ones count.',
+  ],
   INTERNAL_ERROR: [500, 'Something unforeseen; quote the correlation id.'],
   SERVICE_UNAVAILABLE: [
     503,

@@ -149,7 +149,7 @@ export function panelLines(
       const hint = `F5 lets in ${open.length === 1 ? 'this one' : `all ${open.length}, or type how many and Enter`}`
       return [
         ...question(`Not let in yet, of the group of ${printable(panel.label)}`, typed, hint, width),
-        ...open.slice(0, Math.max(0, height - 3)).map(({ label, externalPassId }, n) => {
+        ...open.map(({ label, externalPassId }, n) => {
           return filled(
             ` ${String(n + 1).padStart(2)} ${joined([label, externalPassId].map(printable), width - 5)}`,
             width,
@@ -171,7 +171,8 @@ function question(title: string, typed: string, hint: string, width: number): Li
   return [
     filled(` ${title}`, width, { bold: true }),
     filled(` › ${cut(printable(typed), width - 5)}▏`, width),
-    filled(` ${hint} · Esc back`, width, { dim: true }),
+    // A narrow screen takes a second line for it: which key leads back must not be what is cut off.
+    ...wrapText(`${hint} · Esc back`, width - 1).map((text) => filled(` ${text}`, width, { dim: true })),
   ]
 }
 

@@ -71,7 +71,8 @@ export const notifications = {
     scope: 'pass-notifications:write',
     summary: 'Send a notification to a pass, now or later',
     description:
-      'The pass must be issued. Of notifications that target google, 3 may be due in any 24 hours; Retry-After of the 429 ' +
+      'The pass must be issued. Of notifications that target google, 3 may be due in any 24 hours, and those that end as ' +
+      'SKIPPED, since nobody has the pass there, are among them; Retry-After of the 429 ' +
       'says by how many seconds the send would have to move. Of a text by language, holders read theirs, or the default. ' +
       'With an idempotencyKey that is taken, the existing ' +
       'notification is answered with 200, whatever else the request holds.',

@@ -270,7 +270,8 @@ async function decide(
   return changes
 }
 
-const OVER_CAP = 'PASS_NOTIFICATION_RATE_LIMITED: the pass has its 3 google notifications of 24 hours'
+const OVER_CAP =
+  'PASS_NOTIFICATION_RATE_LIMITED: the pass has its 3 google notifications of 24 hours, SKIPPED ones among them'
 
 async function placesOf(
   tx: Repositories,

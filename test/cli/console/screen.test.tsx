@@ -121,6 +121,21 @@ test.each([
   }
 })
 
+const questions: Panel[] = [
+  { kind: 'search' },
+  { kind: 'override', field: 'validityDate' },
+  { kind: 'override', field: 'scanContextKey' },
+  { kind: 'group', label: 'Ada Lovelace', open: accepted.group!.open },
+]
+
+test.each(questions)('what $kind asks says on a narrow screen too which key leads back', (panel) => {
+  expect(
+    frame(view(accepted, panel, false), 40, 15)
+      .join(' ')
+      .replaceAll(/ +/g, ' '),
+  ).toContain('· Esc back ')
+})
+
 test.each([
   ['80 columns', 80, 24, false],
   ['40 columns', 40, 15, false],
