@@ -13,6 +13,7 @@ import { createCursors } from '../http/cursors.ts'
 import { createLimits } from '../http/middleware/rate-limit.ts'
 import { createSecurityLog } from '../http/security-log.ts'
 import { resealIdentities } from '../identities/secrets.ts'
+import { noteAddress } from '../inbound/own-address.ts'
 import { giveUp, jobHandlers, pushingByTheHundred, queueOptions } from '../jobs/handlers.ts'
 import { startScheduler } from '../jobs/scheduler.ts'
 import { startWorker } from '../jobs/worker.ts'
@@ -125,6 +126,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     const port = config.role === 'worker' ? 0 : await choosePort(config)
     const url = config.role === 'worker' ? '' : `http://${urlHost(config.host)}:${port}`
     const publicUrl = (config.publicUrl ?? url).replace(/\/+$/, '')
+    if (config.role !== 'worker') await noteAddress(store, publicUrl)
 
     const providers = await startProviders({
       config,

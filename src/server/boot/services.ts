@@ -12,6 +12,7 @@ import { createThread } from '../http/thread.ts'
 import { createBreakers } from '../identities/breakers.ts'
 import { createIdentities, type IdentityConnections, unconnected } from '../identities/registry.ts'
 import { createDecoder, createImages, type Decoder } from '../images/images.ts'
+import { webServiceUrl } from '../inbound/own-address.ts'
 import { createLinks } from '../links.ts'
 import { createDrops } from '../metrics/drops.ts'
 import { type Badges, noBadges } from '../pages/badges.ts'
@@ -88,7 +89,7 @@ export function createServices(options: ServicesOptions): RunningServices {
     }),
     makeWallets: {
       apple: (identity) =>
-        createAppleWallet({ identity, webServiceUrl: `${publicUrl}/apple`, loadImageFiles: images.loadFiles }),
+        createAppleWallet({ identity, webServiceUrl: webServiceUrl(publicUrl), loadImageFiles: images.loadFiles }),
       google: (identity) => createGoogleWallet({ identity, publicUrl }),
     },
     connections: {

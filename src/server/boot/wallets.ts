@@ -10,6 +10,7 @@ import {
 } from '../../wallets/google/identity.ts'
 import { createGoogleWallet, type GoogleWallet } from '../../wallets/google/wallet.ts'
 import { CredentialError, type LoadImageFiles, type Platform, type Wallet } from '../../wallets/wallet.ts'
+import { webServiceUrl } from '../inbound/own-address.ts'
 import { type Config, readSecret } from './config.ts'
 import type { Logger } from './log.ts'
 import { loadSandboxApple, loadSandboxGoogle } from './sandbox.ts'
@@ -67,7 +68,7 @@ export function createWallets(
   const { publicUrl, loadImageFiles } = options
   const apple =
     identities.apple &&
-    createAppleWallet({ identity: identities.apple, webServiceUrl: `${publicUrl}/apple`, loadImageFiles })
+    createAppleWallet({ identity: identities.apple, webServiceUrl: webServiceUrl(publicUrl), loadImageFiles })
   const google = identities.google && createGoogleWallet({ identity: identities.google, publicUrl })
   return {
     ...(apple && { apple }),

@@ -2,6 +2,7 @@ import { request } from 'undici'
 import type { MoveProgress, StoredMove } from '../../storage/operations/moves.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Store } from '../../storage/store.ts'
+import { findAddress, webServiceUrl } from '../inbound/own-address.ts'
 import { auditOperator, getWorkspace, OperatorError } from './operator.ts'
 
 /** A move with how far it has come. */
@@ -80,7 +81,7 @@ const MAX_CHECKED = 100
  * Asks the other address for passes that phones hold, the newest of each identity and template, as a phone does: a phone that comes
  * to one that does not know its pass is lost for good. Resolves to false where no phone holds any.
  * @param passTypeIdentifier of the server's own identity, which the database does not name
- * @throws OperatorError where it does not serve one of them
+ * @throws OperatorError where it does not serve one of them, or where phones ask there already
  */
 export async function checkTarget(
   store: Store,
@@ -88,9 +89,31 @@ export async function checkTarget(
   { url, passTypeIdentifier }: { url: string; passTypeIdentifier: string | undefined },
 ): Promise<boolean> {
   const { id } = await getWorkspace(store, workspace)
+  const under = await store.moves.find(id)
+  if (under?.url !== url && (await isOnlyAddress(store, url))) throw isOwn(url, under)
   const passes = await store.passes.listByIds(id, await store.moves.listSamples(id, MAX_CHECKED))
   for (const pass of passes) await checkPass(pass, url, await passTypeOf(store, pass, passTypeIdentifier))
   return passes.length > 0
+}
+
+/**
+ * Whether every phone asks that address already: packages name it, and named no other one since that is remembered. One that the
+ * server moved to is not meant, since phones know the former one until they are sent there.
+ */
+async function isOnlyAddress(store: Store, url: string): Promise<boolean> {
+  const address = await findAddress(store)
+  if (!address || address.former !== undefined) return false
+  const own = parseMoveTarget(webServiceUrl(address.publicUrl))
+  return 'url' in own && own.url === url
+}
+
+function isOwn(url: string, underWay: StoredMove | undefined): OperatorError {
+  const next = underWay
+    ? 'passes move-out --cancel lets packages name it again'
+    : 'its packages name it, so that no phone has to move. Give the webServiceURL of the next server; for a new address of this ' +
+      'one see that it answers there, or start it with that as its --public-url. Where phones still ask another address, ' +
+      '--unchecked sends them here all the same'
+  return new OperatorError(`${url} is the address of this server already: ${next}.`)
 }
 
 async function passTypeOf(store: Store, pass: StoredPass, ofServer: string | undefined): Promise<string> {

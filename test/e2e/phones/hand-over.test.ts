@@ -122,6 +122,8 @@ describe.each(dialects)('on %s', (dialect) => {
       run(['move-out', '--database', from.database, ...args], undefined, { cwd: folder })
     const type = ['--apple-pass-type', 'pass.test.passes.sandbox']
     const there = ['--to', `${to.url}/apple`, ...type, '--yes']
+    const own = await move('--to', `${from.url}/apple/`, ...type, '--yes')
+    expect([own.exitCode, own.stderr]).toEqual([1, expect.stringContaining('is the address of this server already')])
     const early = await move(...there)
     expect([early.exitCode, early.stderr]).toEqual([1, expect.stringMatching(/answers 401 for the pass[\s\S]*import/)])
     expect(JSON.parse((await move('--status', '--json')).stdout)).toEqual({ url: null })

@@ -69,7 +69,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await rows('workspaces')).toMatchObject([{ name: 'default' }])
     expect(await rows('tokens')).toMatchObject([{ name: 'first owner' }])
     const settings = (await rows('settings')).map(({ name }) => name)
-    expect(settings.toSorted()).toEqual(['apple-pass-type', 'server-key-fingerprint'])
+    expect(settings.toSorted()).toEqual(['apple-pass-type', 'public-url', 'server-key-fingerprint'])
     const made = await run(['token', 'create', '--name', 'test', '--database', database, '--json'])
     const { token } = JSON.parse(String(made.stdout)) as { token: string }
     const [maker, ...others] = servers

@@ -4,6 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { unzip } from '../../../src/cli/device/apple-package.ts'
 import { contract } from '../../../src/core/contract/contract.ts'
 import type { Pass } from '../../../src/core/contract/passes.ts'
+import { noteAddress } from '../../../src/server/inbound/own-address.ts'
 import { checkWork } from '../../../src/server/operator/doctor/work.ts'
 import { cancelMove, checkTarget, findMove, parseMoveTarget, startMove } from '../../../src/server/operator/move-out.ts'
 import { movePhones } from '../../../src/server/wallet-sync/move-phones.ts'
@@ -128,6 +129,25 @@ describe.each(dialects)('phones that move to another address, on %s', (dialect) 
     asked.length = 0
     expect(await check()).toBe(true)
     expect(asked.toSorted()).toEqual([`pass.test.own ${newer.id}`, `${type} ${ofBrand.id}`].toSorted())
+  })
+
+  test('the one address that the server ever had is refused, and a new one of it is not', async () => {
+    const workspace = await api.workspace()
+    const { store } = api.services
+    const check = (url: string) => checkTarget(store, workspace.id, { url, passTypeIdentifier: undefined })
+    // Nothing is known of it before a server was started.
+    expect(await check('https://own.example/apple')).toBe(false)
+    for (let starts = 0; starts < 2; starts++) await noteAddress(store, 'https://OWN.example:443')
+    await expect(check('https://own.example/apple')).rejects.toThrow('the address of this server already: its packages')
+    expect(await check('https://own.example/other')).toBe(false)
+    await move(workspace)
+    await expect(check('https://own.example/apple')).rejects.toThrow('passes move-out --cancel')
+    await move(workspace, 1, 'https://own.example/apple')
+    expect(await check('https://own.example/apple')).toBe(false)
+    await cancelMove(store, workspace.id, api.now)
+    // Phones know the one of before.
+    await noteAddress(store, 'https://new.example')
+    expect(await check('https://new.example/apple')).toBe(false)
   })
 
   test('a phone that comes behind its place is told in the next round, and none twice', async () => {
