@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { createPacing } from '../../../src/wallets/google/api/api.ts'
+import { createPacing } from '../../../src/wallets/google/api/pacing.ts'
 
 beforeEach(() => {
   vi.useFakeTimers()

@@ -8,6 +8,7 @@ import { type Overrides, withCleared } from '../objects.ts'
 import { type GoogleResource, parseAs } from '../resource.ts'
 import { GoogleApiError, type GoogleErrorKind, isRefused } from './api-error.ts'
 import { type HttpOptions, type HttpRequest, send } from './http.ts'
+import { createPacing, type Urgency } from './pacing.ts'
 import { createAccessTokens } from './token.ts'
 
 /** A message on an object or a class, which phones that hold it show. */
@@ -36,7 +37,8 @@ export interface GoogleCalls {
   /** Makes the class where there is none. */
   insertClass(kind: GoogleKind, resource: GoogleResource): Promise<void>
   /**
-   * Makes the object, or changes the one that is there; `missing` where its class is. For an object that may be new.
+   * Makes the object, or changes the one that is there; `missing` where its class is, `invalid` where that is of another kind. For an
+   * object that may be new.
    * `retired` are overrides of before: what the object no longer has of them is taken away.
    */
   upsertObject(kind: GoogleKind, object: GoogleResource, retired?: Overrides[]): Promise<void>
@@ -147,7 +149,20 @@ export function createGoogleApi(options: GoogleApiOptions): GoogleApi {
       return heal(shown, 'missing', async () => undefined)
     }
     const upsertObject = (kind: GoogleKind, object: GoogleResource, retired: Overrides[] = []) =>
-      heal(write('POST', `/${kind}Object`, object), 'conflict', () => patchObject(kind, object, retired))
+      heal(write('POST', `/${kind}Object`, object), 'conflict', async () => {
+        try {
+          await patchObject(kind, object, retired)
+        } catch (error) {
+          if (isMissing(error) && (await isOtherKind(kind, object.id))) throw otherKind(kind, object.id)
+          throw error
+        }
+      })
+    /** Of an id that is taken: Google has each once among all kinds. Where it is of this kind its class is missing. */
+    const isOtherKind = (kind: GoogleKind, id: string) =>
+      getResource(kind, id, 'Object').then(
+        () => false,
+        (error: unknown) => isMissing(error),
+      )
 
     return {
       insertClass: (kind, resource) => heal(insertClass(kind, resource), 'conflict', async () => undefined),
@@ -207,85 +222,19 @@ function asksForPause({ kind, status }: GoogleApiError): boolean {
   return status === 503 || (status !== null && kind === 'quota')
 }
 
+const isMissing = (error: unknown) => error instanceof GoogleApiError && error.kind === 'missing'
+
+function otherKind(kind: GoogleKind, id: string): GoogleApiError {
+  const message =
+    `Google has ${id} as an object of another kind than ${kind}, and objects keep their kind. Publish a version of the template ` +
+    'with the google.kind that the object has, and upgrade its passes.'
+  return new GoogleApiError({ kind: 'invalid', message })
+}
+
 function heal(attempt: Promise<void>, kind: GoogleErrorKind, otherwise: () => Promise<void>): Promise<void> {
   return attempt.catch((error: unknown) => {
     if (error instanceof GoogleApiError && error.kind === kind) return otherwise()
     throw error
-  })
-}
-
-/** `urgent` is what somebody waits for; it goes before what is `bulk`. */
-type Urgency = 'urgent' | 'bulk'
-
-/** The pace of the requests of one issuer. */
-export interface Pacing {
-  /**
-   * Resolves when the next request may start: the urgent ones first, and among equals first come, first served.
-   * @throws GoogleApiError of the kind quota where that would take more than 10 seconds, as things stand
-   */
-  turn(urgency: Urgency): Promise<void>
-  /** Lets no request start for so many seconds (at most 60), since the platform asked for it. */
-  pause(seconds: number): void
-}
-
-const MAX_WAIT_MS = 10_000
-const MAX_PAUSE_SECONDS = 60
-
-/** Spaces requests evenly, so that no second holds more than its share. Knows only the requests of this process. */
-export function createPacing(requestsPerSecond: number): Pacing {
-  const spacingMs = 1000 / requestsPerSecond
-  const waiting: Record<Urgency, (() => void)[]> = { urgent: [], bulk: [] }
-  let nextAt = 0
-  let pausedUntil = 0
-  let isScheduled = false
-
-  const openAt = () => Math.max(nextAt, pausedUntil)
-
-  function schedule(): void {
-    if (isScheduled) return
-    isScheduled = true
-    setTimeout(release, Math.max(0, openAt() - performance.now()))
-  }
-
-  function release(): void {
-    isScheduled = false
-    const now = performance.now()
-    // A pause that began in the meantime holds for those who were waiting too.
-    if (pausedUntil <= now) {
-      // A timer that came late may be caught up on by one turn, and by no burst.
-      nextAt = Math.max(openAt(), now - spacingMs) + spacingMs
-      const start = waiting.urgent.shift() ?? waiting.bulk.shift()
-      start?.()
-    }
-    if (waiting.urgent.length + waiting.bulk.length > 0) schedule()
-  }
-
-  return {
-    async turn(urgency) {
-      const now = performance.now()
-      const ahead = waiting.urgent.length + (urgency === 'bulk' ? waiting.bulk.length : 0)
-      const waitMs = Math.max(now, openAt()) + ahead * spacingMs - now
-      if (waitMs > MAX_WAIT_MS) throw tooLong(waitMs)
-      if (waitMs <= 0) {
-        nextAt = now + spacingMs
-        return
-      }
-      await new Promise<void>((resolve) => {
-        waiting[urgency].push(resolve)
-        schedule()
-      })
-    },
-    pause(seconds) {
-      pausedUntil = Math.max(pausedUntil, performance.now() + Math.min(seconds, MAX_PAUSE_SECONDS) * 1000)
-    },
-  }
-}
-
-function tooLong(waitMs: number): GoogleApiError {
-  return new GoogleApiError({
-    kind: 'quota',
-    message: 'More requests are waiting than Google takes from one issuer.',
-    retryAfterSeconds: Math.ceil(waitMs / 1000),
   })
 }
 

@@ -6,7 +6,7 @@ import { sweep } from '../../../../src/server/jobs/maintenance.ts'
 import { erasePass } from '../../../../src/server/operator/erase-pass.ts'
 import { type TestWorkspace, useApi } from '../../../support/api.ts'
 import { dialects, oneDialect } from '../../../support/databases.ts'
-import { definition, issuedPass, makeProject, publishedTemplate } from '../../fixtures.ts'
+import { definition, issuedPass, makeProject, publishedTemplate, publishVersion } from '../../fixtures.ts'
 import { usePhones } from '../../inbound/phones.ts'
 
 type Item = Partial<PassImport> & { externalPassId: string }
@@ -315,6 +315,32 @@ describe.each(dialects)('on %s, a workspace that has the server for itself', (di
     expect(await installs()).toBe(0)
     const elsewhere = item({ googleObjectId: `999.${suffix}` })
     expect(await outcomes(workspace, templateId, [elsewhere])).toEqual(['VALIDATION_ERROR'])
+  })
+
+  test('an object of another kind than the template makes is said on its pass, until a version names its kind', async () => {
+    const { api: google } = api.services.google!
+    const { issuerId } = api.services.wallets.google!
+    const [id, classId] = [`${issuerId}.kind_${number}`, `${issuerId}.old-offer`]
+    const [texts, design] = [{ issuerName: 'Old', provider: 'Old', title: 'Old' }, definition()]
+    const ofClass = { id: classId, ...texts, redemptionChannel: 'BOTH', reviewStatus: 'UNDER_REVIEW' }
+    await google.insertClass('offer', ofClass)
+    await google.upsertObject('offer', { id, classId, state: 'ACTIVE' })
+    const { pass } = await imported({ googleObjectId: id })
+    const update = (body: object) => workspace.ok(contract.passes.update, { params: { id: pass.id }, body })
+    const lastError = async () =>
+      (await workspace.ok(contract.passes.wallets, { params: { id: pass.id } })).google!.lastError
+    await update({ label: 'Grace' })
+    await api.runJobs()
+    expect(await lastError()).toContain(`Google has ${id} as an object of another kind than generic`)
+    // Nothing is left for an operator to run again.
+    expect(await api.services.store.backlog.listFailed({ workspaceId: workspace.id }, 10)).toEqual([])
+
+    await publishVersion(workspace, templateId, { ...design, google: { kind: 'offer' } })
+    await update({ templateVersion: 'latest' })
+    await api.runJobs()
+    expect(await lastError()).toBeNull()
+    expect(await google.getObject('offer', id)).toMatchObject({ id, classId: expect.not.stringContaining('old') })
+    await publishVersion(workspace, templateId, design)
   })
 
   test('an erasure takes the printed code at once, and the serial number when phones had the time to fetch what is left', async () => {
