@@ -1,6 +1,5 @@
-import { findSaveJwt } from '../../src/cli/device/http.ts'
 import { batchOf, publishTemplate } from '../e2e/support/passes.ts'
-import { listenForPushes, newPhone, type TestPhone } from '../e2e/support/phone.ts'
+import { listenForPushes, newPhone, saveOnAndroid, type TestPhone } from '../e2e/support/phone.ts'
 import type { ServerProcess } from '../e2e/support/server.ts'
 import type { Arena } from './arena.ts'
 
@@ -30,23 +29,9 @@ export async function holdPasses(
     const status = await phone.register(api)
     if (status !== 201) throw new Error(`A phone was registered with ${status}`)
     const { count: pushes } = await listenForPushes(api, phone, arena.cleanUp)
-    const googleMessages = held.length < counts.onGoogle && (await save(api, hostedLinks.google!))
-    held.push({ id, phone, pushes, ...(googleMessages && { googleMessages }) })
+    const onGoogle = held.length < counts.onGoogle ? await saveOnAndroid(api, hostedLinks.google!) : undefined
+    const googleMessages = async () => (await onGoogle!.look()).object.messages?.map((message) => message.id) ?? []
+    held.push({ id, phone, pushes, ...(onGoogle && { googleMessages }) })
   }
   return held
-}
-
-/** As an Android phone does; returns how to look at what Google then shows. */
-async function save({ url }: ServerProcess, link: string): Promise<() => Promise<string[]>> {
-  const { google } = (await (await fetch(`${url}/sandbox`)).json()) as { google: { url: string } }
-  const jwt = await findSaveJwt(link)
-  const body = JSON.stringify({ jwt, device: 'android' })
-  const headers = { 'content-type': 'application/json' }
-  const answer = await fetch(`${google.url}/save`, { method: 'POST', headers, body })
-  const { kind, object } = (await answer.json()) as { kind: string; object: { id: string } }
-  return async () => {
-    const view = await fetch(`${google.url}/objects/${kind}/${encodeURIComponent(object.id)}`)
-    const { messages = [] } = ((await view.json()) as { object: { messages?: { id: string }[] } }).object
-    return messages.map(({ id }) => id)
-  }
 }

@@ -3,6 +3,7 @@ import { broadcast } from './scenes/broadcast.ts'
 import { clock } from './scenes/clock.ts'
 import { creates } from './scenes/creates.ts'
 import { postgresRestarted, sqliteFull, sqliteShared } from './scenes/database.ts'
+import { identities } from './scenes/identities.ts'
 import { kills } from './scenes/kills.ts'
 import { neighbours } from './scenes/neighbours.ts'
 import { offline } from './scenes/offline.ts'
@@ -28,5 +29,6 @@ export const scenes: Scene[] = [
   sqliteFull,
   sqliteShared,
   clock,
+  identities,
   neighbours,
 ]

@@ -114,7 +114,7 @@ export function startLoad(target: Target, codes: readonly string[], onError: (er
     const { n, scanContextKey } = again ?? fresh
     const expected = again ? 'duplicate' : isUnknown ? 'unknown' : 'accepted'
     const qrPayload = isUnknown ? `nobody's ${number}` : codes[n]!
-    const body = { qrPayload, projectId, scanContextKey, externalRef: `drill ${number}` }
+    const body = { qrPayload, projectId, scanContextKey, externalRef: `drill ${projectId} ${number}` }
     const answer = await served((client) => client.scans.create({ body }), own)
     if (!answer) return
     const now = performance.now()

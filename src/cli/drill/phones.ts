@@ -4,7 +4,7 @@ import { CliError } from '../command/errors.ts'
 import { openPackage } from '../device/apple-package.ts'
 import { fieldsOf, type PassJson, styleOf } from '../device/apple-pass-json.ts'
 import { receivePushes } from '../device/fleet/pushes.ts'
-import { type Answer, call } from '../device/http.ts'
+import { type Answer, call, downloadPass } from '../device/http.ts'
 
 /** An iPhone that holds one pass, with as little as Wallet keeps of it. */
 export interface DrillPhone {
@@ -24,7 +24,10 @@ export interface DrillPhone {
 }
 
 /** What phones were given. */
-export interface PackageCounts {
+export interface CrowdCounts {
+  pushes: number
+  /** Pushes of a pass type that the phone has no pass of, which it ignores. */
+  strayPushes: number
   packages: number
   /** Packages that phones refused. */
   refused: number
@@ -35,7 +38,7 @@ export interface PackageCounts {
 /** The phones of a drill, which hear pushes and come for what they are told of. */
 export interface Crowd {
   phones: readonly DrillPhone[]
-  counts(): PackageCounts
+  counts(): CrowdCounts
   /** Downloads a package, adds it and registers: the phone of that number. */
   install(n: number, link: string): Promise<void>
   /** The package as it stands, whatever the phone has. @throws CliError */
@@ -56,13 +59,22 @@ const Listed = z.object({ serialNumbers: z.array(z.string()), lastUpdated: z.str
  * named, check it, and show it where it is newer. A package that names another service makes them register there; they
  * do not look there before they are pushed.
  * @param control of the emulator for APNs
+ * @param onPackage told of each package that a phone takes
  */
-export function openCrowd({ control, rootPem }: { control: string; rootPem: string }): Crowd {
+export function openCrowd({
+  control,
+  rootPem,
+  onPackage,
+}: {
+  control: string
+  rootPem: string
+  onPackage?: (content: PassJson) => void
+}): Crowd {
   const phones: DrillPhone[] = []
   /** Tokens begin with it, by which the sandbox tells crowds apart. */
   const id = randomBytes(8).toString('hex')
   const byToken = new Map<string, DrillPhone>()
-  const counts = { packages: 0, refused: 0, strange: 0 }
+  const counts: CrowdCounts = { pushes: 0, strayPushes: 0, packages: 0, refused: 0, strange: 0 }
   const woken = new Set<DrillPhone>()
   const inFlight = new Set<DrillPhone>()
   const closed = new AbortController()
@@ -130,7 +142,9 @@ export function openCrowd({ control, rootPem }: { control: string; rootPem: stri
   function open(archive: Buffer): PassJson {
     counts.packages += 1
     try {
-      return openPackage(archive, rootPem, new Date()).content
+      const { content } = openPackage(archive, rootPem, new Date())
+      onPackage?.(content)
+      return content
     } catch (error) {
       counts.refused += 1
       throw error
@@ -142,18 +156,20 @@ export function openCrowd({ control, rootPem }: { control: string; rootPem: stri
     locate: async () => control,
     signal: closed.signal,
     onOpen: () => undefined,
-    onPush(token) {
+    onPush({ token, topic }) {
       const phone = byToken.get(token)
-      if (phone) wake(phone)
+      if (!phone) return
+      counts.pushes += 1
+      if (topic === phone.passTypeIdentifier) wake(phone)
+      else counts.strayPushes += 1
     },
   })
   return {
     phones,
     counts: () => ({ ...counts }),
     async install(n, link) {
-      const answer = await call(link)
-      if (answer.status !== 200) throw unexpected('download a pass', answer)
-      const content = open(answer.bytes)
+      const { archive, lastModified } = await downloadPass(link)
+      const content = open(archive)
       const { serialNumber, passTypeIdentifier, authenticationToken, webServiceURL } = content
       const phone = {
         serialNumber,
@@ -163,7 +179,7 @@ export function openCrowd({ control, rootPem }: { control: string; rootPem: stri
         deviceId: randomBytes(16).toString('hex'),
         pushToken: id + randomBytes(24).toString('hex'),
         updatedSince: null,
-        lastModified: answer.header('last-modified') ?? null,
+        lastModified,
         revision: revisionIn(content),
       }
       await register(phone)

@@ -1,6 +1,7 @@
 import { onTestFinished } from 'vitest'
 import { openPackage } from '../../../src/cli/device/apple-package.ts'
 import type { PassJson } from '../../../src/cli/device/apple-pass-json.ts'
+import { findSaveJwt } from '../../../src/cli/device/http.ts'
 import type { CleanUp } from '../../support/databases.ts'
 import type { TestServer } from './server.ts'
 
@@ -98,6 +99,45 @@ export async function listenForPushes(
   // Cut off with the emulator, or by the end of the test.
   listening().catch(() => undefined)
   return { count: () => count }
+}
+
+/** A pass at Google as a phone sees it. */
+export interface GoogleView {
+  object: { id: string; textModulesData?: { body: string }[]; messages?: { id: string }[] }
+  class: { id: string }
+}
+
+/** A pass that Android phones hold. */
+export interface AndroidPass {
+  look(): Promise<GoogleView>
+  /** From all of them. */
+  remove(): Promise<void>
+}
+
+/** Saves the pass of a hosted link, as Android phones do. */
+export async function saveOnAndroid(
+  { url }: Pick<TestServer, 'url'>,
+  link: string,
+  devices: readonly string[] = ['android'],
+): Promise<AndroidPass> {
+  const { google } = (await (await fetch(`${url}/sandbox`)).json()) as { google: { url: string } }
+  const send = async (path: string, body: object) => {
+    const answer = await post(`${google.url}${path}`, body)
+    if (!answer.ok) throw new Error(`Google answered ${answer.status} to ${path}: ${await answer.text()}`)
+    return answer
+  }
+  const jwt = await findSaveJwt(link)
+  const saved = await Promise.all(devices.map((device) => send('/save', { jwt, device })))
+  const { kind, object } = (await saved[0]!.json()) as { kind: string; object: { id: string } }
+  return {
+    look: async () => {
+      const view = await fetch(`${google.url}/objects/${kind}/${encodeURIComponent(object.id)}`)
+      return (await view.json()) as GoogleView
+    },
+    async remove() {
+      for (const device of devices) await send('/remove', { kind, objectId: object.id, device })
+    },
+  }
 }
 
 function post(url: string, body: object, headers: Record<string, string> = {}): Promise<Response> {

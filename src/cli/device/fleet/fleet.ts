@@ -5,7 +5,7 @@ import { CliError } from '../../command/errors.ts'
 import type { Behaviour } from './behaviour.ts'
 import { deviceIdOf, type FleetPhone, type HeldPass, pushTokenOf, readPushToken } from './fleet-phone.ts'
 import { BusyError, createPassKit, type PassKit } from './passkit.ts'
-import { receivePushes } from './pushes.ts'
+import { type Push, receivePushes } from './pushes.ts'
 import type { Random } from './seeded-random.ts'
 
 /** What a fleet did so far. */
@@ -80,7 +80,7 @@ export function createFleet(options: FleetOptions): Fleet {
   let asking = 0
   let listening: Promise<void> | undefined
 
-  function receive(token: string): void {
+  function receive({ token }: Push): void {
     const { index, setups } = readPushToken(token)
     const phone = phones[index]
     if (!phone || phone.setups !== setups || phone.passes.length === 0) return

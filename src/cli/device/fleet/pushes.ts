@@ -4,7 +4,9 @@ import { z } from 'zod'
 import { parseJson } from '../../../core/json.ts'
 import { CliError } from '../../command/errors.ts'
 
-const Push = z.object({ token: z.string() })
+/** A push as a phone receives it: the topic is the pass type that it is about. */
+export type Push = z.output<typeof Push>
+const Push = z.object({ token: z.string(), topic: z.string() })
 
 const RECONNECT_MS = 500
 
@@ -15,7 +17,7 @@ export interface PushesOptions {
   locate: () => Promise<string>
   signal: AbortSignal
   onOpen: () => void
-  onPush: (token: string) => void
+  onPush: (push: Push) => void
 }
 
 /**
@@ -36,7 +38,7 @@ export async function receivePushes({ fleetId, locate, signal, onOpen, onPush }:
       onOpen()
       for await (const line of linesOf(body)) {
         const push = Push.safeParse(parseJson(line)).data
-        if (push) onPush(push.token)
+        if (push) onPush(push)
       }
     } catch (error) {
       if (!wasOpen && !signal.aborted) throw error

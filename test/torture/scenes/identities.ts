@@ -1,0 +1,265 @@
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { PassJson } from '../../../src/cli/device/apple-pass-json.ts'
+import { readDirectory } from '../../../src/cli/device/http.ts'
+import { verifyPackage } from '../../../src/cli/device/openssl.ts'
+import { type Load, startLoad } from '../../../src/cli/drill/load.ts'
+import { type Crowd, openCrowd } from '../../../src/cli/drill/phones.ts'
+import { paginate } from '../../../src/client/client.ts'
+import { readJournal } from '../../../src/files/journal.ts'
+import { type AndroidPass, saveOnAndroid } from '../../e2e/support/phone.ts'
+import { spawnProgram } from '../../e2e/support/program.ts'
+import type { ServerProcess } from '../../e2e/support/server.ts'
+import { freePort } from '../../support/ports.ts'
+import type { Arena, Scene } from '../arena.ts'
+import { settle } from '../settle.ts'
+
+export const identities: Scene = {
+  name: 'identities',
+  promise: 29,
+  promised: 'Two brands on one server, both renewed under load and kills: nothing names the other, no phone is behind',
+  run: renewUnderKills,
+}
+
+/**
+ * Their passes have the same serial numbers and tokens, and every other one the same name at Google: only the identity tells them
+ * apart. Of the first brand more phones of Google remove what they have than hold the second's.
+ */
+const names = [
+  { name: 'acme', type: 'pass.test.acme', team: 'ACME000001', issuerId: '3388000000000000001', googles: ['a', 'b'] },
+  { name: 'umbra', type: 'pass.test.umbra', team: 'UMBRA00001', issuerId: '3388000000000000002', googles: ['a'] },
+]
+type Names = (typeof names)[number]
+
+interface Brand extends Names {
+  templateId: string
+  projectId: string
+  passIds: string[]
+  crowd: Crowd
+  androids: AndroidPass[]
+  load: Load
+}
+
+type Operate = (args: string[]) => Promise<void>
+
+/** Emulators, and with them Apple and Google, live on in one process; the one beside it, which phones know, is killed. */
+async function renewUnderKills(arena: Arena): Promise<void> {
+  const sandbox = join(arena.folder(), 'sandbox')
+  const env = { PASSES_SANDBOX_DIR: sandbox, PASSES_SERVER_KEY: 'brands-'.repeat(8) }
+  const port = String(await freePort())
+  const args = ['--public-url', `http://127.0.0.1:${port}`]
+  const { database, token, url } = await arena.start({
+    database: await arena.emptyDatabase(),
+    env,
+    args: [...args, '--role', 'api'],
+  })
+  const start = () => arena.start({ database, token, port, env, args })
+  let server = await start()
+  const operate: Operate = async (words) => {
+    const { exitCode, stderr } = await spawnProgram([...words, '--database', database], undefined, { env })
+    if (exitCode !== 0) throw new Error(`${words.join(' ')} ended with ${exitCode}: ${stderr}`)
+  }
+  const brands: Brand[] = []
+  for (const one of names) brands.push(await openBrand(arena, server, { operate, sandboxOf: url, names: one }))
+  const rootPem = join(sandbox, 'apple', 'root.pem')
+  const signers = () =>
+    Promise.all(
+      brands.map(async ({ crowd }) => {
+        const file = await crowd.download(crowd.phones[0]!)
+        return (await verifyPackage(file, rootPem, arena.folder())).signer
+      }),
+    )
+  const before = await signers()
+
+  async function kill(count: number): Promise<void> {
+    for (let n = 0; n < count && !arena.isOver(); n += 1) {
+      await sleep(arena.random.between(200, 1_500))
+      await server.kill()
+      arena.did('kills')
+      server = await start()
+      // Identities of new passes are read by a process that has just begun.
+      for (const brand of brands) await issueMore(arena, server, brand)
+    }
+  }
+  const kills = arena.size(2, 20)
+  await kill(kills)
+  await Promise.all([kill(1), renewAll(arena, operate)])
+  const isRenewed = async () => (await signers()).every((signer, n) => signer !== before[n])
+  arena.took(
+    'until both signed with their renewed certificates',
+    await arena.waitUntil('both are renewed', 30, isRenewed),
+  )
+  await kill(kills)
+
+  for (const { load } of brands) await load.rest()
+  arena.took(
+    'until each phone showed the last revision',
+    await arena.waitUntil('each phone shows the last revision', 60, () => brands.every(isCurrent)),
+  )
+  arena.took('until every job was run', await settle(arena, database, 60))
+  for (const brand of brands) await checkBrand(arena, server, brand)
+  await checkCallbacks(arena, server, brands)
+  checkGoogle(arena, join(sandbox, 'google-wallet'))
+}
+
+/** A project with both identities, and passes of it on phones of both kinds, which are updated and scanned from now on. */
+async function openBrand(
+  arena: Arena,
+  server: ServerProcess,
+  { operate, sandboxOf, names: own }: { operate: Operate; sandboxOf: string; names: Names },
+): Promise<Brand> {
+  const { client, url, token } = server
+  const { name, type, team, issuerId } = own
+  const { id: projectId } = await client.projects.create({ body: { name } })
+  const place = ['--sandbox', '--workspace', 'default', '--project', name]
+  await operate(['identity', 'add', 'apple', '--name', name, '--pass-type', type, '--team', team, ...place])
+  await operate(['identity', 'add', 'google', '--name', `${name}-google`, '--issuer', issuerId, ...place])
+  const { id: templateId } = await client.templates.create({ body: { name, passType: 'storeCard', projectId } })
+  const version = await client.templates.createVersion({
+    params: { id: templateId },
+    body: { definition: cardOf(name) },
+  })
+  await client.templateVersions.publish({ params: { id: version.id } })
+  const passes = Array.from({ length: arena.size(15, 60) }, (_, n) => ({
+    externalPassId: `${name}-${n}`,
+    label: `${name} ${n}`,
+    serialNumber: `member-${n}`,
+    authenticationToken: `token-of-member-${n}`,
+    ...(isNamed(n) && { googleObjectId: `${issuerId}.member-${n}` }),
+    scanPayload: `${name} ${n}`,
+  }))
+  const { results } = await client.passes.import({ body: { templateId, passes } })
+  const passIds = results.map(({ pass }) => pass!.id)
+
+  const { control, rootPem } = await readDirectory(`${sandboxOf}/sandbox`, 'apple')
+  const onPackage = (content: PassJson) => checkNames(arena, own, 'a package', JSON.stringify(content))
+  const crowd = openCrowd({ control, rootPem, onPackage })
+  arena.cleanUp(() => crowd.close())
+  const androids: AndroidPass[] = []
+  for (const [n, { pass }] of results.entries()) {
+    await crowd.install(n, pass!.hostedLinks.apple!)
+    androids.push(await saveOnAndroid(server, pass!.hostedLinks.google!, own.googles))
+  }
+  const codes = passes.map(({ scanPayload }) => scanPayload)
+  const onError = (error: unknown) => arena.check(false, `the load of ${name} ended: ${error}`)
+  const load = startLoad({ url, token, projectId, passIds }, codes, onError)
+  arena.cleanUp(() => load.close())
+  return { ...own, templateId, projectId, passIds, crowd, androids, load }
+}
+
+/** Whether the provider before gave the pass a name at Google, which stands for somebody who holds it. */
+function isNamed(n: number): boolean {
+  return n % 2 === 0
+}
+
+function cardOf(name: string) {
+  return {
+    variables: [{ name: 'revision', label: 'Revision', default: '0' }],
+    design: {
+      organizationName: name,
+      description: `Card of ${name}`,
+      barcode: { format: 'qr' as const },
+      fields: { secondary: [{ key: 'revision', label: 'Revision', value: '{{revision}}' }] },
+    },
+  }
+}
+
+let made = 0
+
+async function issueMore(arena: Arena, { client }: ServerProcess, { name, templateId }: Brand): Promise<void> {
+  made += 1
+  const passes = Array.from({ length: 3 }, (_, n) => ({
+    externalPassId: `${name}-${made}-${n}`,
+    label: name,
+    templateId,
+  }))
+  await client.passes.createBatch({ body: { passes } })
+  arena.did('passes issued', passes.length)
+}
+
+async function renewAll(arena: Arena, operate: Operate): Promise<void> {
+  for (const name of names.flatMap((brand) => [brand.name, `${brand.name}-google`])) {
+    await operate(['identity', 'renew', name])
+    arena.did('renewals')
+  }
+}
+
+function isCurrent({ crowd, load }: Brand): boolean {
+  return crowd.phones.every(({ revision, problem }, n) => problem === undefined && revision === load.revisions[n])
+}
+
+async function checkBrand(arena: Arena, { client }: ServerProcess, brand: Brand): Promise<void> {
+  const { name, type, issuerId, projectId, crowd, load, androids, passIds } = brand
+  const counts = crowd.counts()
+  const { updates, scans, wrongScans } = load.take()
+  for (const [n, phone] of crowd.phones.entries()) {
+    const { revision, problem } = phone
+    arena.check(revision === load.revisions[n], `${name} ${n} shows ${revision}, not ${load.revisions[n]}: ${problem}`)
+  }
+  for (const [n, android] of androids.entries()) {
+    const { object } = await android.look()
+    const isShown = object.textModulesData?.some(({ body }) => body === String(load.revisions[n]))
+    arena.check(isShown === true, `Google does not show revision ${load.revisions[n]} of ${object.id}`)
+  }
+  arena.check(counts.strayPushes === 0, `${counts.strayPushes} pushes to phones of ${name} were of another pass type`)
+  arena.check(counts.refused + counts.strange === 0, `phones of ${name} were given packages that they refuse`)
+  arena.check(wrongScans === 0, `${wrongScans} scans of ${name} were decided otherwise`)
+  for (const id of passIds) {
+    const { apple, google, lastError } = await client.passes.wallets({ params: { id } })
+    const errors = [lastError, google?.lastError, ...apple.map((device) => device.lastError)].filter(Boolean)
+    arena.check(errors.length === 0, `a wallet of ${name} says ${JSON.stringify(errors)}`)
+  }
+  for await (const { id, externalPassId, status } of paginate(client.passes.list, { projectId: [projectId] })) {
+    arena.check(status === 'ISSUED', `${externalPassId} is ${status}`)
+    const preview = JSON.stringify(await client.passes.preview({ params: { id }, query: {} }))
+    checkNames(arena, brand, `the preview of ${externalPassId}`, preview)
+    arena.check(preview.includes(type) && preview.includes(`${issuerId}.`), `${externalPassId} does not name ${name}`)
+  }
+  arena.did('updates', updates)
+  arena.did('scans', scans)
+  arena.did('pushes', counts.pushes)
+  arena.did('packages', counts.packages)
+}
+
+/** Phones of one brand remove what they have: Google says so of its issuer, and it counts for its passes alone. */
+async function checkCallbacks(arena: Arena, { client }: ServerProcess, [first, second]: Brand[]): Promise<void> {
+  const listInstalled = async ({ passIds }: Brand) => {
+    const all = await Promise.all(passIds.map((id) => client.passes.wallets({ params: { id } })))
+    return all.flatMap(({ google }, n) => (google?.installedAt ? n : []))
+  }
+  const every = [...second!.passIds.keys()]
+  for (const brand of [first!, second!]) {
+    const installed = await listInstalled(brand)
+    arena.check(
+      installed.length === every.length,
+      `${installed.length} passes of ${brand.name} are installed at Google`,
+    )
+  }
+  for (const android of first!.androids) await android.remove()
+  const left = every.filter(isNamed).join()
+  const isGone = async () => (await listInstalled(first!)).join() === left
+  await arena.waitUntil(`removals from Google are counted for ${first!.name}`, 30, isGone)
+  const kept = await listInstalled(second!)
+  arena.check(kept.length === every.length, `${kept.length} passes of ${second!.name} are left at Google`)
+  arena.did('callbacks', every.length * (2 * first!.googles.length + second!.googles.length))
+}
+
+/** Every class and object that was ever written, as the emulator kept it. */
+function checkGoogle(arena: Arena, file: string): void {
+  for (const { value } of readJournal(file) ?? []) {
+    const { put } = value as { put?: { role: string; resource: { id: string } } }
+    if (!put) continue
+    const { role, resource } = put
+    const own = names.find(({ issuerId }) => resource.id.startsWith(`${issuerId}.`))
+    arena.check(own !== undefined, `${resource.id} is of neither issuer`)
+    if (own) checkNames(arena, own, `${role} ${resource.id}`, JSON.stringify(resource))
+    arena.did(role === 'Class' ? 'writes of classes' : 'writes of objects')
+  }
+}
+
+function checkNames(arena: Arena, own: Names, what: string, text: string): void {
+  for (const { name, type, team, issuerId } of names.filter((brand) => brand.name !== own.name)) {
+    const found = [name, type, team, issuerId].find((word) => text.includes(word))
+    arena.check(found === undefined, `${what} of ${own.name} names ${found}`)
+  }
+}
