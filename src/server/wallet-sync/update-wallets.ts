@@ -91,21 +91,17 @@ async function pushOfIdentity(
   logPushes(jobs, groupByOutcome(outdated, results), services)
   const pausedUntil = breakers.of('apple', outdated[0]?.appleIdentityId ?? null).pausedUntil()
 
+  const errors = new Map(
+    [...groupByOutcome(outdated, results).failed].flatMap(([error, some]) => some.map(({ passId }) => [passId, error])),
+  )
   const dropped = await store.transaction(async (tx) => {
     const at = clock()
-    const ours = await tx.jobs.lockHeld(jobs)
-    const held = new Set(ours.map((job) => job.subject))
-    const outcomes = groupByOutcome(
-      outdated.filter(({ passId }) => held.has(passId)),
-      results,
-    )
+    const done = await tx.jobs.complete(jobs.filter(({ subject }) => !errors.has(subject)))
+    const failed = await tx.jobs.lockHeld(jobs.filter(({ subject }) => errors.has(subject)))
+    const ours = new Set([...done, ...failed].map(({ subject }) => subject))
     const dropped = await dropGone(tx, results)
-    await phones.record(tx, workspaceId, outcomes, at)
-    const errors = new Map(
-      [...outcomes.failed].flatMap(([error, some]) => some.map(({ passId }) => [passId, error] as const)),
-    )
-    await tx.jobs.complete(ours.filter((job) => !errors.has(job.subject)))
-    const failed = ours.filter((job) => errors.has(job.subject))
+    const held = outdated.filter(({ passId }) => ours.has(passId))
+    await phones.record(tx, workspaceId, groupByOutcome(held, results), at)
     // A pause says nothing of them: they are tried again when the identity is (decisions/0090).
     if (pausedUntil) await tx.jobs.snooze(failed, pausedUntil)
     else for (const job of failed) await nackFailed(tx, job, new Error(errors.get(job.subject)), at)

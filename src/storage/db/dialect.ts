@@ -109,11 +109,16 @@ function anyOf(columns: readonly string[], condition: (column: string) => string
 }
 
 /**
- * The condition that the id is among the chosen ones. PostgreSQL may run a locking subselect after `in` more than once,
+ * The condition that a column is among the chosen ids. PostgreSQL may run a locking subselect after `in` more than once,
  * and plans it as a scan; as an array it is run once.
  */
+export function isChosen(db: Knex, column: string, chosen: Knex.QueryBuilder): Knex.Raw {
+  return db.raw(isPostgres(db) ? '?? = any(array(?))' : '?? in (?)', [column, chosen as never])
+}
+
+/** The same of the id of a row. */
 export function idIsChosen(db: Knex, chosen: Knex.QueryBuilder): Knex.Raw {
-  return db.raw(isPostgres(db) ? 'id = any(array(?))' : 'id in (?)', [chosen as never])
+  return isChosen(db, 'id', chosen)
 }
 
 /** The condition that a column is among the ids of a named value, however many `bindIds` put into it: found by their key. */

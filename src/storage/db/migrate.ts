@@ -53,6 +53,7 @@ import * as figures from '../migrations/0067-figures.ts'
 import * as takeOver from '../migrations/0072-take-over.ts'
 import * as lapsesAlone from '../migrations/0075-lapses-alone.ts'
 import * as classMessages from '../migrations/0082-class-messages.ts'
+import * as deviceTags from '../migrations/0083-device-tags.ts'
 import { BUSY_TIMEOUT_MS, type Database } from './database.ts'
 import { isPostgres, settleRestored } from './dialect.ts'
 
@@ -115,6 +116,7 @@ const migrations: Record<string, Migration> = {
   '0072-take-over': takeOver,
   '0075-lapses-alone': lapsesAlone,
   '0082-class-messages': classMessages,
+  '0083-device-tags': deviceTags,
 }
 
 /** So long another may migrate the same SQLite file; on PostgreSQL as long as it takes. */

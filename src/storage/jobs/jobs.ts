@@ -215,6 +215,7 @@ export class Jobs {
 
   /** Those that are still ours, until the transaction ends: what became of any other must not be written. */
   async lockHeld(jobs: Job[]): Promise<Job[]> {
+    if (jobs.length === 0) return []
     // Written as it is: that locks a row on either database.
     const rows: Row[] = await this.held(jobs)
       .update({ claim_token: this.db.ref('claim_token') })

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { Uuid } from '../../core/ids.ts'
-import { bindIds, boundColumn, isAmong, joinPasses, toDate } from '../db/dialect.ts'
-import { runPrepared } from '../db/prepared.ts'
+import { bindIds, boundColumn, forUpdate, isAmong, isChosen, isPostgres, joinPasses, toDate } from '../db/dialect.ts'
+import { runPrepared, sendSilently } from '../db/prepared.ts'
 import { lockPasses } from './pass-change.ts'
 import { type PassRow, type StoredPass, selectPass, toPass } from './pass-row.ts'
 
@@ -40,18 +40,15 @@ export interface OutdatedRegistration extends PushedRegistration, Pick<StoredReg
   appleIdentityId: string | null
 }
 
-type PushedRegistration = Pick<StoredRegistration, 'passId' | 'deviceId' | 'pushedVersion'>
+type Device = Pick<StoredRegistration, 'passId' | 'deviceId'>
+type Key = (string | number)[]
+type PushedRegistration = Device & Pick<StoredRegistration, 'pushedVersion'>
 
 /** What a device is told that asks what changed. */
 export interface ChangedPasses {
   serialNumbers: string[]
   passIds: string[]
   tag: number
-}
-
-type OutdatedRow = Pick<Row, 'pass_id' | 'device_id' | 'push_token' | 'pushed_version'> & {
-  wallet_version: number
-  apple_identity_id: string | null
 }
 
 /** Phones that have passes in Apple Wallet, and which of them must still fetch a change. */
@@ -123,7 +120,7 @@ export class Registrations {
   /** Whether a device that is new to the pass would be one too many. */
   async isFull(workspaceId: string, passId: string, deviceId: string, maxDevices: number): Promise<boolean> {
     if (await this.one(workspaceId, passId, deviceId).first('pass_id')) return false
-    const ofPass = this.db('apple_registrations').where({ workspace_id: workspaceId, pass_id: passId })
+    const ofPass = this.ofPasses(workspaceId, [passId])
     return (await ofPass.offset(maxDevices - 1).first('pass_id')) !== undefined
   }
 
@@ -134,10 +131,7 @@ export class Registrations {
 
   /** The devices that have any of the passes. */
   async list(workspaceId: string, passIds: string[]): Promise<StoredRegistration[]> {
-    const rows: Row[] = await this.db('apple_registrations')
-      .where({ workspace_id: workspaceId })
-      .whereIn('pass_id', passIds)
-      .orderBy(['registered_at', 'device_id'])
+    const rows: Row[] = await this.ofPasses(workspaceId, passIds).orderBy(['registered_at', 'device_id'])
     return rows.map(toRegistration)
   }
 
@@ -157,20 +151,13 @@ export class Registrations {
 
   /** Devices that were not pushed yet for what their pass now shows. */
   async listOutdated(workspaceId: string, passIds: string[]): Promise<OutdatedRegistration[]> {
-    const rows: OutdatedRow[] = await this.db('apple_registrations')
+    return this.db('apple_registrations')
       .join('passes', 'passes.id', 'apple_registrations.pass_id')
       .where('apple_registrations.workspace_id', workspaceId)
       .whereIn('apple_registrations.pass_id', passIds)
       .whereRaw('apple_registrations.pushed_version < passes.wallet_version')
-      .select('pass_id', 'device_id', 'push_token', 'pushed_version', 'wallet_version', 'apple_identity_id')
-    return rows.map((row) => ({
-      passId: row.pass_id,
-      deviceId: row.device_id,
-      pushToken: row.push_token,
-      pushedVersion: row.pushed_version,
-      walletVersion: row.wallet_version,
-      appleIdentityId: row.apple_identity_id,
-    }))
+      .select({ passId: 'pass_id', deviceId: 'device_id', pushToken: 'push_token', pushedVersion: 'pushed_version' })
+      .select({ walletVersion: 'wallet_version', appleIdentityId: 'apple_identity_id' })
   }
 
   /**
@@ -179,10 +166,12 @@ export class Registrations {
    * Without a workspace: the device id, which nobody else knows, stands for the person.
    */
   async listChanged(deviceId: string, sinceTag: number | null, identityIds: (string | null)[]): Promise<ChangedPasses> {
+    // Servers of the version before announce on the pass.
+    const tag = 'case when device_tag > passes.wallet_tag then device_tag else passes.wallet_tag end'
     const held = this.db('apple_registrations')
       .join('passes', 'passes.id', 'apple_registrations.pass_id')
       .where({ device_id: deviceId })
-      .select('passes.id', 'passes.serial_number', 'passes.imported_serial_number', 'passes.wallet_tag')
+      .select('passes.id', 'passes.serial_number', 'passes.imported_serial_number', this.db.raw(`${tag} as wallet_tag`))
     const former = this.db('former_registrations')
       .join('former_passes', 'former_passes.serial_number', 'former_registrations.serial_number')
       .join('passes', 'passes.id', 'former_passes.pass_id')
@@ -190,7 +179,7 @@ export class Registrations {
       .select('former_passes.pass_id as id', 'former_passes.serial_number')
       .select('former_passes.imported_serial_number', 'former_passes.wallet_tag')
     for (const query of [held, former]) query.where((one) => whereOfIdentities(one, identityIds))
-    if (sinceTag !== null) held.where('passes.wallet_tag', '>', sinceTag)
+    if (sinceTag !== null) held.whereRaw(`${tag} > ?`, [sinceTag])
     if (sinceTag !== null) former.where('former_passes.wallet_tag', '>', sinceTag)
     const found: (Pick<PassRow, 'id' | 'serial_number' | 'imported_serial_number'> & { wallet_tag: number })[] = [
       ...(await held),
@@ -221,9 +210,10 @@ export class Registrations {
 
   /** The device asked what changed: the next fetch of one of these is most likely its own. */
   async setListed(deviceId: string, passIds: string[], at: Date): Promise<void> {
-    await this.db('apple_registrations')
-      .where({ device_id: deviceId })
-      .whereIn('pass_id', passIds)
+    const ofDevice = () => this.db('apple_registrations').where({ device_id: deviceId })
+    const listed = forUpdate(this.db, ofDevice().whereIn('pass_id', passIds).orderBy(IN_ORDER)).select('pass_id')
+    await ofDevice()
+      .whereRaw(isChosen(this.db, 'pass_id', listed))
       .update({ listed_at: at.getTime() })
   }
 
@@ -246,33 +236,36 @@ export class Registrations {
 
   /** Whether any device has fetched that version of the pass. */
   async isFetched(workspaceId: string, passId: string, version: number): Promise<boolean> {
-    const ofPass = this.db('apple_registrations').where({ workspace_id: workspaceId, pass_id: passId })
-    return (await ofPass.where('fetched_version', '>=', version).first('device_id')) !== undefined
+    const fetched = this.ofPasses(workspaceId, [passId]).where('fetched_version', '>=', version)
+    return (await fetched.first('device_id')) !== undefined
   }
 
   /** Apple took the push. An older one never takes the place of a newer, nor of one that was forgotten since it was looked up. */
   async setPushed(workspaceId: string, pushes: (PushedRegistration & { version: number })[], at: Date): Promise<void> {
-    for (const version of new Set(pushes.map((push) => push.version))) {
-      for (const some of chunks(pushes.filter((push) => push.version === version))) {
-        const keys = some.map(({ passId, deviceId, pushedVersion }) => [deviceId, passId, pushedVersion])
-        await this.db('apple_registrations')
-          .where({ workspace_id: workspaceId })
-          .whereIn(['device_id', 'pass_id', 'pushed_version'], keys)
-          .where('pushed_version', '<', version)
-          .update({ pushed_version: version, pushed_at: at.getTime(), last_error: null })
-      }
+    const newer = pushes.filter(({ pushedVersion, version }) => pushedVersion < version)
+    if (newer.length === 0) return
+    if (isPostgres(this.db)) await this.lock(workspaceId, passIdsOf(newer))
+    for (const version of new Set(newer.map((push) => push.version))) {
+      const some = newer.filter((push) => push.version === version)
+      const keys = some.map(({ passId, deviceId, pushedVersion }) => [deviceId, passId, pushedVersion])
+      const change = { pushed_version: version, pushed_at: at.getTime(), last_error: null }
+      await this.set(workspaceId, [...IN_ORDER, 'pushed_version'], keys, change)
     }
   }
 
   /** Notes why pushes to devices failed. */
-  async setErrors(
-    workspaceId: string,
-    registrations: Pick<StoredRegistration, 'passId' | 'deviceId'>[],
-    error: string,
-  ): Promise<void> {
-    const keys = registrations.map(({ passId, deviceId }) => [deviceId, passId])
-    const ours = () => this.db('apple_registrations').where({ workspace_id: workspaceId })
-    for (const some of chunks(keys)) await ours().whereIn(['device_id', 'pass_id'], some).update({ last_error: error })
+  async setErrors(workspaceId: string, devices: Device[], error: string): Promise<void> {
+    if (isPostgres(this.db)) await this.lock(workspaceId, passIdsOf(devices))
+    const keys = devices.map(({ passId, deviceId }) => [deviceId, passId])
+    await this.set(workspaceId, IN_ORDER, keys, { last_error: error })
+  }
+
+  /** Of devices that the caller holds, as many at once as one statement takes well; nobody waits for it in a transaction. */
+  private async set(workspaceId: string, columns: string[], keys: Key[], change: object): Promise<void> {
+    for (let from = 0; from < keys.length; from += CHUNK) {
+      const ours = this.db('apple_registrations').where({ workspace_id: workspaceId })
+      await sendSilently(this.db, ours.whereIn(columns, keys.slice(from, from + CHUNK)).update(change))
+    }
   }
 
   /** Removes registrations whose token Apple calls dead for passes of an identity, and returns them; a newer token stays. */
@@ -284,30 +277,38 @@ export class Registrations {
       this.db('apple_registrations')
         .whereIn('push_token', pushTokens)
         .whereExists(ofIdentity().whereRaw('passes.id = apple_registrations.pass_id'))
-    const rows: Pick<Row, 'workspace_id' | 'pass_id' | 'push_token'>[] = await dead().select([
-      'workspace_id',
-      'pass_id',
-      'push_token',
-    ])
+    const told = { workspaceId: 'workspace_id', passId: 'pass_id', pushToken: 'push_token' }
+    const rows: DroppedRegistration[] = await forUpdate(this.db, dead().orderBy(IN_ORDER)).select(told)
     await dead().delete()
     const former = ofIdentity()
       .join('former_passes', 'former_passes.pass_id', 'passes.id')
       .whereRaw('former_passes.serial_number = former_registrations.serial_number')
     await this.db('former_registrations').whereIn('push_token', pushTokens).whereExists(former).delete()
-    return rows.map((row) => ({ workspaceId: row.workspace_id, passId: row.pass_id, pushToken: row.push_token }))
+    return rows
   }
 
-  /** Announces a change of passes that devices hold: they get the next tag. Held until the transaction ends. */
+  /**
+   * Announces a change of passes: devices that hold them get the next tag, which is held until the transaction ends. It stands
+   * with them, since a pass that is written is written to every index of lists (decisions/0083).
+   */
   async bumpUpdateTag(workspaceId: string, passIds: string[]): Promise<void> {
-    const registered = this.db('apple_registrations').where({ workspace_id: workspaceId }).whereIn('pass_id', passIds)
-    // Before the counter: who waits for passes must not hold up what others announce.
-    const ids: string[] = await lockPasses(this.db, workspaceId).whereIn('id', registered.select('pass_id')).pluck('id')
-    if (ids.length === 0) return
-    const [row] = await this.db('counters')
-      .where({ name: 'wallet-tag' })
-      .update({ value: this.db.raw('value + 1') })
-      .returning('value')
-    await this.db('passes').where({ workspace_id: workspaceId }).whereIn('id', ids).update({ wallet_tag: row.value })
+    // Before the counter: who waits for passes or devices must not hold up what others announce.
+    const held = this.ofPasses(workspaceId, passIds).select('pass_id')
+    const passes = lockPasses(this.db, workspaceId).whereIn('id', held).select('id')
+    const [, devices] = await Promise.all([isPostgres(this.db) ? passes : [], this.lock(workspaceId, passIds)])
+    if (devices.length === 0) return
+    const tag = () => this.db('counters').where({ name: 'wallet-tag' })
+    await sendSilently(this.db, tag().update({ value: this.db.raw('value + 1') }))
+    await sendSilently(this.db, this.ofPasses(workspaceId, passIds).update({ device_tag: tag().select('value') }))
+  }
+
+  /** Holds the devices of passes until the transaction ends. */
+  private lock(workspaceId: string, passIds: string[]) {
+    return forUpdate(this.db, this.ofPasses(workspaceId, passIds).orderBy(IN_ORDER).select('pass_id'))
+  }
+
+  private ofPasses(workspaceId: string, passIds: string[]) {
+    return this.db('apple_registrations').where({ workspace_id: workspaceId }).whereIn('pass_id', passIds)
   }
 
   private one(workspaceId: string, passId: string, deviceId: string) {
@@ -325,12 +326,13 @@ export function whereOfIdentities(passes: Knex.QueryBuilder, identityIds: (strin
   if (identityIds.includes(null)) passes.orWhereNull('passes.apple_identity_id')
 }
 
-/** As many pairs as one statement takes well. */
+/** In which devices are held, so that two never wait for each other: along their key, as whoever writes those of one device does. */
+const IN_ORDER = ['device_id', 'pass_id']
+
+/** Keys of devices in one statement. */
 const CHUNK = 500
 
-function chunks<T>(items: T[]): T[][] {
-  return Array.from({ length: Math.ceil(items.length / CHUNK) }, (_, n) => items.slice(n * CHUNK, (n + 1) * CHUNK))
-}
+const passIdsOf = (devices: { passId: string }[]) => [...new Set(devices.map(({ passId }) => passId))]
 
 function toRegistration(row: Row): StoredRegistration {
   return {

@@ -41,6 +41,18 @@ test('whoever takes the same passes on PostgreSQL takes them in one order, whate
   for (let n = 0; n < 10; n += 1) await Promise.all(works.map((work) => work()))
 })
 
+test('whoever takes the same devices on PostgreSQL takes them in one order', async () => {
+  const { store, other, workspaceId, passIds } = await openHeldPasses(300)
+  const devices = passIds.map((passId) => ({ passId, deviceId: 'phone', pushedVersion: 0, version: 1 }))
+  const works = [
+    () => store.transaction((tx) => tx.registrations.bumpUpdateTag(workspaceId, passIds)),
+    () => other.transaction((tx) => tx.registrations.setPushed(workspaceId, devices, start)),
+    () => other.transaction((tx) => tx.registrations.setErrors(workspaceId, devices.toReversed(), 'error')),
+    () => store.statement((tx) => tx.registrations.setListed('phone', passIds, start)),
+  ]
+  for (let n = 0; n < 10; n += 1) await Promise.all(works.map((work) => work()))
+})
+
 test('a draft is edited on PostgreSQL while somebody holds its template to publish it', async () => {
   const { store, other, workspaceId, templateId } = await openHeldPasses(0)
   const draft = await store.transaction((tx) =>
