@@ -89,8 +89,11 @@ test('a phone that sleeps for days comes back, and one that is throttled takes s
     service.change({ seat })
     await service.push()
   }
-  await eventually(() => expect(held(fleet)).toEqual([[4], [4]]))
-  expect(fleet.phones.map(({ toldAt }) => toldAt)).toEqual([0, 0])
+  await eventually(() => {
+    expect(held(fleet)).toEqual([[4], [4]])
+    // The last push may come behind a fetch that brought its change already.
+    expect(fleet.phones.map(({ toldAt }) => toldAt)).toEqual([0, 0])
+  })
 })
 
 test('who is turned away comes again, and a pass that is not known any more is gone from the phone', async () => {

@@ -30,7 +30,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await phone('open', 'iphone')).toContain('Gate B12')
     expect(await phone('open', 'android')).toContain('Tonight: Gate B12')
 
-    const sendAt = new Date(Date.now() + 1_500)
+    const sendAt = new Date(Date.now() + 4_000)
     const body = { body: 'Doors are open', sendAt: sendAt.toISOString(), platforms: ['apple' as const] }
     const scheduled = await client.notifications.create({ params, body })
     expect(scheduled.status).toBe('SCHEDULED')

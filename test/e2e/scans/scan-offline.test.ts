@@ -64,7 +64,7 @@ test('a server and a console that are killed lose no scan and make none twice', 
   await second.shows('✘ 2 turned away')
   second.type('PASS-7\r')
   await second.shows('7 wait')
-  expect(second.screen.text()).toMatch(/List \d+ s old .* 12 passes/)
+  expect(second.screen.text()).toMatch(/List \d+ (s|min) old .* 12 passes/)
   for (const path of filesBelow(state)) expect([path, statSync(path).mode & 0o777]).toEqual([path, 0o600])
 
   const again = await startAgain(server)

@@ -32,7 +32,7 @@ test('each server is restarted in turn under load, and no request fails', async 
 })
 
 test('from SIGTERM on /readyz says 503 while requests are answered, on connections that end', async () => {
-  const api = await startServer({ dialect: 'postgres', args: ['--role', 'api', '--drain-seconds', '2'] })
+  const api = await startServer({ dialect: 'postgres', args: ['--role', 'api', '--drain-seconds', '6'] })
   const headers = { authorization: `Bearer ${api.token}` }
   const before = await fetch(`${api.url}/v1/passes`, { headers })
   expect(before.headers.get('connection')).toBe('keep-alive')

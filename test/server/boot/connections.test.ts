@@ -1,8 +1,8 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { connect, createServer, type Socket } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { type ConnectionsOptions, choosePort, startListener } from '../../../src/server/boot/listener.ts'
 import { eventually } from '../../support/eventually.ts'
 
@@ -72,8 +72,8 @@ test('an address whose connections are closed for pipelining again and again is 
   }
   expect(refused).toEqual(Array(5).fill('too many requests at once on one connection'))
   const before = answered
-  const next = await open()
   const openedAt = performance.now()
+  const next = await open()
   next.write(get('/'))
   expect(await received(next)).toBe('')
   expect([answered, performance.now() - openedAt > patience.heldMs / 2]).toEqual([before, true])
@@ -163,9 +163,9 @@ test('a client that reads no answer holds one of them, and is closed after a whi
 })
 
 test('a handler that takes its time is waited for', async () => {
-  const { open } = await start(async (_, response) => void setTimeout(() => response.end('late'), 400), {
-    patience: { unreadMs: 50 },
-  })
+  // It answers when the time is over that an answer may stay unread.
+  const handler: Handler = ({ socket }, response) => socket.once('timeout', () => response.end('late'))
+  const { open } = await start(handler, { patience: { unreadMs: 300 } })
   const socket = await open()
   socket.write(get('/', 'Connection: close\r\n'))
   expect(await received(socket)).toContain('late')
@@ -190,20 +190,34 @@ test.each([
 })
 
 test('a body that comes slowly and steadily is taken', async () => {
+  // What looks for slow bodies goes by a clock that stands still until some of this one has come.
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const progress = new EventEmitter()
   const { open, refused } = await start(
     async (request, response) => {
       let bytes = 0
-      for await (const chunk of request) bytes += chunk.length
+      progress.emit('begun')
+      for await (const chunk of request) {
+        bytes += chunk.length
+        progress.emit('taken', bytes)
+      }
       response.end(`took ${bytes}`)
     },
     { patience: { bodyMs: 100, bodyBytes: 2 } },
   )
   const socket = await open()
   const answer = received(socket)
+  const begun = once(progress, 'begun')
   socket.write('POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 80\r\n\r\n')
-  const dripping = setInterval(() => socket.writable && socket.write('xx'), 20)
-  onTestFinished(() => clearInterval(dripping))
-  await eventually(async () => expect(await answer).toContain('took 80'))
+  await begun
+  for (let bytes = 2; bytes <= 80; bytes += 2) {
+    const taken = once(progress, 'taken')
+    socket.write('xx')
+    expect(await taken).toEqual([bytes])
+    vi.advanceTimersByTime(500)
+  }
+  expect(await answer).toContain('took 80')
   expect(refused).toEqual([])
 })
 

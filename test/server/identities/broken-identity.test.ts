@@ -85,7 +85,7 @@ describe.each(dialects)('on %s', (dialect) => {
   function work(given: Partial<Services>, how = 'answers') {
     const { identities: registry, clock, log, metrics } = api.services
     const nameOf = (id: string) => registry.list().find((one) => one.id === id)!.name
-    const breakers = createBreakers({ nameOf, clock, log, metrics, hangSeconds: how === 'hangs' ? 1 : 60 })
+    const breakers = createBreakers({ nameOf, clock, log, metrics, hangSeconds: how === 'hangs' ? 3 : 60 })
     const services = { ...api.services, breakers, ...given }
     const worker = startWorker(services, { handlers: jobHandlers, giveUp, queues, pollSeconds: 0.02 })
     onTestFinished(() => worker.stop())

@@ -9,6 +9,8 @@ import { png } from '../api/templates/pictures.ts'
 
 const log = pino({ level: 'silent' })
 const sizes = [{ width: 10, height: 10, scale: 1 as const }]
+/** Many times as long as an answer takes, however busy the machine. */
+const killAfterSeconds = 60
 
 /** A decoder over a program that answers by the first byte of what it is given. */
 function misbehaving() {
@@ -24,7 +26,7 @@ function misbehaving() {
     })
     process.send({ ready: true })`,
   )
-  const decoder = createDecoder({ log, killAfterSeconds: 0.2, program })
+  const decoder = createDecoder({ log, killAfterSeconds, program })
   onTestFinished(decoder.close)
   return (kind: number) => decoder.decode({ bytes: Uint8Array.of(kind), sizes })
 }
@@ -32,10 +34,14 @@ function misbehaving() {
 const [STUCK, CRASHING, FINE] = [0, 1, 2]
 
 test('a decoder that is stuck is killed, one that crashes is gone, and the next image has a new one', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
   const decode = misbehaving()
   const { width: first } = await decode(FINE)
   expect((await decode(FINE)).width).toBe(first)
-  await expect(decode(STUCK)).rejects.toMatchObject({ name: 'ImageFault' })
+  const stuck = expect(decode(STUCK)).rejects.toMatchObject({ name: 'ImageFault' })
+  await vi.advanceTimersByTimeAsync(killAfterSeconds * 1000)
+  await stuck
   expect(isAlive(first)).toBe(false)
   const { width: second } = await decode(FINE)
   expect(second).not.toBe(first)

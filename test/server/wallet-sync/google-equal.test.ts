@@ -4,6 +4,7 @@ import type { DefinitionInput } from '../../../src/core/contract/definition.ts'
 import { GoogleApiError } from '../../../src/wallets/google/api/api-error.ts'
 import { useApi } from '../../support/api.ts'
 import { dialects } from '../../support/databases.ts'
+import { eventually } from '../../support/eventually.ts'
 import { passBody, publishedTemplate } from '../fixtures.ts'
 
 /** The door stands in the class, the seat on the object. */
@@ -100,7 +101,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const { updateObject } = api.services.google!.api
     google.objects.mockImplementationOnce(async (...call) => {
       // The second has begun before the first is noted.
-      await vi.waitFor(() => expect(google.objects).toHaveBeenCalledTimes(versions), 10_000)
+      await eventually(() => expect(google.objects).toHaveBeenCalledTimes(versions))
       await updateObject(...call)
     })
     await Promise.all([sync!.update(pass), sync!.update(older)])

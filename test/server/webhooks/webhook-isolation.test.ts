@@ -11,7 +11,8 @@ import { eventually, gate } from '../jobs/fixtures.ts'
 import { makeWebhook, queueTests, readDelivery, sendTest } from './webhook-fixtures.ts'
 
 describe.each(dialects)('on %s', (dialect) => {
-  const api = useApi(dialect, { outbound: { allowInsecure: true } })
+  // What hangs here does so until it is told to answer, however long a busy machine takes to see that.
+  const api = useApi(dialect, { outbound: { allowInsecure: true, timeoutMs: 600_000 } })
   let workspace: TestWorkspace
   let receiver: Receiver
 

@@ -24,7 +24,7 @@ test('what a server holds that hangs in a transaction on PostgreSQL is free agai
   await store.transaction((tx) => tx.registrations.insert(workspaceId, device, start))
 
   // With what an address says in its end, tests need not wait for as long as servers do.
-  const hung = openTestDatabase(`${url}?idle_in_transaction_session_timeout=300`)
+  const hung = openTestDatabase(`${url}?idle_in_transaction_session_timeout=1500`)
   const outcome = await errorOf(
     createStore(hung).transaction(async (tx) => {
       await tx.registrations.bumpUpdateTag(workspaceId, [passId!])

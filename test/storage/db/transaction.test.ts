@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { createStore, type Store } from '../../../src/storage/store.ts'
 import { dialects } from '../../support/databases.ts'
+import { errorOf } from '../../support/error-of.ts'
+import { eventually } from '../../support/eventually.ts'
 import {
   insertPasses,
   insertTemplate,
@@ -80,15 +82,24 @@ test('on sqlite connections for reading refuse to write', async () => {
 test('on sqlite a write goes on while as many reads as there may be take their time', async () => {
   const { store, database } = await openTestStore('sqlite')
   await store.transaction((tx) => tx.settings.insert('name', 'first'))
-  const slow = 'with recursive n(i) as (select 1 union all select i + 1 from n where i < 6000000) select max(i) from n'
+  const endless = 'with recursive n(i) as (select 1 union all select i + 1 from n) select max(i) from n'
   // One more would wait for a connection, and no longer than 5 s.
-  const readAll = (sql: string) => Array.from({ length: 3 }, () => database.reader.raw(sql).then(() => 'read'))
-  // So that every connection is open.
-  await Promise.all(readAll('select 1'))
-  const reads = readAll(slow)
-  const write = store.transaction((tx) => tx.settings.update('name', 'second')).then(() => 'write')
-  expect(await Promise.race([write, ...reads])).toBe('write')
+  const held = await Promise.all([1, 2, 3].map(() => database.reader.client.acquireConnection()))
+  let ended = 0
+  const reads = held.map((connection) =>
+    errorOf(database.reader.raw(endless).connection(connection)).then(() => {
+      ended += 1
+    }),
+  )
+  await store.transaction((tx) => tx.settings.update('name', 'second'))
+  expect(ended).toBe(0)
+  // One that has not begun yet hears of no interruption.
+  await eventually(() => {
+    for (const connection of held) connection.interrupt()
+    expect(ended).toBe(held.length)
+  })
   await Promise.all(reads)
+  for (const connection of held) database.reader.client.releaseConnection(connection)
 })
 
 async function count(store: Store): Promise<void> {
