@@ -151,7 +151,7 @@ export class FairGate {
     const { places, roomOf, shareOf, shareBesideNeighbours } = this.options
     if ((this.inside.get(roomOf(party)) ?? 0) >= places || this.countInside(party) >= shareOf(party)) return false
     const owner = this.options.ownerOf(party)
-    return this.staysOf(owner).length < shareBesideNeighbours || !this.isBesideNeighbour(owner)
+    return !this.isBesideNeighbour(owner) || this.staysOf(owner).length < shareBesideNeighbours
   }
 
   /** Since when each of an owner's parties that is inside has been. */

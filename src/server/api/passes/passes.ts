@@ -3,7 +3,9 @@ import { createdWindow } from '../../../core/contract/pass-list-query.ts'
 import type { passes as contract, Pass } from '../../../core/contract/passes.ts'
 import { ApiError, MAX_ISSUES } from '../../../core/errors.ts'
 import { effectiveStatus, isInstallable } from '../../../core/rules/pass/pass-status.ts'
+import { grouped } from '../../../storage/db/grouped.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
+import type { Store } from '../../../storage/store.ts'
 import type { RequestContext } from '../../context.ts'
 import { toPage } from '../../http/cursors.ts'
 import type { Handlers } from '../../http/mount.ts'
@@ -40,7 +42,7 @@ export const passes: Handlers<typeof contract> = {
   }),
 
   get: async ({ params, query }, context) => {
-    const pass = (await context.store.passes.find(context.workspaceId, params.id)) ?? missing(params.id)
+    const pass = await getPass(params.id, context)
     const [body] = await showPasses([pass], query.include, context)
     return { status: 200, body: body!, headers: etag(pass) }
   },
@@ -93,14 +95,15 @@ export const passes: Handlers<typeof contract> = {
     })
   },
 
-  wallets: async ({ params }, { store, workspaceId }) => {
-    const pass = (await store.passes.find(workspaceId, params.id)) ?? missing(params.id)
-    const wallets = await walletsOf([pass], { store, workspaceId })
+  wallets: async ({ params }, context) => {
+    const pass = await getPass(params.id, context)
+    const wallets = await walletsOf([pass], context)
     return { status: 200, body: wallets.get(pass.id)! }
   },
 
-  preview: async ({ params, query }, { store, workspaceId, identities, packages, issuing, google, now }) => {
-    const pass = (await store.passes.find(workspaceId, params.id)) ?? missing(params.id)
+  preview: async ({ params, query }, context) => {
+    const { store, identities, packages, issuing, google, now } = context
+    const pass = await getPass(params.id, context)
     if (query.format === 'pkpass') {
       if (!packages) throw new ApiError('CONFLICT', { message: 'This server does not issue for apple.' })
       const file = await renderOr(() => packages.build(pass, now))
@@ -124,6 +127,20 @@ export const passes: Handlers<typeof contract> = {
     return { status: 200, body: previewOf(rendered, wallets, now, query.platform) }
   },
 }
+
+/** @throws ApiError PASS_NOT_FOUND */
+async function getPass(passId: string, { store, workspaceId }: RequestContext): Promise<StoredPass> {
+  return (await findTogether(store, { workspaceId, passId })) ?? missing(passId)
+}
+
+/** Finds a pass, by one statement with others of the workspace that are asked for at the same moment (decisions/0029). */
+const findTogether = grouped(async (store: Store, take: () => { workspaceId: string; passId: string }[]) => {
+  const asked = take()
+  const ids = asked.map(({ passId }) => passId)
+  const passes = await store.passes.listByIds(asked[0]!.workspaceId, ids)
+  const found = new Map(passes.map((pass) => [pass.id, pass]))
+  return ids.map((id) => found.get(id))
+})
 
 function missing(passId: string): never {
   throw new ApiError('PASS_NOT_FOUND', { details: { passId } })

@@ -123,7 +123,7 @@ export async function updatePass(
       newHolder ? undefined : tellWallets(),
     ])
     if (newHolder) {
-      await endFormer(tx, pass, { ...context, card: cardOf({ pass, version }) })
+      await endFormer(tx, pass, { card: cardOf({ pass, version }), now, correlationId: context.correlationId })
       await tx.images.deleteOfPass(
         workspaceId,
         passId,

@@ -147,7 +147,7 @@ async function checkPublishable(
   const issues = [...checkDefinition(definition), ...unknown]
   if (issues.length === 0) {
     const wallets = await walletsOfProject(projectId, context)
-    issues.push(...(await findPlatformIssues(inLanguage(definition), passType, { ...context, wallets })))
+    issues.push(...(await findPlatformIssues(inLanguage(definition), passType, { wallets, now: context.now })))
   }
   if (issues.length > 0) throw validationError(listIssues(below('definition', issues)))
 }

@@ -1,0 +1,40 @@
+import { describe, expect, test } from 'vitest'
+import type { ApiError } from '../../../../src/core/errors.ts'
+import { newId } from '../../../../src/core/ids.ts'
+import { passes } from '../../../../src/server/api/passes/passes.ts'
+import type { RequestContext } from '../../../../src/server/context.ts'
+import { useApi } from '../../../support/api.ts'
+import { makePass, publishedTemplate } from '../../fixtures.ts'
+import { gate } from '../../jobs/fixtures.ts'
+
+describe('reads of passes', () => {
+  const api = useApi('sqlite')
+
+  test('those that are asked for while one is read are found by one statement, each request answered for itself', async () => {
+    const workspace = await api.workspace()
+    const template = await publishedTemplate(workspace)
+    const first = await makePass(workspace, template.id)
+    const second = await makePass(workspace, template.id)
+    const unknown = newId(api.now)
+    const store = api.services.store.forRequests(workspace.id)
+    const reading = gate()
+    const statements: string[][] = []
+    async function listByIds(workspaceId: string, ids: string[]) {
+      statements.push(ids)
+      if (statements.length === 1) await reading.pass()
+      return store.passes.listByIds(workspaceId, ids)
+    }
+    const context = { ...api.services, store: { passes: { listByIds } }, workspaceId: workspace.id, now: api.now }
+    const get = (id: string) =>
+      passes.get({ params: { id }, query: {} } as never, context as unknown as RequestContext).then(
+        ({ body }) => body.id,
+        (error: ApiError) => error.code,
+      )
+
+    const answers = [first.id, second.id, unknown, second.id].map(get)
+    expect(statements).toEqual([[first.id]])
+    reading.open()
+    expect(await Promise.all(answers)).toEqual([first.id, second.id, 'PASS_NOT_FOUND', second.id])
+    expect(statements).toEqual([[first.id], [second.id, unknown, second.id]])
+  })
+})
