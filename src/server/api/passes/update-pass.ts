@@ -28,7 +28,7 @@ import { audit } from '../audit.ts'
 import { bytesOf, requireBytes } from '../limits.ts'
 import { compileVersion, newAppleToken } from './create-passes.ts'
 import { followClass } from './google-class.ts'
-import { openImages, usesOf } from './pass-images.ts'
+import { openImages, type PassImage, usesOf } from './pass-images.ts'
 import { cardOf, findRing, queueRing } from './ring.ts'
 
 /** How a pass is changed, beside what the body says. */
@@ -108,33 +108,7 @@ export async function updatePass(
   if (options.dryRun) return { pass: updated, rings }
 
   if (isNew) {
-    const facts = { ...pass, label: change.label, variables: change.variables, ...code }
-    const { expiresAt } = change
-    const googleClassId = await followClass(tx, pass, { version, facts, expiresAt }, context)
-    updated.googleClassId = googleClassId
-    const tellWallets = () =>
-      queueWalletUpdates(tx, workspaceId, [passId], {
-        at: now,
-        correlationId: context.correlationId,
-        isBulk: options.isBulk,
-      })
-    await Promise.all([
-      tx.passes.update(workspaceId, passId, { ...change, googleClassId, ...(newHolder && { newHolder }) }, now),
-      newHolder ? undefined : tellWallets(),
-    ])
-    if (newHolder) {
-      await endFormer(tx, pass, { card: cardOf({ pass, version }), now, correlationId: context.correlationId })
-      await tx.images.deleteOfPass(
-        workspaceId,
-        passId,
-        images.map(({ id }) => id),
-      )
-      await tellWallets()
-    }
-    if (images.length > 0) await tx.images.insertUses(workspaceId, usesOf({ id: passId, images }))
-    if (pass.googleClassId && pass.googleClassId !== googleClassId) {
-      await tx.googleClasses.deleteUnused(workspaceId, pass.googleClassId)
-    }
+    updated.googleClassId = await storeChange(tx, { pass, code, version, change, newHolder, images }, options, context)
     if (ring !== undefined) await queueRing(tx, passId, ring, context)
   } else if (isRetried) {
     await tx.passes.setQueuedAgain(workspaceId, [passId], now)
@@ -164,6 +138,47 @@ export async function updatePass(
   )
   await audit(tx, context, actionOf(options), passId)
   return { pass: updated, rings }
+}
+
+interface PlannedChange {
+  /** As it was. */
+  pass: StoredPass
+  /** What scanners read from now on. */
+  code: Pick<StoredPass, 'scanCode' | 'scanPayload'>
+  version: VersionContent
+  change: Omit<PassChange, 'googleClassId'>
+  newHolder: PassChange['newHolder']
+  images: PassImage[]
+}
+
+/** Writes what changed, and lets wallets, images and the class at Google follow. Returns the class that the pass is in now. */
+async function storeChange(
+  tx: Repositories,
+  { pass, code, version, change, newHolder, images }: PlannedChange,
+  { isBulk }: UpdateOptions,
+  context: RequestContext,
+): Promise<StoredPass['googleClassId']> {
+  const { workspaceId, now, correlationId } = context
+  const { id } = pass
+  const { label, variables, expiresAt } = change
+  const facts = { ...pass, label, variables, ...code }
+  const googleClassId = await followClass(tx, pass, { version, facts, expiresAt }, context)
+  const tellWallets = () => queueWalletUpdates(tx, workspaceId, [id], { at: now, correlationId, isBulk })
+  await Promise.all([
+    tx.passes.update(workspaceId, id, { ...change, googleClassId, ...(newHolder && { newHolder }) }, now),
+    newHolder ? undefined : tellWallets(),
+  ])
+  if (newHolder) {
+    await endFormer(tx, pass, { card: cardOf({ pass, version }), now, correlationId })
+    const kept = images.map((image) => image.id)
+    await tx.images.deleteOfPass(workspaceId, id, kept)
+    await tellWallets()
+  }
+  if (images.length > 0) await tx.images.insertUses(workspaceId, usesOf({ id, images }))
+  if (pass.googleClassId && pass.googleClassId !== googleClassId) {
+    await tx.googleClasses.deleteUnused(workspaceId, pass.googleClassId)
+  }
+  return googleClassId
 }
 
 /** What another holder has anew, as toHolderColumns writes it. */
