@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createInputReader, type Input } from '../../../src/cli/console/controls.ts'
+import { createInputReader, type Input } from '../../../src/cli/console/input.ts'
 
 const F2 = '\u001BOQ'
 

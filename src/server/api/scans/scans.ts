@@ -53,11 +53,7 @@ export const scans: Handlers<typeof contract> = {
     return { status: 200, body: { items } }
   },
 
-  get: async ({ params }, { store, workspaceId }) => {
-    const scan = await store.scans.find(workspaceId, params.id)
-    if (!scan) throw new ApiError('NOT_FOUND', { message: 'There is no such scan.', details: { scanId: params.id } })
-    return { status: 200, body: toScanItem(scan) }
-  },
+  get: async ({ params }, context) => ({ status: 200, body: toScanItem(await getScan(params.id, context)) }),
 
   reverse: async ({ params, body }, context) => ({
     status: 200,
@@ -67,6 +63,13 @@ export const scans: Handlers<typeof contract> = {
   replay: async ({ body }, context) => ({ status: 200, body: await replayLedger(body, context) }),
 
   explain: async ({ params, query }, context) => ({ status: 200, body: await explainPass(params.id, query, context) }),
+}
+
+/** @throws ApiError NOT_FOUND */
+async function getScan(scanId: string, { store, workspaceId }: RequestContext): Promise<StoredScan> {
+  const scan = await store.scans.find(workspaceId, scanId)
+  if (scan) return scan
+  throw new ApiError('NOT_FOUND', { message: 'There is no such scan.', details: { scanId } })
 }
 
 function toStats({ totalPasses, redeemed, totalScans, totalDenied, lastScanAt }: ScanFigures) {
@@ -143,8 +146,7 @@ async function explainPass(
  */
 async function reverseScan(scanId: string, body: ScanReversal, context: RequestContext): Promise<ScanResponse> {
   const { store, workspaceId } = context
-  const scan = await store.scans.find(workspaceId, scanId)
-  if (!scan) throw new ApiError('NOT_FOUND', { message: 'There is no such scan.', details: { scanId } })
+  const scan = await getScan(scanId, context)
   if (context.token.door && scan.deviceId !== context.token.id) {
     throw new ApiError('FORBIDDEN', { message: 'A door takes back its own scans alone.', details: { scanId: scan.id } })
   }
