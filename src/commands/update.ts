@@ -43,7 +43,7 @@ export default class Update extends BulkCommand {
 
   async run() {
     const { args, flags } = await this.parse(Update)
-    const { updateAction } = await import('../cli/changes/actions.ts')
+    const { updateAction } = await import('../cli/changes/update-action.ts')
     const action = updateAction({
       file: args.file,
       externalIdColumn: flags['external-id-column'],

@@ -33,7 +33,7 @@ export default class Void extends BulkCommand {
     const { args, flags } = await this.parse(Void)
     const yes = flags.yes || flags['dry-run']
     await confirm(`Void the pass of every row of ${args.file}?`, { yes, noInput: flags['no-input'] })
-    const { voidAction } = await import('../cli/changes/actions.ts')
+    const { voidAction } = await import('../cli/changes/void-action.ts')
     const action = voidAction({
       externalIdColumn: flags['external-id-column'],
       reasonColumn: flags['reason-column'],

@@ -1,27 +1,21 @@
-import { H3, type H3Event, HTTPError, onDispose } from 'h3'
-import type { ErrorBody, ErrorBodyWithoutCode } from '../../core/contract/common.ts'
+import { H3, type H3Event, onDispose } from 'h3'
 import { contract } from '../../core/contract/contract.ts'
 import { ApiError, SetupError, validationError } from '../../core/errors.ts'
 import { groupBy } from '../../core/group-by.ts'
 import type { Route } from '../../core/route.ts'
-import { isUnavailable } from '../../storage/db/dialect.ts'
 import { PUBLIC } from '../../storage/store.ts'
 import { handlers } from '../api/handlers.ts'
-import type { Logger } from '../boot/log.ts'
 import type { Providers } from '../boot/providers.ts'
 import type { Readiness } from '../boot/readiness.ts'
 import type { Services } from '../context.ts'
 import { APPLE_PREFIX, mountAppleService } from '../inbound/apple-service.ts'
 import { mountGoogleCallbacks } from '../inbound/google-callbacks.ts'
-import { countRejection } from '../metrics/metrics.ts'
-import { pageResponse } from '../pages/html.ts'
 import { calendarPath } from '../pages/link/link-page.ts'
-import { linkProblemPage } from '../pages/link/link-problem-page.ts'
 import { openCalendar, openLink } from '../pages/link/links.ts'
 import { mountPublic } from '../pages/public.ts'
-import { pageLanguage } from '../pages/words.ts'
 import { addressKey, clientAddress } from './client-address.ts'
 import type { Cursors } from './cursors.ts'
+import { respondWithError, toApiError } from './error-response.ts'
 import { createAuthenticate } from './middleware/authenticate.ts'
 import { callerOf, correlationIdOf, createObserve, routeOf } from './middleware/observe.ts'
 import { PUBLIC_ANSWER_MS } from './middleware/public-gate.ts'
@@ -257,79 +251,4 @@ function refuseOtherMethods(app: H3): void {
       throw new ApiError('NOT_FOUND', { status: 405, message: `This route takes ${allow} only.`, headers: { allow } })
     })
   }
-}
-
-function respondWithError(
-  problem: ApiError,
-  event: H3Event,
-  { log, metrics }: Pick<Services, 'log' | 'metrics'>,
-): Response {
-  countRejection(metrics, problem)
-  const correlationId = correlationIdOf(event)
-  logError(log, problem, {
-    correlationId,
-    method: event.req.method,
-    path: event.url.pathname.replace(/^\/l\/.*/, '/l/…'),
-  })
-  if (!isOpenedLink(event)) {
-    const route = event.context.route as Route | undefined
-    return errorResponse(problem, correlationId, { withoutCode: route?.errorsWithoutCode ?? false })
-  }
-  const isJson = wantsJson(event)
-  const response = isJson
-    ? errorResponse(problem, correlationId, { withoutCode: false })
-    : pageResponse(linkProblemPage(problem, correlationId, pageLanguage(event.req.headers)), {
-        status: problem.status,
-        headers: problem.headers,
-      })
-  response.headers.set('vary', isJson ? 'Accept' : 'Accept, Accept-Language')
-  return response
-}
-
-/** Whoever opens a link in a browser reads a page whatever goes wrong. */
-function isOpenedLink({ req, url }: H3Event): boolean {
-  return ['GET', 'HEAD'].includes(req.method) && url.pathname.startsWith('/l/')
-}
-
-function wantsJson({ req }: H3Event): boolean {
-  return (req.headers.get('accept') ?? '').toLowerCase().includes('application/json')
-}
-
-/** Turns whatever was thrown into the rejection that the caller is told. */
-function toApiError(thrown: unknown): ApiError {
-  // h3 wraps what it does not know; its own errors carry facts of theirs as their cause.
-  const error = thrown instanceof HTTPError && thrown.unhandled ? thrown.cause : thrown
-  if (error instanceof ApiError) return error
-  if (isUnavailable(error)) {
-    return new ApiError('SERVICE_UNAVAILABLE', { cause: error, headers: { 'retry-after': '1' } })
-  }
-  if (error instanceof HTTPError && error.status < 500) {
-    // A path that cannot be decoded, or two announced lengths of one body.
-    return validationError([{ path: [], message: 'The request is malformed' }])
-  }
-  return new ApiError('INTERNAL_ERROR', { cause: error })
-}
-
-/** The answer to an error: `error` with code, message, correlation id and details. */
-function errorResponse(problem: ApiError, correlationId: string, { withoutCode }: { withoutCode: boolean }): Response {
-  const { code, message, details } = problem
-  const told: ErrorBodyWithoutCode = { message, correlationId, details }
-  const body: ErrorBody | ErrorBodyWithoutCode = withoutCode ? told : { errorCode: code, ...told }
-  const challenge = problem.status === 401 && { 'www-authenticate': 'Bearer' }
-  return Response.json(body, {
-    status: problem.status,
-    headers: { 'cache-control': 'no-store', ...problem.headers, ...challenge, 'x-correlation-id': correlationId },
-  })
-}
-
-/** What an operator should see: our faults whole, and what keeps us from serving. */
-function logError(
-  log: Logger,
-  problem: ApiError,
-  facts: { correlationId: string; method: string; path: string },
-): void {
-  const { status, code, cause } = problem
-  // What was turned away for being too much has no cause: nothing failed, and a crowd must not fill the log.
-  if (status < 500 || (code === 'SERVICE_UNAVAILABLE' && cause === undefined)) return
-  log.error({ ...facts, code, err: cause ?? problem }, 'request failed')
 }

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { compileUpdateRow, planUpdateColumns, voidAction } from '../../../src/cli/changes/actions.ts'
+import { compileUpdateRow, planUpdateColumns } from '../../../src/cli/changes/update-action.ts'
+import { voidAction } from '../../../src/cli/changes/void-action.ts'
 import type { Client } from '../../../src/client/client.ts'
 
 const defaults = { externalIdColumn: 'externalPassId', labelColumn: undefined, changesAll: false }

@@ -1,0 +1,94 @@
+import { ApiError } from '../../client/errors.ts'
+import { PassCreate, passes as routes } from '../../core/contract/passes.ts'
+import { badHeader, checkRows, matchHeader, missingColumn, type RowCheck } from '../bulk/check-rows.ts'
+import { type Columns, FAILED, type RowAction } from '../bulk/row-action.ts'
+import { changeEach } from './change-passes.ts'
+
+/** What `passes void` does with each row. */
+export interface VoidOptions {
+  externalIdColumn: string
+  /** Undefined where nobody named one: a column `reason` is then taken where there is one. */
+  reasonColumn: string | undefined
+  /** For rows without a reason of their own. */
+  reason: string | undefined
+  /** Only look which passes there are. */
+  dryRun: boolean
+  /** Requests in flight at once. */
+  concurrency: number
+}
+
+interface Void {
+  externalPassId: string
+  reason: string | undefined
+}
+
+/** Voids the pass of each row. One that is void already is done, so that a run may be repeated. */
+export function voidAction({ dryRun, concurrency, ...options }: VoidOptions): RowAction<Void, 'voided' | 'failed'> {
+  const { externalIdColumn } = options
+  const outcomes = [{ name: 'voided' as const, title: dryRun ? 'Would void' : 'Voided' }, FAILED]
+  return {
+    command: 'void',
+    settings: {
+      '--external-id-column': externalIdColumn,
+      '--reason-column': options.reasonColumn ?? 'reason',
+      ...(options.reason !== undefined && { '--reason': options.reason }),
+    },
+    batchesInFlight: 2,
+    resultColumns: [],
+    async plan(_, header) {
+      const columns = planVoidColumns(header, options)
+      const check = compileVoidRow(columns, options.reason)
+      return { columns, outcomes, check: (rows) => checkRows(rows, externalIdColumn, check) }
+    },
+    send: changeEach({
+      concurrency,
+      async change(pass, { reason }, { client, signal }) {
+        if (dryRun || pass.status === 'VOID') return 'voided'
+        try {
+          await client.passes.void({ params: { id: pass.id }, body: { reason } }, { signal, idempotent: true })
+        } catch (error) {
+          if (!(error instanceof ApiError && error.code === 'PASS_ALREADY_VOIDED')) throw error
+        }
+        return 'voided'
+      },
+    }),
+  }
+}
+
+interface VoidColumns extends Columns {
+  /** -1 where there is none. */
+  reason: number
+}
+
+function planVoidColumns(
+  header: string[],
+  { externalIdColumn, reasonColumn }: Pick<VoidOptions, 'externalIdColumn' | 'reasonColumn'>,
+): VoidColumns {
+  const { names, notes, ...matched } = matchHeader(header, [externalIdColumn, reasonColumn ?? 'reason'])
+  const problems = [
+    ...matched.problems,
+    ...missingColumn(names, externalIdColumn, 'the external id', '--external-id-column'),
+    ...(reasonColumn ? missingColumn(names, reasonColumn, 'the reason', '--reason-column') : []),
+  ]
+  if (problems.length > 0) throw badHeader('The header of the file does not fit', problems, header)
+  const reason = names.indexOf(reasonColumn ?? 'reason')
+  // Other columns are welcome: a list of guests is a list of whom to void.
+  return { header, externalId: names.indexOf(externalIdColumn), reason, errorColumn: 'error', notes, warnings: [] }
+}
+
+const Reason = routes.void.body.unwrap().shape.reason
+
+function compileVoidRow(columns: VoidColumns, reasonForAll: string | undefined): RowCheck<Void> {
+  return (cells) => {
+    const externalPassId = PassCreate.shape.externalPassId.safeParse(cells[columns.externalId])
+    const reason = Reason.safeParse(cells[columns.reason] || reasonForAll)
+    const errors = [
+      ...(externalPassId.error?.issues ?? []).map(({ message }) => `${columns.header[columns.externalId]}: ${message}`),
+      ...(reason.error?.issues ?? []).map(
+        ({ message }) => `${columns.header[columns.reason] ?? '--reason'}: ${message}`,
+      ),
+    ]
+    if (errors.length > 0) return { errors }
+    return { item: { externalPassId: externalPassId.data!, reason: reason.data } }
+  }
+}

@@ -1,0 +1,88 @@
+import { type H3Event, HTTPError } from 'h3'
+import type { ErrorBody, ErrorBodyWithoutCode } from '../../core/contract/common.ts'
+import { ApiError, validationError } from '../../core/errors.ts'
+import type { Route } from '../../core/route.ts'
+import { isUnavailable } from '../../storage/db/dialect.ts'
+import type { Logger } from '../boot/log.ts'
+import type { Services } from '../context.ts'
+import { countRejection } from '../metrics/metrics.ts'
+import { pageResponse } from '../pages/html.ts'
+import { linkProblemPage } from '../pages/link/link-problem-page.ts'
+import { pageLanguage } from '../pages/words.ts'
+import { correlationIdOf } from './middleware/observe.ts'
+
+/** The answer to what a request threw, which is counted and, where it is ours, logged. */
+export function respondWithError(
+  problem: ApiError,
+  event: H3Event,
+  { log, metrics }: Pick<Services, 'log' | 'metrics'>,
+): Response {
+  countRejection(metrics, problem)
+  const correlationId = correlationIdOf(event)
+  logError(log, problem, {
+    correlationId,
+    method: event.req.method,
+    path: event.url.pathname.replace(/^\/l\/.*/, '/l/…'),
+  })
+  if (!isOpenedLink(event)) {
+    const route = event.context.route as Route | undefined
+    return errorResponse(problem, correlationId, { withoutCode: route?.errorsWithoutCode ?? false })
+  }
+  const isJson = wantsJson(event)
+  const response = isJson
+    ? errorResponse(problem, correlationId, { withoutCode: false })
+    : pageResponse(linkProblemPage(problem, correlationId, pageLanguage(event.req.headers)), {
+        status: problem.status,
+        headers: problem.headers,
+      })
+  response.headers.set('vary', isJson ? 'Accept' : 'Accept, Accept-Language')
+  return response
+}
+
+/** Whoever opens a link in a browser reads a page whatever goes wrong. */
+function isOpenedLink({ req, url }: H3Event): boolean {
+  return ['GET', 'HEAD'].includes(req.method) && url.pathname.startsWith('/l/')
+}
+
+function wantsJson({ req }: H3Event): boolean {
+  return (req.headers.get('accept') ?? '').toLowerCase().includes('application/json')
+}
+
+/** Turns whatever was thrown into the rejection that the caller is told. */
+export function toApiError(thrown: unknown): ApiError {
+  // h3 wraps what it does not know; its own errors carry facts of theirs as their cause.
+  const error = thrown instanceof HTTPError && thrown.unhandled ? thrown.cause : thrown
+  if (error instanceof ApiError) return error
+  if (isUnavailable(error)) {
+    return new ApiError('SERVICE_UNAVAILABLE', { cause: error, headers: { 'retry-after': '1' } })
+  }
+  if (error instanceof HTTPError && error.status < 500) {
+    // A path that cannot be decoded, or two announced lengths of one body.
+    return validationError([{ path: [], message: 'The request is malformed' }])
+  }
+  return new ApiError('INTERNAL_ERROR', { cause: error })
+}
+
+/** The answer to an error: `error` with code, message, correlation id and details. */
+function errorResponse(problem: ApiError, correlationId: string, { withoutCode }: { withoutCode: boolean }): Response {
+  const { code, message, details } = problem
+  const told: ErrorBodyWithoutCode = { message, correlationId, details }
+  const body: ErrorBody | ErrorBodyWithoutCode = withoutCode ? told : { errorCode: code, ...told }
+  const challenge = problem.status === 401 && { 'www-authenticate': 'Bearer' }
+  return Response.json(body, {
+    status: problem.status,
+    headers: { 'cache-control': 'no-store', ...problem.headers, ...challenge, 'x-correlation-id': correlationId },
+  })
+}
+
+/** What an operator should see: our faults whole, and what keeps us from serving. */
+function logError(
+  log: Logger,
+  problem: ApiError,
+  facts: { correlationId: string; method: string; path: string },
+): void {
+  const { status, code, cause } = problem
+  // What was turned away for being too much has no cause: nothing failed, and a crowd must not fill the log.
+  if (status < 500 || (code === 'SERVICE_UNAVAILABLE' && cause === undefined)) return
+  log.error({ ...facts, code, err: cause ?? problem }, 'request failed')
+}
