@@ -1,10 +1,9 @@
-import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { EngineState, Problem, Verdict } from '../../../src/door/engine/engine.ts'
 import { cleanUpAfterAll } from '../../support/databases.ts'
 import { isLong } from '../../support/long.ts'
-import { accessibilityIssues, launchBrowser, skipReason, visit } from '../support/browser.ts'
+import { accessibilityIssues, launchBrowser, picture, skipReason, visit } from '../support/browser.ts'
 import { serveFakeDoor } from './door-server.ts'
 
 const group = {
@@ -349,12 +348,6 @@ describe.skipIf(skipReason !== undefined)(
     }
   },
 )
-
-/** Kept for somebody to look at, where a folder is named. */
-async function picture(page: Page, name: string): Promise<void> {
-  const folder = process.env.PASSES_SCREENSHOTS
-  if (folder) await page.screenshot({ path: join(folder, `${name}.png`) })
-}
 
 interface Target {
   text: string

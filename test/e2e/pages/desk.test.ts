@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { ScanStats, ScanStatsByGate } from '../../../src/core/contract/scans.ts'
@@ -6,7 +5,7 @@ import { beginningOf, sumOf } from '../../../src/desk/live/sources.ts'
 import { cleanUpAfterAll, dialects } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 import { isLong } from '../../support/long.ts'
-import { accessibilityIssues, launchBrowser, overPictures, skipReason, visit } from '../support/browser.ts'
+import { accessibilityIssues, launchBrowser, overPictures, picture, skipReason, visit } from '../support/browser.ts'
 import { run } from '../support/program.ts'
 import { hostServer, startServer, type TestServer } from '../support/server.ts'
 
@@ -181,8 +180,7 @@ describe.skipIf(skipReason !== undefined)(
     })
 
     async function look(page: Page): Promise<void> {
-      const folder = process.env.PASSES_SCREENSHOTS
-      if (folder) await page.screenshot({ path: join(folder, `desk-${Date.now()}.png`), fullPage: true })
+      await picture(page, `desk-${Date.now()}`, { fullPage: true })
       expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0)
       const found = await accessibilityIssues(page)
       expect(found.filter((issue) => !overPictures.test(issue))).toEqual([])

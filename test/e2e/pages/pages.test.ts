@@ -13,6 +13,7 @@ import {
   looks,
   looksOf,
   overPictures,
+  picture,
   screens,
   skipReason,
   takeNoPages,
@@ -498,12 +499,6 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     }
   }
 })
-
-/** Kept for somebody to look at, where a folder is named. */
-async function picture(page: Page, name: string): Promise<void> {
-  const folder = process.env.PASSES_SCREENSHOTS
-  if (folder) await page.screenshot({ path: join(folder, `${name}.png`) })
-}
 
 interface Places {
   code: { top: number; bottom: number }

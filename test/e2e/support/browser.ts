@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { join } from 'node:path'
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { onTestFinished } from 'vitest'
 import type { CleanUp } from '../../support/databases.ts'
@@ -111,6 +112,12 @@ export async function takeNoPages(page: Page): Promise<void> {
 }
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+/** A picture of a page for somebody to look at, where PASSES_SCREENSHOTS names a folder. */
+export async function picture(page: Page, name: string, options: { fullPage?: boolean } = {}): Promise<void> {
+  const folder = process.env.PASSES_SCREENSHOTS
+  if (folder) await page.screenshot({ path: join(folder, `${name}.png`), ...options })
+}
 
 /** What axe-core has against a page, by every rule and of any weight, and what it could not decide. */
 export async function accessibilityIssues(page: Page): Promise<string[]> {
