@@ -5,7 +5,7 @@ import { CliError } from '../command/errors.ts'
 
 /** A request of a virtual phone. */
 export interface Call {
-  method?: 'GET' | 'POST' | 'DELETE'
+  method?: 'GET' | 'HEAD' | 'POST' | 'DELETE'
   headers?: Record<string, string>
   json?: unknown
   signal?: AbortSignal

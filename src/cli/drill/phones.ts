@@ -1,21 +1,13 @@
 import { randomBytes } from 'node:crypto'
-import { z } from 'zod'
 import { CliError } from '../command/errors.ts'
 import { openPackage } from '../device/apple-package.ts'
 import { fieldsOf, type PassJson, styleOf } from '../device/apple-pass-json.ts'
 import { receivePushes } from '../device/fleet/pushes.ts'
-import { type Answer, call, downloadPass } from '../device/http.ts'
+import { downloadPass } from '../device/http.ts'
+import { fetchPass, listChanged, type PassKitAccount, register, type ServedPass } from '../device/passkit.ts'
 
 /** An iPhone that holds one pass, with as little as Wallet keeps of it. */
-export interface DrillPhone {
-  serialNumber: string
-  passTypeIdentifier: string
-  authenticationToken: string
-  webServiceURL: string
-  deviceId: string
-  pushToken: string
-  /** The tag of the last list of changed passes. */
-  updatedSince: string | null
+export interface DrillPhone extends PassKitAccount, ServedPass {
   lastModified: string | null
   /** What the pass shows in its field `revision`; 0 before it had one. */
   revision: number
@@ -52,7 +44,6 @@ export interface Crowd {
 const AT_ONCE = 24
 /** After an exchange that came to nothing a phone comes again. */
 const AGAIN_MS = 1_000
-const Listed = z.object({ serialNumbers: z.array(z.string()), lastUpdated: z.string() })
 
 /**
  * Phones that do what Apple says of iPhones, and nothing beyond it: woken by a push they ask which passes changed, fetch what is
@@ -108,22 +99,18 @@ export function openCrowd({
   }
 
   async function look(phone: DrillPhone): Promise<void> {
-    const { webServiceURL, deviceId, passTypeIdentifier, updatedSince } = phone
-    const query = updatedSince === null ? '' : `?passesUpdatedSince=${encodeURIComponent(updatedSince)}`
-    const path = `/v1/devices/${deviceId}/registrations/${encodeURIComponent(passTypeIdentifier)}${query}`
-    const answer = await call(`${webServiceURL}${path}`)
-    if (answer.status === 204) return
-    const listed = Listed.safeParse(answer.json)
-    if (answer.status !== 200 || !listed.success) throw unexpected('list changed passes', answer)
-    if (listed.data.serialNumbers.includes(phone.serialNumber)) await refresh(phone)
-    if (phone.webServiceURL === webServiceURL) phone.updatedSince = listed.data.lastUpdated
+    const { webServiceURL } = phone
+    const changed = await listChanged(phone)
+    if (!changed) return
+    if (changed.serialNumbers.includes(phone.serialNumber)) await refresh(phone)
+    if (phone.webServiceURL === webServiceURL) phone.updatedSince = changed.lastUpdated
   }
 
   async function refresh(phone: DrillPhone): Promise<void> {
-    const answer = await fetchPass(phone, phone.lastModified)
-    if (answer.status === 304) return
-    const content = open(answer.bytes)
-    const modified = answer.header('last-modified') ?? null
+    const newer = await fetchNewer(phone, phone.lastModified)
+    if (!newer) return
+    const { archive, lastModified } = newer
+    const content = open(archive)
     const isOther = (['serialNumber', 'passTypeIdentifier', 'authenticationToken'] as const).some(
       (name) => content[name] !== phone[name],
     )
@@ -133,8 +120,8 @@ export function openCrowd({
     }
     const { webServiceURL } = content
     const isMoved = webServiceURL !== phone.webServiceURL
-    if (isMoved) await register({ ...phone, webServiceURL })
-    Object.assign(phone, { webServiceURL, lastModified: modified, revision: revisionIn(content) })
+    if (isMoved) await register({ ...phone, webServiceURL }, phone)
+    Object.assign(phone, { webServiceURL, lastModified, revision: revisionIn(content) })
     if (isMoved) phone.updatedSince = null
   }
 
@@ -182,12 +169,13 @@ export function openCrowd({
         lastModified,
         revision: revisionIn(content),
       }
-      await register(phone)
       phones[n] = phone
       byToken.set(phone.pushToken, phone)
+      // Last: its first push may come before the answer.
+      await register(phone, phone)
     },
-    download: async (phone) => (await fetchPass(phone, null)).bytes,
-    isCurrent: async (phone) => (await fetchPass(phone, phone.lastModified)).status === 304,
+    download: async (phone) => (await fetchNewer(phone, null))!.archive,
+    isCurrent: async (phone) => (await fetchNewer(phone, phone.lastModified)) === undefined,
     async close() {
       closed.abort()
       await hearing
@@ -195,33 +183,14 @@ export function openCrowd({
   }
 }
 
-function fetchPass(phone: DrillPhone, lastModified: string | null): Promise<Answer> {
-  const { webServiceURL, passTypeIdentifier, serialNumber } = phone
-  const address = `${webServiceURL}/v1/passes/${encodeURIComponent(passTypeIdentifier)}/${encodeURIComponent(serialNumber)}`
-  const headers = { ...authorization(phone), ...(lastModified !== null && { 'if-modified-since': lastModified }) }
-  return call(address, { headers }).then((answer) => {
-    if (answer.status !== 200 && answer.status !== 304) throw unexpected('fetch its pass', answer)
-    return answer
-  })
-}
-
-async function register(phone: DrillPhone): Promise<void> {
-  const { webServiceURL, deviceId, passTypeIdentifier, serialNumber, pushToken } = phone
-  const names = [deviceId, 'registrations', passTypeIdentifier, serialNumber].map(encodeURIComponent).join('/')
-  const headers = authorization(phone)
-  const answer = await call(`${webServiceURL}/v1/devices/${names}`, { method: 'POST', headers, json: { pushToken } })
-  if (answer.status !== 200 && answer.status !== 201) throw unexpected('register', answer)
-}
-
-function authorization({ authenticationToken }: DrillPhone): Record<string, string> {
-  return { authorization: `ApplePass ${authenticationToken}` }
+/** The package, unless it is of that date. @throws CliError */
+async function fetchNewer(phone: DrillPhone, since: string | null) {
+  const fetched = await fetchPass(phone, since)
+  if (fetched.outcome === 'refused') throw new CliError(fetched.reason)
+  return fetched.outcome === 'changed' ? fetched : undefined
 }
 
 function revisionIn(content: PassJson): number {
   const field = fieldsOf(styleOf(content)).find(({ key }) => key === 'revision')
   return Number(field?.value ?? 0)
-}
-
-function unexpected(what: string, { status }: Answer): CliError {
-  return new CliError(`The web service did not let a phone ${what}: it answered ${status}`)
 }

@@ -122,7 +122,7 @@ const listed = (json: unknown): Override => {
 test('a tag that is a number stops the phone, as it stops iOS', async () => {
   const { service, phone } = await installed()
   service.state.override = listed({ serialNumbers: [serial], lastUpdated: 2 })
-  await expect(phone.check()).rejects.toThrow('did not let the phone list changed passes')
+  await expect(phone.check()).rejects.toThrow('in a form that no phone reads')
 })
 
 test('a list that comes with the tag of before is a complaint to the service, in the words of iOS', async () => {

@@ -1,5 +1,5 @@
+import type { PassSecret } from '../passkit.ts'
 import type { Behaviour } from './behaviour.ts'
-import type { PassSecret } from './passkit.ts'
 
 /** A virtual iPhone of a fleet: so little that a hundred thousand of them fit into one process. */
 export interface FleetPhone {

@@ -1,7 +1,6 @@
 import { Pool } from 'undici'
-import { z } from 'zod'
 import { parseJson } from '../../../core/json.ts'
-import { CliError } from '../../command/errors.ts'
+import { type Changed, type PassKitRequest, type PassSecret, readChanged, requestsOf, unexpected } from '../passkit.ts'
 
 /** The PassKit web service as a fleet calls it: over few connections, and without reading the packages. */
 export interface PassKit {
@@ -16,15 +15,6 @@ export interface PassKit {
   isNewer(pass: PassSecret, since: string | null): Promise<boolean>
   close(): Promise<void>
 }
-
-/** What a phone shows the service of a pass. */
-export interface PassSecret {
-  serialNumber: string
-  authenticationToken: string
-}
-
-const Changed = z.object({ serialNumbers: z.array(z.string()), lastUpdated: z.string() })
-type Changed = z.output<typeof Changed>
 
 /** What became of a fetch: `gone` is a pass that the service does not know any more. */
 export type Fetched = { outcome: 'changed'; lastModified: string } | { outcome: 'unchanged' | 'gone' }
@@ -55,56 +45,43 @@ const RETRY_SECONDS = 2
 /** Calls throw BusyError where they are to be made again, and CliError WEB_SERVICE_FAILED for answers that PassKit does not know. */
 export function createPassKit({ webServiceURL, passTypeIdentifier, connections }: PassKitOptions): PassKit {
   const { origin, pathname } = new URL(webServiceURL)
-  const base = `${pathname.replace(/\/$/, '')}/v1`
-  const type = encodeURIComponent(passTypeIdentifier)
+  const base = pathname.replace(/\/$/, '')
+  const requests = requestsOf(passTypeIdentifier)
   const pool = new Pool(origin, { connections, pipelining: 1, headersTimeout: TIMEOUT_MS, bodyTimeout: TIMEOUT_MS })
 
-  async function call(method: 'GET' | 'HEAD' | 'POST' | 'DELETE', path: string, options: CallOptions, taken: number[]) {
-    const { pass, since, json } = options
-    const headers = {
-      ...(pass && { authorization: `ApplePass ${pass.authenticationToken}` }),
-      ...(since && { 'if-modified-since': since }),
-      ...(json && { 'content-type': 'application/json' }),
-    }
+  async function call(request: PassKitRequest) {
+    const { method, path, json } = request
+    const headers = json ? { ...request.headers, 'content-type': 'application/json' } : request.headers
     const body = json ? JSON.stringify(json) : null
     const answer = await pool.request({ method, path: base + path, headers, body }).catch((cause: unknown) => {
       throw new BusyError(RETRY_SECONDS, { cause })
     })
     const { statusCode, headers: answered } = answer
-    if (taken.includes(statusCode)) return answer
+    if (request.known.includes(statusCode)) return answer
     await answer.body.dump()
     if (statusCode === 429 || statusCode >= 500) throw new BusyError(Number(answered['retry-after']) || RETRY_SECONDS)
-    throw new CliError(`The web service answered ${statusCode} to ${method} ${path.split('/')[1]} of a phone`, {
-      code: 'WEB_SERVICE_FAILED',
-      details: { status: statusCode, correlationId: answered['x-correlation-id'] ?? null },
-    })
+    throw unexpected(request, statusCode, answered['x-correlation-id'])
   }
-
-  const registration = (deviceId: string, { serialNumber }: PassSecret) =>
-    `/devices/${deviceId}/registrations/${type}/${encodeURIComponent(serialNumber)}`
-  const packageOf = ({ serialNumber }: PassSecret) => `/passes/${type}/${encodeURIComponent(serialNumber)}`
 
   return {
     async register(deviceId, pushToken, pass) {
-      const options = { pass, json: { pushToken } }
-      const { statusCode, body } = await call('POST', registration(deviceId, pass), options, [200, 201])
+      const { statusCode, body } = await call(requests.register(deviceId, pushToken, pass))
       await body.dump()
       return statusCode === 201
     },
     async unregister(deviceId, pass) {
-      const { body } = await call('DELETE', registration(deviceId, pass), { pass }, [200, 401])
+      const { body } = await call(requests.unregister(deviceId, pass))
       await body.dump()
     },
     async listChanged(deviceId, tag) {
-      const query = tag === null ? '' : `?passesUpdatedSince=${encodeURIComponent(tag)}`
-      const path = `/devices/${deviceId}/registrations/${type}${query}`
+      const request = requests.listChanged(deviceId, tag)
       // 404: the service does not know the device, which happens where all of its passes are gone.
-      const { statusCode, body } = await call('GET', path, {}, [200, 204, 404])
+      const { statusCode, body } = await call({ ...request, known: [...request.known, 404] })
       const text = await body.text()
-      return statusCode === 200 ? Changed.parse(parseJson(text)) : undefined
+      return statusCode === 200 ? readChanged(parseJson(text)) : undefined
     },
     async fetch(pass, since) {
-      const { statusCode, headers, body } = await call('GET', packageOf(pass), { pass, since }, [200, 304, 401])
+      const { statusCode, headers, body } = await call(requests.fetch(pass, since))
       await body.dump({ limit: Number.MAX_SAFE_INTEGER })
       if (statusCode === 401) return { outcome: 'gone' }
       return statusCode === 304
@@ -112,16 +89,10 @@ export function createPassKit({ webServiceURL, passTypeIdentifier, connections }
         : { outcome: 'changed', lastModified: String(headers['last-modified']) }
     },
     async isNewer(pass, since) {
-      const { statusCode, body } = await call('HEAD', packageOf(pass), { pass, since }, [200, 304, 401])
+      const { statusCode, body } = await call({ ...requests.fetch(pass, since), method: 'HEAD' })
       await body.dump()
       return statusCode === 200
     },
     close: () => pool.destroy(),
   }
-}
-
-interface CallOptions {
-  pass?: PassSecret
-  since?: string | null
-  json?: object
 }
