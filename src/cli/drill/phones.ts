@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { CliError } from '../command/errors.ts'
 import { openPackage } from '../device/apple-package.ts'
 import { fieldsOf, type PassJson, styleOf } from '../device/apple-pass-json.ts'
-import { receivePushes } from '../device/fleet/pushes.ts'
 import { downloadPass } from '../device/http.ts'
 import { fetchPass, listChanged, type PassKitAccount, register, type ServedPass } from '../device/passkit.ts'
+import { receivePushes } from '../device/pushes.ts'
 
 /** An iPhone that holds one pass, with as little as Wallet keeps of it. */
 export interface DrillPhone extends PassKitAccount, ServedPass {

@@ -2,10 +2,10 @@ import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { request } from 'undici'
 import { CliError } from '../../command/errors.ts'
+import { type Push, receivePushes } from '../pushes.ts'
 import type { Behaviour } from './behaviour.ts'
 import { deviceIdOf, type FleetPhone, type HeldPass, pushTokenOf, readPushToken } from './fleet-phone.ts'
 import { BusyError, createPassKit, type PassKit } from './passkit.ts'
-import { type Push, receivePushes } from './pushes.ts'
 import type { Random } from './seeded-random.ts'
 
 /** What a fleet did so far. */

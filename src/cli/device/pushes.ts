@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { request } from 'undici'
 import { z } from 'zod'
-import { parseJson } from '../../../core/json.ts'
-import { CliError } from '../../command/errors.ts'
+import { parseJson } from '../../core/json.ts'
+import { CliError } from '../command/errors.ts'
 
 /** A push as a phone receives it: the topic is the pass type that it is about. */
 export type Push = z.output<typeof Push>
