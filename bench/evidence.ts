@@ -6,7 +6,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pino } from 'pino'
-import { sealChains } from '../src/server/evidence/seal-chains.ts'
+import { extendChains } from '../src/server/evidence/extend-chains.ts'
 import { createSigningKeys } from '../src/server/evidence/signing-keys.ts'
 import { verifyChains } from '../src/server/operator/verify-chains.ts'
 import { type Database, openDatabase } from '../src/storage/db/database.ts'
@@ -111,8 +111,8 @@ async function timeLedger(kind: string, url: string): Promise<void> {
   await insertScans(database.writer, workspaceId, ROWS, PASSES)
   const store = createStore(database)
   const signingKeys = createSigningKeys({ current: Buffer.alloc(32, 7), previous: [] })
-  const sealing = { store, clock: () => new Date(), log: pino({ level: 'error' }), signingKeys, toldAt: new Map() }
-  const chaining = await secondsOf(() => sealChains(sealing, () => true))
+  const services = { store, clock: () => new Date(), log: pino({ level: 'error' }), signingKeys, toldAt: new Map() }
+  const chaining = await secondsOf(() => extendChains(services, () => true))
   let verified: Awaited<ReturnType<typeof verifyChains>> | undefined
   const verifying = await secondsOf(async () => {
     verified = await verifyChains(store, 'scans')

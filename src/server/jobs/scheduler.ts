@@ -3,7 +3,7 @@ import { type Logger as CronLogger, schedule } from 'node-cron'
 import { QUARANTINE_REASON } from '../../core/rules/sending/retries.ts'
 import type { Logger } from '../boot/log.ts'
 import type { JobServices, LongJobServices, Services } from '../context.ts'
-import { sealChains } from '../evidence/seal-chains.ts'
+import { extendChains } from '../evidence/extend-chains.ts'
 import { movePhones } from '../wallet-sync/move-phones.ts'
 import { nudgeSilent } from '../wallet-sync/nudge-silent.ts'
 import { giveUp } from './handlers.ts'
@@ -16,7 +16,7 @@ type Task = (services: SchedulerServices, own: Own) => Promise<void>
 /** What tasks keep from one run to the next. */
 interface Own {
   lease: Lease
-  /** As of sealing. */
+  /** As of chaining. */
   toldAt: Map<string, Date>
 }
 
@@ -24,7 +24,7 @@ interface Own {
 const schedules = {
   'each-second': { cron: '* * * * * *', tasks: [releaseJobs, expirePasses, movePhones] },
   // On its own: a long ledger of before may take it minutes.
-  evidence: { cron: '* * * * * *', tasks: [seal] },
+  evidence: { cron: '* * * * * *', tasks: [chainEvidence] },
   'each-minute': { cron: '41 * * * * *', tasks: [nudgeSilent] },
   'each-hour': { cron: '0 17 * * * *', tasks: [sweep, packFigures] },
 } as const satisfies Record<string, { cron: string; tasks: readonly Task[] }>
@@ -72,7 +72,7 @@ export function startScheduler(services: SchedulerServices): Scheduler {
     async stop() {
       for (const cron of crons) await cron.destroy()
       await Promise.all(running.values())
-      await sealLast(services, own).catch((error) => log.warn({ err: error }, 'could not sign what was written last'))
+      await chainLast(services, own).catch((error) => log.warn({ err: error }, 'could not sign what was written last'))
       await lease.release().catch((error) => log.warn({ err: error }, 'could not give up the lease of the scheduler'))
     },
   }
@@ -127,17 +127,17 @@ export function createLease({ store, clock }: Pick<Services, 'store' | 'clock'>,
   }
 }
 
-function seal(services: SchedulerServices, { lease, toldAt }: Own): Promise<void> {
-  return sealChains({ ...services, toldAt }, async () => !services.stopping.aborted && (await lease.hold()))
+function chainEvidence(services: SchedulerServices, { lease, toldAt }: Own): Promise<void> {
+  return extendChains({ ...services, toldAt }, async () => !services.stopping.aborted && (await lease.hold()))
 }
 
 /** What was written last is signed before the process ends; a long ledger of before waits for the next one. */
-function sealLast(services: SchedulerServices, { toldAt }: Own): Promise<void> {
+function chainLast(services: SchedulerServices, { toldAt }: Own): Promise<void> {
   const began = performance.now()
-  return sealChains({ ...services, toldAt }, () => performance.now() - began < LAST_SEALING_MS)
+  return extendChains({ ...services, toldAt }, () => performance.now() - began < LAST_CHAINING_MS)
 }
 
-const LAST_SEALING_MS = 2_000
+const LAST_CHAINING_MS = 2_000
 
 /**
  * Takes jobs from workers that died or hang: they are due again. One that was taken too often is quarantined, and what it was

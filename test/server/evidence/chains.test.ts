@@ -9,7 +9,7 @@ import { newId, parseUuid } from '../../../src/core/ids.ts'
 import { type ChainName, chainNames } from '../../../src/core/rules/evidence/chain.ts'
 import type { ChainFault } from '../../../src/core/rules/evidence/verification.ts'
 
-import { sealChains, trimChains } from '../../../src/server/evidence/seal-chains.ts'
+import { extendChains, trimChains } from '../../../src/server/evidence/extend-chains.ts'
 import { createSigningKeys } from '../../../src/server/evidence/signing-keys.ts'
 import { proveChain, verifyChains } from '../../../src/server/operator/verify-chains.ts'
 import type { Database } from '../../../src/storage/db/database.ts'
@@ -37,14 +37,14 @@ async function openChained(dialect: TestDialect) {
   const version = await insertTemplate(store, workspaceId)
   const passes = [newPass(version), newPass(version)] as const
   await insertPasses(store, workspaceId, [...passes])
-  const sealing = {
+  const chaining = {
     store,
     clock: () => start,
     log: pino({ level: 'silent' }),
     signingKeys: createSigningKeys(keys),
     toldAt: new Map(),
   }
-  const seal = () => sealChains(sealing, () => true)
+  const extend = () => extendChains(chaining, () => true)
   const scan = (passId: string) =>
     store.transaction((tx) =>
       tx.scans.insert(workspaceId, [
@@ -67,11 +67,11 @@ async function openChained(dialect: TestDialect) {
     )
   for (const pass of [passes[0], passes[1], passes[0]]) await scan(pass.id)
   for (let n = 0; n < 3; n += 1) await audit()
-  await seal()
+  await extend()
   await store.transaction((tx) => tx.erasure.erase(workspaceId, passes[1].id, passes[1].identifierDigest, start))
   await scan(passes[0].id)
-  await seal()
-  return { ...opened, workspaceId, passes, seal, scan, audit, sealing }
+  await extend()
+  return { ...opened, workspaceId, passes, extend, scan, audit, chaining }
 }
 
 async function faultsOf(store: Store, options = {}, chains: readonly ChainName[] = chainNames): Promise<ChainFault[]> {
@@ -131,7 +131,7 @@ function other(column: string, value: unknown, otherWorkspace: string): unknown 
 
 describe.each(dialects)('on %s', (dialect) => {
   test('chains that nobody touched are sound, erased entries among them', async () => {
-    const { store, workspaceId, sealing } = await openChained(dialect)
+    const { store, workspaceId, chaining } = await openChained(dialect)
     const { chains, waiting } = await verifyChains(store, 'scans', { workspace: 'acme' })
     expect(chains).toMatchObject([{ workspaceId, entries: 4, erased: 1, adopted: 0, faultCount: 0, sequence: 4 }])
     expect(waiting).toBe(0)
@@ -139,7 +139,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const publicKey = chains[0]!.publicKey!
     expect(publicKey).toMatch(/^-----BEGIN PUBLIC KEY-----/)
     // Of what was erased nothing is left to guess by.
-    const entries = await sealing.store.chainReader.listEntries({ workspaceId, chain: 'scans' }, 0, 10)
+    const entries = await chaining.store.chainReader.listEntries({ workspaceId, chain: 'scans' }, 0, 10)
     expect(entries[1]).toMatchObject({ salt: null, commitment: expect.anything() })
   })
 
@@ -234,7 +234,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 
   test('what is there before its chain, or comes from an older server, is chained as such, erased or not', async () => {
-    const { database, store, workspaceId, passes, seal } = await openChained(dialect)
+    const { database, store, workspaceId, passes, extend } = await openChained(dialect)
     const [, row] = await database.reader('scans').where({ pass_id: passes[0].id }).orderBy('id')
     const older = ['a', 'b', 'c'].map((externalRef) => ({
       ...row,
@@ -249,7 +249,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await database.writer('scans').insert({ ...older[0], id: newId(start), external_ref: 'd', message: 'Welcome.' })
     const { count } = await store.chainReader.findPending('scans')
     expect(count).toBe(4)
-    await seal()
+    await extend()
     const { chains, waiting } = await verifyChains(store, 'scans')
     expect(chains).toMatchObject([{ entries: 8, adopted: 4, erased: 4, faultCount: 0 }])
     expect(waiting).toBe(0)
@@ -259,16 +259,16 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 
   test('a new server key takes the signing keys over', async () => {
-    const { store, sealing, scan, passes } = await openChained(dialect)
+    const { store, chaining, scan, passes } = await openChained(dialect)
     const current = Buffer.alloc(32, 8)
-    await createSigningKeys({ current, previous: [keys.current] }).reseal(store, sealing.log)
+    await createSigningKeys({ current, previous: [keys.current] }).reseal(store, chaining.log)
     await scan(passes[0].id)
-    await sealChains({ ...sealing, signingKeys: createSigningKeys({ current, previous: [] }) }, () => true)
+    await extendChains({ ...chaining, signingKeys: createSigningKeys({ current, previous: [] }) }, () => true)
     expect(await verifyChains(store, 'scans')).toMatchObject({ waiting: 0, chains: [{ entries: 5, faultCount: 0 }] })
   })
 
   test('a signing key that none of the server keys opens holds up no start and no chain of others, and is told once an hour', async () => {
-    const { database, store, sealing, scan, passes, workspaceId } = await openChained(dialect)
+    const { database, store, chaining, scan, passes, workspaceId } = await openChained(dialect)
     const told: object[] = []
     const log = { error: (fields: object, message: string) => told.push({ ...fields, message }) } as never
     await database.writer('chain_keys').where({ workspace_id: workspaceId }).update({ sealed_key: 'lost:lost' })
@@ -285,7 +285,7 @@ describe.each(dialects)('on %s', (dialect) => {
       tx.scans.insert(other, [acceptedScan(pass.id, { id: newId(start), externalRef: 'x' })]),
     )
     let at = start
-    const again = () => sealChains({ ...sealing, signingKeys, log, clock: () => at }, () => true)
+    const again = () => extendChains({ ...chaining, signingKeys, log, clock: () => at }, () => true)
     await again()
     await again()
     expect(told).toMatchObject([
@@ -300,12 +300,12 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 
   test('a head that is put back, or of another key, is found, and what follows is not signed', async () => {
-    const { database, store, workspaceId, seal, scan, passes } = await openChained(dialect)
+    const { database, store, workspaceId, extend, scan, passes } = await openChained(dialect)
     await dropTriggers(database)
     const key = { workspace_id: workspaceId, chain: 'scans' }
     const old = await database.reader('chain_heads').where(key).first()
     await scan(passes[0].id)
-    await seal()
+    await extend()
     const kept = await store.chainReader.findHead({ workspaceId, chain: 'scans' })
     const rollBack = async (tx: Knex) => {
       const [{ entryIds }] = (await store.chains.listBlocks({ workspaceId, chain: 'scans' }, 4, 1)) as [Block]
@@ -326,12 +326,12 @@ describe.each(dialects)('on %s', (dialect) => {
     const head = await database.reader('chain_heads').where(key).first()
     await database.writer('chain_heads').where(key).delete()
     await scan(passes[0].id)
-    await seal()
+    await extend()
     expect(await database.reader('chain_heads').where(key)).toMatchObject([{ sequence: 0 }])
     await database.writer('chain_heads').where(key).delete()
     await database.writer('chain_heads').insert({ ...head, digest: Buffer.alloc(32) })
     await scan(passes[0].id)
-    await seal()
+    await extend()
     expect(await verifyChains(store, 'scans')).toMatchObject({ waiting: 2, chains: [{ sequence: 5 }] })
     expect((await faultsOf(store)).map(({ kind }) => kind)).toContain('unsigned')
   })
@@ -355,11 +355,11 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 
   test('retention takes the beginning out of an audit chain and leaves the rest sound', async () => {
-    const { database, store, audit, seal, sealing, workspaceId } = await openChained(dialect)
+    const { database, store, audit, extend, chaining, workspaceId } = await openChained(dialect)
     const late = new Date(start.getTime() + 3_600_000)
     await audit(late)
-    await seal()
-    await trimChains(sealing, late, () => true)
+    await extend()
+    await trimChains(chaining, late, () => true)
     await store.transaction((tx) => tx.retention.deleteAuditEntries(late, 100))
     const { chains } = await verifyChains(store, 'audit', { workspace: 'acme' })
     expect(chains).toMatchObject([{ entries: 1, sequence: 4, faultCount: 0 }])
@@ -370,10 +370,10 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 
   test('of two servers that chain at once each entry is chained once', async () => {
-    const { store, seal, scan, passes } = await openChained(dialect)
+    const { store, extend, scan, passes } = await openChained(dialect)
     for (let n = 0; n < 20; n += 1) await scan(passes[0].id)
-    await Promise.all([seal(), seal(), seal()])
-    await seal()
+    await Promise.all([extend(), extend(), extend()])
+    await extend()
     expect(await verifyChains(store, 'scans')).toMatchObject({ waiting: 0, chains: [{ entries: 24, faultCount: 0 }] })
   })
 })

@@ -17,7 +17,7 @@ export const GENESIS: Uint8Array = new Uint8Array(32)
 export type EntryValues = Record<string, string | number | null>
 
 /** What a digest is made of, beside the one before. */
-export interface SealedEntry {
+export interface ChainedEntry {
   /** What never changes. */
   values: EntryValues
   /** SHA-256 of a salt and of what an erasure may take out, so that the chain outlives it; null where there is no such thing. */
@@ -32,7 +32,7 @@ export function commitmentOf(salt: Uint8Array, personal: EntryValues): Uint8Arra
 }
 
 /** The digest of an entry, after that of the entry before. */
-export function entryDigest(previous: Uint8Array, { values, commitment, isAdopted }: SealedEntry): Uint8Array {
+export function entryDigest(previous: Uint8Array, { values, commitment, isAdopted }: ChainedEntry): Uint8Array {
   const beside = { ...(isAdopted && { adopted: 1 }), ...(commitment && { personal: hex(commitment) }) }
   return sha256(previous, canonicalText({ ...values, ...beside }))
 }

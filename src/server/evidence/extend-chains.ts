@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { groupBy } from '../../core/group-by.ts'
 import { SealError } from '../../core/rules/crypto/server-key.ts'
-import { chainNames, commitmentOf, entryDigest, type Head, type SealedEntry } from '../../core/rules/evidence/chain.ts'
+import { type ChainedEntry, chainNames, commitmentOf, entryDigest, type Head } from '../../core/rules/evidence/chain.ts'
 import type { SignedHead } from '../../core/rules/evidence/verification.ts'
 import type { Block, ChainKey, PendingEntries } from '../../storage/evidence/chains.ts'
 import type { Entry } from '../../storage/evidence/entries.ts'
@@ -9,8 +9,8 @@ import type { Repositories, Services } from '../context.ts'
 import { createPace } from '../jobs/chunks.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
-/** What sealing needs. */
-export interface Sealing extends Pick<Services, 'store' | 'clock' | 'log' | 'signingKeys'> {
+/** What chaining needs. */
+export interface Chaining extends Pick<Services, 'store' | 'clock' | 'log' | 'signingKeys'> {
   /** When each chain that is broken was last told, by its name: the log says so once an hour, and not each second. */
   toldAt: Map<string, Date>
 }
@@ -28,31 +28,31 @@ const ROWS = { first: 200, most: 2_000 }
  * waits. Several servers may do so at once. What was written a second ago is chained, and no longer anybody's to change unseen.
  * A chain whose end is not what was signed is left alone, so that nobody's change is signed.
  */
-export async function sealChains(sealing: Sealing, mayGoOn: () => boolean | Promise<boolean>): Promise<void> {
-  const { store } = sealing
+export async function extendChains(chaining: Chaining, mayGoOn: () => boolean | Promise<boolean>): Promise<void> {
+  const { store } = chaining
   // An entry costs a quarter of a pass. Fewer would make the transaction of its beginning and its end: on PostgreSQL, where nobody
   // waits for it, each statement takes as long as many entries.
   const pace = createPace({ ...ROWS, least: 4 * store.passesATurn })
   const broken: BrokenChain[] = []
   while ((await store.chains.hasPending()) && (await mayGoOn())) {
-    const sealed = await pace.run(store, async (tx, rows) => {
+    const chained = await pace.run(store, async (tx, rows) => {
       const pending = await tx.chains.takePending(rows, broken)
-      broken.push(...(await sealEntries(tx, pending, sealing)))
+      broken.push(...(await chainEntries(tx, pending, chaining)))
       if (pending.length > 0) return pending.length
       let adopted = 0
       for (const chain of chainNames) adopted += await tx.chains.adopt(chain, rows)
       return adopted
     })
     // Others hold what there is, or it is of chains that are broken.
-    if (sealed === 0) break
+    if (chained === 0) break
     await setImmediate()
   }
-  tellBroken(broken, sealing)
+  tellBroken(broken, chaining)
 }
 
 const TOLD_EACH_MS = 3_600_000
 
-function tellBroken(broken: BrokenChain[], { clock, log, toldAt }: Sealing): void {
+function tellBroken(broken: BrokenChain[], { clock, log, toldAt }: Chaining): void {
   const at = clock()
   for (const { why, ...key } of broken) {
     const last = toldAt.get(nameOf(key))
@@ -64,10 +64,10 @@ function tellBroken(broken: BrokenChain[], { clock, log, toldAt }: Sealing): voi
 }
 
 /** Of the chains that are touched those that are broken: nothing of them is written. */
-async function sealEntries(
+async function chainEntries(
   tx: Repositories,
   pending: PendingEntries[],
-  { clock, signingKeys }: Sealing,
+  { clock, signingKeys }: Chaining,
 ): Promise<BrokenChain[]> {
   if (pending.length === 0) return []
   const groups = groupBy(pending, nameOf)
@@ -138,7 +138,7 @@ async function chain(
       const entries = await tx.chains.readEntries(chain, some)
       const entryIds = some.filter((id) => entries.has(id))
       const digests = entryIds.map((id) => {
-        digest = entryDigest(digest, { ...sealable(entries.get(id)!), isAdopted })
+        digest = entryDigest(digest, { ...toChained(entries.get(id)!), isAdopted })
         return digest
       })
       if (entryIds.length > 0)
@@ -150,7 +150,7 @@ async function chain(
 }
 
 /** What of an entry stands in its digest. */
-function sealable({ fixed, personal, salt, commitment }: Entry): Omit<SealedEntry, 'isAdopted'> {
+function toChained({ fixed, personal, salt, commitment }: Entry): Omit<ChainedEntry, 'isAdopted'> {
   return { values: fixed, commitment: salt ? commitmentOf(salt, personal) : commitment }
 }
 
@@ -159,11 +159,11 @@ const BLOCKS = { first: 10, most: 1_000 }
 
 /** Lets the chains of audit logs begin after what retention deletes, and signs so before it is deleted. */
 export async function trimChains(
-  sealing: Pick<Sealing, 'store' | 'clock' | 'signingKeys'>,
+  chaining: Pick<Chaining, 'store' | 'clock' | 'signingKeys'>,
   before: Date,
   mayGoOn: () => boolean,
 ): Promise<void> {
-  const { store, clock, signingKeys } = sealing
+  const { store, clock, signingKeys } = chaining
   const pace = createPace(BLOCKS)
   for (const key of await store.chains.listTrimmable(before)) {
     let isMore = true
