@@ -22,8 +22,10 @@ interface Waiting<Item, Result> {
 
 /** What belongs into one set, and what goes first. */
 interface Order<Item> {
-  /** Items of one key are never in one set, and are done in the order in which they came. */
+  /** Items of one key are done in the order in which they came. */
   keyOf: (item: Item) => string | undefined
+  /** So many of one key are in a set at most; the work does them one after the other. */
+  mostOfKey: number
   /** Whether nobody stands and waits for it: those that somebody waits for go before it, but for one of its key. */
   canWait: (item: Item) => boolean
 }
@@ -37,9 +39,9 @@ interface Order<Item> {
  */
 export function grouped<Scope extends object, Item, Result>(
   work: GroupWork<Scope, Item, Result>,
-  { keyOf = () => undefined, canWait = () => false }: Partial<Order<Item>> = {},
+  { keyOf = () => undefined, mostOfKey = 1, canWait = () => false }: Partial<Order<Item>> = {},
 ): (scope: Scope, item: Item) => Promise<Result> {
-  const order = { keyOf, canWait }
+  const order = { keyOf, mostOfKey, canWait }
   const queues = new WeakMap<Scope, Waiting<Item, Result>[]>()
 
   async function drain(scope: Scope, queue: Waiting<Item, Result>[]): Promise<void> {
@@ -82,21 +84,22 @@ export function grouped<Scope extends object, Item, Result>(
 /** Takes the next set out of the queue; what stays behind keeps its order. */
 function takeSet<Item, Result>(
   queue: Waiting<Item, Result>[],
-  { keyOf, canWait }: Order<Item>,
+  { keyOf, mostOfKey, canWait }: Order<Item>,
 ): Waiting<Item, Result>[] {
   if (queue[0]?.isAlone) return queue.splice(0, 1)
   const isHurried = queue.map(({ item }) => !canWait(item))
   // What somebody waits for comes after all others of its key that are before it.
   const hurriedKeys = new Set(queue.flatMap(({ item }, n) => (isHurried[n] ? (keyOf(item) ?? []) : [])))
   const room = { hurried: MAX_TOGETHER, patient: MAX_PATIENT }
-  const keys = new Set<string>()
+  const roomOf = new Map<string, number>()
   const taken: Waiting<Item, Result>[] = []
   const left: Waiting<Item, Result>[] = []
   for (const [n, waiting] of queue.entries()) {
     const key = keyOf(waiting.item)
     const kind = isHurried[n] || (key !== undefined && hurriedKeys.has(key)) ? 'hurried' : 'patient'
-    const mayCome = room[kind] > 0 && !waiting.isAlone && (key === undefined || !keys.has(key))
-    if (key !== undefined) keys.add(key)
+    const ofKey = key === undefined ? 1 : (roomOf.get(key) ?? mostOfKey)
+    const mayCome = room[kind] > 0 && !waiting.isAlone && ofKey > 0
+    if (key !== undefined) roomOf.set(key, mayCome ? ofKey - 1 : 0)
     if (mayCome) {
       room[kind] -= 1
       taken.push(waiting)

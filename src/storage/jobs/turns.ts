@@ -108,23 +108,22 @@ async function findTurn(
 ): Promise<string | undefined> {
   const next = (condition: string) =>
     `select workspace_id from jobs where ${waitsIn(queue)} ${condition} order by workspace_id limit 1`
-  const look = async (name: string, first: string) => {
-    const [row] = await runPrepared<{ workspace_id: string }>(
-      db,
-      `turn-${name}-${isRegularQueue(queue) ? 'lane' : queue}`,
-      { queue, at: at.getTime(), after: after ?? null, except: bindIds(db, except) },
-      () => `with recursive turns(workspace_id) as (
-          select (${first}) union all
-          select (${next('and workspace_id > turns.workspace_id')}) from turns where turns.workspace_id is not null
-        ) select workspace_id from turns where workspace_id is not null
-          and not ${isAmong(db, 'workspace_id', 'except')}
-          and ${isActive('turns')}
-          and (select 1 from jobs where ${waitsIn(queue)} and workspace_id = turns.workspace_id and ${mayRun}
-            order by run_at limit 1) = 1
-        limit 1`,
-    )
-    return row?.workspace_id
-  }
-  const following = after === undefined ? undefined : await look('after', next('and workspace_id > :after'))
-  return following ?? look('first', next(''))
+  const turn = (first: string) =>
+    `with recursive turns(workspace_id) as (
+        select (${first}) union all
+        select (${next('and workspace_id > turns.workspace_id')}) from turns where turns.workspace_id is not null
+      ) select workspace_id from turns where workspace_id is not null
+        and not ${isAmong(db, 'workspace_id', 'except')}
+        and ${isActive('turns')}
+        and (select 1 from jobs where ${waitsIn(queue)} and workspace_id = turns.workspace_id and ${mayRun}
+          order by run_at limit 1) = 1
+      limit 1`
+  const [row] = await runPrepared<{ workspace_id: string | null }>(
+    db,
+    `turn-${isRegularQueue(queue) ? 'lane' : queue}`,
+    { queue, at: at.getTime(), after: after ?? null, except: bindIds(db, except) },
+    // Those before it are looked at where none comes after it.
+    () => `select coalesce((${turn(next('and workspace_id > :after'))}), (${turn(next(''))})) as workspace_id`,
+  )
+  return row?.workspace_id ?? undefined
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { grouped } from '../../../src/storage/db/grouped.ts'
 
 /** Work that notes its sets, and that ends when it is told to. */
-function startWork(outcome: (item: string) => string = (item) => item) {
+function startWork(outcome: (item: string) => string = (item) => item, mostOfKey = 1) {
   const sets: string[][] = []
   const scope = {}
   const gates: (() => void)[] = []
@@ -13,7 +13,7 @@ function startWork(outcome: (item: string) => string = (item) => item) {
       sets.push(items)
       return items.map(outcome)
     },
-    { keyOf: (item) => item.split(' ')[1], canWait: (item) => item.startsWith('late') },
+    { keyOf: (item) => item.split(' ')[1], mostOfKey, canWait: (item) => item.startsWith('late') },
   )
   return {
     sets,
@@ -63,6 +63,26 @@ describe('work that is done together', () => {
     await work.finish()
     await all
     expect(work.sets).toEqual([['a x', 'c y', 'e', 'f'], ['b x'], ['d x']])
+  })
+
+  test('where several of one key may be in a set, they stand in it in their order, and the rest in the next', async () => {
+    const work = startWork((item) => item, 2)
+    const all = Promise.all(['a x', 'b x', 'c y', 'd x', 'e', 'f y'].map((item) => work.do(item)))
+    await work.finish()
+    await all
+    expect(work.sets).toEqual([['a x', 'b x', 'c y', 'e', 'f y'], ['d x']])
+  })
+
+  test('where several of one key may be in a set, what can wait goes along with what came after it', async () => {
+    const work = startWork((item) => item, 8)
+    const can = Array.from({ length: 32 }, (_, n) => `late${n}`)
+    const all = Promise.all([...can, 'late x', 'late x2', 'late y', 'a y'].map((item) => work.do(item)))
+    await work.finish()
+    await all
+    expect(work.sets).toEqual([
+      [...can, 'late y', 'a y'],
+      ['late x', 'late x2'],
+    ])
   })
 
   test('a set has a bound, and what is behind it keeps its order', async () => {
