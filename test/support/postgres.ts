@@ -65,6 +65,7 @@ export async function startPostgres({ settings = [], port }: PostgresOptions = {
   const folder = mkdtempSync(join(tmpdir(), 'passes-postgres-'))
   // PostgreSQL refuses to run as root, so that the package switches to a user of its own, who must get in here.
   chmodSync(folder, 0o777)
+  const isRoot = process.getuid?.() === 0
   const chosen = port ?? (await freePort())
   const databaseDir = join(folder, 'data')
   const postgres = new EmbeddedPostgres({
@@ -73,18 +74,22 @@ export async function startPostgres({ settings = [], port }: PostgresOptions = {
     password: 'postgres',
     port: chosen,
     persistent: false,
-    createPostgresUser: process.getuid?.() === 0,
+    createPostgresUser: isRoot,
     initdbFlags: ['--encoding=UTF8', '--locale=C'],
     postgresFlags: ['max_connections=300', ...settings].flatMap((setting) => ['-c', setting]),
     onLog: () => undefined,
     onError: () => undefined,
   })
+  // That user must read what is written here for it, too, such as its password.
+  const umask = isRoot ? process.umask(0o022) : undefined
   try {
     await postgres.initialise()
     await postgres.start()
   } catch (error) {
     rmSync(folder, { recursive: true, force: true })
     throw error
+  } finally {
+    if (umask !== undefined) process.umask(umask)
   }
   let pid = readPid(databaseDir)
   return {

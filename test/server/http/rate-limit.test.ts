@@ -14,12 +14,15 @@ const attempts = (count: number, send: () => Promise<{ status: number; headers: 
 
 const refused = (answers: { status: number }[]) => answers.filter(({ status }) => status === 429).length
 
-describe('with a limit', () => {
-  const api = useApi('sqlite', { rateLimit: { perSecond, burst } })
-
-  // All that a test sends is sent in one moment, however long that takes.
+/** All that a test sends is sent in one moment, however long that takes. */
+function stopTime() {
   beforeEach(() => void vi.spyOn(performance, 'now').mockReturnValue(performance.now()))
   afterEach(() => void vi.restoreAllMocks())
+}
+
+describe('with a limit', () => {
+  const api = useApi('sqlite', { rateLimit: { perSecond, burst } })
+  stopTime()
 
   test('a token has its burst and its requests a second, and then 429 RATE_LIMITED with Retry-After', async () => {
     const workspace = await api.workspace()
@@ -39,6 +42,12 @@ describe('with a limit', () => {
     const workspace = await api.workspace()
     expect((await workspace.call(contract.tokens.current, {})).status).toBe(200)
   })
+})
+
+// At a server of its own: guesses come from the same address.
+describe('with a limit of its own', () => {
+  const api = useApi('sqlite', { rateLimit: { perSecond, burst } })
+  stopTime()
 
   test('opened links are limited by address', async () => {
     const answers = await attempts(200, () => api.send('GET', '/l/x', { headers: { accept: 'application/json' } }))
