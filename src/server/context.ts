@@ -76,7 +76,10 @@ export type JobServices = Pick<Services, 'store' | 'clock' | 'log'>
 /** What work needs that may last: it ends between two transactions when the server stops. */
 export type LongJobServices = Pick<Services, 'store' | 'clock' | 'stopping'>
 
-/** What a handler knows beside its input: who is asking, and when. */
+/**
+ * What a handler knows beside its input: who is asking, and when. The services are its prototype (http/mount.ts): a copy by
+ * spreading has none of them.
+ */
 export interface RequestContext extends Services {
   workspaceId: string
   token: TokenWithWorkspace

@@ -1,7 +1,7 @@
-import { readdirSync, writeFileSync } from 'node:fs'
+import { readdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { readList } from '../../../src/cli/console/offline/list-files.ts'
+import { readList, removeList } from '../../../src/cli/console/offline/list-files.ts'
 import { createListKeeper, type DoorSnapshot } from '../../../src/cli/console/offline/snapshot.ts'
 import type { DoorStore } from '../../../src/cli/console/offline/store.ts'
 import type { Client } from '../../../src/client/client.ts'
@@ -96,6 +96,17 @@ test('a console that is killed in the middle of a refresh starts with the list o
   expect(readList(folder)).toEqual(before)
   await make('Ada 2')
   expect((await consoleOn(folder, workspace)).found!.toSorted()).toEqual(['Ada 1', 'Ada 2'])
+})
+
+test('what a console left half written is gone with a later list, and with the list itself', async () => {
+  const { workspace, folder } = await makeDoor()
+  const [old, young] = ['list.ndjson.4711', 'list.ndjson.4712'].map((name) => join(folder, name))
+  for (const path of [old!, young!]) writeFileSync(path, '{"id":')
+  utimesSync(old!, new Date(0), new Date(0))
+  await consoleOn(folder, workspace)
+  expect(readdirSync(folder).sort()).toEqual(['list.ndjson', 'list.ndjson.4712'])
+  removeList(folder)
+  expect(readdirSync(folder)).toEqual([])
 })
 
 test('two consoles of one door refresh from one list, and a third starts with what either stored', async () => {

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, rmSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { SnapshotItem } from '../../../core/contract/scanner.ts'
 import type { SnapshotDelta } from '../../../core/rules/door/door-list.ts'
@@ -24,6 +24,9 @@ export interface ListChange {
 
 const FILE = 'list.ndjson'
 const CHANGES = /^list\.[\da-f-]{36}\.ndjson$/
+const DRAFTS = /^list\.(?:[\da-f-]{36}\.)?ndjson\./
+/** No list takes so long to write. */
+const DRAFT_MS = 3_600_000
 
 const changesSince = (id: string) => `list.${id}.ndjson`
 
@@ -43,7 +46,7 @@ export function beginList(folder: string): ListDraft {
     write: (lines) => draft.write(textOf(lines)),
     commit() {
       draft.commit()
-      removeChanges(folder)
+      removeOlder(folder)
     },
     close: draft.close,
   }
@@ -78,12 +81,23 @@ export function readList(folder: string): { head: ListHead; items: SnapshotItem[
 
 /** Where scanning offline is forbidden, no list of guests stays behind. */
 export function removeList(folder: string): void {
-  rmSync(join(folder, FILE), { force: true })
-  removeChanges(folder)
+  remove(folder, (name) => name.startsWith('list.'))
 }
 
-function removeChanges(folder: string): void {
-  for (const name of readdirSync(folder)) if (CHANGES.test(name)) rmSync(join(folder, name), { force: true })
+/** What changed since older lists, and what consoles that were killed left half written. */
+function removeOlder(folder: string): void {
+  const stale = Date.now() - DRAFT_MS
+  const isLeft = (name: string) => DRAFTS.test(name) && mtimeOf(join(folder, name)) < stale
+  remove(folder, (name) => CHANGES.test(name) || isLeft(name))
+}
+
+function remove(folder: string, isMeant: (name: string) => boolean): void {
+  for (const name of readdirSync(folder)) if (isMeant(name)) rmSync(join(folder, name), { force: true })
+}
+
+/** Never, of what another console has put in its place meanwhile. */
+function mtimeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Number.POSITIVE_INFINITY
 }
 
 function readLines(path: string): unknown[] | undefined {
