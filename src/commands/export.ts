@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { Flags } from '@oclif/core'
 import { BaseCommand } from '../cli/command/base-command.ts'
@@ -43,6 +44,8 @@ export default class Export extends BaseCommand {
     const file = resolve(flags.handover)
     if (flags.handover === '-')
       throw new UsageError('The file holds secrets, and is not written to stdout: name a file.')
+    if (statSync(file, { throwIfNoEntry: false })?.isDirectory())
+      throw new UsageError(`${file} is a folder: name a file in it.`)
     if (!flags.force && (await exists(file))) throw taken(file)
     if (!(await exists(dirname(file)))) throw new CliError(`There is no folder ${dirname(file)}; make it first.`)
     const names = {

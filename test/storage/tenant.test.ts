@@ -115,6 +115,7 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'passes.setVoid': (tx, intruder, { pass }) => tx.passes.setVoid(intruder, [pass], later(1)),
   'passes.raiseLinkGeneration': (tx, intruder, { pass }) => tx.passes.raiseLinkGeneration(intruder, pass, later(1)),
   'passes.setQueuedAgain': (tx, intruder, { failed }) => tx.passes.setQueuedAgain(intruder, [failed], later(1)),
+  'passes.lockUnsigned': (tx, intruder) => tx.passes.lockUnsigned(intruder, undefined, 10),
   'passes.lockUnissued': (tx, intruder, { pass }) => tx.passes.lockUnissued(intruder, [pass]),
   'passes.setIssued': (tx, intruder, { pass }) => tx.passes.setIssued(intruder, [pass], later(1)),
   'passes.setRefused': (tx, intruder, { pass }) =>

@@ -10,7 +10,8 @@ export default class IdentityRenew extends BaseCommand {
   static override summary = 'Give an identity its renewed certificate, or another key.'
   static override description =
     'The certificate must be of the same pass type and team: phones know their passes by them. Running servers sign and push ' +
-    'with it within 10 seconds; what is on its way ends over the connection of before. One of the sandbox makes its own. With ' +
+    'with it within 10 seconds; what is on its way ends over the connection of before. Updates that waited for it go on by themselves; passes jobs retry --all ' +
+    'issues the passes that failed meanwhile. One of the sandbox makes its own. With ' +
     '--watch each renewal is a line, a refused file one on stderr, and Ctrl-C ends with 130.'
   static override examples = [
     '<%= config.bin %> identity renew acme --certificate pass.pem --key pass.key',

@@ -5,7 +5,7 @@ export default class JobsRetry extends BaseCommand {
   static override summary = 'Run jobs again that gave up or are quarantined.'
   static override description =
     'Works straight on the database; running servers take the jobs up within a second. A pass that FAILED with its job ' +
-    'is QUEUED again; a wallet update fires pass.updated with changedFields manual_requeue. A job from quarantine runs ' +
+    'is QUEUED again, with --all also those that nothing could sign; a wallet update fires pass.updated with changedFields manual_requeue. A job from quarantine runs ' +
     'alone, and is quarantined again when the worker stops under it.'
   static override examples = [
     '<%= config.bin %> jobs retry 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27',

@@ -1,5 +1,5 @@
 import { Flags } from '@oclif/core'
-import { namedArg } from '../../cli/arguments/id-argument.ts'
+import { namedArg, namedFlag } from '../../cli/arguments/id-argument.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { showProject } from '../../cli/records.ts'
 import { ProjectColor } from '../../core/contract/projects.ts'
@@ -10,6 +10,7 @@ export default class ProjectUpdate extends ClientCommand {
   static override examples = [
     '<%= config.bin %> project update 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10 --name "Autumn fair"',
     '<%= config.bin %> project update 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10 --color orange --description ""',
+    '<%= config.bin %> project update "Acme fair" --apple-identity acme',
   ]
   static override args = { id: namedArg('project') }
   static override flags = {
@@ -19,11 +20,13 @@ export default class ProjectUpdate extends ClientCommand {
     }),
     description: Flags.string({ summary: 'New description.' }),
     color: Flags.option({ summary: 'New colour.', options: ProjectColor.options })(),
-    'apple-identity': Flags.string({
-      summary: 'Id of the identity that new passes are signed by for Apple; none for the default of the workspace.',
-    }),
-    'google-identity': Flags.string({
-      summary: 'Id of the identity whose new passes are at Google; none for the default of the workspace.',
+    'apple-identity': namedFlag(
+      'identity',
+      ' that new passes are signed by for Apple; none for the default of the workspace',
+      { mayBeNone: true },
+    ),
+    'google-identity': namedFlag('identity', ' whose new passes are at Google; none for the default of the workspace', {
+      mayBeNone: true,
     }),
   }
 
@@ -46,5 +49,5 @@ export default class ProjectUpdate extends ClientCommand {
 }
 
 function orNull(id: string | undefined): string | null | undefined {
-  return id === 'none' ? null : id
+  return id === 'none' || id === 'null' ? null : id
 }

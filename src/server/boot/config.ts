@@ -93,5 +93,11 @@ export function readSecret(secret: Secret, flag: string): { source: string; pem:
   if (!existsSync(secret)) {
     throw new CredentialError(`${flag}: there is no file ${secret} (looked in ${dirname(resolve(secret))})`)
   }
-  return { source: secret, pem: readFileSync(secret) }
+  try {
+    return { source: secret, pem: readFileSync(secret) }
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    const why = code === 'EISDIR' ? 'is a folder, and no file' : `cannot be read (${code})`
+    throw new CredentialError(`${flag}: ${secret} ${why}`, { cause })
+  }
 }

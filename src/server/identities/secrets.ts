@@ -1,9 +1,14 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { createPrivateKey } from 'node:crypto'
 import { z } from 'zod'
 import { isSealedUnder, seal, unlessLost, unseal } from '../../core/rules/crypto/server-key.ts'
 import type { Store } from '../../storage/store.ts'
 import type { StoredIdentity } from '../../storage/workspaces/identities.ts'
-import { type AppleCredentials, type AppleIdentity, readAppleIdentity } from '../../wallets/apple/identity.ts'
+import {
+  type AppleCredentials,
+  type AppleIdentity,
+  parseCertificate,
+  readAppleIdentity,
+} from '../../wallets/apple/identity.ts'
 import { type GoogleSigner, keylessConfiguration, parseGoogleIdentity } from '../../wallets/google/identity.ts'
 import { CredentialError } from '../../wallets/wallet.ts'
 import type { Logger } from '../boot/log.ts'
@@ -78,12 +83,8 @@ export async function resealIdentities(store: Store, keys: ServerKeys, log: Pick
 }
 
 /** PEM of what may be DER. @throws CredentialError */
-export function toPem({ source, pem }: AppleCredentials['certificate']): string {
-  try {
-    return new X509Certificate(pem).toString()
-  } catch (cause) {
-    throw new CredentialError(`${source} holds no certificate in PEM or DER.`, { cause })
-  }
+export function toPem(source: AppleCredentials['certificate']): string {
+  return parseCertificate(source, 'certificate').toString()
 }
 
 /** A private key without its passphrase, since it is sealed otherwise. @throws CredentialError */

@@ -10,15 +10,45 @@ const walletUpdates: JobKind[] = ['update-wallet', 'update-google']
 
 /**
  * Runs jobs again that gave up or are quarantined, as an operator asks. A pass that failed with its job is QUEUED again; a
- * wallet update that is run again fires pass.updated with the one entry manual_requeue.
+ * wallet update that is run again fires pass.updated with the one entry manual_requeue. Without ids passes are issued again, too,
+ * that nothing could sign: their jobs are over.
  * @returns how many are due now
  */
-export function retryJobs(store: Store, filter: FailedJobFilter, at: Date): Promise<number> {
-  return forFailedJobs(store, filter, 'job.retry', at, async (tx, workspaceId, jobs) => {
+export async function retryJobs(store: Store, filter: FailedJobFilter, at: Date): Promise<number> {
+  const retried = await forFailedJobs(store, filter, 'job.retry', at, async (tx, workspaceId, jobs) => {
     const requeued = await tx.backlog.requeue(idsOf(jobs), at)
     await reviveSubjects(tx, workspaceId, jobs, at)
     return requeued
   })
+  if (filter.ids) return retried
+  const { workspaceId } = filter
+  const workspaceIds = workspaceId === undefined ? (await store.workspaces.list()).map(({ id }) => id) : [workspaceId]
+  let issued = 0
+  for (const id of workspaceIds) issued += await issueUnsigned(store, id, at)
+  return retried + issued
+}
+
+/** Each once: where the key is still missing they fail again meanwhile. */
+async function issueUnsigned(store: Store, workspaceId: string, at: Date): Promise<number> {
+  let count = 0
+  let last: string | undefined
+  do {
+    const ids = await store.transaction(async (tx) => {
+      const passIds = await tx.passes.lockUnsigned(workspaceId, last, CHUNK)
+      if (passIds.length === 0) return passIds
+      await tx.passes.setQueuedAgain(workspaceId, passIds, at)
+      await tx.jobs.insert(
+        passIds.map((subject) => ({ workspaceId, kind: 'issue-pass' as const, subject, correlationId: null })),
+        at,
+      )
+      const targetId = passIds.length === 1 ? passIds[0]! : null
+      await auditOperator(tx, workspaceId, { action: 'job.retry', targetId, targetCount: passIds.length }, at)
+      return passIds
+    })
+    count += ids.length
+    last = ids.at(-1)
+  } while (last !== undefined)
+  return count
 }
 
 /** Removes jobs for good that gave up or are quarantined, and returns how many. What they were about stays as it is. */

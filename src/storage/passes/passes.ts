@@ -210,6 +210,18 @@ export class Passes {
     await this.transition(workspaceId, ids, ['FAILED'], { status: 'QUEUED', error: null }, at)
   }
 
+  /** Passes that failed since nothing could sign them, by id after one of them, held until the transaction ends. */
+  async lockUnsigned(workspaceId: string, after: string | undefined, limit: number): Promise<string[]> {
+    const failed = lockPasses(this.db, workspaceId).where({ status: 'FAILED' }).whereNull('erased_at')
+    if (after !== undefined) failed.where('id', '>', after)
+    const isUnsigned = ['APPLE_SIGNING_FAILED', 'GOOGLE_JWT_FAILED'].map((code) => `error like '{"code":"${code}"%'`)
+    return failed
+      .whereRaw(`(${isUnsigned.join(' or ')})`)
+      .orderBy('id')
+      .limit(limit)
+      .pluck('id')
+  }
+
   /** Revisions of the passes that are still to be issued, held until the transaction ends. */
   async lockUnissued(workspaceId: string, ids: string[]): Promise<Map<string, number>> {
     if (ids.length === 0) return new Map()

@@ -28,6 +28,18 @@ test('a project, a template or a webhook is named by its key, its exact name or 
   expect(await idOf('webhook', 'get', 'https://example.com/h')).toBe(webhook.id)
   const listed = await run(['template', 'list', '--project', 'Spring fair', '--project', 'none', '--json'], server)
   expect(JSON.parse(listed.stdout).total).toBe(2)
+  const { name: workspace } = await client.workspace.get()
+  const add = ['identity', 'add', 'google', '--name', 'acme', '--sandbox', '--issuer', '3388', '--workspace', workspace]
+  const added = await run([...add, '--database', server.database, '--json'])
+  const identity = JSON.parse(added.stdout || added.stderr)
+  const given = ['project', 'update', 'Spring fair', '--google-identity']
+  for (const [name, id] of [
+    ['acme', identity.id],
+    ['none', null],
+  ]) {
+    const { stdout, stderr } = await run([...given, name, '--json'], server)
+    expect(JSON.parse(stdout), stderr).toMatchObject({ googleIdentityId: id })
+  }
 })
 
 test('what is ambiguous is listed, what is unknown says so, and neither does anything', async () => {

@@ -45,6 +45,8 @@ describe.each(dialects)('on %s', (dialect) => {
     const args = ['export', '--handover', 'passes.csv', '--database', from.database, '--project', 'Fair']
     const unnamed = await run(args, undefined, { cwd: folder })
     expect([unnamed.exitCode, unnamed.stderr]).toEqual([1, expect.stringContaining('--google-issuer-id')])
+    const toFolder = await run([...args.with(2, '.'), '--force'], undefined, { cwd: folder })
+    expect([toFolder.exitCode, toFolder.stderr]).toEqual([2, expect.stringContaining('is a folder: name a file in it')])
     expect(readdirSync(folder)).toEqual([])
     const whole = [...args, '--google-issuer-id', ISSUER, '--json']
     const exported = await run(whole, undefined, { cwd: folder })

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { retryJobs } from '../../../src/server/operator/failed-jobs.ts'
 import type { JobKind } from '../../../src/storage/jobs/job-kinds.ts'
+import type { PassError } from '../../../src/storage/passes/pass-row.ts'
 import { insertPasses, insertTemplate, insertWorkspace, newPass } from '../../storage/fixtures.ts'
 import { dialects } from '../../support/databases.ts'
 import { openServices, type TestServices } from '../jobs/fixtures.ts'
@@ -39,6 +40,47 @@ describe.each(dialects)('on %s', (dialect) => {
       changedFields: ['manual_requeue'],
     })
     expect(await store.passes.find(workspaceId, id)).toEqual(before)
+  })
+
+  test('passes that nothing could sign are issued again, of the workspace that was named, and no others that failed', async () => {
+    const services = await openServices(dialect)
+    const { store, workspaceId, clock } = services
+    const other = await insertWorkspace(store, 'other')
+    const fail = async (workspace: string, ...codes: PassError['code'][]) => {
+      const ids = await insertPasses(
+        store,
+        workspace,
+        codes.map(() => newPass(version(workspace))),
+      )
+      await store.transaction(async (tx) => {
+        await tx.jobs.complete(await tx.jobs.claim('issuing', clock(), lease))
+        for (const [n, code] of codes.entries())
+          await tx.passes.setFailed(workspace, ids[n]!, { code, message: 'no' }, clock())
+      })
+      return ids
+    }
+    const versions = new Map([
+      [workspaceId, await insertTemplate(store, workspaceId)],
+      [other, await insertTemplate(store, other)],
+    ])
+    const version = (workspace: string) => versions.get(workspace)!
+    const [apple, google] = await fail(workspaceId, 'APPLE_SIGNING_FAILED', 'GOOGLE_JWT_FAILED', 'PASS_ISSUING_FAILED')
+    const theirs = await fail(other, 'APPLE_SIGNING_FAILED')
+    const claimed = async () => {
+      const jobs = await store.transaction((tx) => tx.jobs.claim('issuing', clock(), lease))
+      return jobs.map(({ subject }) => subject).toSorted()
+    }
+    expect(await retryJobs(store, { ids: [] }, clock())).toBe(0)
+    expect(await retryJobs(store, { workspaceId }, clock())).toBe(2)
+    expect(await store.passes.find(workspaceId, apple!)).toMatchObject({ status: 'QUEUED' })
+    expect(await claimed()).toEqual([apple, google].toSorted())
+    expect(await retryJobs(store, {}, clock())).toBe(1)
+    expect(await claimed()).toEqual(theirs)
+    const { rows } = await store.auditLog.list({ actions: ['job.retry'], limit: 9 })
+    expect(rows.map((entry) => [entry.workspaceId, entry.targetCount])).toEqual([
+      [other, 1],
+      [workspaceId, 2],
+    ])
   })
 
   test('only the jobs of the workspace that was named are run again', async () => {

@@ -139,9 +139,9 @@ test('another pass type, team, an expired one and half a file are refused with r
     ],
     [() => putOther({ passTypeIdentifier: passType, teamIdentifier: 'OTHERTEAM1' }), new RegExp(`OTHERTEAM1.*${team}`)],
     [() => putChain(expired), /expired on/],
-    [half(700), /no certificate/],
+    [half(700), /not a certificate/],
     // Other content is told of, though the reason is the same.
-    [half(600), /no certificate/],
+    [half(600), /not a certificate/],
   ]
   for (const [n, [place, words]] of wrong.entries()) {
     await place()
