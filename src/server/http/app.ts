@@ -14,6 +14,7 @@ import { calendarPath } from '../pages/link/link-page.ts'
 import { openCalendar, openLink } from '../pages/link/links.ts'
 import { mountPublic } from '../pages/public.ts'
 import { addressKey, clientAddress } from './client-address.ts'
+import { completeHeaders } from './complete-response.ts'
 import type { Cursors } from './cursors.ts'
 import { respondWithError, toApiError } from './error-response.ts'
 import { createAuthenticate } from './middleware/authenticate.ts'
@@ -62,10 +63,7 @@ export function createApp(options: AppOptions): H3 {
       return respondWithError(problem, event, services)
     },
     onResponse: (response, event) => {
-      if (!response.headers.has('x-correlation-id')) {
-        response.headers.set('x-correlation-id', correlationIdOf(event))
-      }
-      response.headers.set('x-content-type-options', 'nosniff')
+      completeHeaders(response, event)
       observe.onResponse(response, event)
     },
   })

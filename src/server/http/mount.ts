@@ -9,6 +9,7 @@ import { isTooSlow } from '../../storage/db/dialect.ts'
 import { PUBLIC } from '../../storage/store.ts'
 import { createTakeQueue, type TakeQueue } from '../api/limits.ts'
 import type { PublicContext, RequestContext, Services } from '../context.ts'
+import { CompleteResponse } from './complete-response.ts'
 import { acceptsGzip, compress, EncodedBody } from './compress.ts'
 import type { Cursors, RequestedList } from './cursors.ts'
 import { EVENT_STREAM_HEADERS, eventStream, MAX_STREAMS } from './event-stream.ts'
@@ -122,7 +123,7 @@ async function serve(
       throw isTooSlow(error) ? tooSlow(input.query, error) : error
     })
     if (route.eventStream) return startStream(event, reply.body as OpenStream, workspaceId, options)
-    return await toResponse(withSealedCursor(reply as Reply, list, options.cursors), route, headers)
+    return await toResponse(withSealedCursor(reply as Reply, list, options.cursors), route, event)
   } finally {
     leaveThread?.()
     place.leave()
@@ -151,7 +152,7 @@ async function servePublic(
     const given = { store, correlationId: correlationIdOf(event), now: services.clock(), headers }
     const context: PublicContext = onServices(services, given)
     const reply = await handler(input as RouteInput<Route>, context as RequestContext)
-    return await toResponse(reply as Reply, route, headers)
+    return await toResponse(reply as Reply, route, event)
   } finally {
     place.leave()
   }
@@ -219,17 +220,18 @@ interface Reply {
 }
 
 /** h3's own kind of answer goes out as it is; a body inside a Response becomes a stream first. */
-async function toResponse(reply: Reply, route: Route, asked: Headers): Promise<HTTPResponse> {
-  if (reply.body === undefined) return new HTTPResponse(null, reply)
-  if (reply.body instanceof Uint8Array) {
+async function toResponse(reply: Reply, route: Route, event: H3Event): Promise<HTTPResponse> {
+  const { status, body } = reply
+  if (body === undefined) return new HTTPResponse(null, reply)
+  if (body instanceof Uint8Array) {
     const headers = { 'cache-control': 'no-store', ...reply.headers }
-    return new HTTPResponse(new Uint8Array(reply.body), { status: reply.status, headers })
+    return new CompleteResponse(event, new Uint8Array(body), { status, headers })
   }
   const headers = { 'content-type': 'application/json', 'cache-control': 'no-store', ...reply.headers }
-  if (!route.compressed) return new HTTPResponse(JSON.stringify(reply.body), { status: reply.status, headers })
-  const isCompressed = acceptsGzip(asked)
-  return new HTTPResponse(await written(reply.body, isCompressed), {
-    status: reply.status,
+  if (!route.compressed) return new CompleteResponse(event, JSON.stringify(body), { status, headers })
+  const isCompressed = acceptsGzip(event.req.headers)
+  return new CompleteResponse(event, await written(body, isCompressed), {
+    status,
     headers: { ...headers, vary: 'Accept-Encoding', ...(isCompressed && { 'content-encoding': 'gzip' }) },
   })
 }

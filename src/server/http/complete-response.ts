@@ -1,0 +1,34 @@
+import { type H3Event, HTTPResponse } from 'h3'
+import { correlationIdOf } from './middleware/observe.ts'
+
+/**
+ * An answer with all of its headers, which go to Node as they stand: h3 makes `Headers` of them, copies those to add what
+ * every answer has, and sorts them, which is a tenth of what a GET costs.
+ */
+export class CompleteResponse extends HTTPResponse {
+  private readonly complete: Record<string, string>
+
+  constructor(
+    event: H3Event,
+    body: string | Uint8Array<ArrayBuffer>,
+    { status, headers }: { status: number; headers: Record<string, string> },
+  ) {
+    super(body, { status })
+    this.complete = { ...headers, ...commonHeaders(event) }
+    event.context.isComplete = true
+  }
+
+  override get headers(): Headers {
+    return this.complete as unknown as Headers
+  }
+}
+
+/** Adds what every answer has to one that was made in another way. */
+export function completeHeaders(response: Response, event: H3Event): void {
+  if (event.context.isComplete) return
+  for (const [name, value] of Object.entries(commonHeaders(event))) response.headers.set(name, value)
+}
+
+function commonHeaders(event: H3Event): Record<string, string> {
+  return { 'x-correlation-id': correlationIdOf(event), 'x-content-type-options': 'nosniff' }
+}
