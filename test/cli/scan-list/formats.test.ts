@@ -1,5 +1,5 @@
 import { parse } from 'csv-parse/sync'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { textWidth } from '../../../src/cli/command/output.ts'
 import { tableFormat } from '../../../src/cli/list/shape.ts'
 import { type HeldScan, scansFormat, scansShape } from '../../../src/cli/scan-list/formats.ts'
@@ -25,6 +25,8 @@ function scan(change: Partial<HeldScan> = {}): HeldScan {
 }
 
 test('a table fits a terminal of 80 columns, never cuts an id, and shows conflicts where there is room', () => {
+  vi.stubEnv('TZ', 'UTC')
+  onTestFinished(() => void vi.unstubAllEnvs())
   const long = scan({ externalPassId: 'x'.repeat(80), metadata: { conflict: 'valid' } })
   const lines = scansTable(80)([long]).trimEnd().split('\n')
   for (const line of lines) expect(textWidth(line)).toBeLessThanOrEqual(80)

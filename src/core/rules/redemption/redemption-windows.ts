@@ -73,7 +73,9 @@ interface Zoned {
 export function zoneOf(policy: Zoned | null, read = (text: string) => text): DateTime['zone'] | string {
   if (policy?.perPeriod) return read(policy.perPeriod.timezone)
   const start = policy?.windows?.find((window) => window.start !== undefined)?.start
-  return start === undefined ? 'UTC' : DateTime.fromISO(read(start), { setZone: true }).zone
+  const moment = start === undefined ? undefined : DateTime.fromISO(read(start), { zone: 'UTC', setZone: true })
+  // What is no moment would have the zone of this machine.
+  return moment?.isValid ? moment.zone : 'UTC'
 }
 
 /** The date (YYYY-MM-DD) of an expiry in the zone of the policy: the last one that a pass may be scanned as of. */

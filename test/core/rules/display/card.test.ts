@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Definition, DefinitionInput } from '../../../../src/core/contract/definition.ts'
 import { barcodeMessage, renderCard } from '../../../../src/core/rules/display/card.ts'
 import { buildScope, type PassFacts } from '../../../../src/core/rules/template/resolve.ts'
@@ -106,6 +106,9 @@ test('the scan code is the barcode message where the definition gives none', () 
 })
 
 test('times are shown with their zone: of the definition, of the departure, of the policy, its periods before its windows, or UTC', () => {
+  // Never that of the machine.
+  vi.stubEnv('TZ', 'America/St_Johns')
+  onTestFinished(() => void vi.unstubAllEnvs())
   const moment = '2027-05-31T19:30:00Z'
   const shownWith = (more: object, variables: Record<string, string> = {}) => {
     const content = parseDefinition({
