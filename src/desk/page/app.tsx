@@ -11,6 +11,7 @@ import { type Desk, DeskContext, useDesk, useFeed } from './context.ts'
 import { PassSearch } from './pass-search.tsx'
 import { PassView } from './pass-view.tsx'
 import { TokenScreen } from './token-screen.tsx'
+import { useWholeWall } from './whole-wall.ts'
 
 /** In the tab alone: it ends with it, and no request carries it but those of this page. */
 const TOKEN_KEY = 'passes-desk-token'
@@ -96,6 +97,7 @@ function Opened({ entry, language, isWall, onLeave }: OpenedProps) {
     return { api, feed, language, scopes, isWall, onRefused, onReached: setReached }
   }, [])
   useEffect(() => () => desk.feed.end(), [desk])
+  useWholeWall(isWall)
   const [projectId, setProjectId] = useState(() => chosenAtFirst(entry.projects))
   const passId = usePassId()
   const { words } = language

@@ -6,7 +6,7 @@ import type { DeskWords } from '../desk-words.ts'
 import { beginningOf, boardSources, sumOf } from '../live/sources.ts'
 import { redeliverCommand } from './commands.ts'
 import { useAnswers, useDesk } from './context.ts'
-import { Command, Foreign, Numbers, PassLink, Section, Shown, Table } from './parts.tsx'
+import { Command, Foreign, Moment, Numbers, PassLink, Prose, Section, Shown, Table } from './parts.tsx'
 import { Plot } from './plots.tsx'
 
 type Bucket = ProjectFigures['items'][number]
@@ -23,7 +23,7 @@ const ROWS = { desk: 20, wall: 6 }
 /** All of a project at a glance. */
 export function Board({ projectId }: { projectId: string }) {
   const { api, isWall, language } = useDesk()
-  const { words, number, time, moment } = language
+  const { words, number, time } = language
   const rows = isWall ? ROWS.wall : ROWS.desk
   const answers = useAnswers(boardSources, projectId, () => ({
     api,
@@ -32,7 +32,7 @@ export function Board({ projectId }: { projectId: string }) {
     zone: Intl.DateTimeFormat().resolvedOptions().timeZone,
   }))
   return (
-    <div class="board">
+    <div class="board glance">
       <Section title={`${words.passes} · ${words.lastDay}`}>
         <Shown answer={answers.figures}>{(figures) => <Passes items={figures.items} />}</Shown>
         <Shown answer={answers.freshness}>
@@ -101,7 +101,9 @@ export function Board({ projectId }: { projectId: string }) {
               label={words.latestScans}
               keyOf={({ id }) => id}
               columns={{
-                ...(!isWall && { [words.time]: ({ scannedAt }: ScanItem) => time(scannedAt) }),
+                ...(!isWall && {
+                  [words.time]: ({ scannedAt }: ScanItem) => <time dateTime={scannedAt}>{time(scannedAt)}</time>,
+                }),
                 [words.pass]: ({ passId, externalPassId }) => <PassLink id={passId}>{externalPassId ?? '–'}</PassLink>,
                 [words.gate]: ({ metadata }) => <Foreign>{metadata.gate ?? '–'}</Foreign>,
                 [words.result]: ({ result }) => resultOf(result, words),
@@ -120,7 +122,7 @@ export function Board({ projectId }: { projectId: string }) {
               label={words.broadcasts}
               keyOf={({ broadcast }) => broadcast.id}
               columns={{
-                [words.message]: ({ broadcast }) => <Foreign>{textOf(broadcast.body)}</Foreign>,
+                [words.message]: ({ broadcast }) => <Prose>{textOf(broadcast.body)}</Prose>,
                 ...(!isWall && { [words.status]: ({ broadcast }: SentBroadcast) => <code>{broadcast.status}</code> }),
                 [words.waiting]: ({ stats }) => number(stats?.pending ?? 0),
                 [words.sent]: ({ stats }) => number((stats?.sent ?? 0) + (stats?.partial ?? 0)),
@@ -141,11 +143,11 @@ export function Board({ projectId }: { projectId: string }) {
                 label={words.failedDeliveries}
                 keyOf={({ id }) => id}
                 columns={{
-                  [words.time]: ({ createdAt }) => moment(createdAt),
+                  [words.time]: ({ createdAt }) => <Moment at={createdAt} />,
                   [words.event]: ({ eventType }) => <code>{eventType}</code>,
                   [words.attempts]: ({ attemptCount }) => number(attemptCount),
                   [words.error]: ({ lastError, lastResponseCode }) => (
-                    <Foreign>{lastError ?? lastResponseCode ?? '–'}</Foreign>
+                    <Prose>{lastError ?? lastResponseCode ?? '–'}</Prose>
                   ),
                   ...(!isWall && { [words.commands]: ({ id }: Delivery) => <Command text={redeliverCommand(id)} /> }),
                 }}
@@ -176,7 +178,7 @@ export function Board({ projectId }: { projectId: string }) {
                 columns={{
                   [words.name]: (door) => <Foreign>{door.name}</Foreign>,
                   [words.gate]: (door) => <Foreign>{door.gate}</Foreign>,
-                  [words.lastSeen]: (door) => (door.lastSeenAt === null ? '–' : moment(door.lastSeenAt)),
+                  [words.lastSeen]: (door) => <Moment at={door.lastSeenAt} />,
                   [words.pendingScans]: (door) => number(door.pendingScans ?? 0),
                 }}
                 rows={items.slice(0, rows)}

@@ -119,9 +119,20 @@ export function Command({ text }: { text: string }) {
   )
 }
 
-/** A text of somebody else, in its own direction. */
+/** A name or an id that somebody else chose, in its own direction. */
 export function Foreign({ children }: { children: ComponentChildren }) {
   return <bdi>{children}</bdi>
+}
+
+/** Sentences of somebody else, in their own direction: a table leaves room to read them. */
+export function Prose({ children }: { children: ComponentChildren }) {
+  return <bdi class="prose">{children}</bdi>
+}
+
+/** A moment on the reader's clock; a dash for null. */
+export function Moment({ at }: { at: string | null }) {
+  const { moment } = useDesk().language
+  return at === null ? <>–</> : <time dateTime={at}>{moment(at)}</time>
 }
 
 /** A link to the whole view of a pass; plain text on a wall. */

@@ -6,17 +6,16 @@ import { passSources } from '../live/sources.ts'
 import { textOf } from './board.tsx'
 import { cancelCommand, passCommands, reverseCommand } from './commands.ts'
 import { useAnswers, useDesk, useFeed } from './context.ts'
-import { Command, Foreign, Section, Shown, Table } from './parts.tsx'
+import { Command, Foreign, Moment, Prose, Section, Shown, Table } from './parts.tsx'
 
 /** All that is known of one pass, with the commands that act on it. */
 export function PassView({ passId }: { passId: string }) {
   const { api, language } = useDesk()
-  const { words, number, moment } = language
+  const { words, number } = language
   const answers = useAnswers(passSources, passId, () => ({ api, passId }))
   const heading = useRef<HTMLHeadingElement>(null)
   // Whoever came by keyboard goes on from here.
   useEffect(() => heading.current?.focus(), [])
-  const orDash = (at: string | null) => (at === null ? '–' : moment(at))
   return (
     <div class="board">
       <div class="wide">
@@ -40,9 +39,15 @@ export function PassView({ passId }: { passId: string }) {
                   <code>{status}</code>
                 </Fact>
                 <Fact name={words.revision}>{number(revision)}</Fact>
-                <Fact name={words.created}>{moment(createdAt)}</Fact>
-                <Fact name={words.updated}>{moment(updatedAt)}</Fact>
-                <Fact name={words.expires}>{orDash(expiresAt)}</Fact>
+                <Fact name={words.created}>
+                  <Moment at={createdAt} />
+                </Fact>
+                <Fact name={words.updated}>
+                  <Moment at={updatedAt} />
+                </Fact>
+                <Fact name={words.expires}>
+                  <Moment at={expiresAt} />
+                </Fact>
                 {Object.entries(variables).map(([name, value]) => (
                   <Fact key={name} name={name}>
                     <Foreign>{typeof value === 'string' ? value : JSON.stringify(value)}</Foreign>
@@ -76,7 +81,7 @@ export function PassView({ passId }: { passId: string }) {
               label={words.scans}
               keyOf={({ id }) => id}
               columns={{
-                [words.time]: ({ scannedAt }) => moment(scannedAt),
+                [words.time]: ({ scannedAt }) => <Moment at={scannedAt} />,
                 [words.gate]: ({ metadata }) => <Foreign>{metadata.gate ?? '–'}</Foreign>,
                 [words.result]: ({ result }) => <code>{result}</code>,
                 [words.reason]: ({ reason, reversalReason }) => <Foreign>{reason ?? reversalReason ?? '–'}</Foreign>,
@@ -102,10 +107,10 @@ export function PassView({ passId }: { passId: string }) {
               keyOf={({ name }) => name}
               columns={{
                 [words.device]: ({ name }) => <Foreign>{name}</Foreign>,
-                [words.installed]: ({ since }) => orDash(since),
+                [words.installed]: ({ since }) => <Moment at={since} />,
                 [words.holds]: ({ holds }) => (holds === null ? '–' : number(holds)),
                 [words.status]: ({ state }) => <code>{state}</code>,
-                [words.error]: ({ lastError }) => <Foreign>{lastError ?? '–'}</Foreign>,
+                [words.error]: ({ lastError }) => <Prose>{lastError ?? '–'}</Prose>,
               }}
               rows={wallets ? holdersOf(wallets) : []}
             />
@@ -118,9 +123,9 @@ export function PassView({ passId }: { passId: string }) {
                 label={words.message}
                 keyOf={({ id }) => id}
                 columns={{
-                  [words.time]: ({ at }) => moment(at),
+                  [words.time]: ({ at }) => <Moment at={at} />,
                   [words.device]: ({ device }) => <Foreign>{device ?? '–'}</Foreign>,
-                  [words.message]: ({ message }) => <Foreign>{message}</Foreign>,
+                  [words.message]: ({ message }) => <Prose>{message}</Prose>,
                 }}
                 rows={items}
                 total={total}
@@ -137,10 +142,12 @@ export function PassView({ passId }: { passId: string }) {
               label={words.notifications}
               keyOf={({ id }) => id}
               columns={{
-                [words.time]: ({ createdAt }) => moment(createdAt),
-                [words.message]: ({ body }) => <Foreign>{textOf(body)}</Foreign>,
+                [words.time]: ({ createdAt }) => <Moment at={createdAt} />,
+                [words.message]: ({ body }) => <Prose>{textOf(body)}</Prose>,
                 [words.status]: ({ status }) => <code>{status}</code>,
-                [words.error]: ({ apple, google }) => <Foreign>{apple.error ?? google.error ?? '–'}</Foreign>,
+                [words.error]: ({ apple, google }) => (
+                  <Prose>{[apple.error, google.error].filter(Boolean).join(' · ') || '–'}</Prose>
+                ),
                 [words.commands]: ({ id, status }) =>
                   status === 'SCHEDULED' ? <Command text={cancelCommand(passId, id)} /> : '–',
               }}
@@ -183,7 +190,7 @@ function Fact({ name, children }: { name: string; children: ComponentChildren })
 
 function Events({ passId }: { passId: string }) {
   const { scopes, language } = useDesk()
-  const { words, moment } = language
+  const { words } = language
   const { events } = useFeed()
   if (!scopes.includes('webhooks:read')) return <p class="muted">{words.notAllowed}</p>
   const own = events.filter(({ data }) => data.id === passId || data.passId === passId)
@@ -192,7 +199,7 @@ function Events({ passId }: { passId: string }) {
       label={words.events}
       keyOf={({ id }) => id}
       columns={{
-        [words.time]: ({ timestamp }) => moment(timestamp),
+        [words.time]: ({ timestamp }) => <Moment at={timestamp} />,
         [words.event]: ({ type }) => <code>{type}</code>,
       }}
       rows={own}

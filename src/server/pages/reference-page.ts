@@ -256,9 +256,9 @@ const REFERENCE_STYLE = `
   :root { --page: #121215; --raised: #1e1e23; --text: #f4f4f7; --muted: #b0b0b9; --line: #37373d; --link: #9cc4ff }
 }
 *, ::before, ::after { box-sizing: border-box }
-html { font: 100%/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif; scroll-padding-top: 3.5rem }
+html { font: 100%/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif; scroll-padding-top: 1rem }
 body { margin: 0; background: var(--page); color: var(--text); overflow-wrap: anywhere }
-header { position: sticky; top: 0; z-index: 1; display: flex; flex-wrap: wrap; gap: .25rem 1.5rem; padding: .625rem 1.25rem;
+header { display: flex; flex-wrap: wrap; gap: .25rem 1.5rem; padding: .625rem 1.25rem;
   background: var(--page); border-bottom: 1px solid var(--line) }
 header a { margin-right: 1rem }
 main, nav { padding: 1rem 1.25rem; min-width: 0 }
@@ -286,10 +286,11 @@ dd { margin: 0 0 0 1rem }
 table { border-collapse: collapse; text-align: left }
 th, td { padding: .25rem .75rem .25rem 0; border-bottom: 1px solid var(--line); vertical-align: top }
 @media (min-width: 60rem) {
-  body { display: grid; grid-template: auto 1fr / 19rem minmax(0, 56rem) }
-  header { grid-column: 1 / -1 }
+  html { scroll-padding-top: 3.5rem }
+  body { display: grid; grid-template: auto 1fr / 19rem minmax(0, 1fr) }
+  header { grid-column: 1 / -1; position: sticky; top: 0; z-index: 1 }
   nav { grid-area: 2 / 1; position: sticky; top: 3rem; max-height: calc(100vh - 3rem); overflow-y: auto;
     border-right: 1px solid var(--line) }
-  main { grid-area: 2 / 2; padding: 1rem 2rem }
+  main { grid-area: 2 / 2; max-width: 56rem; padding: 1rem 2rem }
 }
 `

@@ -171,10 +171,10 @@ const PHONE_STYLE = `
 }
 .status { position: relative; display: flex; justify-content: space-between; align-items: center; padding: .875rem 1.75rem .25rem;
   font-size: .9375rem; font-weight: 600 }
-.status::before { content: ""; position: absolute; top: .625rem; left: 50%; width: 6.25rem; height: 1.75rem; margin-left: -3.125rem;
+.status::before { content: ""; position: absolute; top: .625rem; left: 50%; width: min(6.25rem, 34%); height: 1.75rem; translate: -50%;
   border-radius: 1rem; background: #000000 }
 .android .status { font-weight: 500; font-size: .875rem; padding-top: .75rem }
-.android .status::before { top: .75rem; width: 1.125rem; height: 1.125rem; margin-left: -.5625rem }
+.android .status::before { top: .75rem; width: 1.125rem; height: 1.125rem }
 .status svg { display: block; height: .75rem; fill: currentcolor }
 .bar { display: flex; justify-content: space-between; align-items: center; padding: .75rem 1.25rem .625rem; font-size: 1.0625rem }
 .bar .round { display: grid; place-items: center; width: 1.875rem; height: 1.875rem; border-radius: 50%; letter-spacing: .06em;
