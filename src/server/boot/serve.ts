@@ -126,7 +126,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     const port = config.role === 'worker' ? 0 : await choosePort(config)
     const url = config.role === 'worker' ? '' : `http://${urlHost(config.host)}:${port}`
     const publicUrl = (config.publicUrl ?? url).replace(/\/+$/, '')
-    if (config.role !== 'worker') await noteAddress(store, publicUrl)
+    if (config.role !== 'worker' && !config.isFrozen) await noteAddress(store, publicUrl)
 
     const providers = await startProviders({
       config,

@@ -10,6 +10,16 @@ import { newPhone } from '../support/phone.ts'
 import { run } from '../support/program.ts'
 import { hostServer } from '../support/server.ts'
 
+/** What servers remember of themselves. */
+async function settingsOf(url: string): Promise<unknown[]> {
+  const { reader, close } = openDatabase(url)
+  try {
+    return await reader('settings').orderBy('name')
+  } finally {
+    await close()
+  }
+}
+
 test('a server that only reads is copied to PostgreSQL and back, and links and secrets go on', async () => {
   const key = { PASSES_SERVER_KEY: 'ab'.repeat(32) }
   const first = await hostServer({ env: key })
@@ -28,6 +38,7 @@ test('a server that only reads is copied to PostgreSQL and back, and links and s
   const early = await run(['copy', '--from', database, '--to', postgres])
   expect([early.exitCode, early.stderr]).toEqual([1, expect.stringContaining('A server works on the database')])
   await first.stop()
+  const settings = await settingsOf(database)
 
   const still = await hostServer({ database, token, args: ['--freeze'], env: key })
   const change = { params: { id: pass.id }, body: { label: 'changed' } }
@@ -40,6 +51,8 @@ test('a server that only reads is copied to PostgreSQL and back, and links and s
     return JSON.parse(there.stdout) as { rows: number; to: string }
   })
   expect(copied.rows).toBeGreaterThan(10)
+  // The address of a server that only reads is none that packages came to name.
+  expect(await settingsOf(postgres)).toEqual(settings)
   expect(await still.client.passes.get({ params: { id: pass.id } })).toMatchObject({ label: pass.label })
   expect((await fetch(`${still.url}${page}`, { headers: { accept: 'text/html' } })).status).toBe(200)
   await still.stop()
