@@ -43,10 +43,17 @@ export interface Alone {
 /** What takes longer, or waits for a network, has others beside it again. */
 const PATIENCE_MS = 2_000
 
+/**
+ * So long after one waited in vain the next do not wait: what did not leave then, such as the fan-out of a large broadcast, stays, and
+ * each that waits holds up all others meanwhile.
+ */
+const VAIN_MS = 10_000
+
 /** Nobody is inside yet: see Alone. */
 export function createAlone(): Alone {
   let inside = 0
   let isTaken = false
+  let vainUntil = Number.NEGATIVE_INFINITY
   const told: (() => void)[] = []
 
   function tell(): void {
@@ -77,9 +84,10 @@ export function createAlone(): Alone {
         isTaken = false
         tell()
       }
-      let isLate = false
+      let isLate = performance.now() < vainUntil
       const late = setTimeout(() => {
         isLate = true
+        vainUntil = performance.now() + VAIN_MS
         tell()
       }, PATIENCE_MS)
       await until(() => inside === 0 || isLate)
