@@ -54,19 +54,22 @@ export function createAlone(): Alone {
   let inside = 0
   let isTaken = false
   let vainUntil = Number.NEGATIVE_INFINITY
-  const told: (() => void)[] = []
+  const entering: (() => void)[] = []
+  const enteringAlone: (() => void)[] = []
 
+  /** Those who wait for one that is alone come in before the next one is. */
   function tell(): void {
-    for (const wake of told.splice(0)) wake()
+    for (const wake of [...entering.splice(0), ...enteringAlone.splice(0)]) wake()
   }
 
-  async function until(isFree: () => boolean): Promise<void> {
-    while (!isFree()) await new Promise<void>((resolve) => told.push(resolve))
+  /** Whoever wakes looks again and takes its place in one go, since others wake at the same moment. */
+  function change(some: (() => void)[]): Promise<void> {
+    return new Promise((resolve) => some.push(resolve))
   }
 
   return {
     async enter() {
-      await until(() => !isTaken)
+      while (isTaken) await change(entering)
       inside += 1
       return () => {
         inside -= 1
@@ -75,7 +78,7 @@ export function createAlone(): Alone {
     },
 
     async enterAlone() {
-      await until(() => !isTaken)
+      while (isTaken) await change(enteringAlone)
       isTaken = true
       let isOver = false
       const end = () => {
@@ -90,7 +93,7 @@ export function createAlone(): Alone {
         vainUntil = performance.now() + VAIN_MS
         tell()
       }, PATIENCE_MS)
-      await until(() => inside === 0 || isLate)
+      while (inside > 0 && !isLate) await change(enteringAlone)
       clearTimeout(late)
       const limit = setTimeout(end, PATIENCE_MS)
       return () => {

@@ -7,6 +7,7 @@ import type { Job } from '../../storage/jobs/jobs.ts'
 import type { Repositories } from '../../storage/store.ts'
 import type { Services } from '../context.ts'
 import type { Leave } from '../http/thread.ts'
+import { allEnded } from './all-ended.ts'
 import { type Alone, createAlone, createShares } from './fairness.ts'
 import { createThrottle, type QueueOptions, suspectQueues } from './queue-options.ts'
 
@@ -212,7 +213,7 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions & {
     try {
       if (isLocal) leave = await thread.enterJobs(jobs[0]!.workspaceId, jobs.length)
       const kinds = [...new Set(jobs.map((job) => job.kind))]
-      await Promise.all(
+      await allEnded(
         kinds.map((kind) =>
           run(
             kind,

@@ -7,6 +7,7 @@ import type { Platform } from '../../wallets/wallet.ts'
 import type { Logger } from '../boot/log.ts'
 import type { JobServices, Services } from '../context.ts'
 import { type CallOutcome, MAX_PAUSE_MS } from '../identities/breakers.ts'
+import { allEnded } from '../jobs/all-ended.ts'
 import { isHeldBack, nackFailed, type Slot } from '../jobs/worker.ts'
 
 /** What jobs need that write to Google. */
@@ -44,8 +45,7 @@ export async function eachIdentity<T>(
   identityOf: (item: T) => string | null,
   work: (items: T[]) => Promise<void>,
 ): Promise<void> {
-  const ends = await Promise.allSettled([...groupBy(items, identityOf).values()].map(work))
-  for (const end of ends) if (end.status === 'rejected') throw end.reason
+  await allEnded([...groupBy(items, identityOf).values()].map(work))
 }
 
 /** Does the jobs about passes of each identity of Apple by themselves, with the phones that they push. */
@@ -173,7 +173,7 @@ export async function eachJob(
       })
     }
   }
-  await Promise.all(jobs.map(doOne))
+  await allEnded(jobs.map(doOne))
 }
 
 /** One call of a platform about a pass, and how it ended. */

@@ -2,6 +2,7 @@ import type { Job } from '../../storage/jobs/jobs.ts'
 import type { DroppedRegistration, OutdatedRegistration } from '../../storage/passes/registrations.ts'
 import { isRefused } from '../../wallets/google/api/api-error.ts'
 import type { JobServices, Repositories } from '../context.ts'
+import { allEnded } from '../jobs/all-ended.ts'
 import { isHeldBack, nackFailed, type Slot } from '../jobs/worker.ts'
 import type { GoogleSync } from './google-sync.ts'
 import { tellDropped } from './holders.ts'
@@ -145,7 +146,7 @@ export async function dropGone(tx: Repositories, { gone }: Pick<PushResults, 'go
 
 /** Sends Google the objects of changed passes as they now stand. What Google has already is not sent again. */
 export async function updateGoogleObjects(jobs: Job[], services: GoogleServices, slot?: Slot): Promise<void> {
-  await Promise.all(jobs.map((job) => updateObject(job, services, slot)))
+  await allEnded(jobs.map((job) => updateObject(job, services, slot)))
 }
 
 async function updateObject(job: Job, services: GoogleServices, slot: Slot | undefined): Promise<void> {

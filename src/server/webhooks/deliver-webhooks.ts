@@ -5,6 +5,7 @@ import type { StoreEvent } from '../../storage/operations/store-events.ts'
 import type { CompletedAttempt, DueDelivery } from '../../storage/webhooks/delivery-row.ts'
 import type { StoredWebhook } from '../../storage/webhooks/webhooks.ts'
 import type { JobServices, LongJobServices, Services } from '../context.ts'
+import { allEnded } from '../jobs/all-ended.ts'
 import { workInChunks } from '../jobs/chunks.ts'
 import type { Slot } from '../jobs/worker.ts'
 import { type AttemptServices, attempt, createAttemptBuffer, recordAttempts } from './attempts.ts'
@@ -18,7 +19,7 @@ type SenderServices = AttemptServices & LongJobServices & Pick<Services, 'webhoo
  * on all servers together, so that its bound on requests in flight holds; whatever is written presents the claim.
  */
 export async function deliverWebhooks(jobs: Job[], services: SenderServices, slot?: Slot): Promise<void> {
-  await Promise.all(jobs.map((job) => deliver(job, services, slot)))
+  await allEnded(jobs.map((job) => deliver(job, services, slot)))
 }
 
 const MAX_GENERATION = 2 ** 31 - 1
@@ -277,8 +278,8 @@ async function sendDue(
   }
 
   const unsubscribe = wakeUps.subscribe(webhook.id, onEvent)
-  see(webhook)
   try {
+    see(webhook)
     while (mayGoOn()) {
       const now = performance.now()
       if (now >= turnEnd && !slot?.mayStay()) break
@@ -306,6 +307,8 @@ async function sendDue(
       else if (isFresh(next!, now)) start(queue.shift()!)
       else see(await store.webhooks.find(webhook.workspaceId, webhook.id))
     }
+  } catch (error) {
+    onFailure(error)
   } finally {
     unsubscribe()
   }

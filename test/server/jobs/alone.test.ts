@@ -49,6 +49,17 @@ test('who must be alone waits for those inside, and those who come later wait fo
   expect(inside).toEqual(['b', 'c'])
 })
 
+test('who must be alone is so although another comes, or was let go on, in the same moment', async () => {
+  await Promise.all(['alone 1', 'a'].map(come))
+  expect(inside).toEqual(['alone 1'])
+  const next = come('alone 2')
+  await go('alone 1')
+  await next
+  expect(inside).toEqual(['a'])
+  await go('a')
+  expect(inside).toEqual(['alone 2'])
+})
+
 test('two that must be alone are so one after the other', async () => {
   for (const name of ['alone 1', 'alone 2']) await come(name)
   expect(inside).toEqual(['alone 1'])

@@ -191,6 +191,86 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await countOf('PENDING')).toBe(0)
   })
 
+  test('an endpoint that cannot be looked at again ends the turn with what is in flight, which is written and sent once', async () => {
+    useFakeTime()
+    const held = gate()
+    receiver.reply((response) => held.pass().then(() => void response.writeHead(204).end()))
+    const { id } = await makeWebhook(workspace, receiver)
+    await queueTests(workspace, id, 9)
+    const { store } = api.services
+    let looks = 0
+    const find = async () => {
+      looks += 1
+      throw new Error('not to be had')
+    }
+    const webhooks = Object.assign(Object.create(store.webhooks), { find })
+    const jobs = await claim()
+    const turn = deliverWebhooks(jobs, { ...api.services, store: { ...store, webhooks } })
+    const failed = expect(turn).rejects.toThrow('not to be had')
+    await eventually(() => expect(held.waiting()).toBe(8))
+    vi.advanceTimersByTime(100)
+    // One is answered and makes room; before the next is sent the endpoint is looked at.
+    receiver.reply(204)
+    await sendTest(workspace, id)
+    held.open()
+    await eventually(() => expect(looks).toBe(1))
+    await failed
+    expect([receiver.received.length, await countOf('SUCCESS')]).toEqual([8, 8])
+    await deliverWebhooks(jobs, api.services)
+    expect([receiver.received.length, await countOf('SUCCESS')]).toEqual([10, 10])
+  })
+
+  test('one of several endpoints that fails ends no turn of the others, whose jobs are held meanwhile', async () => {
+    const held = gate()
+    receiver.reply((response) => held.pass().then(() => void response.writeHead(204).end()))
+    const hanging = await makeWebhook(workspace, receiver)
+    await sendTest(workspace, hanging.id)
+    const failing = await makeWebhook(workspace, receiver)
+    await sendTest(workspace, failing.id)
+    const { store } = api.services
+    let failures = 0
+    const findToSend: typeof store.webhooks.findToSend = async (workspaceId, id) => {
+      if (id !== failing.id) return store.webhooks.findToSend(workspaceId, id)
+      failures += 1
+      throw new Error('not to be had')
+    }
+    const webhooks = Object.assign(Object.create(store.webhooks), { findToSend })
+    const jobs = await store.transaction((tx) => tx.jobs.claim('webhooks', api.now, { ...claimed, limit: 2 }))
+    const turns = deliverWebhooks(jobs, { ...api.services, store: { ...store, webhooks } })
+    const sentAtEnd = turns.then(
+      () => 'no error',
+      () => countOf('SUCCESS'),
+    )
+    await eventually(() => expect([held.waiting(), failures]).toEqual([1, 1]))
+    held.open()
+    expect(await sentAtEnd).toBe(1)
+  })
+
+  test('an endpoint whose secret cannot be opened leaves nobody behind who listens for its deliveries', async () => {
+    const { id } = await makeWebhook(workspace, receiver)
+    await sendTest(workspace, id)
+    const { webhookSecrets, wakeUps } = api.services
+    let listening = 0
+    const subscribe: typeof wakeUps.subscribe = (subject, wake) => {
+      const unsubscribe = wakeUps.subscribe(subject, wake)
+      listening += 1
+      return () => {
+        listening -= 1
+        unsubscribe()
+      }
+    }
+    const livingKeys = () => {
+      throw new Error('sealed by another key')
+    }
+    const services = {
+      ...api.services,
+      wakeUps: { ...wakeUps, subscribe },
+      webhookSecrets: { ...webhookSecrets, livingKeys },
+    }
+    await expect(deliverWebhooks(await claim(), services)).rejects.toThrow('sealed by another key')
+    expect(listening).toBe(0)
+  })
+
   test('a job that fails leaves its endpoint free, so that its next try is one', async () => {
     const { id } = await makeWebhook(workspace, receiver)
     await sendTest(workspace, id)
