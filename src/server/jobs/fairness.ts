@@ -31,8 +31,9 @@ export function createShares(slots: number): Shares {
 
 /**
  * Keeps jobs that may stop the process away from others, so that nothing else lapses with them. Either any number of batches
- * are in hand, or one that is alone. Nobody waits for long: what holds up others for PATIENCE_MS is alone no more, and what
- * waits for others so long begins beside them.
+ * are in hand, or one that is alone. Nobody waits for long: what holds up others for so long (PATIENCE_MS) is alone no more, and
+ * what waits for others so long begins beside them. Those that are alone follow each other without others in between, since each
+ * would else wait anew for all that is in hand; then they rest for as long as they kept the others out.
  */
 export interface Alone {
   /** Waits while somebody is alone, or is about to be. */
@@ -41,7 +42,7 @@ export interface Alone {
 }
 
 /** What takes longer, or waits for a network, has others beside it again. */
-const PATIENCE_MS = 2_000
+export const PATIENCE_MS = 2_000
 
 /**
  * So long after one waited in vain the next do not wait: what did not leave then, such as the fan-out of a large broadcast, stays, and
@@ -49,10 +50,21 @@ const PATIENCE_MS = 2_000
  */
 const VAIN_MS = 10_000
 
+/** Whoever is to be alone next comes within so long, or others come in: the time of a look for a job. */
+const NEXT_MS = 100
+
+/** Those that are alone, one after the other. */
+interface Stay {
+  isFree: boolean
+  untilNext: NodeJS.Timeout | undefined
+  end(): void
+}
+
 /** Nobody is inside yet: see Alone. */
-export function createAlone(): Alone {
+export function createAlone(patienceMs = PATIENCE_MS): Alone {
   let inside = 0
-  let isTaken = false
+  let stay: Stay | undefined
+  let restsUntil = Number.NEGATIVE_INFINITY
   let vainUntil = Number.NEGATIVE_INFINITY
   const entering: (() => void)[] = []
   const enteringAlone: (() => void)[] = []
@@ -67,9 +79,33 @@ export function createAlone(): Alone {
     return new Promise((resolve) => some.push(resolve))
   }
 
+  async function begin(): Promise<Stay> {
+    const begun: Stay = { isFree: false, untilNext: undefined, end: () => undefined }
+    stay = begun
+    let isLate = performance.now() < vainUntil
+    const late = setTimeout(() => {
+      isLate = true
+      vainUntil = performance.now() + VAIN_MS
+      tell()
+    }, patienceMs)
+    while (inside > 0 && !isLate) await change(enteringAlone)
+    clearTimeout(late)
+    const began = performance.now()
+    const limit = setTimeout(() => begun.end(), patienceMs)
+    begun.end = () => {
+      if (stay !== begun) return
+      clearTimeout(limit)
+      clearTimeout(begun.untilNext)
+      stay = undefined
+      restsUntil = performance.now() + (performance.now() - began)
+      tell()
+    }
+    return begun
+  }
+
   return {
     async enter() {
-      while (isTaken) await change(entering)
+      while (stay !== undefined) await change(entering)
       inside += 1
       return () => {
         inside -= 1
@@ -78,27 +114,17 @@ export function createAlone(): Alone {
     },
 
     async enterAlone() {
-      while (isTaken) await change(enteringAlone)
-      isTaken = true
-      let isOver = false
-      const end = () => {
-        if (isOver) return
-        isOver = true
-        isTaken = false
-        tell()
-      }
-      let isLate = performance.now() < vainUntil
-      const late = setTimeout(() => {
-        isLate = true
-        vainUntil = performance.now() + VAIN_MS
-        tell()
-      }, PATIENCE_MS)
-      while (inside > 0 && !isLate) await change(enteringAlone)
-      clearTimeout(late)
-      const limit = setTimeout(end, PATIENCE_MS)
+      const rest = restsUntil - performance.now()
+      if (rest > 0) await new Promise((resolve) => setTimeout(resolve, rest))
+      while (stay?.isFree === false) await change(enteringAlone)
+      const current = stay ?? (await begin())
+      clearTimeout(current.untilNext)
+      current.isFree = false
       return () => {
-        clearTimeout(limit)
-        end()
+        if (stay !== current) return
+        current.isFree = true
+        current.untilNext = setTimeout(current.end, NEXT_MS)
+        tell()
       }
     },
   }

@@ -8,14 +8,19 @@ export interface QueueOptions {
   batches: number
   /** Its jobs wait for nothing but the database, so that workspaces take turns at the thread. Issuing does so by itself. */
   isLocal?: boolean
+  /** Batches that may stay in hand beside those when they left their slots; as many by default. */
+  hanging?: number
   /** Jobs that are begun in a second, of all workspaces together; as many as there are by default. */
   perSecond?: number | undefined
 }
 
-/** Those that lapsed, of which one may stop the process: so many stand beside it, and at its next lapse none. */
+/**
+ * Those that lapsed, of which one may stop the process: so many stand beside it, and at its next lapse none. What lasts leaves
+ * its slot: behind the fan-out of a large broadcast passes would else wait for minutes to be issued.
+ */
 export const suspectQueues: Record<Exclude<Queue, RegularQueue>, QueueOptions> = {
-  suspects: { batchSize: 25, batches: 3 },
-  'prime-suspects': { batchSize: 1, batches: 1 },
+  suspects: { batchSize: 25, batches: 3, hanging: 7 },
+  'prime-suspects': { batchSize: 1, batches: 1, hanging: 7 },
 }
 
 /** Lets so many through in a second, evenly: after some went, the next ones wait until it is their turn. */

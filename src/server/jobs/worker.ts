@@ -8,7 +8,7 @@ import type { Repositories } from '../../storage/store.ts'
 import type { Services } from '../context.ts'
 import type { Leave } from '../http/thread.ts'
 import { allEnded } from './all-ended.ts'
-import { type Alone, createAlone, createShares } from './fairness.ts'
+import { type Alone, createAlone, createShares, PATIENCE_MS } from './fairness.ts'
 import { createThrottle, type QueueOptions, suspectQueues } from './queue-options.ts'
 
 /**
@@ -33,7 +33,7 @@ export type SetAsideJob = Pick<Job, 'workspaceId' | 'subject' | 'correlationId'>
 
 /**
  * What a worker runs, and how. A lease is 10 s by default (it is renewed after a third), a look for work without a wake-up
- * comes each second.
+ * comes each second, and suspects hold their slot, or keep all others out, for 2 s.
  */
 export interface WorkerOptions {
   handlers: Record<JobKind, JobHandler>
@@ -41,6 +41,7 @@ export interface WorkerOptions {
   queues: Record<RegularQueue, QueueOptions>
   leaseSeconds?: number
   pollSeconds?: number
+  patienceMs?: number
 }
 
 /** The loops that run the jobs of a process. */
@@ -70,7 +71,7 @@ const ALIVE_MS = 30_000
  * The loops that run the outbox, one for each queue. Several workers, here or elsewhere, share the work through claims.
  */
 export function startWorker(services: Services, options: WorkerOptions): Worker {
-  const alone = createAlone()
+  const alone = createAlone(options.patienceMs)
   const running = new Map(queues.map((queue) => [queue, startQueue(services, queue, { ...options, alone })]))
   let isStopping = false
   return {
@@ -87,8 +88,9 @@ export function startWorker(services: Services, options: WorkerOptions): Worker 
 }
 
 function startQueue(services: Services, queue: Queue, options: WorkerOptions & { alone: Alone }) {
-  const { handlers, giveUp = {}, leaseSeconds = 10, pollSeconds = 1, alone } = options
-  const { batchSize, batches, isLocal = false, perSecond } = { ...suspectQueues, ...options.queues }[queue]
+  const { handlers, giveUp = {}, leaseSeconds = 10, pollSeconds = 1, patienceMs = PATIENCE_MS, alone } = options
+  const settings = { ...suspectQueues, ...options.queues }[queue]
+  const { batchSize, batches, hanging: mostHanging = batches, isLocal = false, perSecond } = settings
   const throttle = createThrottle(perSecond)
   const pollMilliseconds = pollSeconds * 1000
   const { store, thread, clock, log, metrics } = services
@@ -184,16 +186,18 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions & {
     const slot: Slot = {
       mayStay: () => isRegularQueue(queue) && inFlight.size < batches / 2,
       leave() {
-        if (hanging.size >= batches || !inFlight.delete(batch)) return
+        if (hanging.size >= mostHanging || !inFlight.delete(batch)) return
         hanging.set(batch, jobs)
         shares.nack(workspaceId)
         onLeft()
         wake()
       },
     }
+    const late = isRegularQueue(queue) ? undefined : setTimeout(slot.leave, patienceMs)
     const batch = runAll(jobs, slot)
       .catch((error) => log.error({ err: error }, 'the worker could not reach the outbox'))
       .finally(() => {
+        clearTimeout(late)
         leave()
         if (inFlight.delete(batch)) shares.nack(workspaceId)
         hanging.delete(batch)

@@ -207,6 +207,32 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 })
 
+test('suspects that last let others have their slots, so that nobody waits for minutes behind a broadcast', async () => {
+  const services = await openServices('sqlite')
+  const long = await insert(services, 'fan-out-broadcast', 3)
+  await claim(services, 'fan-out')
+  await lapse(services)
+  await services.database.writer('jobs').whereIn('subject', long.slice(1)).update({ lapses: 2 })
+  const short = await insert(services, 'issue-pass', 6)
+  await claim(services, 'issuing')
+  await lapse(services)
+  await services.database.writer('jobs').whereIn('subject', short.slice(3)).update({ lapses: 2 })
+  const held = gate()
+  const complete: JobHandler = async (jobs) => {
+    await services.store.transaction((tx) => tx.jobs.complete(jobs))
+  }
+  const lasting: JobHandler = async (jobs) => {
+    await held.pass()
+    await complete(jobs, services)
+  }
+  services.work({ handlers: { 'issue-pass': complete, 'fan-out-broadcast': lasting }, patienceMs: 100 })
+  const left = () => services.database.reader('jobs').where({ kind: 'issue-pass' })
+  await eventually(async () => expect(await left()).toEqual([]))
+  expect(held.waiting()).toBe(3)
+  held.open()
+  await eventually(async () => expect(await services.database.reader('jobs')).toEqual([]))
+})
+
 async function insert({ store, workspaceId, clock }: TestServices, kind: JobKind, count: number): Promise<string[]> {
   const subjects = Array.from({ length: count }, () => randomUUID())
   const jobs = subjects.map((subject) => ({ workspaceId, kind, subject, correlationId: null }))

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Client } from '../../../src/client/client.ts'
 import { subscribableEvents } from '../../../src/core/events.ts'
 import type { Arena, Scene } from '../arena.ts'
 import { type Journal, openJournal } from '../journal.ts'
-import { clearDoubts, prepareTarget, startLoad } from '../load.ts'
+import { clearDoubts, prepareTarget, startLoad, type Target } from '../load.ts'
 import { startTallyReceiver } from '../receiver.ts'
 import { drain } from '../settle.ts'
 import { verify } from '../verify.ts'
@@ -34,8 +35,21 @@ async function killAgainAndAgain(arena: Arena): Promise<void> {
   }
   await load.stop()
   await clearDoubts(target, server.client)
-  arena.took('until every job was run', await drain(arena, database, 60))
+  const { client } = server
+  const fannedOut = () => countFannedOut(target, client)
+  arena.took('until every job was run', await drain(arena, database, 60, fannedOut))
   await verify(arena, target, server.client, receiver)
+}
+
+/** How many messages its broadcasts made so far. */
+async function countFannedOut({ journal, projectId }: Target, client: Client): Promise<number> {
+  let count = 0
+  for (const { answer } of journal.broadcasts) {
+    if (!answer) continue
+    const stats = await client.broadcasts.stats({ params: { id: projectId, broadcastId: answer.id } })
+    count += stats.fannedOut
+  }
+  return count
 }
 
 /** So that the server is hit at work, however long a busy machine takes to get there. */
