@@ -25,6 +25,8 @@ export interface AppWords {
   start: string
   /** What to do, where nothing is shown. */
   ready: string
+  /** While a verdict is waited for. */
+  checking: string
   /** One or two short words, in capitals where the script has them. */
   verdicts: Record<BadgeWord, string>
   failures: Record<ScanFailure, string>

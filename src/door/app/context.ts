@@ -29,3 +29,9 @@ export function useEngineState(): EngineState {
   }, [engine])
   return state
 }
+
+/** The moment by the clock of the server, where that of the phone is known to be wrong. */
+export function now({ problems }: EngineState): Date {
+  const wrong = problems.find((problem) => problem.code === 'clock_wrong')
+  return new Date(Date.now() - (wrong?.byMs ?? 0))
+}

@@ -2,6 +2,7 @@ import type { Browser, Page } from 'playwright-core'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { EngineState, Problem, Verdict } from '../../../src/door/engine/engine.ts'
 import { cleanUpAfterAll } from '../../support/databases.ts'
+import { eventually } from '../../support/eventually.ts'
 import { isLong } from '../../support/long.ts'
 import { accessibilityIssues, launchBrowser, picture, skipReason, visit } from '../support/browser.ts'
 import { serveFakeDoor } from './door-server.ts'
@@ -185,6 +186,78 @@ describe.skipIf(skipReason !== undefined)(
       expect(await lastScan(page)).toMatchObject({ payload: 'which', method: 'chosen' })
     })
 
+    test('the verdict of whoever came before is gone while the next one is waited for', async () => {
+      const { page } = await openDoor()
+      await scan(page, 'yes')
+      await page.evaluate('void (fake.gate = new Promise((open) => Object.assign(fake, { open })))')
+      await page.keyboard.type('used')
+      await page.keyboard.press('Enter')
+      await page.getByText('Checking').waitFor()
+      expect(await page.locator('.verdict').count()).toBe(0)
+      await page.evaluate('fake.open()')
+      await page.locator('.verdict.no').waitFor()
+      await page.getByRole('button', { name: 'Next' }).click()
+      expect(await page.getByText('Checking').count()).toBe(0)
+    })
+
+    test('a verdict that is longer than the screen is scrolled wherever the hand is, and a tap still goes on', async () => {
+      const { page } = await openDoor('en', { hasTouch: true })
+      const fields = Array.from({ length: 30 }, (_, n) => ({ label: `Field ${n}`, value: 'A long value of it' }))
+      const long = { ...verdicts.yes, door: { fields, notice: 'Hand out the Speaker badge' } }
+      await page.evaluate(`fake.verdicts.yes = ${JSON.stringify(long)}`)
+      await scan(page, 'yes')
+      await page.mouse.move(195, 200)
+      await page.mouse.wheel(0, 150)
+      const isScrolled = () => page.evaluate("document.querySelector('.said').scrollTop > 0")
+      await eventually(async () => expect(await isScrolled()).toBe(true))
+      await page.touchscreen.tap(195, 60)
+      expect(await page.locator('.verdict').count()).toBe(0)
+    })
+
+    test('a sheet gives the focus back to what opened it, also where the browser closes it without asking', async () => {
+      const { page } = await openDoor()
+      const search = page.getByRole('button', { name: 'Search', exact: true })
+      for (const close of [
+        () => page.keyboard.press('Escape'),
+        () => page.getByRole('button', { name: 'Close' }).click(),
+        () => page.evaluate("document.querySelector('dialog').close()"),
+      ]) {
+        await search.focus()
+        await page.keyboard.press('Space')
+        await page.getByRole('dialog').waitFor()
+        await close()
+        await page.getByRole('dialog').waitFor({ state: 'detached' })
+        expect(await page.evaluate('document.activeElement.textContent')).toBe('Search')
+      }
+    })
+
+    test('light and zoom stay as they are set while verdicts come and go', async () => {
+      const { page } = await visit(browser, { locale: 'en', viewport: { width: 390, height: 844 } })
+      await page.addInitScript({ content: `localStorage.setItem('door', 'yes'); (${CAMERA})()` })
+      await page.goto(url)
+      const light = page.getByRole('button', { name: 'Light' })
+      await light.click()
+      await page.getByRole('button', { name: 'Zoom ×1' }).click()
+      await scan(page, 'anything')
+      await page.getByRole('button', { name: 'Next' }).click()
+      await page.getByRole('button', { name: 'Zoom ×2' }).waitFor()
+      expect(await light.getAttribute('aria-pressed')).toBe('true')
+      await light.click()
+      expect(await page.evaluate('applied')).toEqual([{ torch: true }, { zoom: 2 }, { torch: false }])
+    })
+
+    test('the age of the list is told by the clock of the server where that of the phone is wrong', async () => {
+      const { page } = await openDoor()
+      // A day ahead.
+      const byMs = 86_400_000
+      await page.evaluate(
+        `fake.set({ connection: 'offline', list: { size: 7, generatedAt: new Date(Date.now() - ${byMs}) } })`,
+      )
+      await page.getByText('yesterday').waitFor()
+      await set(page, { problems: [{ code: 'clock_wrong', byMs }] })
+      await page.getByText('this minute').waitFor()
+    })
+
     test('what a template says keeps its own direction on a page that runs the other way', async () => {
       const { page } = await openDoor('ar')
       await scan(page, 'yes')
@@ -239,9 +312,14 @@ describe.skipIf(skipReason !== undefined)(
         await page.keyboard.type(payload)
         await page.keyboard.press('Enter')
       }
+      // As Windows tells the @ of a German keyboard.
+      await page.evaluate(`document.body.dispatchEvent(
+        new KeyboardEvent('keydown', { key: '@', ctrlKey: true, altKey: true, modifierAltGraph: true, bubbles: true }))`)
+      await page.keyboard.type('home')
+      await page.keyboard.press('Enter')
       const scans = (await page.evaluate('fake.scans')) as { payload: string; method: string }[]
       expect(scans.slice(before).map(({ payload, method }) => [payload, method])).toEqual(
-        ['yes', 'used code 1', 'ada'].map((payload) => [payload, 'scanner']),
+        ['yes', 'used code 1', 'ada', '@home'].map((payload) => [payload, 'scanner']),
       )
       expect(await page.getByRole('button', { name: 'Hold to unlock' }).count()).toBe(0)
     })
@@ -357,6 +435,20 @@ interface Target {
   /** Of people to choose from, who stand above what is pressed. */
   isChoice: boolean
 }
+
+/** A camera that has a light and a zoom, and notes in `applied` what it is told. */
+const CAMERA = `() => {
+  globalThis.applied = []
+  navigator.mediaDevices.getUserMedia = async () => {
+    const canvas = document.createElement('canvas')
+    canvas.getContext('2d')
+    const stream = canvas.captureStream()
+    const [track] = stream.getVideoTracks()
+    track.getCapabilities = () => ({ torch: true, zoom: { min: 1, max: 2 } })
+    track.applyConstraints = async ({ advanced: [told] }) => void applied.push(told)
+    return stream
+  }
+}`
 
 const TARGETS = `[...document.querySelectorAll('button, input')]
   .filter((part) => part.checkVisibility() && !part.closest('[inert]'))

@@ -60,6 +60,8 @@ class FakeEngine implements DoorEngine {
   scans: { payload: string; method: string; at: number }[] = []
   claims: string[][] = []
   dismissed: string[] = []
+  /** No verdict comes before it resolves. */
+  gate: Promise<unknown> = Promise.resolve()
   state: EngineState = nothing
   #listeners = new Set<(state: EngineState) => void>()
 
@@ -85,6 +87,7 @@ class FakeEngine implements DoorEngine {
   async scan(request: ScanRequest): Promise<Verdict> {
     const key = request.payload ?? ('passId' in request ? request.passId : '')
     this.scans.push({ payload: key, method: request.method, at: performance.now() })
+    await this.gate
     const chosen = 'passId' in request ? this.verdicts[request.passId] : undefined
     const verdict = verdictOf(request, chosen ?? this.verdicts[key] ?? {})
     const { accepted, turnedAway } = this.state.counts

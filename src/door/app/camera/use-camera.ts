@@ -49,3 +49,35 @@ export function useCamera(isWanted: boolean): UsedCamera {
     ? { camera: null, problem: opened, retry }
     : { camera: opened, problem: null, retry }
 }
+
+/** Light and zoom of a camera as they are set: it keeps them while verdicts are shown, and whoever shows them does, too. */
+export interface CameraControls {
+  camera: Camera | null
+  isLit: boolean
+  zoom: number
+  switchLight(): Promise<void>
+  turnZoom(): Promise<void>
+}
+
+/** The controls of a camera; another camera begins without light and zoom. */
+export function useControls(camera: Camera | null): CameraControls {
+  const [known, setKnown] = useState({ camera, ...UNSET })
+  const { isLit, zoom } = known.camera === camera ? known : UNSET
+  return {
+    camera,
+    isLit,
+    zoom,
+    async switchLight() {
+      await camera?.setTorch(!isLit)
+      setKnown({ camera, zoom, isLit: !isLit })
+    },
+    async turnZoom() {
+      const zooms = camera?.zooms ?? []
+      const factor = zooms[(zooms.indexOf(zoom) + 1) % zooms.length] ?? 1
+      await camera?.setZoom(factor)
+      setKnown({ camera, isLit, zoom: factor })
+    },
+  }
+}
+
+const UNSET = { isLit: false, zoom: 1 }

@@ -2,7 +2,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { badgeOf, wordOfReason } from '../../../core/rules/door/badge.ts'
 import type { GateCount, Verdict } from '../../engine/engine.ts'
-import { useDoor, useEngineState } from '../context.ts'
+import { now, useDoor, useEngineState } from '../context.ts'
 import { ago, clock, say } from '../language.ts'
 import { Sheet } from './sheet.tsx'
 
@@ -10,16 +10,24 @@ import { Sheet } from './sheet.tsx'
 export function Overview({ onClose }: { onClose(): void }) {
   const { engine, language } = useDoor()
   const { words, locale } = language
-  const { door, counts, list, pending, recent, isPersistent, connection } = useEngineState()
+  const state = useEngineState()
+  const { door, counts, list, pending, recent, isPersistent, connection } = state
   const gates = useGates()
   const [isLeaving, setLeaving] = useState(false)
+  const [isEnding, setEnding] = useState(false)
   const count = (value: number) => value.toLocaleString(locale)
+  // What waits is handed in first, for which the server is waited for.
+  const end = () => {
+    if (isEnding) return
+    setEnding(true)
+    void engine.forget()
+  }
 
   if (isLeaving) {
     return (
       <Sheet title={words.leaveQuestion} closeLabel={words.close} onClose={onClose}>
         {pending > 0 && <p>{say(words.pending, { count: count(pending) })}</p>}
-        <button type="button" class="main" onClick={() => void engine.forget()}>
+        <button type="button" class="main" aria-busy={isEnding} onClick={end}>
           {words.leave}
         </button>
       </Sheet>
@@ -50,7 +58,7 @@ export function Overview({ onClose }: { onClose(): void }) {
         <p>
           {list === null
             ? words.noList
-            : say(words.list, { count: count(list.size), age: ago(list.generatedAt, new Date(), language) })}
+            : say(words.list, { count: count(list.size), age: ago(list.generatedAt, now(state), language) })}
         </p>
         {pending > 0 && <p>{say(words.pending, { count: count(pending) })}</p>}
         {isPersistent === false && <p>{words.notPersistent}</p>}

@@ -2,8 +2,8 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { Verdict } from '../../engine/engine.ts'
 import { CameraView } from '../camera/camera-view.tsx'
-import type { UsedCamera } from '../camera/use-camera.ts'
-import { useDoor, useEngineState } from '../context.ts'
+import { type CameraControls, type UsedCamera, useControls } from '../camera/use-camera.ts'
+import { now, useDoor, useEngineState } from '../context.ts'
 import { ago, clock, say } from '../language.ts'
 import { Problems } from '../problems.tsx'
 
@@ -24,6 +24,7 @@ export function ScanScreen({ camera }: { camera: UsedCamera }) {
   // Before the lock is seen, so that whoever sees it can rely on it.
   useLayoutEffect(() => rememberLock(panel === 'lock'), [panel])
   const scanning = useScanning()
+  const controls = useControls(camera.camera)
   useWakeLock()
   const close = () => setPanel(null)
   const { shown } = scanning
@@ -34,7 +35,8 @@ export function ScanScreen({ camera }: { camera: UsedCamera }) {
 
   return (
     <>
-      <main class="scan" inert={panel !== null}>
+      {/* A sheet lets nothing else be pressed by itself. */}
+      <main class="scan" inert={panel === 'lock'}>
         <h1 class="unseen">{words.door}</h1>
         {!shown && <StatusBar />}
         {camera.camera && (
@@ -50,8 +52,12 @@ export function ScanScreen({ camera }: { camera: UsedCamera }) {
           <VerdictView verdict={shown} scanning={scanning} onUndo={() => setPanel({ undo: shown })} />
         ) : (
           <div class="foot">
-            {camera.camera && <p class="hint">{words.ready}</p>}
-            <Actions camera={camera} onOpen={setPanel} />
+            {scanning.isSlow ? (
+              <p class="hint slow">{words.checking}</p>
+            ) : (
+              camera.camera && <p class="hint">{words.ready}</p>
+            )}
+            <Actions controls={controls} onOpen={setPanel} />
           </div>
         )}
       </main>
@@ -66,24 +72,11 @@ export function ScanScreen({ camera }: { camera: UsedCamera }) {
 }
 
 /** Six buttons that a thumb in a glove meets. */
-function Actions({ camera: { camera }, onOpen }: { camera: UsedCamera; onOpen(panel: Panel): void }) {
+function Actions({ controls, onOpen }: { controls: CameraControls; onOpen(panel: Panel): void }) {
   const { words } = useDoor().language
   const { recent } = useEngineState()
-  const [isLit, setLit] = useState(false)
-  const [zoom, setZoom] = useState(1)
+  const { camera, isLit, zoom, switchLight, turnZoom } = controls
   const last = recent.find(({ result, isUndone }) => result === 'accepted' && !isUndone)
-
-  async function switchLight(): Promise<void> {
-    await camera?.setTorch(!isLit)
-    setLit(!isLit)
-  }
-
-  async function turnZoom(): Promise<void> {
-    const zooms = camera?.zooms ?? []
-    const factor = zooms[(zooms.indexOf(zoom) + 1) % zooms.length] ?? 1
-    await camera?.setZoom(factor)
-    setZoom(factor)
-  }
 
   return (
     <div class="actions">
@@ -190,7 +183,8 @@ function LockScreen({ onUnlock }: { onUnlock(): void }) {
 function StatusBar() {
   const { language } = useDoor()
   const { words, locale } = language
-  const { door, connection, offlineSince, list, loading, pending, counts } = useEngineState()
+  const state = useEngineState()
+  const { door, connection, offlineSince, list, loading, pending, counts } = state
   const count = (value: number) => value.toLocaleString(locale)
   const connections = {
     online: words.online,
@@ -216,7 +210,7 @@ function StatusBar() {
         {loading === null &&
           list !== null &&
           connection === 'offline' &&
-          say(words.list, { count: count(list.size), age: ago(list.generatedAt, new Date(), language) })}
+          say(words.list, { count: count(list.size), age: ago(list.generatedAt, now(state), language) })}
       </p>
     </header>
   )

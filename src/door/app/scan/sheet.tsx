@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 
 interface SheetProps {
   title: string
@@ -12,9 +12,15 @@ interface SheetProps {
 /** A sheet over the lower part of the screen, with the button that closes it at its foot. */
 export function Sheet({ title, closeLabel, onClose, children }: SheetProps) {
   const dialog = useRef<HTMLDialogElement>(null)
-  useEffect(() => dialog.current!.showModal(), [])
+  useLayoutEffect(() => {
+    const element = dialog.current!
+    element.showModal()
+    // The focus goes back to what opened it.
+    return () => element.close()
+  }, [])
+  // Not cancel: a browser may close a sheet, such as by the way back of a phone, without asking first.
   return (
-    <dialog ref={dialog} class="sheet" aria-labelledby="sheet-title" onCancel={onClose}>
+    <dialog ref={dialog} class="sheet" aria-labelledby="sheet-title" onClose={onClose}>
       <h2 id="sheet-title">{title}</h2>
       {children}
       <button type="button" onClick={onClose}>

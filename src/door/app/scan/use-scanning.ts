@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useState } from 'preact/hooks'
+import { useCallback, useEffect, useMemo, useState } from 'preact/hooks'
 import { badgeOf } from '../../../core/rules/door/badge.ts'
 import type { ScanRequest, Verdict } from '../../engine/engine.ts'
 import { useDoor } from '../context.ts'
@@ -6,6 +6,8 @@ import { useDoor } from '../context.ts'
 /** The verdict that is shown, and what gives the next. */
 export interface Scanning {
   shown: Verdict | null
+  /** A verdict has been waited for so long that it is said. */
+  isSlow: boolean
   evaluate(request: ScanRequest): Promise<void>
   /** Lets others of a group in; what did not work is shown. */
   letIn(passIds: readonly string[]): Promise<void>
@@ -13,32 +15,49 @@ export interface Scanning {
   next(): void
 }
 
+/** Most verdicts are there sooner: a screen that goes blank before each of them would only flicker. */
+const SOON_MS = 200
+
 /** Evaluates what is held up, shows it, and tells ears and hands. */
 export function useScanning(): Scanning {
   const { engine, feedback } = useDoor()
   const [shown, setShown] = useState<Verdict | null>(null)
+  const [slow, setSlow] = useState(0)
 
+  /** Shows what comes of it. The verdict of whoever came before does not stand there meanwhile: it would let in the next. */
   const show = useCallback(
-    (verdict: Verdict) => {
+    async (coming: Promise<Verdict | undefined>) => {
+      let isSlow = false
+      const timer = setTimeout(() => {
+        isSlow = true
+        setShown(null)
+        setSlow((count) => count + 1)
+      }, SOON_MS)
+      const verdict = await coming
+      clearTimeout(timer)
+      if (isSlow) setSlow((count) => count - 1)
+      if (!verdict) return
       setShown(verdict)
       feedback.tell(badgeOf(verdict).tone)
     },
     [feedback],
   )
-  const evaluate = useCallback(async (request: ScanRequest) => show(await engine.scan(request)), [engine, show])
-  useEffect(() => listenForScanners((payload) => void evaluate({ payload, method: 'scanner' })), [evaluate])
+  const acts = useMemo(
+    () => ({
+      evaluate: (request: ScanRequest) => show(engine.scan(request)),
+      letIn: (passIds: readonly string[]) => show(engine.scanAll(passIds).then(worstOf)),
+      undo: (verdict: Verdict) => show(engine.undo(verdict)),
+      next: () => setShown(null),
+    }),
+    [engine, show],
+  )
+  useEffect(() => listenForScanners((payload) => void acts.evaluate({ payload, method: 'scanner' })), [acts])
+  return { shown, isSlow: slow > 0, ...acts }
+}
 
-  return {
-    shown,
-    evaluate,
-    async letIn(passIds) {
-      const verdicts = await engine.scanAll(passIds)
-      const verdict = verdicts.find(({ result }) => result !== 'accepted') ?? verdicts.at(-1)
-      if (verdict) show(verdict)
-    },
-    undo: async (verdict) => show(await engine.undo(verdict)),
-    next: () => setShown(null),
-  }
+/** Of several, one that was not let in, else the last. */
+function worstOf(verdicts: readonly Verdict[]): Verdict | undefined {
+  return verdicts.find(({ result }) => result !== 'accepted') ?? verdicts.at(-1)
 }
 
 /** A person who types takes longer between two keys than this; what he began is dropped. */
@@ -53,7 +72,9 @@ function listenForScanners(onScan: (payload: string) => void): () => void {
   let lastAt = 0
 
   function onKey(event: KeyboardEvent): void {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return
+    // Of a German keyboard @ and others are typed with AltGr, which Windows tells as Ctrl and Alt.
+    const isShortcut = (event.ctrlKey || event.metaKey || event.altKey) && !event.getModifierState('AltGraph')
+    if (isShortcut || event.isComposing) return
     if (event.target instanceof HTMLInputElement) return
     if (event.timeStamp - lastAt > PAUSE_MS) typed = ''
     lastAt = event.timeStamp

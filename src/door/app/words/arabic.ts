@@ -21,6 +21,7 @@ export const arabic: AppWords = {
   },
   start: 'بدء',
   ready: 'قرّب الرمز من الكاميرا',
+  checking: 'جارٍ الفحص',
   verdicts: {
     valid: 'أهلًا',
     already_scanned: 'مستخدَم سابقًا',

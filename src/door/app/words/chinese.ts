@@ -21,6 +21,7 @@ export const chinese: AppWords = {
   },
   start: '开始',
   ready: '请将码对准摄像头',
+  checking: '正在核验',
   verdicts: {
     valid: '欢迎',
     already_scanned: '已使用',

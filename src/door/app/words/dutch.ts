@@ -21,6 +21,7 @@ export const dutch: AppWords = {
   },
   start: 'Start',
   ready: 'Houd een code voor de camera',
+  checking: 'Wordt getoetst',
   verdicts: {
     valid: 'WELKOM',
     already_scanned: 'AL GEBRUIKT',

@@ -21,6 +21,7 @@ export const english: AppWords = {
   },
   start: 'Start',
   ready: 'Hold a code up to the camera',
+  checking: 'Checking',
   verdicts: {
     valid: 'WELCOME',
     already_scanned: 'ALREADY USED',

@@ -21,6 +21,7 @@ export const french: AppWords = {
   },
   start: 'Démarrer',
   ready: 'Présentez un code à la caméra',
+  checking: 'Vérification',
   verdicts: {
     valid: 'BIENVENUE',
     already_scanned: 'DÉJÀ UTILISÉ',

@@ -21,6 +21,7 @@ export const german: AppWords = {
   },
   start: 'Start',
   ready: 'Code vor die Kamera halten',
+  checking: 'Wird geprüft',
   verdicts: {
     valid: 'WILLKOMMEN',
     already_scanned: 'SCHON BENUTZT',

@@ -21,6 +21,7 @@ export const hebrew: AppWords = {
   },
   start: 'התחל',
   ready: 'יש להציג קוד למצלמה',
+  checking: 'בבדיקה',
   verdicts: {
     valid: 'ברוכים הבאים',
     already_scanned: 'כבר נוצל',

@@ -21,6 +21,7 @@ export const italian: AppWords = {
   },
   start: 'Avvia',
   ready: 'Mostra un codice alla fotocamera',
+  checking: 'Verifica in corso',
   verdicts: {
     valid: 'BENVENUTO',
     already_scanned: 'GIÀ USATO',

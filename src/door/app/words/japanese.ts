@@ -21,6 +21,7 @@ export const japanese: AppWords = {
   },
   start: '開始',
   ready: 'コードをカメラにかざしてください',
+  checking: '確認中',
   verdicts: {
     valid: 'ようこそ',
     already_scanned: '使用済み',

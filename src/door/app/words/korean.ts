@@ -21,6 +21,7 @@ export const korean: AppWords = {
   },
   start: '시작',
   ready: '코드를 카메라에 대세요',
+  checking: '확인 중',
   verdicts: {
     valid: '환영합니다',
     already_scanned: '이미 사용됨',

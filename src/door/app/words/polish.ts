@@ -21,6 +21,7 @@ export const polish: AppWords = {
   },
   start: 'Start',
   ready: 'Pokaż kod do aparatu',
+  checking: 'Sprawdzanie',
   verdicts: {
     valid: 'WITAMY',
     already_scanned: 'JUŻ UŻYTY',

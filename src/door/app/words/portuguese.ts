@@ -21,6 +21,7 @@ export const portuguese: AppWords = {
   },
   start: 'Iniciar',
   ready: 'Mostre um código à câmara',
+  checking: 'A verificar',
   verdicts: {
     valid: 'PODE ENTRAR',
     already_scanned: 'JÁ USADO',

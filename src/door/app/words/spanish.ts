@@ -21,6 +21,7 @@ export const spanish: AppWords = {
   },
   start: 'Iniciar',
   ready: 'Acerca un código a la cámara',
+  checking: 'Comprobando',
   verdicts: {
     valid: 'ADELANTE',
     already_scanned: 'YA USADO',

@@ -21,6 +21,7 @@ export const turkish: AppWords = {
   },
   start: 'Başlat',
   ready: 'Kodu kameraya gösterin',
+  checking: 'Denetleniyor',
   verdicts: {
     valid: 'HOŞ GELDİNİZ',
     already_scanned: 'KULLANILMIŞ',

@@ -21,6 +21,7 @@ export const ukrainian: AppWords = {
   },
   start: 'Старт',
   ready: 'Піднесіть код до камери',
+  checking: 'Перевіряється',
   verdicts: {
     valid: 'ВІТАЄМО',
     already_scanned: 'ВЖЕ ВИКОРИСТАНО',
