@@ -1,5 +1,6 @@
 import { DateTime } from 'luxon'
 import type { FieldDefinition } from '../../contract/definition.ts'
+import { oneSpelling } from '../redemption/time-zones.ts'
 import type { CardField } from './card.ts'
 import { formatMoment, formatValue, isOfKind, type ValueLocale, type ValueType } from './format-value.ts'
 import { directionOfLanguage } from './language-match.ts'
@@ -74,7 +75,7 @@ function momentIn(text: string, { timeZone }: ValueLocale): Pick<AppleValue, 'va
     return { value: isTime ? `1970-01-01T${text}Z` : `${text}T00:00:00Z`, ignoresTimeZone: true }
   }
   if (timeZone === undefined) return { value: text }
-  const local = DateTime.fromISO(text, { zone: timeZone }).toISO({ suppressMilliseconds: true })
+  const local = DateTime.fromISO(text, { zone: oneSpelling(timeZone) }).toISO({ suppressMilliseconds: true })
   return { value: local ?? text, ignoresTimeZone: true }
 }
 

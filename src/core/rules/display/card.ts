@@ -12,7 +12,7 @@ import type {
 } from '../../contract/definition.ts'
 import { fieldGroups } from '../../contract/definition.ts'
 import { zoneOf } from '../redemption/redemption-windows.ts'
-import { isTimeZone } from '../redemption/time-zones.ts'
+import { isTimeZone, oneSpelling } from '../redemption/time-zones.ts'
 import { ownImageRoles, resolveImages } from '../template/image-choice.ts'
 import { languageOf, UNSAID_LANGUAGE } from '../template/languages.ts'
 import {
@@ -212,7 +212,9 @@ export function relevantMoment({
 }: Pick<Card, 'relevantDate' | 'timeZone'>): Date | null {
   if (relevantDate === null) return null
   if (z.iso.date().safeParse(relevantDate).success) {
-    return DateTime.fromISO(relevantDate, { zone: timeZone }).startOf('day').toJSDate()
+    return DateTime.fromISO(relevantDate, { zone: oneSpelling(timeZone) })
+      .startOf('day')
+      .toJSDate()
   }
   return Timestamp.safeParse(relevantDate).success ? new Date(relevantDate) : null
 }

@@ -1,6 +1,7 @@
 import { DateTime } from 'luxon'
 import type { TripFacts } from '../../contract/about.ts'
 import type { Definition, PassType } from '../../contract/definition.ts'
+import { oneSpelling } from '../redemption/time-zones.ts'
 import { fill, placeholdersDeep, placeholdersIn, placeholdersOfOnePass, type Scope } from '../template/placeholder.ts'
 import { appleOf, mergeUnder } from './about.ts'
 
@@ -172,7 +173,7 @@ function localTime(text: string | undefined, zone: string | undefined): string |
   if (!text?.includes('T') || !OFFSET.test(text)) return undefined
   const ownOffset = !text.endsWith('Z')
   if (!ownOffset && zone === undefined) return undefined
-  const moment = DateTime.fromISO(text, ownOffset ? { setZone: true } : { zone: zone! })
+  const moment = DateTime.fromISO(text, ownOffset ? { setZone: true } : { zone: oneSpelling(zone!) })
   return moment.isValid ? moment.toFormat("yyyy-MM-dd'T'HH:mm:ss") : undefined
 }
 

@@ -1,5 +1,6 @@
 import { dateTimeParts, timestampPattern } from '../../contract/common.ts'
 import type { FieldDefinition, ValueKind } from '../../contract/definition.ts'
+import { dateFormat, numberFormat, writeMoment } from '../../intl-formats.ts'
 
 /** What a value is; its currency with placeholders filled. */
 export type ValueType = Pick<FieldDefinition, 'as' | 'currency' | 'style'>
@@ -106,15 +107,6 @@ export function formatMoment(text: string, style: MomentStyle, locale: ValueLoca
 
 const OFFSET = /(?:Z|[+-]\d\d:\d\d)$/
 
-/** A moment in a zone of the IANA database, or in an offset such as UTC+5:30, which Intl does not take. */
-export function writeMoment(at: Date, format: Intl.DateTimeFormatOptions, language: string, zone: string): string {
-  const [, sign, hours, minutes = '0'] = /^UTC([+-])(\d+)(?::(\d+))?$/.exec(zone) ?? []
-  if (sign === undefined) return dateFormat(language, { ...format, timeZone: zone }).format(at)
-  const local = new Date(at.getTime() + Number(`${sign}1`) * (Number(hours) * 60 + Number(minutes)) * 60_000)
-  const parts = dateFormat(language, { ...format, timeZone: 'UTC' }).formatToParts(local)
-  return parts.map(({ type, value }) => (type === 'timeZoneName' ? zone : value)).join('')
-}
-
 /** As people of the language write it at a moment, such as GMT+1. */
 function zoneName(at: Date, timeZone: string, language: string): string {
   if (timeZone.startsWith('UTC')) return timeZone
@@ -125,30 +117,6 @@ function zoneName(at: Date, timeZone: string, language: string): string {
 function hasTime(text: string): boolean {
   return text.includes(':')
 }
-
-/** Making one takes far longer than using it. */
-function remembered<Options extends object, Format>(make: (language: string, options: Options) => Format) {
-  const known = new Map<string, Format>()
-  return (language: string, options: Options): Format => {
-    const key = `${language} ${JSON.stringify(options)}`
-    let format = known.get(key)
-    if (format === undefined) {
-      if (known.size >= MAX_REMEMBERED) known.clear()
-      format = make(language, options)
-      known.set(key, format)
-    }
-    return format
-  }
-}
-
-const MAX_REMEMBERED = 500
-
-const numberFormat = remembered(
-  (language, options: Intl.NumberFormatOptions) => new Intl.NumberFormat(language, options),
-)
-const dateFormat = remembered(
-  (language, options: Intl.DateTimeFormatOptions) => new Intl.DateTimeFormat(language, options),
-)
 
 /** The digits after a decimal point that say something. */
 export function withoutTrailingZeros(fraction: string): string {

@@ -1,12 +1,14 @@
 import { DateTime, IANAZone } from 'luxon'
 import { type BucketUnit, MAX_BUCKETS } from '../../contract/common.ts'
+import { oneSpelling } from '../redemption/time-zones.ts'
 
 /**
  * Where the buckets of a range begin by the clocks of a time zone, ascending: the first holds `from` and may begin before it,
  * the last ends at or after `to`. A day that clocks are changed on has 23 or 25 hours, weeks begin on Mondays, and where
  * clocks go back by half an hour that hour is longer. One more than MAX_BUCKETS where the range has more than that.
  */
-export function bucketStarts({ from, to }: { from: Date; to: Date }, unit: BucketUnit, zone: string): number[] {
+export function bucketStarts({ from, to }: { from: Date; to: Date }, unit: BucketUnit, zoneName: string): number[] {
+  const zone = oneSpelling(zoneName)
   const starts: number[] = []
   const clock = IANAZone.create(zone)
   let start = DateTime.fromJSDate(from, { zone }).startOf(unit).toMillis()

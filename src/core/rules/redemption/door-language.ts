@@ -49,13 +49,14 @@ export const doorEnglish: DoorLanguage = { locale: 'en', words: english }
  * @param locale the same with the region that was asked for; left out where Intl takes it for none, as `de-a`
  */
 export function doorLanguage(tag: SpokenLanguage, locale: string = tag): DoorLanguage {
-  return { locale: isLocale(locale) ? locale : tag, words: dictionaries[tag] }
+  return { locale: knownLocale(locale) ?? tag, words: dictionaries[tag] }
 }
 
-function isLocale(text: string): boolean {
+/** The locale that Intl writes a text as: one of a few hundred, where millions of texts are well-formed and mean no other. */
+function knownLocale(text: string): string | undefined {
   try {
-    return Intl.getCanonicalLocales(text).length > 0
+    return new Intl.Locale(new Intl.DateTimeFormat(text).resolvedOptions().locale).baseName
   } catch {
-    return false
+    return undefined
   }
 }

@@ -1,6 +1,7 @@
 import { DateTime } from 'luxon'
 import { EARLIEST_MOMENT, LATEST_MOMENT } from '../../bounds.ts'
 import type { RedemptionPolicy } from '../../contract/redemption.ts'
+import { oneSpelling } from './time-zones.ts'
 
 /** A stretch of time in milliseconds: its start belongs to it, its end does not. */
 export interface Range {
@@ -78,9 +79,15 @@ export function zoneOf(policy: Zoned | null, read = (text: string) => text): Dat
   return moment?.isValid ? moment.zone : 'UTC'
 }
 
+/** The same as luxon takes it. */
+export function clockOf(policy: RedemptionPolicy | null): DateTime['zone'] | string {
+  const zone = zoneOf(policy)
+  return typeof zone === 'string' ? oneSpelling(zone) : zone
+}
+
 /** The date (YYYY-MM-DD) of an expiry in the zone of the policy: the last one that a pass may be scanned as of. */
 export function expiryDate(expiresAt: Date, policy: RedemptionPolicy | null): string {
-  return DateTime.fromJSDate(expiresAt, { zone: zoneOf(policy) }).toISODate()!
+  return DateTime.fromJSDate(expiresAt, { zone: clockOf(policy) }).toISODate()!
 }
 
 /** Where an attempt stands in time. */
@@ -111,7 +118,7 @@ export function placesInTime(
     .sort((a, b) => a.from - b.from)
     .map((selected) => placeInWindow(selected, realTime, validityDate))
   if (first) return [first, ...others]
-  const zone = policy?.perPeriod?.timezone ?? 'UTC'
+  const zone = oneSpelling(policy?.perPeriod?.timezone ?? 'UTC')
   const midnight = firstInstant(DateTime.fromISO(validityDate, { zone })).toMillis()
   return [{ at: onDate(validityDate, realTime, zone), asOf: storable(midnight) }]
 }
@@ -134,7 +141,7 @@ function storable(time: number): Date {
 
 /** The day, week from Monday or month of a time zone that holds a moment; a day has 23 to 25 hours where clocks change. */
 export function periodOf({ unit, timezone }: NonNullable<RedemptionPolicy['perPeriod']>, at: Date): Range {
-  const start = firstInstant(DateTime.fromJSDate(at, { zone: timezone }).startOf(unit))
+  const start = firstInstant(DateTime.fromJSDate(at, { zone: oneSpelling(timezone) }).startOf(unit))
   return { from: start.toMillis(), to: firstInstant(start.plus({ [unit]: 1 }).startOf(unit)).toMillis() }
 }
 

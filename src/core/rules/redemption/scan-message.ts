@@ -1,10 +1,11 @@
 import { DateTime } from 'luxon'
 import type { RedemptionPolicy } from '../../contract/redemption.ts'
 import type { ScanReasonCode } from '../../contract/scan-shapes.ts'
+import { writeMoment } from '../../intl-formats.ts'
 import { type DoorLanguage, doorEnglish } from './door-language.ts'
 import { isPastExpiry } from './redemption.ts'
 import type { PlacedAttempt, RedemptionHistory } from './redemption-plan.ts'
-import { windowDates, windowsOf, zoneOf } from './redemption-windows.ts'
+import { clockOf, windowDates, windowsOf, zoneOf } from './redemption-windows.ts'
 import { firstUseAt, isPeriodFull, isUsedUpForGood, type ScanDecision, type ScanFacts } from './scan-decision.ts'
 
 /** What a message may say beside the decision. */
@@ -168,12 +169,15 @@ function countedUse({ attempt: { policy, windows, period }, history, language }:
 
 /** A moment as people at a door read it: in the time zone of the policy, where it has one, which is always named. */
 function describeMoment(at: Date, policy: RedemptionPolicy | null, { locale, words }: DoorLanguage): string {
-  const local = DateTime.fromJSDate(at, { zone: zoneOf(policy) }).setLocale(locale)
+  const zone = zoneOf(policy)
+  const zoneName = typeof zone === 'string' ? zone : zone.name
   const isEnglish = words === doorEnglish.words
   const time = isEnglish
-    ? local.toFormat("d LLL yyyy 'at' HH:mm:ss")
-    : local.toLocaleString({ dateStyle: 'medium', timeStyle: 'medium', hourCycle: 'h23' })
-  return `${time} ${local.zoneName}`
+    ? DateTime.fromJSDate(at, { zone: clockOf(policy) })
+        .setLocale(locale)
+        .toFormat("d LLL yyyy 'at' HH:mm:ss")
+    : writeMoment(at, { dateStyle: 'medium', timeStyle: 'medium', hourCycle: 'h23' }, locale, zoneName)
+  return `${time} ${zoneName}`
 }
 
 /** English numbers stand as they always did, without separators. */

@@ -25,22 +25,29 @@ Navajo PRC PST8PDT Pacific/Chuuk Pacific/Johnston Pacific/Kanton Pacific/Pohnpei
 Portugal ROC ROK Singapore Turkey UCT US/Alaska US/Aleutian US/Arizona US/Central US/East-Indiana US/Eastern
 US/Hawaii US/Indiana-Starke US/Michigan US/Mountain US/Pacific US/Samoa UTC Universal W-SU WET Zulu`
 
-/** Found to be zones: a format of Intl takes as long to make as a whole card. Names may be written in any case. */
+/** Found to be zones, in one spelling: a format of Intl takes as long to make as a whole card. */
 const found = new Set<string>()
-const MAX_FOUND = 1_000
 
-/** True for an IANA time zone, UTC or GMT. */
+/** True for an IANA time zone, UTC or GMT, whose letters may be written in any case. */
 export function isTimeZone(name: string): boolean {
-  if (found.has(name)) return true
+  if (found.has(oneSpelling(name))) return true
   // Intl also takes bare offsets such as +01:00, which are no IANA identifiers.
   if (!/^[A-Za-z][A-Za-z0-9_+/-]*$/.test(name)) return false
   try {
     new Intl.DateTimeFormat('en', { timeZone: name })
-    if (found.size < MAX_FOUND) found.add(name)
+    found.add(oneSpelling(name))
     return true
   } catch {
     return false
   }
+}
+
+/**
+ * A zone as luxon is to be given it. Luxon keeps some 35 KiB for each text that ever named a zone, and the same zone may be
+ * written in millions of ways.
+ */
+export function oneSpelling(zone: string): string {
+  return zone.toLowerCase()
 }
 
 let known: readonly string[] | undefined

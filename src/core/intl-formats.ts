@@ -1,0 +1,34 @@
+/** A moment in a zone of the IANA database, or in an offset such as UTC+5:30, which Intl does not take. */
+export function writeMoment(at: Date, format: Intl.DateTimeFormatOptions, language: string, zone: string): string {
+  const [, sign, hours, minutes = '0'] = /^UTC([+-])(\d+)(?::(\d+))?$/.exec(zone) ?? []
+  if (sign === undefined) return dateFormat(language, { ...format, timeZone: zone }).format(at)
+  const local = new Date(at.getTime() + Number(`${sign}1`) * (Number(hours) * 60 + Number(minutes)) * 60_000)
+  const parts = dateFormat(language, { ...format, timeZone: 'UTC' }).formatToParts(local)
+  return parts.map(({ type, value }) => (type === 'timeZoneName' ? zone : value)).join('')
+}
+
+/** Making one takes far longer than using it. */
+function remembered<Options extends object, Format>(make: (language: string, options: Options) => Format) {
+  const known = new Map<string, Format>()
+  return (language: string, options: Options): Format => {
+    const key = `${language} ${JSON.stringify(options)}`
+    let format = known.get(key)
+    if (format === undefined) {
+      if (known.size >= MAX_REMEMBERED) known.clear()
+      format = make(language, options)
+      known.set(key, format)
+    }
+    return format
+  }
+}
+
+const MAX_REMEMBERED = 500
+
+/** Of numbers, for a language. */
+export const numberFormat = remembered(
+  (language, options: Intl.NumberFormatOptions) => new Intl.NumberFormat(language, options),
+)
+/** Of dates and times, for a language. */
+export const dateFormat = remembered(
+  (language, options: Intl.DateTimeFormatOptions) => new Intl.DateTimeFormat(language, options),
+)

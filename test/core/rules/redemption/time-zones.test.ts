@@ -1,0 +1,64 @@
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { bucketStarts } from '../../../../src/core/rules/lists/buckets.ts'
+import { doorLanguage } from '../../../../src/core/rules/redemption/door-language.ts'
+import { expiryDate, periodOf, placesInTime } from '../../../../src/core/rules/redemption/redemption-windows.ts'
+import { reversalMessage } from '../../../../src/core/rules/redemption/scan-message.ts'
+import { isTimeZone } from '../../../../src/core/rules/redemption/time-zones.ts'
+
+const at = new Date('2026-11-26T22:30:00Z')
+
+/** How many formats of Intl, 35 KiB each, some work makes: luxon forgets none of those that it is given a name for. */
+function formatsMadeBy(work: () => void): number {
+  const made = vi.spyOn(Intl, 'DateTimeFormat')
+  onTestFinished(() => made.mockRestore())
+  work()
+  const count = made.mock.calls.length
+  made.mockRestore()
+  return count
+}
+
+/** The nth of the ways to write a name: each of its letters large or small. */
+function spelling(name: string, n: number): string {
+  return [...name].map((char, place) => ((n >> place) & 1 ? char.toUpperCase() : char.toLowerCase())).join('')
+}
+
+const uses: Record<string, (zone: string) => unknown> = {
+  'what is a zone': isTimeZone,
+  'figures over time': (zone) => bucketStarts({ from: new Date(0), to: at }, 'month', zone).length,
+  'periods of a policy': (timezone) => periodOf({ unit: 'day', count: 1, timezone }, at),
+  'an expiry': (timezone) => expiryDate(at, { perPeriod: { unit: 'day', count: 1, timezone } }),
+  'a date that is scanned as of': (timezone) =>
+    placesInTime({ perPeriod: { unit: 'day', count: 1, timezone } }, at, '2026-11-27'),
+  'what a door is told': (timezone) => reversalMessage(at, { perPeriod: { unit: 'day', count: 1, timezone } }),
+}
+
+test.each(Object.entries(uses))('however a time zone is written, %s takes it for the one that it is', (_, use) => {
+  const ofOne = use(spelling('Asia/Tokyo', 0))
+  let others: unknown[] = []
+  const made = formatsMadeBy(() => {
+    others = Array.from({ length: 50 }, (_, n) => use(spelling('Asia/Tokyo', n)))
+  })
+  expect(made).toBe(0)
+  if (typeof ofOne !== 'string' || !ofOne.includes('asia')) expect(others).toEqual(others.map(() => ofOne))
+})
+
+test('a door that asks for ever other regions is spoken to in the few that there are', () => {
+  const policy = { perPeriod: { unit: 'day', count: 1, timezone: 'Europe/Berlin' } } as const
+  const regions = Array.from({ length: 26 }, (_, n) => `X${String.fromCharCode(65 + n)}`)
+  const said = ['de', 'en'].map((tag) => reversalMessage(at, policy, doorLanguage(tag as 'de' | 'en')))
+  const languages = regions.flatMap((region) => [
+    doorLanguage('de', `de-${region}`),
+    doorLanguage('en', `en-${region}`),
+  ])
+  let heard: string[] = []
+  expect(
+    formatsMadeBy(() => {
+      heard = languages.map((language) => reversalMessage(at, policy, language))
+    }),
+  ).toBe(0)
+  expect([...new Set(heard)].toSorted()).toEqual(said.toSorted())
+  expect(said).toEqual([
+    expect.stringContaining('26.11.2026, 23:30:00 Europe/Berlin'),
+    expect.stringContaining('26 Nov 2026 at 23:30:00 Europe/Berlin'),
+  ])
+})
