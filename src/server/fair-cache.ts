@@ -1,26 +1,26 @@
 /** What an entry takes beside its bytes, more or less. */
 const ENTRY_BYTES = 200
 
-interface Kept {
+interface Kept<Value> {
   bytes: number
   /** The one that was asked for last stands last. */
-  entries: Map<string, Buffer>
+  entries: Map<string, Value>
 }
 
-/** Bytes by workspace and key. */
-export interface FairCache {
-  get(workspaceId: string, key: string): Buffer | undefined
-  /** Of a key that is not there. */
-  set(workspaceId: string, key: string, value: Buffer): void
+/** Values by workspace and key. */
+export interface FairCache<Value> {
+  get(workspaceId: string, key: string): Value | undefined
+  set(workspaceId: string, key: string, value: Value): void
   delete(workspaceId: string, key: string): void
 }
 
 /**
  * Keeps what workspaces used last. When it is full, the workspace that has most in it loses what it used longest ago.
  * @param maxBytes of all workspaces
+ * @param bytesOf what a value counts for, always the same
  */
-export function createFairCache(maxBytes: number): FairCache {
-  const workspaces = new Map<string, Kept>()
+export function createFairCache<Value>(maxBytes: number, bytesOf: (value: Value) => number): FairCache<Value> {
+  const workspaces = new Map<string, Kept<Value>>()
   let total = 0
 
   function drop(): void {
@@ -31,13 +31,13 @@ export function createFairCache(maxBytes: number): FairCache {
   function remove(workspaceId: string, key: string): void {
     const kept = workspaces.get(workspaceId)
     const value = kept?.entries.get(key)
-    if (!kept || !value) return
+    if (!kept || value === undefined) return
     kept.entries.delete(key)
-    count(kept, -value.length - ENTRY_BYTES)
+    count(kept, -bytesOf(value) - ENTRY_BYTES)
     if (kept.entries.size === 0) workspaces.delete(workspaceId)
   }
 
-  function count(kept: Kept, bytes: number): void {
+  function count(kept: Kept<Value>, bytes: number): void {
     kept.bytes += bytes
     total += bytes
   }
@@ -46,16 +46,17 @@ export function createFairCache(maxBytes: number): FairCache {
     get(workspaceId, key) {
       const entries = workspaces.get(workspaceId)?.entries
       const value = entries?.get(key)
-      if (!entries || !value) return undefined
+      if (!entries || value === undefined) return undefined
       entries.delete(key)
       entries.set(key, value)
       return value
     },
     set(workspaceId, key, value) {
-      const kept: Kept = workspaces.get(workspaceId) ?? { bytes: 0, entries: new Map() }
+      remove(workspaceId, key)
+      const kept: Kept<Value> = workspaces.get(workspaceId) ?? { bytes: 0, entries: new Map() }
       workspaces.set(workspaceId, kept)
       kept.entries.set(key, value)
-      count(kept, value.length + ENTRY_BYTES)
+      count(kept, bytesOf(value) + ENTRY_BYTES)
       while (total > maxBytes) drop()
     },
     delete: remove,

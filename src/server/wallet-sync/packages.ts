@@ -97,7 +97,7 @@ export function createPackages(
     workspaceBytes: maxSendingBytes / 2,
     refuse: (isOwners) => busy({ isOwners }),
   })
-  const kept = createFairCache(maxBytes)
+  const kept = createFairCache<Buffer>(maxBytes, ({ length }) => length)
   const signing = new Map<string, Promise<Buffer>>()
 
   const told = new Set<string>()

@@ -44,7 +44,7 @@ export function createDoorLists(): DoorLists {
   const lists = new Map<string, StoredSnapshot>()
   /** By project: the list that its doors are brought to. */
   const current = new Map<string, Promise<StoredSnapshot>>()
-  const pages = createFairCache(MAX_BYTES)
+  const pages = createFairCache<Buffer>(MAX_BYTES, ({ length }) => length)
   const reading = new Map<string, Promise<EncodedBody<never>>>()
 
   /** Nothing of an erased pass is given out again, nor the name that a template had. */
