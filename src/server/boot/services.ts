@@ -122,6 +122,7 @@ export function createServices(options: ServicesOptions): RunningServices {
       sideOf: async (id) => (await identities.google(id))!,
       store,
       issuing,
+      definitions,
       isOnlyPlatform,
       clock,
     })

@@ -1,6 +1,8 @@
 import type { Definition } from '../../core/contract/definition.ts'
+import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Store } from '../../storage/store.ts'
 import type { PublishedVersion } from '../../storage/templates/template-versions.ts'
+import { joined, keysOf, type Overrides } from '../../wallets/google/objects.ts'
 import { createFairCache } from '../fair-cache.ts'
 
 /** What of a published version never changes. */
@@ -10,6 +12,11 @@ export type VersionContent = Pick<PublishedVersion, 'id' | 'version' | 'passType
 export interface Definitions {
   find(workspaceId: string, templateVersionId: string): Promise<Definition | undefined>
   findVersion(workspaceId: string, templateVersionId: string): Promise<VersionContent | undefined>
+  /**
+   * What published versions before that of a pass said in `google.object`, as keys without their values: objects of Google that show
+   * the pass may still have it. Empty where there are none.
+   */
+  listRetired(pass: Pick<StoredPass, 'workspaceId' | 'templateId' | 'templateVersion'>): Promise<Overrides[]>
 }
 
 /**
@@ -17,6 +24,14 @@ export interface Definitions {
  * much where somebody fills his with empty lists.
  */
 const MAX_BYTES = 8 * 1024 * 1024
+
+/** Of all workspaces: a version has a few hundred bytes of keys. */
+const MAX_KEY_BYTES = 2 * 1024 * 1024
+
+/** Versions of which it is read at once what they say of Google: it may be a megabyte each. */
+const READ_AT_ONCE = 10
+
+type OverrideKeys = ReturnType<typeof keysOf>
 
 interface Kept {
   version: VersionContent
@@ -38,7 +53,31 @@ export function createDefinitions(store: Pick<Store, 'templateVersions'>): Defin
     return found
   }
 
+  const retired = createFairCache<OverrideKeys>(MAX_KEY_BYTES, (keys) => JSON.stringify(keys).length)
+
+  async function keysOfVersions(workspaceId: string, ids: string[]): Promise<OverrideKeys[]> {
+    const known = ids.map((id) => retired.get(workspaceId, id))
+    const unknown = ids.filter((_, n) => !known[n])
+    if (unknown.length === 0) return known as OverrideKeys[]
+    const read = await store.templateVersions.listGoogle(workspaceId, unknown)
+    return ids.map((id, n) => {
+      const keys = known[n] ?? keysOf(read.get(id)?.object ?? {})
+      if (!known[n]) retired.set(workspaceId, id, keys)
+      return keys
+    })
+  }
+
   return {
+    async listRetired({ workspaceId, templateId, templateVersion }) {
+      if (templateVersion === 1) return []
+      const ids = await store.templateVersions.listPublishedBefore(workspaceId, templateId, templateVersion)
+      let all: OverrideKeys = {}
+      for (let first = 0; first < ids.length; first += READ_AT_ONCE) {
+        const some = await keysOfVersions(workspaceId, ids.slice(first, first + READ_AT_ONCE))
+        all = some.reduce(joined, all)
+      }
+      return ids.length > 0 ? [all] : []
+    },
     find: async (workspaceId, templateVersionId) => (await findVersion(workspaceId, templateVersionId))?.definition,
     findVersion,
   }

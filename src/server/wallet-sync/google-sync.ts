@@ -22,6 +22,7 @@ import {
 import type { GoogleWallet } from '../../wallets/google/wallet.ts'
 import type { WalletPass } from '../../wallets/wallet.ts'
 import { upsertClass } from './class-updates.ts'
+import { createDefinitions, type Definitions } from './definitions.ts'
 import { tellHolders } from './holders.ts'
 import { type Issuing, recordFailure, rejectionOf, renderTemplateCards } from './issuing.ts'
 import { queueWalletUpdates } from './wallet-updates.ts'
@@ -91,6 +92,7 @@ export interface GoogleSyncOptions {
   sideOf?: (googleIdentityId: string) => Promise<GoogleParts>
   store: Store
   issuing: Issuing
+  definitions?: Definitions
   /** True where passes have no other platform. */
   isOnlyPlatform?: boolean
   clock: () => Date
@@ -99,6 +101,7 @@ export interface GoogleSyncOptions {
 /** Brings classes and objects to Google: see GoogleSync. */
 export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
   const { api, wallet, store, issuing, isOnlyPlatform = false, clock } = options
+  const { definitions = createDefinitions(store) } = options
   const own: GoogleParts = { api, wallet }
 
   async function sideOf({ googleIdentityId }: Pick<StoredPass, 'googleIdentityId'>): Promise<GoogleParts> {
@@ -135,16 +138,12 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
 
   /** Object and class, ready to be sent. */
   async function prepare(pass: StoredPass, at: Date, known?: StoredGoogleObject) {
-    const { workspaceId, templateId, templateVersion, googleClassId } = pass
+    const { workspaceId, googleClassId } = pass
     const { api, wallet } = await sideOf(pass)
     // Before the pass is rendered: no class is noted as newer than what was sent of it.
     const [ofClass] = googleClassId ? await store.googleClasses.list(workspaceId, [googleClassId]) : []
     const { rendered, former, isUnknown, isNew, sentDigest } = await locate(pass, known)
-    const earlier =
-      templateVersion > 1
-        ? await store.templateVersions.listPublishedBefore(workspaceId, templateId, templateVersion)
-        : []
-    const retired = earlier.map(({ google }) => google?.object ?? {})
+    const retired = await definitions.listRetired(pass)
     const place = placeOf(rendered)
     const { kind } = place
     const object = wallet.objectOf(rendered, at)

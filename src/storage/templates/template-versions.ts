@@ -152,13 +152,23 @@ export class TemplateVersions {
     return (await this.rendering(workspaceId).whereIn('template_versions.id', ids)).map(toPublished)
   }
 
-  /** Definitions that passes of a version may have been rendered with before they came to it. */
-  async listPublishedBefore(workspaceId: string, templateId: string, version: number): Promise<Definition[]> {
-    const rows: Pick<Row, 'definition'>[] = await this.db('template_versions')
+  /** Versions that passes of one may have been rendered with before they came to it, in the order of their numbers. */
+  listPublishedBefore(workspaceId: string, templateId: string, version: number): Promise<string[]> {
+    return this.db('template_versions')
       .where({ workspace_id: workspaceId, template_id: templateId, stage: 'published' })
       .where('version', '<', version)
-      .select('definition')
-    return rows.map((row) => inLanguage(JSON.parse(row.definition)))
+      .orderBy('version')
+      .pluck('id')
+  }
+
+  /** What versions say of Google alone, by their ids. */
+  async listGoogle(workspaceId: string, ids: string[]): Promise<Map<string, NonNullable<Definition['google']>>> {
+    const google = this.db.raw(`${keyOfJson(this.db, 'definition', 'google')} as google`)
+    const rows: { id: string; google: string | null }[] = await this.db('template_versions')
+      .where({ workspace_id: workspaceId })
+      .whereIn('id', ids)
+      .select('id', google)
+    return new Map(rows.map((row) => [row.id, row.google === null ? {} : JSON.parse(row.google)]))
   }
 
   /**

@@ -256,13 +256,15 @@ function withoutTranslations(value: Record<string, unknown>, type: RecordType | 
 /** Never cleared: what names the object, what cannot be without, and what Google and notifications add to it. */
 const kept = new Set(['id', 'classId', 'state', 'messages', 'kind', 'version'])
 
-function keysOf(overrides: Overrides): ManagedKeys {
+/** Overrides without their values: enough to take away what they said. */
+export function keysOf(overrides: Overrides): ManagedKeys {
   // JSON can name a prototype as any other key; overrides leave it out, too.
   const entries = Object.entries(overrides).filter(([key]) => key !== '__proto__')
   return Object.fromEntries(entries.map(([key, value]) => [key, isJsonObject(value) ? keysOf(value) : {}]))
 }
 
-function joined(some: ManagedKeys, others: ManagedKeys): ManagedKeys {
+/** The keys of both. */
+export function joined(some: ManagedKeys, others: ManagedKeys): ManagedKeys {
   const all = new Map(Object.entries(some))
   for (const [key, inner] of Object.entries(others)) all.set(key, joined(all.get(key) ?? {}, inner))
   return Object.fromEntries(all)

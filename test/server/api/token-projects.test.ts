@@ -93,6 +93,9 @@ describe.each(dialects)('a token that is bound to a project, on %s', (dialect) =
     // A reference that another project used is neither told nor written over.
     const taken = { body: { passId: own.pass.id, externalRef: 'theirs' } }
     expect(await door.refused(contract.scans.create, taken)).toMatchObject({ status: 409 })
+    const back = { params: { id: scan.id }, body: { externalRef: 'theirs' } }
+    const { message } = await door.refused(contract.scans.reverse, back)
+    expect(message).toBe('The externalRef belongs to a scan of another project.')
     const kept = await owner.ok(contract.scans.get, { params: { id: theirs.scan.id } })
     expect(kept).toMatchObject({ passId: other.pass.id, projectId: other.project.id })
   })

@@ -1,7 +1,11 @@
-import { expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { contract } from '../../../src/core/contract/contract.ts'
 import { createDefinitions } from '../../../src/server/wallet-sync/definitions.ts'
 import type { Store } from '../../../src/storage/store.ts'
-import { definition } from '../fixtures.ts'
+import { TemplateVersions } from '../../../src/storage/templates/template-versions.ts'
+import { useApi } from '../../support/api.ts'
+import { dialects } from '../../support/databases.ts'
+import { definition, publishedTemplate } from '../fixtures.ts'
 
 test('a workspace with definitions as large as they may be keeps few of them in memory, and leaves others theirs', async () => {
   const reads: string[] = []
@@ -28,4 +32,35 @@ test('a workspace with definitions as large as they may be keeps few of them in 
   expect(await findAll('small', 500)).toBe(0)
   // What was asked for first went first.
   expect(await findAll('large', 20)).toBeGreaterThan(12)
+})
+
+describe.each(dialects)('on %s', (dialect) => {
+  const api = useApi(dialect)
+
+  test('what earlier versions say of Google is read once, few at a time and nothing else of them, also of one published late', async () => {
+    const workspace = await api.workspace()
+    const google = { object: { heroImage: { sourceUri: { uri: 'https://a.example/1.png' } } } }
+    const versionWith = async (object?: object) => {
+      const content = { ...definition(), ...(object && { google: object }) }
+      const version = await workspace.ok(contract.templates.createVersion, {
+        params: { id: template.id },
+        body: { definition: content },
+      })
+      return { ...version, publish: () => workspace.ok(contract.templateVersions.publish, { params: version }) }
+    }
+    const template = await publishedTemplate(workspace, { definition: { ...definition(), google } })
+    for (let n = 2; n <= 12; n += 1) await (await versionWith()).publish()
+    const late = await versionWith({ object: { linksModuleData: { uris: [{ uri: 'https://a.example', id: 'a' }] } } })
+    const { version } = await (await versionWith()).publish()
+    const pass = { workspaceId: workspace.id, templateId: template.id, templateVersion: version }
+    const listGoogle = vi.spyOn(TemplateVersions.prototype, 'listGoogle')
+    onTestFinished(() => void vi.restoreAllMocks())
+    const { definitions } = api.services
+    const first = { heroImage: { sourceUri: { uri: {} } } }
+    for (const _ of [1, 2]) expect(await definitions.listRetired(pass)).toEqual([first])
+    await late.publish()
+    expect(await definitions.listRetired(pass)).toEqual([{ ...first, linksModuleData: { uris: {} } }])
+    expect(listGoogle.mock.calls.map(([, ids]) => ids.length)).toEqual([10, 2, 1])
+    expect(await definitions.listRetired({ ...pass, templateVersion: 1 })).toEqual([])
+  })
 })

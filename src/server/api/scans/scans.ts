@@ -24,7 +24,7 @@ import type { Handlers } from '../../http/mount.ts'
 import { audit } from '../audit.ts'
 import { requireBuckets } from '../buckets.ts'
 import { placesOfUse } from './evaluate-scans.ts'
-import { languageOf, recordScan, replayResponse } from './record-scan.ts'
+import { languageOf, recordScan, replayResponse, takenRef } from './record-scan.ts'
 import { replayLedger } from './replay-ledger.ts'
 import { atDoor, toScanItem } from './scan-shapes.ts'
 import { writeScanEvents } from './write-scan.ts'
@@ -173,7 +173,9 @@ async function replayReversal(scan: StoredScan, body: ScanReversal, context: Req
   const refs = body.externalRef === undefined ? [] : [body.externalRef]
   const [known] = await store.scans.listByExternalRefs(workspaceId, refs)
   if (known?.reversesScanId === scan.id) return replayResponse(known, { idempotentReplay: true }, context)
-  throw conflict(scan, known ? 'The externalRef belongs to another scan.' : 'The scan was reversed already.')
+  if (known) throw conflict(scan, 'The externalRef belongs to another scan.')
+  if (await store.acceptedScans.isCounted(workspaceId, scan.id)) takenRef(body.externalRef)
+  throw conflict(scan, 'The scan was reversed already.')
 }
 
 function conflict(scan: StoredScan, message: string): ApiError {
