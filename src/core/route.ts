@@ -17,8 +17,10 @@ export const scopes = [
 /** A right that a token may have. */
 export type Scope = (typeof scopes)[number]
 
-/** Whose token it is: only an owner's may manage webhooks, import passes and invite doors. */
-export type Role = 'owner' | 'member'
+/** Whose a token may be: only an owner's may manage webhooks, import passes and invite doors. */
+export const roles = ['owner', 'member'] as const
+/** Whose a token is. */
+export type Role = (typeof roles)[number]
 
 /** The HTTP methods of the contract. */
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'

@@ -3,7 +3,7 @@ import { lifetimeFlag, parseLifetime } from '../../cli/arguments/moment.ts'
 import { BaseCommand } from '../../cli/command/base-command.ts'
 import { details, localTimeOr } from '../../cli/command/output.ts'
 import { databaseFlags } from '../../cli/settings/server-flags.ts'
-import { scopes } from '../../core/route.ts'
+import { roles, scopes } from '../../core/route.ts'
 
 export default class TokenCreate extends BaseCommand {
   static override summary = 'Make an access token.'
@@ -19,7 +19,7 @@ export default class TokenCreate extends BaseCommand {
   static override flags = {
     ...databaseFlags,
     name: Flags.string({ summary: 'What the token is for.', required: true }),
-    role: Flags.option({ options: ['owner', 'member'] as const })({
+    role: Flags.option({ options: roles })({
       summary: 'Managing webhooks needs owner.',
       default: 'member' as const,
     }),

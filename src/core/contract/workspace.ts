@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Uuid } from '../ids.ts'
-import { route, scopes } from '../route.ts'
+import { roles, route, scopes } from '../route.ts'
 import { Count, UtcTimestamp } from './common.ts'
 
 /** What a workspace may have, or has, of each thing that is limited. */
@@ -50,7 +50,7 @@ export const workspace = {
 const CurrentToken = z.strictObject({
   id: Uuid,
   name: z.string(),
-  role: z.enum(['owner', 'member']),
+  role: z.enum(roles),
   scopes: z.array(z.enum(scopes)),
   workspaceId: Uuid,
   workspaceName: z.string(),

@@ -166,13 +166,13 @@ interface ExchangeLimits {
 
 /** No status came in time. */
 class LateResponseError extends Error {
-  override readonly name = 'LateAnswerError'
+  override readonly name = 'LateResponseError'
 }
 
 /**
  * POSTs once and returns the status, as soon as the answer is read or is not read any further. The status is the answer: a
  * body that is too long or does not end takes nothing from it.
- * @throws LateAnswerError, or whatever undici says
+ * @throws LateResponseError, or whatever undici says
  */
 function exchange(agent: Dispatcher, request: OutboundRequest, limits: ExchangeLimits): Promise<number> {
   const { url, body, headers } = request

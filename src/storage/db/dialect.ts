@@ -126,7 +126,7 @@ export function isAmong(db: Knex, column: string, ids: string, type: 'uuid' | 't
   return isPostgres(db) ? `${column} = any(:${ids}::${type}[])` : `${column} in (select value from json_each(:${ids}))`
 }
 
-/** A list of ids as one value of a statement: an array on PostgreSQL, JSON on SQLite. idIsIn reads it. */
+/** A list of ids as one value of a statement: an array on PostgreSQL, JSON on SQLite. isAmong reads it. */
 export function bindIds(db: Knex, ids: string[]): Knex.Value {
   return (isPostgres(db) ? ids : JSON.stringify(ids)) as Knex.Value
 }

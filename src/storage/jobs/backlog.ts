@@ -71,7 +71,7 @@ export class Backlog {
     this.db = db
   }
 
-  /** Jobs by queue: due, waiting for later, running, and since when the oldest is due. */
+  /** Jobs by kind: how many wait, run and are set aside, and when the first of those that wait is due. */
   async counts(): Promise<BacklogCounts[]> {
     const waits = 'claim_token is null and failed_at is null'
     const rows = await this.db('jobs')

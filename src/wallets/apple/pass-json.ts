@@ -1,4 +1,4 @@
-import { type BarcodeFormat, type FieldGroup, fieldGroups, PassType } from '../../core/contract/definition.ts'
+import { type FieldGroup, fieldGroups, PassType } from '../../core/contract/definition.ts'
 import { placeAbout, timeAbout } from '../../core/rules/display/about.ts'
 import { toAlignment, toAppleValue } from '../../core/rules/display/apple-value.ts'
 import { type Card, type CardField, localeOf, relevantMoment } from '../../core/rules/display/card.ts'
@@ -6,6 +6,7 @@ import type { ValueLocale } from '../../core/rules/display/format-value.ts'
 import { isLatin1 } from '../../core/rules/template/barcode.ts'
 import type { WalletPass } from '../wallet.ts'
 import { type JsonObject, mergeOver, toTypes } from './overrides/overrides.ts'
+import { barcodeFormats } from './overrides/pass-json-schema.ts'
 
 /** What pass.json is made of; the rest of a `WalletPass` is Google's. */
 export type ApplePass = Pick<
@@ -26,13 +27,6 @@ export const groupNames: Record<FieldGroup, string> = {
   secondary: 'secondaryFields',
   auxiliary: 'auxiliaryFields',
   back: 'backFields',
-}
-
-const barcodeFormats: Record<BarcodeFormat, string> = {
-  qr: 'PKBarcodeFormatQR',
-  pdf417: 'PKBarcodeFormatPDF417',
-  aztec: 'PKBarcodeFormatAztec',
-  code128: 'PKBarcodeFormatCode128',
 }
 
 /**

@@ -142,17 +142,20 @@ const Style = z
     }
   })
 
-const drawn: Record<string, BarcodeFormat> = {
-  PKBarcodeFormatQR: 'qr',
-  PKBarcodeFormatPDF417: 'pdf417',
-  PKBarcodeFormatAztec: 'aztec',
-  PKBarcodeFormatCode128: 'code128',
+/** What pass.json calls the barcodes of definitions. */
+export const barcodeFormats: Record<BarcodeFormat, string> = {
+  qr: 'PKBarcodeFormatQR',
+  pdf417: 'PKBarcodeFormatPDF417',
+  aztec: 'PKBarcodeFormatAztec',
+  code128: 'PKBarcodeFormatCode128',
 }
+
+const drawn = new Map(Object.entries(barcodeFormats).map(([format, name]) => [name, format as BarcodeFormat]))
 
 const Barcode = z
   .looseObject({
     format: oneOf(
-      ...Object.keys(drawn),
+      ...Object.values(barcodeFormats),
       'PKBarcodeFormatCode39',
       'PKBarcodeFormatCodabar',
       'PKBarcodeFormatEAN13',
@@ -164,7 +167,7 @@ const Barcode = z
   })
   .superRefine(({ format, message, messageEncoding }, context) => {
     const report = (reason: string) => context.addIssue({ code: 'custom', path: ['message'], message: reason })
-    const known = drawn[format]
+    const known = drawn.get(format)
     const reason = known && findUndrawable(known, message)
     if (reason) report(`Cannot be drawn: it ${reason}`)
     else if (messageEncoding.toLowerCase() === 'iso-8859-1' && !isLatin1(message)) {
