@@ -1,5 +1,5 @@
-import type { Card } from '../../../core/rules/display/card.ts'
 import { writeMoment } from '../../../core/intl-formats.ts'
+import type { Card } from '../../../core/rules/display/card.ts'
 import type { Platform } from '../../../wallets/wallet.ts'
 import { fromLink } from '../assets.ts'
 import type { Badges } from '../badges.ts'
