@@ -10,7 +10,7 @@ import type { Repositories } from '../../storage/store.ts'
 import type { PushResult } from '../../wallets/apple/push.ts'
 import type { JobServices } from '../context.ts'
 import type { SetAsideJob, Slot } from '../jobs/worker.ts'
-import { tellDropped } from '../wallet-sync/holders.ts'
+import { inParts, tellDropped } from '../wallet-sync/holders.ts'
 import { eachIdentity, logPlatformCall } from '../wallet-sync/platform-calls.ts'
 import { type PushResults, type PushServices, pushTo } from '../wallet-sync/push.ts'
 import { dropGone } from '../wallet-sync/update-wallets.ts'
@@ -52,7 +52,9 @@ async function sendSome(
 ): Promise<Job[]> {
   const { store, clock } = services
   const { sendings, later } = await store.transaction((tx) => startSending(tx, workspaceId, jobs, clock()))
-  if (sendings.length > 0) await push(workspaceId, sendings, services, slot)
+  if (sendings.length === 0) return later
+  const parts = await inParts(workspaceId, sendings, ({ notification }) => notification.passId, store)
+  for (const some of parts) await push(workspaceId, some, services, slot)
   return later
 }
 

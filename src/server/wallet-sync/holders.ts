@@ -1,4 +1,30 @@
-import type { Repositories } from '../../storage/store.ts'
+import type { Repositories, Store } from '../../storage/store.ts'
+
+/** Phones that are told of changes at once: all of them are in memory and in one transaction, and a pass may be on 10,000. */
+const MOST_DEVICES = 20_000
+
+/** What is to be told of passes, in parts that so many phones hold together. */
+export async function inParts<Item>(
+  workspaceId: string,
+  items: Item[],
+  passIdOf: (item: Item) => string,
+  { heldPasses }: Pick<Store, 'heldPasses'>,
+): Promise<Item[][]> {
+  if (items.length < 2) return [items]
+  const devices = await heldPasses.countDevices(workspaceId, items.map(passIdOf))
+  const parts: Item[][] = [[]]
+  let told = 0
+  for (const item of items) {
+    const count = devices.get(passIdOf(item)) ?? 0
+    if (told > 0 && told + count > MOST_DEVICES) {
+      parts.push([])
+      told = 0
+    }
+    parts.at(-1)!.push(item)
+    told += count
+  }
+  return parts
+}
 
 /** When and why wallets hold other passes than before. */
 export interface HoldingCause {

@@ -5,7 +5,7 @@ import type { JobServices, Repositories } from '../context.ts'
 import { allEnded } from '../jobs/all-ended.ts'
 import { isHeldBack, nackFailed, type Slot } from '../jobs/worker.ts'
 import type { GoogleSync } from './google-sync.ts'
-import { tellDropped } from './holders.ts'
+import { inParts, tellDropped } from './holders.ts'
 import { rejectionOf } from './issuing.ts'
 import {
   admitPushes,
@@ -58,10 +58,12 @@ export async function tellPhones(
   await Promise.all(
     workspaceIds.map(async (workspaceId) => {
       const ours = jobs.filter((job) => job.workspaceId === workspaceId)
-      const outdated = await bumpAndListOutdated(workspaceId, ours, phones, services)
-      await eachPushIdentity(ours, outdated, (some, ofIdentity) =>
-        pushOfIdentity(workspaceId, some, ofIdentity, { phones, services, slot }),
-      )
+      for (const part of await inParts(workspaceId, ours, ({ subject }) => subject, services.store)) {
+        const outdated = await bumpAndListOutdated(workspaceId, part, phones, services)
+        await eachPushIdentity(part, outdated, (some, ofIdentity) =>
+          pushOfIdentity(workspaceId, some, ofIdentity, { phones, services, slot }),
+        )
+      }
     }),
   )
 }

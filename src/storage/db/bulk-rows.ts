@@ -13,6 +13,12 @@ export function isNotInJson(db: Knex, column: string, name: string): string {
   return `${column} not in (${ids})`
 }
 
+/** The condition that a column is one of any number of values: `whereIn` has a parameter for each, and databases a limit to those. */
+export function isOneOf(db: Knex, column: string, values: string[], type: 'uuid' | 'text' = 'uuid'): Knex.Raw {
+  if (isPostgres(db)) return db.raw(`?? = any(cast(? as ${type}[]))`, [column, values as never])
+  return db.raw('?? in (select value from json_each(?))', [column, JSON.stringify(values)])
+}
+
 type ColumnType = 'uuid' | 'bigint' | 'integer' | 'boolean' | 'text'
 
 /** Columns of rows that go to the database together, and their types. */

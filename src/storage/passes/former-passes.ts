@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { Uuid } from '../../core/ids.ts'
-import { insertRows } from '../db/bulk-rows.ts'
+import { insertRows, isOneOf } from '../db/bulk-rows.ts'
 import type { StoredPass } from './pass-row.ts'
 import { type OutdatedRegistration, whereOfIdentities } from './registrations.ts'
 
@@ -197,7 +197,7 @@ export class FormerPasses {
   async setPushed(workspaceId: string, sent: Pick<OutdatedRegistration, 'passId' | 'pushToken'>[]): Promise<void> {
     const tokens = [...new Set(sent.map(({ pushToken }) => pushToken))]
     await this.untold(workspaceId, [...new Set(sent.map(({ passId }) => passId))])
-      .whereIn('push_token', tokens)
+      .whereRaw(isOneOf(this.db, 'push_token', tokens, 'text'))
       .update({ is_pushed: true })
   }
 

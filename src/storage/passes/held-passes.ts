@@ -62,14 +62,11 @@ export class HeldPasses {
     )
   }
 
-  /** How many devices hold passes in Apple Wallet, all together. */
-  async countDevices(workspaceId: string, passIds: string[]): Promise<number> {
-    const row = await this.db('held_passes')
-      .where({ workspace_id: workspaceId })
-      .whereIn('pass_id', passIds)
-      .sum({ n: 'apple' })
-      .first()
-    return Number(row?.n ?? 0)
+  /** How many devices hold each of the passes in Apple Wallet; those that none holds are left out. */
+  async countDevices(workspaceId: string, passIds: string[]): Promise<Map<string, number>> {
+    const held = this.db('held_passes').where({ workspace_id: workspaceId }).whereIn('pass_id', passIds)
+    const rows: Pick<Row, 'pass_id' | 'apple'>[] = await held.select('pass_id', 'apple')
+    return new Map(rows.map((row) => [row.pass_id, row.apple]))
   }
 
   private async count(workspaceId: string, passIds: string[]): Promise<Map<string, Devices>> {

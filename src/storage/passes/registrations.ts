@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { Uuid } from '../../core/ids.ts'
+import { isOneOf } from '../db/bulk-rows.ts'
 import { bindIds, boundColumn, forUpdate, isAmong, isChosen, isPostgres, joinPasses, toDate } from '../db/dialect.ts'
 import { runPrepared, sendSilently } from '../db/prepared.ts'
 import { lockPasses } from './pass-change.ts'
@@ -211,10 +212,10 @@ export class Registrations {
   /** The device asked what changed: the next fetch of one of these is most likely its own. */
   async setListed(deviceId: string, passIds: string[], at: Date): Promise<void> {
     const ofDevice = () => this.db('apple_registrations').where({ device_id: deviceId })
-    const listed = forUpdate(this.db, ofDevice().whereIn('pass_id', passIds).orderBy(IN_ORDER)).select('pass_id')
-    await ofDevice()
-      .whereRaw(isChosen(this.db, 'pass_id', listed))
-      .update({ listed_at: at.getTime() })
+    const some = isOneOf(this.db, 'pass_id', passIds)
+    const listed = forUpdate(this.db, ofDevice().whereRaw(some).orderBy(IN_ORDER)).select('pass_id')
+    const chosen = ofDevice().whereRaw(isChosen(this.db, 'pass_id', listed))
+    await chosen.update({ listed_at: at.getTime() })
   }
 
   /**
@@ -228,10 +229,8 @@ export class Registrations {
       .orderByRaw('coalesce(listed_at, 0) desc, registered_at')
       .limit(1)
       .select('device_id')
-    await this.db('apple_registrations')
-      .where({ workspace_id: workspaceId, pass_id: passId })
-      .whereIn('device_id', candidate)
-      .update({ fetched_at: at.getTime(), fetched_version: version })
+    const device = this.ofPasses(workspaceId, [passId]).whereIn('device_id', candidate)
+    await device.update({ fetched_at: at.getTime(), fetched_version: version })
   }
 
   /** Whether any device has fetched that version of the pass. */
@@ -271,11 +270,12 @@ export class Registrations {
   /** Removes registrations whose token Apple calls dead for passes of an identity, and returns them; a newer token stays. */
   async deleteByTokens(pushTokens: string[], identityId: string | null): Promise<DroppedRegistration[]> {
     if (pushTokens.length === 0) return []
+    const theirs = isOneOf(this.db, 'push_token', pushTokens, 'text')
     const ofIdentity = () =>
       this.db('passes').where({ 'passes.apple_identity_id': identityId }).select(this.db.raw('1'))
     const dead = () =>
       this.db('apple_registrations')
-        .whereIn('push_token', pushTokens)
+        .whereRaw(theirs)
         .whereExists(ofIdentity().whereRaw('passes.id = apple_registrations.pass_id'))
     const told = { workspaceId: 'workspace_id', passId: 'pass_id', pushToken: 'push_token' }
     const rows: DroppedRegistration[] = await forUpdate(this.db, dead().orderBy(IN_ORDER)).select(told)
@@ -283,7 +283,7 @@ export class Registrations {
     const former = ofIdentity()
       .join('former_passes', 'former_passes.pass_id', 'passes.id')
       .whereRaw('former_passes.serial_number = former_registrations.serial_number')
-    await this.db('former_registrations').whereIn('push_token', pushTokens).whereExists(former).delete()
+    await this.db('former_registrations').whereRaw(theirs).whereExists(former).delete()
     return rows
   }
 

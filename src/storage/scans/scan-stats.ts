@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { isOneOf } from '../db/bulk-rows.ts'
 import { gateOf } from '../migrations/0057-scans-by-gate.ts'
 import { COUNTED_AS_NONE, countsOf } from '../operations/counts.ts'
 
@@ -182,7 +183,8 @@ function orNull(projectId: string): string | null {
 
 async function existing(db: Knex, workspaceId: string, ids: (string | null)[]): Promise<Set<string>> {
   const given = ids.filter((id) => id !== null)
-  return new Set(await db('projects').where({ workspace_id: workspaceId }).whereIn('id', given).pluck('id'))
+  const projects = db('projects').where({ workspace_id: workspaceId })
+  return new Set(await projects.whereRaw(isOneOf(db, 'id', given)).pluck('id'))
 }
 
 interface Row {

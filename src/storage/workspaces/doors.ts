@@ -205,7 +205,7 @@ export class Doors {
   /** Ends all doors of a project, and the invitations first: who claims at that moment is waited for, and ended too. */
   async endProject(workspaceId: string, projectId: string, at: Date): Promise<void> {
     await this.db('door_invitations').where({ workspace_id: workspaceId, project_id: projectId }).delete()
-    const ids = await this.ofWorkspace(workspaceId).where({ project_id: projectId }).pluck('id')
+    const ids = this.ofWorkspace(workspaceId).where({ project_id: projectId }).select('id')
     await this.revokeTokens(workspaceId, ids, at)
   }
 
@@ -227,10 +227,10 @@ export class Doors {
     return { online: Number(online?.n), pendingScans: Number(pending?.n ?? 0) }
   }
 
-  private revokeTokens(workspaceId: string, ids: string[], at: Date) {
+  private revokeTokens(workspaceId: string, ids: string[] | Knex.QueryBuilder, at: Date) {
     return this.db('tokens')
       .where({ workspace_id: workspaceId })
-      .whereIn('id', ids)
+      .whereIn('id', ids as string[])
       .whereNull('revoked_at')
       .update({ revoked_at: at.getTime() })
   }

@@ -18,7 +18,8 @@ export async function walletsOf(
   { store, workspaceId }: Pick<RequestContext, 'store' | 'workspaceId'>,
 ): Promise<Map<string, PassWallets>> {
   const ids = passes.map(({ id }) => id)
-  if (ids.length > 1 && (await store.heldPasses.countDevices(workspaceId, ids)) > MAX_DEVICES) {
+  const devicesOf = ids.length > 1 ? await store.heldPasses.countDevices(workspaceId, ids) : new Map<string, number>()
+  if ([...devicesOf.values()].reduce((sum, count) => sum + count, 0) > MAX_DEVICES) {
     const message = `The passes of this page are held by more than ${MAX_DEVICES} devices; ask for fewer of them`
     throw validationError([{ path: ['limit'], message }])
   }

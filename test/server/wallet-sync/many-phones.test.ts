@@ -1,0 +1,57 @@
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { contract } from '../../../src/core/contract/contract.ts'
+import { useApi } from '../../support/api.ts'
+import { oneDialect } from '../../support/databases.ts'
+import { issuedPass } from '../fixtures.ts'
+import { usePhones } from '../inbound/phones.ts'
+
+describe.each(oneDialect)('on %s', (dialect) => {
+  const api = useApi(dialect)
+  const phones = usePhones(api)
+
+  /** Four passes, each on a phone; two are said to be on 10,000 and one on 15,000. */
+  async function passesOnMany() {
+    const workspace = await api.workspace()
+    const ids: string[] = []
+    for (let n = 0; n < 4; n += 1) ids.push((await issuedPass(workspace)).id)
+    for (const id of ids) await phones.addApple(workspace.id, id)
+    const held = ids
+      .slice(0, 3)
+      .map((pass_id, n) => ({ workspace_id: workspace.id, pass_id, apple: n < 2 ? 10_000 : 15_000 }))
+    await api.database.writer('held_passes').insert(held.map((row) => ({ ...row, google: 0 })))
+    return { workspace, ids }
+  }
+
+  /** The passes whose phones were in memory at once. */
+  function parts(method: 'list' | 'listOutdated'): () => number[] {
+    const read = vi.spyOn(api.services.store.registrations, method)
+    onTestFinished(() => read.mockRestore())
+    return () => read.mock.calls.map(([, passIds]) => passIds.length)
+  }
+
+  test('an update of passes that many phones hold tells them in parts', async () => {
+    const { workspace, ids } = await passesOnMany()
+    const told = parts('listOutdated')
+    for (const id of ids) await workspace.ok(contract.passes.update, { params: { id }, body: { label: 'Grace' } })
+    await api.runJobs()
+    expect(told()).toEqual([2, 2])
+    for (const id of ids) {
+      const { apple } = await workspace.ok(contract.passes.wallets, { params: { id } })
+      expect(apple).toMatchObject([{ pushedVersion: 2, lastError: null }])
+    }
+  })
+
+  test('messages for them are sent so, too', async () => {
+    const { workspace, ids } = await passesOnMany()
+    const told = parts('list')
+    const sent = await Promise.all(
+      ids.map((id) => workspace.ok(contract.notifications.create, { params: { id }, body: { body: 'Doors open' } })),
+    )
+    await api.runJobs()
+    expect(told()).toEqual([2, 2])
+    for (const { id: notificationId, passId: id } of sent) {
+      const params = { id, notificationId }
+      expect(await workspace.ok(contract.notifications.get, { params })).toMatchObject({ status: 'SENT' })
+    }
+  })
+})

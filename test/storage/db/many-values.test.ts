@@ -1,0 +1,24 @@
+import { randomUUID } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { dialects } from '../../support/databases.ts'
+import { insertPasses, insertTemplate, insertWorkspace, newPass, openTestStore, start } from '../fixtures.ts'
+
+/** Neither database takes as many parameters in one statement. */
+const MANY = 70_000
+
+test.each(dialects)('on %s what strangers and tenants have without a limit fits into a statement', async (dialect) => {
+  const { store } = await openTestStore(dialect)
+  const workspaceId = await insertWorkspace(store)
+  const version = await insertTemplate(store, workspaceId)
+  const [passId] = (await insertPasses(store, workspaceId, [newPass(version)])) as [string]
+  const device = { passId, deviceId: 'phone', pushToken: 'a' }
+  await store.transaction((tx) => tx.registrations.insert(workspaceId, device, start))
+  const many = Array.from({ length: MANY }, () => randomUUID())
+
+  await store.transaction((tx) => tx.registrations.setListed('phone', [...many, passId], start))
+  const pushes = many.map((pushToken) => ({ passId, pushToken }))
+  await store.transaction((tx) => tx.formerPasses.setPushed(workspaceId, pushes))
+  // A pass may be on 10,000 phones, whose tokens Apple may call dead all at once.
+  const dropped = await store.transaction((tx) => tx.registrations.deleteByTokens([...many, 'a'], null))
+  expect(dropped).toEqual([{ workspaceId, passId, pushToken: 'a' }])
+})
