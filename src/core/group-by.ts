@@ -9,3 +9,19 @@ export function groupBy<Item, Key>(items: Iterable<Item>, keyOf: (item: Item) =>
   }
   return groups
 }
+
+/** The items in their order, in runs of which each has so many different keys at most. */
+export function runsOf<Item>(items: Iterable<Item>, keyOf: (item: Item) => unknown, most: number): Item[][] {
+  const runs: Item[][] = []
+  let keys = new Set<unknown>()
+  for (const item of items) {
+    const key = keyOf(item)
+    if (runs.length === 0 || (keys.size === most && !keys.has(key))) {
+      runs.push([])
+      keys = new Set()
+    }
+    keys.add(key)
+    runs.at(-1)!.push(item)
+  }
+  return runs
+}

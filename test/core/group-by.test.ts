@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { groupBy } from '../../src/core/group-by.ts'
+import { groupBy, runsOf } from '../../src/core/group-by.ts'
 
 test('items stand by their keys, both in the order in which they came', () => {
   expect([...groupBy([3, 1, 4, 1, 5, 9, 2, 6], (n) => n % 3)]).toEqual([
@@ -7,4 +7,14 @@ test('items stand by their keys, both in the order in which they came', () => {
     [1, [1, 4, 1]],
     [2, [5, 2]],
   ])
+})
+
+test('runs keep the order, and each has no more different keys than it may', () => {
+  const first = (text: string) => text[0]
+  expect(runsOf(['a1', 'a2', 'b1', 'a3', 'c1', 'a4', 'b2', 'c2'], first, 2)).toEqual([
+    ['a1', 'a2', 'b1', 'a3'],
+    ['c1', 'a4'],
+    ['b2', 'c2'],
+  ])
+  expect(runsOf([], first, 2)).toEqual([])
 })

@@ -33,6 +33,12 @@ const READ_AT_ONCE = 10
 
 type OverrideKeys = ReturnType<typeof keysOf>
 
+/**
+ * Versions that a request or a batch of jobs has in memory at once: a definition may be a megabyte, and take five where it is full of
+ * empty lists.
+ */
+export const VERSIONS_AT_ONCE = 5
+
 interface Kept {
   version: VersionContent
   bytes: number

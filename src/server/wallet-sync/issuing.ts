@@ -1,5 +1,6 @@
 import type { Definition } from '../../core/contract/definition.ts'
 import { ApiError } from '../../core/errors.ts'
+import { groupBy, runsOf } from '../../core/group-by.ts'
 import { renderCard } from '../../core/rules/display/card.ts'
 import { textsOf } from '../../core/rules/sending/message-texts.ts'
 import { distinctText } from '../../core/rules/sending/notification.ts'
@@ -16,7 +17,7 @@ import type { ApplePass } from '../../wallets/apple/pass-json.ts'
 import type { WalletPass } from '../../wallets/wallet.ts'
 import type { Wallets } from '../boot/wallets.ts'
 import { mapInSlices } from '../http/thread.ts'
-import { createDefinitions, type VersionContent } from './definitions.ts'
+import { createDefinitions, VERSIONS_AT_ONCE, type VersionContent } from './definitions.ts'
 
 /** A pass that was rendered for every configured platform, or the reason why that cannot work. */
 export interface Outcome {
@@ -58,22 +59,12 @@ export function createIssuing(
   return {
     async prepare(workspaceId, passIds, at) {
       const passes = (await store.passes.listByIds(workspaceId, passIds)).filter(isUnissued)
-      const versions = await versionsOf(workspaceId, passes)
-      const classes = await classesOf(workspaceId, passes)
-      const refused = await listRejected(workspaceId, [...versions.keys(), ...classes.keys()])
-      const templateCardsOf = rememberTemplateCards()
-      return mapInSlices(passes, (pass) => {
-        const error = refused.get(pass.templateVersionId) ?? refused.get(pass.googleClassId ?? '')
-        if (error) return { pass, error: { code: error.code, message: error.message } }
-        const version = versions.get(pass.templateVersionId)!
-        const ofClass = classes.get(pass.googleClassId ?? '')
-        return check(
-          pass,
-          () => toWalletPass(pass, version, ofClass, templateCardsOf),
-          () => walletsOf(pass),
-          at,
-        )
-      })
+      const ofVersions = [...groupBy(passes, versionIdOf).values()].flat()
+      const outcomes: Outcome[] = []
+      for (const some of runsOf(ofVersions, versionIdOf, VERSIONS_AT_ONCE)) {
+        outcomes.push(...(await prepareSome(workspaceId, some, at)))
+      }
+      return outcomes
     },
 
     async write(tx, workspaceId, outcomes, { at, correlationIdOf }) {
@@ -121,6 +112,26 @@ export function createIssuing(
       const version = versionIn(found!, language)
       return { ...toApplePass(pass, version), ...(await messageOf(pass, version)) }
     },
+  }
+
+  /** Passes of few versions. */
+  async function prepareSome(workspaceId: string, passes: StoredPass[], at: Date): Promise<Outcome[]> {
+    const versions = await versionsOf(workspaceId, passes)
+    const classes = await classesOf(workspaceId, passes)
+    const refused = await listRejected(workspaceId, [...versions.keys(), ...classes.keys()])
+    const templateCardsOf = rememberTemplateCards()
+    return mapInSlices(passes, (pass) => {
+      const error = refused.get(pass.templateVersionId) ?? refused.get(pass.googleClassId ?? '')
+      if (error) return { pass, error: { code: error.code, message: error.message } }
+      const version = versions.get(pass.templateVersionId)!
+      const ofClass = classes.get(pass.googleClassId ?? '')
+      return check(
+        pass,
+        () => toWalletPass(pass, version, ofClass, templateCardsOf),
+        () => walletsOf(pass),
+        at,
+      )
+    })
   }
 
   async function messageOf(
@@ -310,6 +321,10 @@ export function renderTemplateCards(
     renderCard({ definition: shown, passType, scope, expiresAt: null, voided: false })
   const templateTranslations = othersOf(version).map(cardOf)
   return { templateCard: cardOf(definition), ...(templateTranslations.length > 0 && { templateTranslations }) }
+}
+
+function versionIdOf({ templateVersionId }: StoredPass): string {
+  return templateVersionId
 }
 
 function isUnissued(pass: StoredPass): boolean {

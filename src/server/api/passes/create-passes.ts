@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import { PassCreate } from '../../../core/contract/passes.ts'
 import { ApiError, parseAs, validationError } from '../../../core/errors.ts'
+import { runsOf } from '../../../core/group-by.ts'
 import { newId } from '../../../core/ids.ts'
 import { takeRandom } from '../../../core/random.ts'
 import { identifierDigest, newScanCode } from '../../../core/rules/crypto/scan-code.ts'
@@ -17,7 +18,7 @@ import type { PublishedVersion } from '../../../storage/templates/template-versi
 import type { Wallets } from '../../boot/wallets.ts'
 import type { RequestContext } from '../../context.ts'
 import { mapInSlices } from '../../http/thread.ts'
-import type { VersionContent } from '../../wallet-sync/definitions.ts'
+import { VERSIONS_AT_ONCE, type VersionContent } from '../../wallet-sync/definitions.ts'
 import { auditEach } from '../audit.ts'
 import { bytesOf, openRoom } from '../limits.ts'
 import { type ClaimingPass, type Joined, joinClasses, type NamedPass } from './google-class.ts'
@@ -34,12 +35,12 @@ export type CreateResult = { pass: StoredPass; isNew: boolean } | { externalPass
 export async function createPasses(items: unknown[], context: RequestContext): Promise<CreateResult[]> {
   const parsed = await mapInSlices(items, (item) => parseItem(PassCreate, item))
   const requests = parsed.filter((item): item is PassCreate => !('problem' in item))
-  const [existing, versions] = await Promise.all([findExisting(requests, context), findVersions(requests, context)])
-  const plans = await planPasses(
-    requests.filter((request) => !existing.has(request.externalPassId)),
-    versions,
-    context,
-  )
+  const runs = runsOf(requests, ({ templateId }) => templateId, VERSIONS_AT_ONCE)
+  const [existing, versions] = await Promise.all([
+    findExisting(requests, context),
+    findVersions(runs[0] ?? [], context),
+  ])
+  const plans = await planPasses(runs, { existing, versionsOfFirst: versions }, context)
   const planned = [...plans.values()].filter((plan): plan is ClaimingPass => !(plan instanceof ApiError))
   const { inserted, refused } = await insertPasses(planned, context)
   // After the commit: what a racing request inserted first.
@@ -219,21 +220,26 @@ const findTogether = grouped(async (store: Store, take: () => { workspaceId: str
  * of an externalPassId makes the pass; later ones have no plan and answer with it.
  */
 async function planPasses(
-  requests: PassCreate[],
-  versions: PublishedVersion[],
+  runs: PassCreate[][],
+  { existing, versionsOfFirst }: { existing: Map<string, StoredPass>; versionsOfFirst: PublishedVersion[] },
   context: RequestContext,
 ): Promise<Map<PassCreate, ClaimingPass | ApiError>> {
-  const rules = new Map(
-    versions.map((version) => [version.templateId, { version, checkPass: compileVersion(version, context.wallets) }]),
-  )
   const plans = new Map<PassCreate, ClaimingPass | ApiError>()
   const taken = new Set<string>()
-  await mapInSlices(requests, (request) => {
-    if (taken.has(request.externalPassId)) return
-    const plan = planPass(request, rules.get(request.templateId), context)
-    plans.set(request, plan)
-    if (!(plan instanceof ApiError)) taken.add(request.externalPassId)
-  })
+  for (const [n, run] of runs.entries()) {
+    const requests = run.filter(({ externalPassId }) => !existing.has(externalPassId))
+    if (requests.length === 0) continue
+    const versions = n === 0 ? versionsOfFirst : await findVersions(requests, context)
+    const rules = new Map(
+      versions.map((version) => [version.templateId, { version, checkPass: compileVersion(version, context.wallets) }]),
+    )
+    await mapInSlices(requests, (request) => {
+      if (taken.has(request.externalPassId)) return
+      const plan = planPass(request, rules.get(request.templateId), context)
+      plans.set(request, plan)
+      if (!(plan instanceof ApiError)) taken.add(request.externalPassId)
+    })
+  }
   return plans
 }
 

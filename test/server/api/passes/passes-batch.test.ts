@@ -3,6 +3,7 @@ import type { ErrorBody } from '../../../../src/core/contract/common.ts'
 import { contract } from '../../../../src/core/contract/contract.ts'
 import { ApiError } from '../../../../src/core/errors.ts'
 import { Passes } from '../../../../src/storage/passes/passes.ts'
+import { TemplateVersions } from '../../../../src/storage/templates/template-versions.ts'
 import { useApi } from '../../../support/api.ts'
 import { dialects } from '../../../support/databases.ts'
 import { definition, issuedPass, makeTemplate, passBody, publishedTemplate } from '../../fixtures.ts'
@@ -40,6 +41,30 @@ describe.each(dialects)('on %s', (dialect) => {
       [false, undefined],
     ])
     expect(results[0]!.pass!.label).toBe(old.label)
+  })
+
+  test('of many templates few versions are read at once, when passes are made and issued, and the first sound item has its pass', async () => {
+    const workspace = await api.workspace()
+    const templates = await Promise.all(Array.from({ length: 12 }, () => publishedTemplate(workspace)))
+    const newest = vi.spyOn(TemplateVersions.prototype, 'listNewestPublished')
+    const byIds = vi.spyOn(TemplateVersions.prototype, 'listByIds')
+    onTestFinished(() => void vi.restoreAllMocks())
+    const [first, second] = [passBody(templates[0]!.id), passBody(templates[11]!.id)]
+    const passes = [
+      { ...first, variables: { 'a.b': 1 } },
+      ...templates.map(({ id }) => passBody(id)),
+      { ...second, externalPassId: first.externalPassId },
+      first,
+    ]
+    const { results } = await workspace.ok(createBatch, { body: { passes } })
+    expect(results.map(({ success }) => success)).toEqual([false, ...templates.map(() => true), true, false])
+    expect(results[13]!.pass!.templateId).toBe(templates[11]!.id)
+    expect(results[14]!.error!.code).toBe('DUPLICATE_PASS')
+    expect(newest.mock.calls.map(([, ids]) => ids.length)).toEqual([5, 5, 3])
+    await api.runJobs()
+    const { items } = await workspace.ok(list, { query: { status: ['ISSUED'] } })
+    expect(items).toHaveLength(13)
+    expect(Math.max(...byIds.mock.calls.map(([, ids]) => ids.length))).toBe(5)
   })
 
   test('of racing batches one item makes each pass', async () => {
