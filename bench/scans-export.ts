@@ -26,7 +26,7 @@ try {
   for (const format of ['csv', 'jsonl']) {
     const file = join(folder, `ledger.${format}`)
     const startedAt = performance.now()
-    const args = ['scans', 'export', '--format', format, '--output', file]
+    const args = ['scans', 'export', '--format', format, '--out', file]
     const { result, peakMb } = await runClient<{ rows: number }>(args, server, folder)
     const seconds = (performance.now() - startedAt) / 1000
     if (result.rows !== ROWS) throw new Error(`Of ${ROWS} scans ${result.rows} were exported`)

@@ -69,5 +69,7 @@ export class ForeignServerError extends ConnectionError {
 }
 
 function reasonOf(cause: unknown): string | undefined {
+  // OpenSSL's own words name no protocol.
+  if ((cause as NodeJS.ErrnoException)?.code === 'ERR_SSL_WRONG_VERSION_NUMBER') return 'it speaks no https'
   return cause instanceof Error ? cause.message || (cause as NodeJS.ErrnoException).code : String(cause)
 }

@@ -38,7 +38,7 @@ export default class Scan extends ClientCommand {
     context: Flags.string({
       summary: 'Scan context, such as an event day: a pass without a limit is let in once in each.',
     }),
-    date: Flags.string({ summary: 'Judge as of that date (YYYY-MM-DD) instead of now.' }),
+    date: Flags.string({ summary: 'Evaluate as of that date (YYYY-MM-DD) instead of now.' }),
     'device-id': Flags.string({ summary: 'Name of this device in the ledger; the name of the machine by default.' }),
     gate: Flags.string({ summary: 'Gate, as the ledger keeps it.' }),
     lane: Flags.string({ summary: 'Lane, as the ledger keeps it.' }),

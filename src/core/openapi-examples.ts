@@ -256,7 +256,7 @@ export const commandSamples: Record<Operation, string> = {
   'scans.explain': 'pass explain order-1815-1 --external',
   'scanner.snapshot': 'scan --project "Polyglot 2027"',
   'scanner.report': 'scan --project "Polyglot 2027"',
-  'doors.invite': 'door invite --project "Polyglot 2027" --gate North --expires 12h --phones 20',
+  'doors.invite': 'door invite --project "Polyglot 2027" --gate North --expires-in 12h --phones 20',
   'doors.endInvitation': 'door uninvite 01985f0c-7a10-7000-8000-00000000002e',
   'doors.claim': 'api POST /v1/doors/claim -f code=D4KMR6QXW2VTBHZJ3NP5SAYGEC -f name="Anna’s phone"',
   'doors.list': 'door list --project "Polyglot 2027"',

@@ -164,6 +164,11 @@ export function isOpenToOthers(path: string): boolean {
   return process.platform !== 'win32' && (statSync(path).mode & 0o077) !== 0
 }
 
+/** Whether a pipe stands at a path, as where a shell writes <(command): what it gives comes once, and what it takes is gone. */
+export function isPipe(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isFIFO() === true
+}
+
 /** Whether anything stands at a path. @throws what keeps it from being seen */
 export async function exists(path: string): Promise<boolean> {
   try {

@@ -33,14 +33,20 @@ export const followFlag = Flags.boolean({
   helpGroup: 'LIST',
 })
 
+/** Options of a flag that had another name: it is still taken, with a warning. */
+export function formerly(name: string) {
+  return { aliases: [name], deprecateAliases: true }
+}
+
 /** A filter whose values are alternatives. */
 export function filterFlag(summary: string) {
   return Flags.string({ summary: `${summary} Repeatable.`, multiple: true, multipleNonGreedy: true })
 }
 
 /** A flag for a moment of the past; it comes as ISO 8601. */
-export function pastFlag(summary: string) {
+export function pastFlag(summary: string, renamed: Partial<ReturnType<typeof formerly>> = {}) {
   return Flags.string({
+    ...renamed,
     summary,
     parse: async (text) => {
       const { parsePast } = await import('./moment.ts')

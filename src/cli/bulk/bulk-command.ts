@@ -4,7 +4,7 @@ import { ClientCommand } from '../command/client-command.ts'
 import { CliError, InterruptedError, UsageError } from '../command/errors.ts'
 import { count } from '../command/output.ts'
 import { commandLine, onInterrupt } from '../command/program.ts'
-import { canAsk, confirm } from '../command/prompt.ts'
+import { canAsk, confirm, isReadOnce } from '../command/prompt.ts'
 import type { ConnectionFlags } from '../settings/settings.ts'
 import type { BulkSummary } from './bulk-file.ts'
 import type { RowAction } from './row-action.ts'
@@ -21,7 +21,7 @@ export const groupColumnFlag = Flags.string({
 /** The argument of commands that read a CSV file: its path, or `-` for stdin. */
 export const bulkArgs = {
   file: Args.string({
-    description: 'CSV file with a header line; - reads stdin, without a journal.',
+    description: 'CSV file with a header line; - reads stdin, without a journal, as a pipe is read.',
     required: true,
   }),
 }
@@ -66,7 +66,7 @@ export abstract class BulkCommand extends ClientCommand {
   ) {
     const isStdoutTaken = flags.out === '-'
     if (isStdoutTaken && this.jsonEnabled()) throw new UsageError('--json and --out - both want stdout: leave one out')
-    const goOn = goOnWith({ hasJournal: file !== '-' && !isStdoutTaken })
+    const goOn = goOnWith({ hasJournal: !isReadOnce(file) && !isStdoutTaken })
     const stop = new AbortController()
     const release = onInterrupt(
       () => {
@@ -105,7 +105,7 @@ export abstract class BulkCommand extends ClientCommand {
         const noInput = flags['no-input'] === true
         if (question && canAsk({ noInput })) await confirm(question, { noInput, yes: flags.yes === true })
       }
-      const isReviewed = plan !== undefined && file !== '-'
+      const isReviewed = plan !== undefined && !isReadOnce(file)
       const { summary, outcomes } = await runFile(action, { ...options, review: isReviewed ? review : undefined })
       if (!summary.complete) {
         throw new InterruptedError(`Stopped: ${count(summary.rows)} rows are done`, {

@@ -1,17 +1,18 @@
 import { once } from 'node:events'
-import { createReadStream, realpathSync } from 'node:fs'
+import { realpathSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Readable } from 'node:stream'
 import { isDeepStrictEqual } from 'node:util'
 import { setFlagsFromString } from 'node:v8'
 import type { Client } from '../../client/client.ts'
 import { retryNotes } from '../command/client-command.ts'
-import { CliError, UsageError } from '../command/errors.ts'
+import { CliError, streamNamed, UsageError } from '../command/errors.ts'
 import { count, details, duration, printable } from '../command/output.ts'
 import { startProgress } from '../command/progress.ts'
+import { isReadOnce } from '../command/prompt.ts'
 import { openCsv } from './csv.ts'
 import { atStart, fingerprint, type JournalEntry, type JournalHead, openJournal } from './journal.ts'
-import { openOutput, openStdout } from './output-file.ts'
+import { openOutput, openStdout, refusePipe } from './output-file.ts'
 import {
   type FailedRow,
   failuresHeader,
@@ -64,8 +65,9 @@ export async function runFile<Item, Name extends string>(
 ): Promise<BulkResult<Name>> {
   const { file, dryRun, stop, note } = options
   // Of a pipe nothing can be read, and of nothing can be cut away what was written, a second time.
-  const journalPath = file === '-' || options.out === '-' || dryRun ? undefined : `${file}.journal`
+  const journalPath = isReadOnce(file) || options.out === '-' || dryRun ? undefined : `${file}.journal`
   refuseOverwriting(options, journalPath)
+  for (const path of [options.out, options.failures]) if (path !== undefined) refusePipe(path, OR_STDOUT)
   // Rows are short-lived. Left alone, V8 lets their garbage grow to 235 MB over a million of them; so, to 155 MB.
   setFlagsFromString('--optimize-for-size')
   const source = await openSource(file)
@@ -161,6 +163,8 @@ function again(entry: JournalEntry, outcomes: readonly Outcome[]): JournalEntry 
   return { ...entry, counts }
 }
 
+const OR_STDOUT = 'name a file, or give --out - for stdout.'
+
 /** A file must not be written while it is read, nor two into one. */
 function refuseOverwriting({ file, out, failures }: BulkOptions, journal: string | undefined): void {
   const paths = [file, out, failures, journal].filter((path) => path !== undefined && path !== '-') as string[]
@@ -186,7 +190,7 @@ function realPath(path: string): string {
 
 async function openSource(file: string): Promise<Readable> {
   if (file === '-') return process.stdin
-  const source = createReadStream(file, { highWaterMark: 16 * 1024 })
+  const source = streamNamed(file, { highWaterMark: 16 * 1024 })
   await once(source, 'open')
   return source
 }
@@ -212,7 +216,7 @@ async function openFileJournal(
 }
 
 async function sizeOf(file: string): Promise<number | undefined> {
-  return file === '-' ? undefined : (await fingerprint(file)).bytes
+  return isReadOnce(file) ? undefined : (await fingerprint(file)).bytes
 }
 
 /** What a run came to. `rows` and `counts` are of the whole file, earlier runs included. */

@@ -1,6 +1,6 @@
 import { type FileHandle, open } from 'node:fs/promises'
-import { openPrivate } from '../../files/private-file.ts'
-import { CliError } from '../command/errors.ts'
+import { isPipe, openPrivate } from '../../files/private-file.ts'
+import { CliError, UsageError } from '../command/errors.ts'
 import { writeOut } from '../command/output.ts'
 import { type Dialect, formatRows } from './csv.ts'
 
@@ -54,6 +54,11 @@ export async function openStdout({
     sync: async () => undefined,
     [Symbol.asyncDispose]: async () => undefined,
   }
+}
+
+/** Of what was written to a pipe nothing can be cut away again. @throws UsageError */
+export function refusePipe(path: string, hint: string): void {
+  if (isPipe(path)) throw new UsageError(`${path} is a pipe, where a file is needed`, { hint })
 }
 
 /** Writes all of it and returns its length. */

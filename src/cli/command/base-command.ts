@@ -59,6 +59,12 @@ export abstract class BaseCommand extends Command {
     else this.note(formatFailure(failure, { color: canColor(process.stderr) && !this.argv.includes('--no-color') }))
   }
 
+  /** What oclif warns of, such as a flag under a name of before, stands as every other warning. */
+  override warn(input: string | Error): string | Error {
+    this.note(`Warning: ${typeof input === 'string' ? input : input.message}`)
+    return input
+  }
+
   /** oclif would colour it; scripts want JSON and nothing else. */
   override logJson(value: unknown): void {
     // A command that printed its one value early returns nothing.

@@ -1,3 +1,4 @@
+import { createReadStream, type ReadStream } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 
 /** What an error says beside its message. */
@@ -60,4 +61,9 @@ export async function withName<T>(path: string, work: () => Promise<T>): Promise
 /** Reads a file; an error names it. */
 export function readNamed(path: string): Promise<Buffer> {
   return withName(path, () => readFile(path))
+}
+
+/** The same as a stream. */
+export function streamNamed(path: string, options: { highWaterMark?: number } = {}): ReadStream {
+  return createReadStream(path, options).once('error', (error) => Object.assign(error, { path }))
 }

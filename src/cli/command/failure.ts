@@ -123,7 +123,8 @@ function hintFor(error: RequestError): string | undefined {
     return 'give a valid token with --token, PASSES_TOKEN or passes login; passes token create makes one on the server.'
   }
   if (error.code === 'TENANT_SUSPENDED') return 'who runs the server lifts it: passes workspace resume NAME.'
-  if (error.code === 'TENANT_EXPIRED') return 'who runs the server has to give the workspace more time.'
+  if (error.code === 'TENANT_EXPIRED')
+    return 'who runs the server gives it more time: passes workspace update NAME --expires 2027-12-31.'
   if (error.status === 403) return 'passes whoami shows what the token may do; passes token create makes another one.'
   if (error.code === 'TEMPLATE_NOT_FOUND') {
     return 'passes template list shows the templates; one without a published version needs passes template publish.'

@@ -1,5 +1,6 @@
 import { createInterface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
+import { isPipe } from '../../files/private-file.ts'
 import { CliError, InterruptedError, UsageError } from './errors.ts'
 
 /** Whether anybody may be asked. */
@@ -39,6 +40,11 @@ export async function askSecret(question: string): Promise<string> {
 /** What stands on stdin, to its end, without blanks around it. */
 export async function readStdin(): Promise<string> {
   return (await readStdinBytes()).toString('utf8').trim()
+}
+
+/** Whether an input that is named comes but once: stdin as `-`, or a pipe. */
+export function isReadOnce(file: string): boolean {
+  return file === '-' || isPipe(file)
 }
 
 /** Every byte of stdin. */

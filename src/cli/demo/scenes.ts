@@ -157,11 +157,7 @@ async function scanAtDoor({ door, token }: DoorClaim, passId: string, client: Cl
 const TOLD = ['accepted', 'accepted', 'reversal', 'denied', 'accepted']
 
 async function exportLedger(passId: string, folder: string, server: DemoServer): Promise<ScanItem[]> {
-  await runCommand(
-    ['scans', 'export', '--pass', passId, '--format', 'jsonl', '--output', 'ledger.jsonl'],
-    folder,
-    server,
-  )
+  await runCommand(['scans', 'export', '--pass', passId, '--format', 'jsonl', '--out', 'ledger.jsonl'], folder, server)
   const scans: ScanItem[] = []
   for await (const line of createInterface({ input: createReadStream(join(folder, 'ledger.jsonl')) })) {
     scans.push(JSON.parse(line))

@@ -1,5 +1,3 @@
-import { createReadStream } from 'node:fs'
-import { readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { Args, Flags } from '@oclif/core'
 import { z } from 'zod'
@@ -19,8 +17,9 @@ import {
   Verification,
 } from '../../core/rules/evidence/verification.ts'
 import { NIL_UUID } from '../../core/uuid.ts'
+import { formerly } from '../arguments/list.ts'
 import type { BaseCommand } from '../command/base-command.ts'
-import { CliError } from '../command/errors.ts'
+import { CliError, readNamed, streamNamed } from '../command/errors.ts'
 import { count } from '../command/output.ts'
 import { databaseFlags } from '../settings/server-flags.ts'
 
@@ -50,7 +49,10 @@ export const verifyFlags = {
 export const proveFlags = {
   ...databaseFlags,
   workspace: Flags.string({ summary: 'Of this workspace (name or id).', default: 'default' }),
-  output: Flags.string({ summary: 'File to write, which only you can read; stdout where it is left out.' }),
+  out: Flags.string({
+    summary: 'File to write, which only you can read; stdout where it is left out.',
+    ...formerly('output'),
+  }),
 }
 
 /** A chain as it is reported. */
@@ -74,10 +76,10 @@ export async function readKnown(flags: {
   kept?: string | undefined
 }): Promise<Known> {
   const file = flags['public-key']
-  const publicKey = file === undefined ? undefined : await readFile(file, 'utf8')
+  const publicKey = file === undefined ? undefined : String(await readNamed(file))
   if (publicKey !== undefined && !openSigningKey(publicKey)) throw new CliError(`${file} holds no Ed25519 public key`)
   if (flags.kept === undefined) return { publicKey, kept: [] }
-  const parsed = Kept.safeParse(parseJson(await readFile(flags.kept, 'utf8')))
+  const parsed = Kept.safeParse(parseJson(String(await readNamed(flags.kept))))
   if (!parsed.success) throw new CliError(`${flags.kept} is not what verify --json prints`)
   return { publicKey, kept: parsed.data.chains.flatMap(({ head }) => head ?? []) }
 }
@@ -86,7 +88,7 @@ const Kept = z.object({ chains: z.array(z.object({ head: HeadJson.nullable() }))
 
 /** Verifies what prove wrote, with the key that is known, or with the one that the file names. @throws CliError */
 export async function verifyFile(path: string, chain: ChainName, { publicKey, kept }: Known): Promise<ReportedChain> {
-  const lines = createInterface({ input: createReadStream(path), crlfDelay: Number.POSITIVE_INFINITY })
+  const lines = createInterface({ input: streamNamed(path), crlfDelay: Number.POSITIVE_INFINITY })
   let begun: { start: z.output<typeof EvidenceStart>; key: string } | undefined
   let verification: Verification | undefined
   let earlier: SignedHead[] = []

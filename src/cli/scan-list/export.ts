@@ -10,7 +10,7 @@ import { beginJournal, continueJournal, type JournalFile, readJournal } from '..
 import { openPrivate } from '../../files/private-file.ts'
 import { listPages, type PageFormat } from '../arguments/list.ts'
 import { changedSetting, isWhole } from '../bulk/journal.ts'
-import { writeAt } from '../bulk/output-file.ts'
+import { refusePipe, writeAt } from '../bulk/output-file.ts'
 import { retryNotes } from '../command/client-command.ts'
 import { CliError } from '../command/errors.ts'
 import { writeOut } from '../command/output.ts'
@@ -21,7 +21,7 @@ import { type scanFormats, scansFormat, withHolders } from './formats.ts'
 /** What is exported, where to, and by whom. */
 export interface ScanExportOptions {
   flags: Interfaces.InferredFlags<typeof scanFilterFlags> & {
-    output?: string | undefined
+    out?: string | undefined
     restart: boolean
     'raw-cells': boolean
     cursor?: string | undefined
@@ -43,7 +43,7 @@ export async function exportScans(options: ScanExportOptions): Promise<ExportRes
   // Rows are short-lived: left alone, V8 lets their garbage grow far beyond a page.
   setFlagsFromString('--optimize-for-size')
   const query = scanQuery(flags, await passIdsOf(options.client, flags))
-  await using file = flags.output === undefined ? undefined : await openFile(flags.output, query, options)
+  await using file = flags.out === undefined ? undefined : await openFile(flags.out, query, options)
   if (file?.start) note(`Going on after the first ${file.start.rows} scans, which an earlier run wrote`)
   const cursor = file?.start?.cursor ?? flags.cursor
   // Awaited here: the file must not be closed before.
@@ -68,6 +68,7 @@ export async function exportScans(options: ScanExportOptions): Promise<ExportRes
 }
 
 async function openFile(path: string, query: object, options: ScanExportOptions): Promise<ExportFile> {
+  refusePipe(path, 'leave out --out: then it goes to stdout.')
   const { workspaceId } = await options.client.tokens.current()
   const filters = Object.entries(query).filter(([, value]) => value !== undefined)
   const settings = Object.fromEntries(filters.map(([name, value]) => [name, [value].flat().sort().join(', ')]))

@@ -254,6 +254,20 @@ export function parsePlatforms(text: string): ('apple' | 'google')[] {
 }
 
 /**
+ * The address in links and packages: what follows it there stands right behind its path.
+ * @throws UsageError
+ */
+export function parsePublicUrl(url: URL | undefined): string | undefined {
+  if (!url) return undefined
+  const { protocol, username, password, search, hash, origin, pathname } = url
+  if (/^https?:$/.test(protocol) && !username && !password && !search && !hash) return `${origin}${pathname}`
+  // Without what was given: it may hold the password.
+  throw new UsageError('--public-url must begin with https:// or http://, hold no user, and end with its path', {
+    hint: 'write it like https://passes.example.com.',
+  })
+}
+
+/**
  * The settings of a server, as flags and environment gave them.
  * @throws UsageError
  */
@@ -265,7 +279,7 @@ export function serverConfig(flags: Interfaces.InferredFlags<typeof serveFlags>)
     metrics:
       flags['metrics-port'] === undefined ? undefined : { host: flags['metrics-host'], port: flags['metrics-port'] },
     databaseUrl: flags.database,
-    publicUrl: flags['public-url']?.href,
+    publicUrl: parsePublicUrl(flags['public-url']),
     badgesFolder: flags.badges,
     role: flags.role,
     isProduction: flags.production,

@@ -1,10 +1,9 @@
-import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { basename, resolve } from 'node:path'
 import { below, type Issue, listIssues } from '../../core/errors.ts'
 import { checkDefinition } from '../../core/rules/template/definition.ts'
 import { openCsv } from '../bulk/csv.ts'
-import { CliError, withName } from '../command/errors.ts'
+import { CliError, streamNamed, withName } from '../command/errors.ts'
 import { describeFailure, locateIssues } from '../command/failure.ts'
 import { draftOf, readTemplateFile, type TemplateFile } from './template-file.ts'
 
@@ -79,7 +78,7 @@ export class DevFiles {
 
 /** The first rows of a file as passes issue takes it: externalPassId, label, and a column for each variable. */
 async function readHolders(path: string): Promise<Holder[]> {
-  const { header, rows } = await openCsv(createReadStream(path), { rawCells: false })
+  const { header, rows } = await openCsv(streamNamed(path), { rawCells: false })
   const holders: Holder[] = []
   for await (const { cells, line, problem } of rows) {
     if (problem !== undefined) throw new CliError(`${path}:${line} ${problem}`)

@@ -1,5 +1,5 @@
 import { Flags } from '@oclif/core'
-import { filterFlag, followFlag, listFlags, listPages, pastFlag } from '../../cli/arguments/list.ts'
+import { filterFlag, followFlag, formerly, listFlags, listPages, pastFlag } from '../../cli/arguments/list.ts'
 import { BaseCommand } from '../../cli/command/base-command.ts'
 import { untilStopped } from '../../cli/command/program.ts'
 import type { ListShape } from '../../cli/list/shape.ts'
@@ -15,7 +15,7 @@ export default class AuditList extends BaseCommand {
   static override examples = [
     {
       description: 'What was done by hand this week',
-      command: '<%= config.bin %> audit list --actor operator --since 7d',
+      command: '<%= config.bin %> audit list --actor operator --from 7d',
     },
     { description: 'Watch what is done by hand', command: '<%= config.bin %> audit list --actor operator --follow' },
     {
@@ -33,8 +33,8 @@ export default class AuditList extends BaseCommand {
     actor: filterFlag('Only what this token did (id or name), or operator for the command line.'),
     action: filterFlag('Only this action, such as pass.void, or all that is done to a kind, such as webhook.'),
     target: Flags.string({ summary: 'Only what was done to the row with this id.' }),
-    since: pastFlag('At this moment or later: 2027-05-31T00:00:00Z, or 12h for twelve hours ago.'),
-    until: pastFlag('At this moment or earlier.'),
+    from: pastFlag('At this moment or later: 2027-05-31T00:00:00Z, or 12h for twelve hours ago.', formerly('since')),
+    to: pastFlag('At this moment or earlier.', formerly('until')),
     ...listFlags,
     follow: followFlag,
   }
@@ -44,8 +44,8 @@ export default class AuditList extends BaseCommand {
     const { withStore } = await import('../../server/operator/operator.ts')
     const { listAudit, resolveSearch } = await import('../../server/operator/list-audit.ts')
     const { workspace, actor: actors, action: actions, target } = flags
-    const since = flags.since === undefined ? undefined : new Date(flags.since)
-    const until = flags.until === undefined ? undefined : new Date(flags.until)
+    const since = flags.from === undefined ? undefined : new Date(flags.from)
+    const until = flags.to === undefined ? undefined : new Date(flags.to)
     return withStore(flags.database, async (store) => {
       const filters = await resolveSearch(store, { workspace, actors, actions, target, since, until })
       const list = ({ query }: { query: { limit?: number; cursor?: string } }) =>

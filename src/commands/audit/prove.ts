@@ -9,8 +9,8 @@ export default class AuditProve extends BaseCommand {
     'Works straight on the database. Writes lines of JSON: where the chain ends with its signature, the signed heads of hours, ' +
     'and each entry with its digest. It holds what the entries hold of people.'
   static override examples = [
-    '<%= config.bin %> audit prove --workspace acme --output audit.jsonl',
-    '<%= config.bin %> audit prove --database sqlite:/srv/passes/passes.sqlite --output audit.jsonl',
+    '<%= config.bin %> audit prove --workspace acme --out audit.jsonl',
+    '<%= config.bin %> audit prove --database sqlite:/srv/passes/passes.sqlite --out audit.jsonl',
   ]
   static override flags = proveFlags
 
@@ -18,6 +18,6 @@ export default class AuditProve extends BaseCommand {
     const { flags } = await this.parse(AuditProve)
     const { writeProof } = await import('../../server/operator/verify-chains.ts')
     await writeProof('audit', flags, writeOut)
-    if (flags.output !== undefined) this.note(`The proof stands in ${flags.output}`)
+    if (flags.out !== undefined) this.note(`The proof stands in ${flags.out}`)
   }
 }

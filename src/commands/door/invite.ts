@@ -1,5 +1,6 @@
 import { Flags } from '@oclif/core'
 import { requiredFlag } from '../../cli/arguments/id-argument.ts'
+import { formerly } from '../../cli/arguments/list.ts'
 import { parseDuration } from '../../cli/arguments/moment.ts'
 import { terminalWidth } from '../../cli/command/base-command.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
@@ -14,7 +15,7 @@ export default class DoorInvite extends ClientCommand {
     'Shows a QR code and a link, once. Whoever opens it with a phone scans at that gate, and sees this project alone: ' +
     'each phone has a token of its own, which door revoke ends. Needs a token of an owner.'
   static override examples = [
-    '<%= config.bin %> door invite --project "Spring fair" --gate North --expires 12h --phones 20',
+    '<%= config.bin %> door invite --project "Spring fair" --gate North --expires-in 12h --phones 20',
     {
       description: 'A page to print and hang up behind the gate',
       command: '<%= config.bin %> door invite --project "Spring fair" --gate North --phones 20 --svg north.svg',
@@ -26,7 +27,11 @@ export default class DoorInvite extends ClientCommand {
       summary: 'Where they scan, up to 100 characters; in the ledger with each scan.',
       required: true,
     }),
-    expires: Flags.string({ summary: 'How long it can be claimed: 15m, 12h, 30d at most.', default: '12h' }),
+    'expires-in': Flags.string({
+      summary: 'How long it can be claimed: 15m, 12h, 30d at most.',
+      default: '12h',
+      ...formerly('expires'),
+    }),
     phones: Flags.integer({ summary: 'How many may claim it, 1 to 1000.', min: 1, max: 1000, default: 1 }),
     svg: Flags.string({ summary: 'Write a page to print to this file, too.' }),
   }
@@ -34,7 +39,7 @@ export default class DoorInvite extends ClientCommand {
   async run() {
     const { flags } = await this.parse(DoorInvite)
     const { project: projectId, gate, phones: uses } = flags
-    const expiresAt = new Date(Date.now() + parseDuration(flags.expires, '--expires') * 1000).toISOString()
+    const expiresAt = new Date(Date.now() + parseDuration(flags['expires-in'], '--expires-in') * 1000).toISOString()
     const client = this.connect(flags)
     const invitation = await client.doors.invite({ body: { projectId, gate, uses, expiresAt } })
     const { drawQr, symbolModules } = await import('../../cli/card-picture.ts')

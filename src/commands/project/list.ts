@@ -30,7 +30,7 @@ export default class ProjectList extends ClientCommand {
       shape,
       flags,
       noun: ['project', 'projects'],
-      empty: 'Next: passes project create NAME',
+      empty: 'Next: passes project create --name NAME',
     })
   }
 }

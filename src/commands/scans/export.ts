@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { Flags } from '@oclif/core'
+import { formerly } from '../../cli/arguments/list.ts'
 import { rawCellsFlag } from '../../cli/bulk/spreadsheet-cells.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { InterruptedError, UsageError } from '../../cli/command/errors.ts'
@@ -10,12 +11,12 @@ import { scanFilterFlags } from '../../cli/scan-list/filters.ts'
 export default class ScansExport extends ClientCommand {
   static override summary = 'Export the ledger of scans, newest first.'
   static override description =
-    'Takes every filter of scans list and writes page after page, in constant memory. With --output a journal beside ' +
+    'Takes every filter of scans list and writes page after page, in constant memory. With --out a journal beside ' +
     'the file (FILE.journal) says how far the export has come for as long as it is not whole. Stop it with Ctrl-C and ' +
     'call the same command again: it goes on where it was, without a gap and without a row twice. Written to stdout, ' +
     'an interrupted export names the --cursor to go on from.'
   static override examples = [
-    { description: 'The whole ledger', command: '<%= config.bin %> scans export --output ledger.csv' },
+    { description: 'The whole ledger', command: '<%= config.bin %> scans export --out ledger.csv' },
     {
       description: 'Who was turned away on a day',
       command:
@@ -36,17 +37,17 @@ export default class ScansExport extends ClientCommand {
       options: ['csv', 'jsonl'] as const,
     })(),
     'raw-cells': rawCellsFlag,
-    output: Flags.string({ summary: 'Write to this file; stdout where it is left out.' }),
-    restart: Flags.boolean({ summary: 'Forget the journal and begin anew.', dependsOn: ['output'] }),
+    out: Flags.string({ summary: 'Write to this file; stdout where it is left out.', ...formerly('output') }),
+    restart: Flags.boolean({ summary: 'Forget the journal and begin anew.', dependsOn: ['out'] }),
     cursor: Flags.string({
       summary: 'Go on from where an export to stdout stopped; writes no header.',
-      exclusive: ['output'],
+      exclusive: ['out'],
     }),
   }
 
   async run() {
     const { flags } = await this.parse(ScansExport)
-    const isStream = flags.output === undefined
+    const isStream = flags.out === undefined
     if (isStream && this.jsonEnabled() && flags.format === 'csv') throw new UsageError('--json and csv are two formats')
     const format = flags.format ?? (isStream && this.jsonEnabled() ? 'jsonl' : 'csv')
     const stop = new AbortController()
@@ -74,8 +75,8 @@ export default class ScansExport extends ClientCommand {
           details: { rows, command: goOn(flags, cursor) },
         })
       }
-      this.note(`${count(rows)} ${rows === 1 ? 'scan' : 'scans'}${isStream ? '' : ` in ${flags.output}`}`)
-      return isStream ? undefined : { file: resolve(flags.output!), format, rows }
+      this.note(`${count(rows)} ${rows === 1 ? 'scan' : 'scans'}${isStream ? '' : ` in ${flags.out}`}`)
+      return isStream ? undefined : { file: resolve(flags.out!), format, rows }
     } catch (error) {
       if (hasBegun && !isStream && !stop.signal.aborted) this.note(`When it is mended, go on with: ${goOn(flags)}`)
       throw error
@@ -89,8 +90,8 @@ export default class ScansExport extends ClientCommand {
 const ATTEMPTS = 12
 
 /** The literal command to go on with: the same again for a file, whose journal knows the place. */
-function goOn(flags: { output?: string | undefined; cursor?: string | undefined }, cursor?: string): string {
-  if (flags.output !== undefined) return commandLine({ without: ['--restart'] })
+function goOn(flags: { out?: string | undefined; cursor?: string | undefined }, cursor?: string): string {
+  if (flags.out !== undefined) return commandLine({ without: ['--restart'] })
   const place = cursor ?? flags.cursor
   const command = commandLine({ without: ['--cursor', `--cursor=${flags.cursor}`, flags.cursor ?? ''] })
   return place === undefined ? command : `${command} --cursor ${place}`

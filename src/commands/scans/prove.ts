@@ -9,8 +9,8 @@ export default class ScansProve extends BaseCommand {
     'Works straight on the database. Writes lines of JSON: where the chain ends with its signature, the signed heads of hours, ' +
     'and each entry with its digest. It holds what the entries hold of people.'
   static override examples = [
-    '<%= config.bin %> scans prove --workspace acme --output scans.jsonl',
-    '<%= config.bin %> scans prove --database sqlite:/srv/passes/passes.sqlite --output scans.jsonl',
+    '<%= config.bin %> scans prove --workspace acme --out scans.jsonl',
+    '<%= config.bin %> scans prove --database sqlite:/srv/passes/passes.sqlite --out scans.jsonl',
   ]
   static override flags = proveFlags
 
@@ -18,6 +18,6 @@ export default class ScansProve extends BaseCommand {
     const { flags } = await this.parse(ScansProve)
     const { writeProof } = await import('../../server/operator/verify-chains.ts')
     await writeProof('scans', flags, writeOut)
-    if (flags.output !== undefined) this.note(`The proof stands in ${flags.output}`)
+    if (flags.out !== undefined) this.note(`The proof stands in ${flags.out}`)
   }
 }

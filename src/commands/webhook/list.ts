@@ -15,7 +15,7 @@ export default class WebhookList extends ClientCommand {
       shape: webhooksShape,
       flags,
       noun: ['webhook', 'webhooks'],
-      empty: 'Next: passes webhook create URL',
+      empty: 'Next: passes webhook create --to URL',
     })
   }
 }

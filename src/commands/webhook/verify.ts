@@ -32,7 +32,7 @@ export default class WebhookVerify extends BaseCommand {
       default: TOLERANCE_SECONDS,
       min: 0,
     }),
-    at: Flags.integer({ summary: 'Judge as of this time, in unix seconds; now when left out.', min: 0 }),
+    at: Flags.integer({ summary: 'Check as of this time, in unix seconds; now when left out.', min: 0 }),
   }
 
   async run() {

@@ -40,7 +40,7 @@ export default class WorkspaceList extends BaseCommand {
       shape,
       flags,
       noun: ['workspace', 'workspaces'],
-      empty: 'Next: passes workspace create NAME',
+      empty: 'Next: passes workspace create --name NAME',
     })
     return page?.items
   }

@@ -12,9 +12,16 @@ export class ListenError extends SetupError {
 
   constructor({ host, port }: { host: string; port: number }, cause: unknown, flags: string) {
     const { code } = cause as NodeJS.ErrnoException
-    const why = code === 'EADDRINUSE' ? 'it is in use' : (code ?? String(cause))
+    const why = (code !== undefined && reasons[code]) || (code ?? String(cause))
     super(`Cannot listen on ${host}:${port}: ${why}. Give another with ${flags}.`, { cause })
   }
+}
+
+const reasons: Partial<Record<string, string>> = {
+  EADDRINUSE: 'it is in use',
+  EADDRNOTAVAIL: 'this machine has no such address',
+  ENOTFOUND: 'there is no such host',
+  EACCES: 'this user may not listen there',
 }
 
 /** Where requests come in. */

@@ -17,6 +17,7 @@ import {
 } from '../../storage/db/sqlite-file.ts'
 import { createStore } from '../../storage/store.ts'
 import { operator } from '../api/audit.ts'
+import { missingDatabase } from '../boot/database-error.ts'
 import { type KeyState, keyStateOf } from '../boot/server-key.ts'
 import { OperatorError } from './operator.ts'
 
@@ -64,7 +65,8 @@ const PROGRESS_MS = 200
  */
 export async function backUp(database: string, file: string, { force, onProgress }: BackupOptions): Promise<Backup> {
   const target = resolve(file)
-  if (!(await exists(database))) throw new OperatorError(`There is no database ${database}.`)
+  if (!(await exists(database))) throw missingDatabase(`sqlite:${database}`)
+  if (await isFolder(target)) throw new OperatorError(`${target} is a folder: name the file in it.`)
   if (!force && (await exists(target))) throw new OperatorError(isTaken(target))
   if (!(await exists(dirname(target)))) throw new OperatorError(`There is no folder ${dirname(target)}; make it first.`)
   const draft = `${target}.${randomUUID()}.part`
@@ -99,6 +101,7 @@ export async function restore(
   const source = resolve(file)
   const target = resolve(database)
   if (!(await exists(source))) throw new OperatorError(`There is no file ${source}.`)
+  if (await isFolder(source)) throw new OperatorError(`${source} is a folder, and no backup.`)
   if (source === target) throw new OperatorError(`${source} is the database itself.`)
   const isThere = await checkTarget(target, force)
   const draft = `${target}.${randomUUID()}.part`
@@ -133,6 +136,10 @@ async function checkTarget(target: string, force: boolean): Promise<boolean> {
     throw new OperatorError(`${target} holds data; --force replaces it, and keeps it beside the new one.`)
   }
   return true
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  return (await exists(path)) && (await stat(path)).isDirectory()
 }
 
 function isTaken(target: string): string {

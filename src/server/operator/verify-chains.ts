@@ -209,14 +209,14 @@ export async function* proveChain(
  */
 export async function writeProof(
   chain: ChainName,
-  { database, workspace, output }: { database: string; workspace: string; output?: string | undefined },
+  { database, workspace, out }: { database: string; workspace: string; out?: string | undefined },
   writeOut: (text: string) => Promise<unknown>,
 ): Promise<void> {
   await withStore(database, async (store) => {
     let file: Awaited<ReturnType<typeof openPrivate>> | undefined
     try {
       for await (const text of proveChain(store, { workspace, chain })) {
-        if (output !== undefined) file ??= await openPrivate(output, 'w')
+        if (out !== undefined) file ??= await openPrivate(out, 'w')
         await (file ? file.appendFile(text) : writeOut(text))
       }
       await file?.sync()

@@ -95,7 +95,9 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
   if (/^postgres(ql)?:\/\//.test(url)) return openPostgres(url, options)
   const file = sqliteFile(url)
   if (file) return openSqlite(file, options)
-  const shown = url.split('@').at(-1)
+  const [host, scheme] = [url.split('@').at(-1)!, url.indexOf('://')]
+  // What stands before the @ may be a password.
+  const shown = scheme < 0 || host === url ? host : `${url.slice(0, scheme)}://…@${host}`
   // Without a scheme it is a path, as of a file that somebody forgot to name the kind of.
   const meant = url === '' || /^[a-z][a-z\d+.-]*:/i.test(url) ? '' : `; did you mean sqlite:${shown}?`
   throw new DatabaseUrlError(`The database must be sqlite:FILE or postgres://…, and is "${shown}"${meant}`)

@@ -2,11 +2,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { fingerprint } from '../../../src/cli/bulk/journal.ts'
-import { readNamed } from '../../../src/cli/command/errors.ts'
+import { readNamed, streamNamed } from '../../../src/cli/command/errors.ts'
 import { describeFailure } from '../../../src/cli/command/failure.ts'
 import { readTemplateFile } from '../../../src/cli/template/template-file.ts'
 
-const readers = [readNamed, fingerprint, readTemplateFile]
+const readers = [readNamed, fingerprint, readTemplateFile, readStream]
+
+async function readStream(path: string): Promise<void> {
+  for await (const _ of streamNamed(path)) break
+}
 
 test.each(readers)('a folder where $name wants a file is named', async (read) => {
   const error = await read(tmpdir()).catch((thrown: unknown) => thrown)

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 
 interface Command {
@@ -7,6 +7,7 @@ interface Command {
   examples?: (string | { description: string; command: string })[]
   flags: Record<string, { type: string; allowNo?: boolean }>
   args: Record<string, { required?: boolean }>
+  strict?: boolean
   pluginName: string
 }
 
@@ -56,3 +57,39 @@ test('every list takes the flags of lists', () => {
     expect(Object.keys(flags), id).toEqual(expect.arrayContaining(['columns', 'sort', 'csv', 'jsonl', 'raw-cells']))
   }
 })
+
+test('the calls that hints and messages name could be run', () => {
+  const source = new URL('../../../src/', import.meta.url)
+  const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((path) => /\.tsx?$/.test(path))
+  const named = files.flatMap((path) => {
+    const text = readFileSync(new URL(path, source), 'utf8')
+    return [...text.matchAll(/\bpasses ([\w -]+)/g)].map(([, words]) => ({ path, words: words!.trim().split(' ') }))
+  })
+  const faults = named.flatMap(({ path, words }) => {
+    const fault = faultOf(words)
+    return fault === undefined ? [] : [`${path}: passes ${words.join(' ')}: ${fault}`]
+  })
+  expect(named.length).toBeGreaterThan(100)
+  expect(faults).toEqual([])
+})
+
+/** What is wrong with a call as far as it is one: its flags, and what stands in CAPITALS for arguments. */
+function faultOf(words: string[]): string | undefined {
+  const lengths = words.map((_, index) => words.length - index)
+  const length = lengths.find((n) => commands[words.slice(0, n).join(':')])
+  if (length === undefined) return undefined
+  const command = commands[words.slice(0, length).join(':')]!
+  let room = command.strict === false ? Number.POSITIVE_INFINITY : Object.keys(command.args).length
+  for (let at = length; at < words.length; at += 1) {
+    const word = words[at]!
+    if (word.startsWith('--')) {
+      const flag = word === '--help' ? { type: 'boolean' } : flagOf(command, word.slice(2))
+      if (!flag) return `there is no ${word}`
+      if (flag.type === 'option') at += 1
+    } else if (/^[A-Z]+$/.test(word)) {
+      room -= 1
+      if (room < 0) return `it takes no ${word}`
+    } else return undefined
+  }
+  return undefined
+}

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { databasePasswordsIn } from '../../../src/cli/settings/server-flags.ts'
+import { databasePasswordsIn, parsePublicUrl } from '../../../src/cli/settings/server-flags.ts'
 
 test.each([
   [['--database', 'postgres://passes:secret@db/passes'], ['database']],
@@ -17,4 +17,20 @@ test.each([
   [['--name', 'postgres://passes:secret@db/passes'], []],
 ])('a password of a database among the arguments is seen: %j %j', (argv, expected) => {
   expect(databasePasswordsIn(argv)).toEqual(expected)
+})
+
+test('a public URL is an address of the web, with or without a path', () => {
+  expect(parsePublicUrl(new URL('https://passes.example.com'))).toBe('https://passes.example.com/')
+  expect(parsePublicUrl(new URL('http://127.0.0.1:3000/passes?'))).toBe('http://127.0.0.1:3000/passes')
+  expect(parsePublicUrl(undefined)).toBeUndefined()
+})
+
+test.each([
+  'ftp://passes.example.com',
+  'file:///srv/passes',
+  'https://passes:secret@passes.example.com',
+  'https://passes.example.com/?from=wallet',
+  'https://passes.example.com/#top',
+])('%s is no public URL: links and packages would hold what nobody can follow', (text) => {
+  expect(() => parsePublicUrl(new URL(text))).toThrow(/^--public-url must begin with https:(?!.*secret)/)
 })

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { execa } from 'execa'
 import { expect, onTestFinished, test } from 'vitest'
 import { emptyDatabase, temporaryFolder } from '../../support/databases.ts'
+import { eventually } from '../../support/eventually.ts'
 import { publishTemplate } from '../support/passes.ts'
 import { program, run } from '../support/program.ts'
 import { hostServer } from '../support/server.ts'
@@ -25,13 +26,15 @@ test('whatever the program writes is private, under a umask that forbids nothing
   const profiles = { env: { XDG_CONFIG_HOME: at('config'), PASSES_URL: server.url, PASSES_TOKEN: server.token } }
   const commands: [string[], object?][] = [
     [['issue', input, '--template', templateId, '--out', at('links.csv'), '--failures', at('failed.csv')]],
-    [['scans', 'export', '--output', at('ledger.csv')]],
+    [['scans', 'export', '--out', at('ledger.csv')]],
     [['pass', 'preview', 'T-1', '--external', '--out', at('pass.pkpass')]],
     [['backup', at('backup'), '--database', server.database]],
     [['login', '--url', server.url, '--token', server.token], profiles],
   ]
   for (const [command, options] of commands) await run(command, server, options)
-  const made = ['links.csv', 'failed.csv', 'guests.csv.journal', 'ledger.csv', 'pass.pkpass', 'backup']
+  const prove = ['audit', 'prove', '--out', at('audit.jsonl'), '--database', server.database]
+  await eventually(async () => expect((await run(prove)).exitCode, 'what was noted is chained').toBe(0))
+  const made = ['links.csv', 'failed.csv', 'guests.csv.journal', 'ledger.csv', 'audit.jsonl', 'pass.pkpass', 'backup']
   for (const name of [...made, 'config/passes/profiles.json']) expect([name, modeOf(at(name))]).toEqual([name, '600'])
   for (const path of below(database)) expect([path, modeOf(path)]).toEqual([path, '600'])
   expect(modeOf(input)).toBe('644')

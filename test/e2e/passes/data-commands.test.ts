@@ -23,14 +23,17 @@ describe.each(dialects)('on %s', (dialect) => {
     // Each is a process of its own; together they are done sooner.
     const [ofWorkspace, byOperator, ofToken, early] = await Promise.all([
       actions('--workspace', 'acme'),
-      actions('--actor', 'operator', '--action', 'token', '--since', '1h'),
+      actions('--actor', 'operator', '--action', 'token', '--from', '1h'),
       actions('--target', token.id),
-      actions('--until', '1h'),
+      actions('--to', '1h'),
     ])
     expect(ofWorkspace).toEqual(['token.revoke', 'token.create', 'workspace.create'])
     expect(byOperator).toEqual(['token.revoke', 'token.create', 'token.create'])
     expect(ofToken).toEqual(['token.revoke', 'token.create'])
     expect(early).toEqual([])
+    const formerly = await run(['audit', 'list', '--until', '1h', '--json', ...onDatabase])
+    expect(JSON.parse(String(formerly.stdout)).items).toEqual([])
+    expect(String(formerly.stderr)).toContain('Warning: The "--until" flag has been deprecated. Use "--to" instead.')
 
     const [whole, first] = await Promise.all([
       run(['audit', 'list', '--all', '--csv', ...onDatabase]),
@@ -91,7 +94,7 @@ test('a filter that nothing can match says so', async () => {
   await run(['migrate', ...database])
   const wrong: [args: string[], exitCode: number][] = [
     [['--action', 'pass.fly'], 1],
-    [['--since', 'yesterday'], 2],
+    [['--from', 'yesterday'], 2],
     [['--workspace', 'nobody'], 1],
     [['--target', 'no id'], 1],
   ]

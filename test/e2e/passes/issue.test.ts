@@ -1,5 +1,7 @@
+import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
 import { execa } from 'execa'
@@ -325,6 +327,21 @@ test('- reads stdin and keeps no journal', async () => {
   const { exitCode, stdout } = await run(args, server, { cwd: folder, input })
   expect([exitCode, JSON.parse(stdout)]).toMatchObject([0, { file: '-', created: 150, journal: null }])
   expect(await passCount(setup)).toBe(150)
+})
+
+test('a named pipe is read as stdin is, once and without a journal, and nothing is written to one', async () => {
+  const setup = await setUp()
+  const { server, folder, templateId } = setup
+  execFileSync('mkfifo', [join(folder, 'rows'), join(folder, 'links')])
+  const args = ['issue', 'rows', '--template', templateId, '--json']
+  const issued = run(args, server, { cwd: folder })
+  await writeFile(join(folder, 'rows'), csv(rowsFor(3)))
+  expect(JSON.parse((await issued).stdout)).toMatchObject({ file: 'rows', created: 3, journal: null })
+  for (const flag of ['--out', '--failures']) {
+    const { exitCode, stdout } = await run([...args, flag, 'links'], server, { cwd: folder })
+    expect([exitCode, JSON.parse(stdout).error.message]).toEqual([2, 'links is a pipe, where a file is needed'])
+  }
+  expect(await passCount(setup)).toBe(3)
 })
 
 test('Ctrl-C while a pipe brings nothing stops at once', async () => {

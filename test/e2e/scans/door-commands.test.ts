@@ -15,7 +15,7 @@ test('phones are invited, listed, renamed, sent to another gate and revoked by t
   const project = await server.client.projects.create({ body: { name: 'Spring fair' } })
   const invite = ['door', 'invite', '--project', 'Spring fair', '--gate', 'North <1>', '--phones', '2']
   const svg = join(temporaryFolder(), 'north.svg')
-  const invited = await run([...invite, '--expires', '15m', '--svg', svg], server)
+  const invited = await run([...invite, '--expires-in', '15m', '--svg', svg], server)
   expect(invited.exitCode, invited.stderr).toBe(0)
   const [, url, code] = /^Link +(\S+\/door#(\S+))$/m.exec(invited.stdout)!
   expect(url).toBe(`${server.url}/door#${code}`)
@@ -48,10 +48,10 @@ test('an invitation that is ended, or lasts too long, is none', async () => {
   const claim = server.client.doors.claim({ body: { code, name: 'Anna' } })
   await expect(claim).rejects.toMatchObject({ status: 404 })
   expect((await run(['door', 'uninvite', id], server)).stderr).toContain('There is no such invitation.')
-  const long = await run([...invite.slice(0, -1), '--expires', '31d'], server)
+  const long = await run([...invite.slice(0, -1), '--expires-in', '31d'], server)
   expect([long.exitCode, long.stderr]).toEqual([1, expect.stringContaining('within 30 days')])
-  const none = await run([...invite.slice(0, -1), '--expires', 'soon'], server)
-  expect([none.exitCode, none.stderr]).toEqual([2, expect.stringContaining('--expires takes a duration')])
+  const none = await run([...invite.slice(0, -1), '--expires-in', 'soon'], server)
+  expect([none.exitCode, none.stderr]).toEqual([2, expect.stringContaining('--expires-in takes a duration')])
 })
 
 test('on a terminal the invitation is a QR code, too', async () => {

@@ -48,7 +48,7 @@ describe('on sqlite', () => {
     const path = join(setup.folder, 'ledger.csv')
     let said = ''
     for (const signal of ['SIGINT', 'SIGKILL', 'SIGINT'] as const) {
-      const { exitCode, stderr } = await stopped(setup, proxy, ['--output', 'ledger.csv'], signal)
+      const { exitCode, stderr } = await stopped(setup, proxy, ['--out', 'ledger.csv'], signal)
       if (signal === 'SIGKILL') continue
       expect([exitCode, stderr]).toEqual([130, expect.stringContaining('Stopped: ')])
       expect(existsSync(`${path}.journal`)).toBe(true)
@@ -95,7 +95,7 @@ test('every filter reaches the server, and what is exported is what the list sho
 
 test.each([
   ['--json with csv', ['--json', '--format', 'csv']],
-  ['a cursor for a file', ['--output', 'x.csv', '--cursor', 'x']],
+  ['a cursor for a file', ['--out', 'x.csv', '--cursor', 'x']],
   ['a restart without a file', ['--restart']],
   ['--external without a pass', ['--external']],
   ['a result that is none', ['--result', 'maybe']],

@@ -55,6 +55,12 @@ test('a port that somebody takes after it was tried is said to be in use', async
   )
 })
 
+test('an address that is not of this machine is said not to be', async () => {
+  await expect(choosePort({ host: '203.0.113.9', port: 0 })).rejects.toThrow(
+    'Cannot listen on 203.0.113.9:0: this machine has no such address. Give another with --port or --host.',
+  )
+})
+
 test('an address whose connections are closed for pipelining again and again is held without an answer for a while', async () => {
   let answered = 0
   const patience = { heldMs: 300 }
