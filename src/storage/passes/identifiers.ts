@@ -139,6 +139,15 @@ export async function isActiveIdentifier(
   return (await db('pass_identifiers').where(key).first('pass_id')) !== undefined
 }
 
+/**
+ * As many codes as a pass is known by that it no longer shows; doors get all of them. Who shows another one is not known, and not
+ * let in either. The last one is always among them.
+ */
+export const MAX_STALE = 100
+
+/** What one change makes room by, where more of them were kept before there was a bound. */
+const TRIMMED = 1_000
+
 /** Makes one identifier of a pass the active one; what was active is stale from now on. */
 export async function activateIdentifier(
   db: Knex,
@@ -146,11 +155,18 @@ export async function activateIdentifier(
   passId: string,
   digest: Uint8Array,
 ): Promise<void> {
-  await rowsOfPasses(db, 'pass_identifiers', workspaceId, [passId]).where({ active: true }).update({ active: false })
+  const ofPass = () => rowsOfPasses(db, 'pass_identifiers', workspaceId, [passId])
+  const [last]: { digest: Buffer }[] = await ofPass().where({ active: true }).update({ active: false }, 'digest')
   await db('pass_identifiers')
     .insert({ workspace_id: workspaceId, pass_id: passId, digest, active: true })
     .onConflict(['workspace_id', 'digest', 'pass_id'])
     .merge(['active'])
+  const older = () => (last ? ofPass().where({ active: false }).whereNot(last) : ofPass().where({ active: false }))
+  const tooMany = older()
+    .orderBy('digest')
+    .offset(MAX_STALE - 1)
+    .limit(TRIMMED)
+  await older().whereIn('digest', tooMany.select('digest')).delete()
 }
 
 async function insertVariables(
