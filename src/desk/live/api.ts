@@ -1,6 +1,7 @@
 import type { Client } from '../../client/client.ts'
 import { type Endpoint, endpoints, pathOf } from '../../client/endpoints.ts'
 import { parseJson } from '../../core/json.ts'
+import type { ServerClock } from './clock.ts'
 
 /** The interface, as the page may use it: each method is one request, which is not tried again by itself. */
 export type Api = Omit<Client, 'request' | 'close'>
@@ -23,15 +24,16 @@ const TIMEOUT_MS = 30_000
 
 /**
  * The typed interface over the fetch of a browser, at the server that the page came from.
- * @throws Refusal for an answer that is an error; whatever fetch throws where none came
+ * @param clock learns from each answer
+ * @throws Refusal for an answer that is an error; whatever fetch throws where none came, or none of this server
  */
-export function createApi(token: string): Api {
+export function createApi(token: string, clock: ServerClock): Api {
   const resources = Object.entries(endpoints).map(([resource, operations]) => [
     resource,
     Object.fromEntries(
       Object.entries(operations).map(([operation, endpoint]: [string, Endpoint]) => [
         operation,
-        (call: Call = {}) => read(endpoint, call, token),
+        (call: Call = {}) => read(endpoint, call, token, clock),
       ]),
     ),
   ])
@@ -43,8 +45,9 @@ interface Call {
   query?: Record<string, unknown>
 }
 
-async function read(endpoint: Endpoint, call: Call, token: string): Promise<unknown> {
+async function read(endpoint: Endpoint, call: Call, token: string, clock: ServerClock): Promise<unknown> {
   const answer = await ask(pathOf(endpoint, call), token, { signal: AbortSignal.timeout(TIMEOUT_MS) })
+  clock.observe(answer.headers.get('date'))
   const bytes = new Uint8Array(await answer.arrayBuffer())
   const isJson = (answer.headers.get('content-type') ?? '').startsWith('application/json')
   return isJson ? JSON.parse(new TextDecoder().decode(bytes)) : bytes
@@ -70,6 +73,8 @@ async function ask(path: string, token: string, { signal }: { signal: AbortSigna
     redirect: 'error',
     signal,
   })
+  // A proxy answers for a server that is just being started anew; what it says is no word about a number.
+  if (!answer.headers.has('x-correlation-id')) throw new TypeError(`${answer.status}, and not of this server`)
   if (answer.ok) return answer
   const said = parseJson(await answer.text()) as { message?: string } | undefined
   const seconds = Number(answer.headers.get('retry-after') ?? Number.NaN)

@@ -4,6 +4,7 @@ import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { Scope } from '../../core/route.ts'
 import type { DeskLanguage } from '../language.ts'
 import { createApi, openEvents, Refusal } from '../live/api.ts'
+import { createServerClock, type ServerClock } from '../live/clock.ts'
 import { createFeed, type FeedState } from '../live/feed.ts'
 import { canListProjects, listProjects, type Project } from '../live/projects.ts'
 import { Board } from './board.tsx'
@@ -29,6 +30,7 @@ export function mountDesk(element: Element, language: DeskLanguage): void {
 /** What a token turned out to be. */
 interface Entry {
   token: string
+  clock: ServerClock
   scopes: readonly Scope[]
   projects: Project[]
 }
@@ -53,13 +55,14 @@ function App({ language, isWall }: { language: DeskLanguage; isWall: boolean }) 
     let timer: ReturnType<typeof setTimeout> | undefined
     const enter = async () => {
       try {
-        const api = createApi(token)
+        const clock = createServerClock()
+        const api = createApi(token, clock)
         const { scopes, projectIds } = await api.tokens.current()
         const projects = await listProjects(api, scopes, { boundTo: projectIds, wanted: namedProject() })
         if (!isCurrent) return
         sessionStorage.setItem(TOKEN_KEY, token)
         setProblem(null)
-        setEntry({ token, scopes, projects })
+        setEntry({ token, clock, scopes, projects })
       } catch (error) {
         if (!isCurrent) return
         if (error instanceof Refusal && error.status === 401) return leave(words.tokenRefused)
@@ -90,11 +93,11 @@ function Opened({ entry, language, isWall, onLeave }: OpenedProps) {
   const [isReached, setReached] = useState(true)
   // biome-ignore lint/correctness/useExhaustiveDependencies: one for each token, and another token is another element.
   const desk = useMemo<Desk>(() => {
-    const { token, scopes } = entry
+    const { token, clock, scopes } = entry
     const feed = createFeed((signal) => openEvents(token, signal), { isAllowed: scopes.includes('webhooks:read') })
-    const api = createApi(token)
+    const api = createApi(token, clock)
     const onRefused = () => onLeave(language.words.tokenRefused)
-    return { api, feed, language, scopes, isWall, onRefused, onReached: setReached }
+    return { api, clock, feed, language, scopes, isWall, onRefused, onReached: setReached }
   }, [])
   useEffect(() => () => desk.feed.end(), [desk])
   useWholeWall(isWall)
@@ -102,6 +105,11 @@ function Opened({ entry, language, isWall, onLeave }: OpenedProps) {
   const passId = usePassId()
   const { words } = language
   const name = entry.projects.find(({ id }) => id === projectId)?.name
+
+  function choose(id: string): void {
+    setProjectId(id)
+    nameProject(id)
+  }
 
   return (
     <DeskContext.Provider value={desk}>
@@ -120,7 +128,7 @@ function Opened({ entry, language, isWall, onLeave }: OpenedProps) {
           <>
             <label>
               {words.project}
-              <select value={projectId ?? ''} onChange={({ currentTarget }) => setProjectId(currentTarget.value)}>
+              <select value={projectId ?? ''} onChange={({ currentTarget }) => choose(currentTarget.value)}>
                 {entry.projects.map(({ id, name }) => (
                   <option key={id} value={id}>
                     {name}
@@ -165,9 +173,17 @@ function Connection() {
   )
 }
 
-/** A screen on a wall says in its address which it shows. */
+/** A screen on a wall says in its address which it shows, as does a page on which one was chosen. */
 function namedProject(): string | null {
   return new URLSearchParams(location.search).get('project')
+}
+
+/** The page is the same when it is loaded anew; the view of a pass gives way to what was chosen. */
+function nameProject(id: string): void {
+  if (location.hash !== '') location.hash = '#board'
+  const address = new URL(location.href)
+  address.searchParams.set('project', id)
+  history.replaceState(history.state, '', address)
 }
 
 function chosenAtFirst(projects: Project[]): string | null {

@@ -22,13 +22,13 @@ const ROWS = { desk: 20, wall: 6 }
 
 /** All of a project at a glance. */
 export function Board({ projectId }: { projectId: string }) {
-  const { api, isWall, language } = useDesk()
+  const { api, clock, isWall, language } = useDesk()
   const { words, number, time } = language
   const rows = isWall ? ROWS.wall : ROWS.desk
   const answers = useAnswers(boardSources, projectId, () => ({
     api,
     projectId,
-    from: beginningOf(new Date()),
+    from: beginningOf(clock.now()),
     zone: Intl.DateTimeFormat().resolvedOptions().timeZone,
   }))
   return (
@@ -215,7 +215,8 @@ export function Board({ projectId }: { projectId: string }) {
               columns={{
                 [words.name]: ({ name }) => <Foreign>{name}</Foreign>,
                 [words.platform]: ({ platform }) => (platform === 'apple' ? 'Apple' : 'Google'),
-                [words.daysLeft]: ({ expiresAt }) => (expiresAt === null ? '–' : number(daysUntil(expiresAt))),
+                [words.daysLeft]: ({ expiresAt }) =>
+                  expiresAt === null ? '–' : number(daysUntil(expiresAt, clock.now())),
               }}
               rows={items}
               total={total}
@@ -256,8 +257,8 @@ function resultOf(result: LedgerResult, words: DeskWords) {
 }
 
 /** Whole days that are left; below zero once it has passed. */
-function daysUntil(at: string): number {
-  return Math.floor((Date.parse(at) - Date.now()) / DAY_MS)
+function daysUntil(at: string, now: Date): number {
+  return Math.floor((Date.parse(at) - now.getTime()) / DAY_MS)
 }
 
 /** A message, or its first language. */

@@ -3,6 +3,7 @@ import { useContext, useEffect, useState } from 'preact/hooks'
 import type { Scope } from '../../core/route.ts'
 import type { DeskLanguage } from '../language.ts'
 import { type Api, Refusal } from '../live/api.ts'
+import type { ServerClock } from '../live/clock.ts'
 import type { Feed } from '../live/feed.ts'
 import { createRefresher, type Refresher } from '../live/refresher.ts'
 import type { Source } from '../live/sources.ts'
@@ -10,6 +11,7 @@ import type { Source } from '../live/sources.ts'
 /** What every part of the page shares. */
 export interface Desk {
   api: Api
+  clock: ServerClock
   feed: Feed
   language: DeskLanguage
   scopes: readonly Scope[]
@@ -45,7 +47,7 @@ export type Answers<S extends Record<string, AnySource>> = {
   [N in keyof S]: Answer<S[N] extends Source<never, infer T> ? T : never>
 }
 
-/** What no event tells is read so often, and all of it where the page cannot follow events. */
+/** What no event tells is read so often, what brought no answer, and all of it where the page cannot follow events. */
 const ASK_EVERY_MS = 5_000
 
 /**
@@ -68,6 +70,8 @@ export function useAnswers<F extends AnyFacts, S extends Record<string, Source<F
     const names = Object.keys(sources) as Name[]
     const isAllowed = (name: Name) => sources[name]!.scope === null || scopes.includes(sources[name]!.scope)
     const readable = names.filter(isAllowed)
+    /** No event would have these asked for again. */
+    const unanswered = new Set<Name>()
     let hasEnded = false
 
     const set = (name: Name, answer: Answer<unknown>) => {
@@ -81,14 +85,19 @@ export function useAnswers<F extends AnyFacts, S extends Record<string, Source<F
 
     const refresher: Refresher<Name> = createRefresher<Name>(async (name) => {
       try {
+        unanswered.add(name)
         const value = await sources[name]!.load(facts())
+        unanswered.delete(name)
         onReached(true)
         set(name, { is: 'there', value })
       } catch (error) {
         if (!(error instanceof Refusal)) return onReached(false)
         onReached(true)
         if (error.status === 401) return onRefused()
-        if (error.status === 403) return set(name, { is: 'denied' })
+        if (error.status === 403) {
+          unanswered.delete(name)
+          return set(name, { is: 'denied' })
+        }
         if (error.waitMs !== null) {
           refresher.pause(error.waitMs)
           return refresher.ask([name])
@@ -100,7 +109,8 @@ export function useAnswers<F extends AnyFacts, S extends Record<string, Source<F
       if (document.visibilityState === 'visible') refresher.ask(readable)
     }
     const askRest = () => {
-      const rest = readable.filter((name) => feed.state !== 'live' || !sources[name]!.isTouchedBy)
+      const isFollowed = (name: Name) => feed.state === 'live' && sources[name]!.isTouchedBy && !unanswered.has(name)
+      const rest = readable.filter((name) => !isFollowed(name))
       if (document.visibilityState === 'visible') refresher.ask(rest)
     }
     refresher.ask(readable)

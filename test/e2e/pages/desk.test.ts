@@ -74,13 +74,17 @@ describe.skipIf(skipReason !== undefined)(
       for (let n = 0; n < times; n += 1) await scan(passes[n % 5]!.id, 'South')
     }
 
-    async function openDesk(options: Parameters<typeof visit>[1] = {}, address = '/desk') {
+    async function openDesk(
+      options: Parameters<typeof visit>[1] = {},
+      address = '/desk',
+      shown = '[data-number=accepted]',
+    ) {
       const visited = await visit(browser, { locale: 'en', viewport: { width: 1280, height: 900 }, ...options })
       const { page } = visited
       await page.goto(server.url + address)
       await page.locator('input[type=password]').fill(server.token)
       await page.locator('button.main').click()
-      await page.locator('[data-number=accepted]').waitFor()
+      await page.locator(shown).waitFor()
       return visited
     }
 
@@ -265,6 +269,48 @@ describe.skipIf(skipReason !== undefined)(
       expect(await page.locator('[data-number=accepted]').isVisible()).toBe(true)
       await context.setOffline(false)
       await page.getByText('The server does not answer').waitFor({ state: 'detached' })
+
+      // A proxy that has no server behind it for a moment.
+      await page.route('**/v1/**', (route) => route.fulfill({ status: 502, body: '<h1>Bad Gateway</h1>' }))
+      await page.getByText('The server does not answer').waitFor()
+      expect(await page.locator('[data-number=doors]').isVisible()).toBe(true)
+      await page.unroute('**/v1/**')
+      await page.getByText('The server does not answer').waitFor({ state: 'detached' })
+    })
+
+    test('what brought no answer is asked for again, although nothing happens that would touch it', async () => {
+      const { page } = await openDesk()
+      await page.getByText('Live', { exact: true }).waitFor()
+      await page.route('**/v1/scans/stats*', (route) =>
+        route.fulfill({ status: 500, json: { message: 'Out of order' }, headers: { 'x-correlation-id': 'c' } }),
+      )
+      await scan(passes[0]!.id, 'North')
+      await page.getByText('Out of order').first().waitFor()
+      await page.unroute('**/v1/scans/stats*')
+      await page.getByText('Out of order').first().waitFor({ state: 'detached' })
+      await page.locator('[data-number=accepted]').waitFor()
+    })
+
+    test('a screen whose clock is a day ahead shows the last 24 hours of the server', async () => {
+      const { page } = await visit(browser, { locale: 'en', viewport: { width: 1000, height: 700 } })
+      await page.clock.setSystemTime(Date.now() + 86_400_000)
+      await page.goto(`${server.url}/desk`)
+      await page.locator('input[type=password]').fill(server.token)
+      await page.locator('button.main').click()
+      await page.locator('[data-number=issued]').waitFor()
+      expect((await numbersOf(page)).issued).toBe(passes.length)
+    })
+
+    test('the project that was chosen is the same after a reload, and a choice ends the view of a pass', async () => {
+      const { id } = await server.client.projects.create({ body: { name: 'Newer' } })
+      const { page } = await openDesk({}, `/desk#pass=${passes[0]!.id}`, 'h2.pass')
+      await page.getByLabel('Project').selectOption({ label: 'Polyglot 2027' })
+      await page.locator('[data-number=issued]').getByText(String(passes.length), { exact: true }).waitFor()
+      await page.reload()
+      await page.locator('[data-number=issued]').getByText(String(passes.length), { exact: true }).waitFor()
+      expect(page.url()).toBe(`${server.url}/desk?project=${projectId}#board`)
+      await page.getByLabel('Project').selectOption({ value: id })
+      await page.locator('[data-number=issued]').getByText('0', { exact: true }).waitFor()
     })
   },
 )
