@@ -22,8 +22,10 @@ export interface DoorState {
   readonly connection: Connection
   readonly lists: ListKeeper
   overrides: Overrides
-  /** The newest one. */
+  /** The newest one; null while the next is slow to come: the operator must not take it for that one's. */
   decision: Outcome | null
+  /** The scan in flight has been waited for so long that it is said. */
+  isSlow: boolean
   counters: Counters
   /** Scans that are not evaluated yet, the one in flight included. */
   waiting: number
@@ -77,6 +79,9 @@ export interface Door {
   stop(): Promise<readonly string[]>
 }
 
+/** Most decisions are there sooner: a screen that changes before each of them would only flicker. */
+const SOON_MS = 300
+
 /** A door: takes scans in their order, evaluates each with the server or without it, and counts. */
 export function createDoor(options: DoorOptions): Door {
   const { client, store, station, clock, onOutcome, onChange } = options
@@ -112,6 +117,7 @@ export function createDoor(options: DoorOptions): Door {
     lists,
     overrides: options.overrides,
     decision: null,
+    isSlow: false,
     counters: noScans,
     waiting: 0,
     unevaluated: [],
@@ -136,8 +142,21 @@ export function createDoor(options: DoorOptions): Door {
     onChange()
   }
 
+  /** Takes the decision of whoever came before away where this one is slow to come. */
+  async function waitFor(coming: Promise<Outcome>): Promise<Outcome> {
+    const timer = setTimeout(() => {
+      state.decision = null
+      state.isSlow = true
+      onChange()
+    }, SOON_MS)
+    const outcome = await coming
+    clearTimeout(timer)
+    state.isSlow = false
+    return outcome
+  }
+
   async function settle(attempt: Attempt): Promise<Outcome> {
-    const outcome = await evaluate(attempt, { client, store, connection, lists, station })
+    const outcome = await waitFor(evaluate(attempt, { client, store, connection, lists, station }))
     recent.resolve(attempt, outcome)
     conclude(outcome)
     return outcome
@@ -166,7 +185,7 @@ export function createDoor(options: DoorOptions): Door {
     lastAccepted: () => undo.last(state.counters),
     undo(scan) {
       void queue.push(async () => {
-        const outcome = await undo.reverse(scan)
+        const outcome = await waitFor(undo.reverse(scan))
         if (outcome.result === 'reversal') recent.forget(scan)
         conclude(outcome)
       }, 'an undo')

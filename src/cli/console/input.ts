@@ -14,7 +14,7 @@ export interface InputReader {
   clear(): void
 }
 
-/** A scanner may end a payload with CR LF, or with two Enters. */
+/** A scanner may end a payload with CR LF, with Tab and Enter, or with two Enters. */
 const SAME_ENTER_MS = 100
 /** An Escape key stands alone; the rest of a sequence follows its ESC at once, even over a network. */
 const ALONE_MS = 100
@@ -23,6 +23,8 @@ const BROKEN_MS = 500
 /** A person needs 80 ms a key and more; the slowest scanners 20. */
 const TYPED_MS_PER_CHARACTER = 35
 const LONGEST_LINE = 100_000
+/** From the separators of GS1 on. Ctrl-L, Ctrl-Z and others of a hand would spoil the payload that follows, and are not seen. */
+const FIRST_OF_PAYLOAD = '\u001C'
 
 const ESCAPE = '\u001B'
 
@@ -79,8 +81,10 @@ export function createInputReader(): InputReader {
     for (const character of text) {
       if (character === '\u0003') found.push({ kind: 'key', key: 'interrupt' })
       else if (character === '\r' || character === '\n') found.push(...readEnter(at))
+      // How many scanners end a payload that go from field to field of a form.
+      else if (character === '\t' && line !== '') found.push(...readEnter(at))
       else if (character === '\u007F' || character === '\b') line = [...line].slice(0, -1).join('')
-      else if (line.length < LONGEST_LINE) {
+      else if (line.length < LONGEST_LINE && (line !== '' || character >= FIRST_OF_PAYLOAD)) {
         if (line === '') lineStartedAt = at
         line += character
       }

@@ -3,7 +3,7 @@ import type { DoorGroup } from '../../core/contract/scan-shapes.ts'
 import { type Badge, badgeOf, type Tone } from '../../core/rules/door/badge.ts'
 import type { Candidate, Outcome } from '../../core/rules/door/outcome.ts'
 import { cut, pad, printable, textWidth, wrapText } from '../command/output.ts'
-import type { Overrides } from './door.ts'
+import type { DoorState, Overrides } from './door.ts'
 import { badgeWords } from './outcome.ts'
 
 /** A piece of a line in one style. */
@@ -224,10 +224,14 @@ export interface DecisionSize {
   height: number
 }
 
-/** The upper half of the screen: the newest decision, over its whole height. */
-export function decisionLines(decision: Outcome | null, size: DecisionSize, now: Date): Line[] {
+/** The upper half of the screen: the newest decision, over its whole height, or what is waited for. */
+export function decisionLines(
+  { decision, isSlow }: Pick<DoorState, 'decision' | 'isSlow'>,
+  size: DecisionSize,
+  now: Date,
+): Line[] {
   const { width, height } = size
-  if (!decision) return toHeight(centred(['Ready', 'Scan a pass'], size), height)
+  if (!decision) return toHeight(centred(isSlow ? ['Checking …'] : ['Ready', 'Scan a pass'], size), height)
   const badge = badgeOf(decision)
   const isFresh = now.getTime() - Date.parse(decision.readAt) < FRESH_MS
   const style: Style = isFresh ? fills[badge.tone] : {}

@@ -57,7 +57,7 @@ export function screenLines(view: View, { columns, rows }: ScreenSize): Line[] {
   return toHeight(
     [
       ...banner,
-      ...(upper > 0 ? decisionLines(door.decision, { width, height: upper }, view.now) : []),
+      ...(upper > 0 ? decisionLines(door, { width, height: upper }, view.now) : []),
       ...toHeight(
         panel ? panelLines(panel, view.typed, { width, height: lower }) : historyLines(door.counters.last, width),
         lower,

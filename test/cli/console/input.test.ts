@@ -18,6 +18,18 @@ test('a payload with Enter in one piece is one line', () => {
   expect(read(['ABC123\r'])).toEqual([scan('ABC123')])
 })
 
+test('a scanner may end payloads with Tab, or with Tab and Enter', () => {
+  expect(lines(read(['ABC123\tDEF456\t\r']))).toEqual(['ABC123', 'DEF456'])
+  expect(read(['\t'])).toEqual([])
+})
+
+test('control characters of a hand do not stand before the payload that follows', () => {
+  expect(lines(read(['\u000C', '\u001A', '\t', 'ABC\u001D123\r', '\u001DGS1\r']))).toEqual([
+    'ABC\u001D123',
+    '\u001DGS1',
+  ])
+})
+
 test('500 payloads in one piece are 500 lines in their order', () => {
   const payloads = Array.from({ length: 500 }, (_, n) => `PAYLOAD-${n}`)
   expect(lines(read([`${payloads.join('\r')}\r`]))).toEqual(payloads)

@@ -79,6 +79,7 @@ function view(decision: Outcome | null, panel: Panel, isOffline: boolean): View 
       lists: lists as DoorState['lists'],
       overrides: { scanContextKey: 'day-1', validityDate: null },
       decision,
+      isSlow: false,
       counters: { last: outcomes, accepted: 1412, turnedAway: 9, recent: [now.getTime()] },
       waiting: 3,
       unevaluated: ['A-1', 'A-2', 'A-3'],
@@ -119,6 +120,13 @@ test.each([
       }
     }
   }
+})
+
+test('a decision that is slow to come is said to be, in the place of the one before', () => {
+  const shown = view(null, null, false)
+  const lines = frame({ ...shown, door: { ...shown.door, isSlow: true } }, 80, 24).join('\n')
+  expect(lines).toContain('Checking …')
+  expect(lines).not.toContain('Scan a pass')
 })
 
 const questions: Panel[] = [

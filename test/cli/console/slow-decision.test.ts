@@ -1,0 +1,47 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { createDoor } from '../../../src/cli/console/door.ts'
+import { openStore } from '../../../src/cli/console/offline/store.ts'
+import type { Client } from '../../../src/client/client.ts'
+import { ApiError } from '../../../src/client/errors.ts'
+import { temporaryFolder } from '../../support/databases.ts'
+import { eventually } from '../../support/eventually.ts'
+
+const request = { method: 'POST', path: '/v1/scans' }
+const refused = new ApiError({ status: 400, code: 'X', message: 'No', correlationId: 'c', details: {}, request })
+
+test('the decision on whoever came before is gone while the next one is slow to come', async () => {
+  const folder = temporaryFolder()
+  const store = openStore(folder)
+  let answer: () => void = () => undefined
+  let gate = Promise.resolve()
+  const refuse = async () => {
+    await gate
+    throw refused
+  }
+  const door = createDoor({
+    client: { scans: { create: refuse }, scanner: { snapshot: refuse } } as unknown as Client,
+    store,
+    folder,
+    station: { projectId: undefined, deviceId: 'gate', context: {} },
+    isReached: true,
+    overrides: { scanContextKey: null, validityDate: null },
+    clock: () => new Date(),
+    sameScanMs: 0,
+    onOutcome: () => undefined,
+    onChange: () => undefined,
+  })
+  onTestFinished(async () => {
+    await door.stop()
+    store.close()
+  })
+  await door.scan('FIRST')
+  expect(door.state).toMatchObject({ isSlow: false, decision: { payload: 'FIRST' } })
+  gate = new Promise((resolve) => {
+    answer = resolve
+  })
+  const second = door.scan('SECOND')
+  await eventually(() => expect(door.state).toMatchObject({ isSlow: true, decision: null }))
+  answer()
+  await second
+  expect(door.state).toMatchObject({ isSlow: false, decision: { payload: 'SECOND' } })
+})
