@@ -274,6 +274,8 @@ h3 { margin: 0 0 .25rem; font-size: 1.1875rem }
 h4 { margin: .75rem 0 .25rem; font-size: 1rem }
 p { margin: .375rem 0 }
 article { margin: 1rem 0; padding: 1rem 0; border-top: 1px solid var(--line) }
+/* One line above each is enough. */
+article > h2 { margin-top: 0; padding-top: 0; border-top: 0 }
 code, pre { font-family: ui-monospace, "SF Mono", Menlo, Consolas, "Liberation Mono", monospace; font-size: .875rem }
 pre { margin: .25rem 0 .75rem; padding: .75rem; border-radius: .5rem; background: var(--raised); white-space: pre-wrap }
 details { margin: .375rem 0 }

@@ -283,6 +283,19 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     }
   })
 
+  test('on a phone held across both ways to add the pass are seen before anything is scrolled', async () => {
+    const { page } = await visit(browser)
+    await page.setViewportSize({ width: 844, height: 390 })
+    await page.goto(links.conference!)
+    for (const name of ['Add to Apple Wallet', 'Add to Google Wallet', 'Add to calendar']) {
+      const { y, height } = (await page.getByRole('link', { name }).boundingBox())!
+      expect(y + height, name).toBeLessThanOrEqual(390)
+      // As high as a finger.
+      expect(height, name).toBeGreaterThanOrEqual(44)
+    }
+    await picture(page, 'conference-across')
+  })
+
   test('the page says and offers everything without JavaScript', async () => {
     const { page } = await visit(browser, { javaScriptEnabled: false })
     await page.goto(links.conference!)

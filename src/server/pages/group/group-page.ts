@@ -128,6 +128,11 @@ const GROUP_STYLE = `
 /* A line ends between a label and its value, or within a seat, only where that alone is wider than the page. */
 .passes .fact { display: inline-block }
 .passes .state { grid-column: 3; grid-row: 1; color: var(--muted); font-size: .875rem; white-space: nowrap }
+/* On a phone a name has the whole line, and how it stands comes last. */
+@media (max-width: 25.99rem) {
+  .passes strong { grid-column: 2 / -1 }
+  .passes .state { grid-column: 2 / -1; grid-row: auto }
+}
 /* Texts of any direction start where the page does. */
 .intro > h1, .passes [dir] { justify-self: start; ${STARTS_WITH_PAGE} }
 .actions { display: grid; gap: .75rem; margin: 1rem 0 }

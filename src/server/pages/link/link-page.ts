@@ -137,7 +137,8 @@ const LINK_STYLE = `
 /* Texts of any direction start where the page does. */
 .intro > :not(.ribbon, .hint) { ${STARTS_WITH_PAGE} }
 .calendar { display: flex; flex-wrap: wrap; column-gap: .75rem; margin: .25rem 0; font-size: .9375rem }
-.calendar a { color: inherit }
+/* As high as a finger, in the room of its line. */
+.calendar a { color: inherit; margin-block: -.75rem; padding-block: .75rem }
 .actions { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(8.5rem, 100%), 1fr)); gap: .75rem; margin-top: 1.25rem }
 .actions .button { padding-inline: .5rem }
 .badge { display: grid; place-items: center; border-radius: .5rem }
@@ -154,6 +155,15 @@ const LINK_STYLE = `
   .card { gap: .625rem; padding-top: .625rem }
   .card .barcode, .google-card .barcode { order: -1; margin-block: 0; padding-top: .75rem }
   .card header, .google-card > header { order: -2 }
+}
+/* A phone held across, or a page at twice its size: what adds the pass stands beside it, not a screen below. */
+@media (min-width: 40rem) and (max-width: 55.99rem) and (max-height: 35.99rem) {
+  main { width: 100%; display: grid; grid-template: "picture intro" auto "picture actions" auto "picture more" 1fr
+    / minmax(0, 20rem) minmax(0, 1fr); column-gap: 1.5rem }
+  .intro { grid-area: intro }
+  .picture { grid-area: picture }
+  .actions { grid-area: actions; margin-top: 0 }
+  .more { grid-area: more }
 }
 @media (min-width: 56rem) {
   main { width: min(56rem, 100%); display: grid; grid-template: "picture intro" auto "picture actions" auto "picture more" 1fr

@@ -77,5 +77,5 @@ const STYLE = `
 .problem h1 { margin-bottom: .75rem }
 .problem p { margin: .75rem 0 0; text-wrap: balance }
 .problem ul { display: grid; gap: .5rem; margin: .75rem 0 0; padding: 0; list-style: none }
-.problem li a { display: inline-block; padding-block: .25rem }
+.problem li a { display: inline-block; padding-block: .625rem }
 `
