@@ -140,6 +140,12 @@ export function useAnswers<F extends AnyFacts, S extends Record<string, Source<F
 export function useFeed(): Pick<Feed, 'state' | 'events'> {
   const { feed } = useDesk()
   const [, setDrawn] = useState({})
-  useEffect(() => feed.subscribe(() => setDrawn({})), [feed])
+  useEffect(() => {
+    const draw = () => setDrawn({})
+    const unsubscribe = feed.subscribe(draw)
+    // It may have become live between the first drawing and now.
+    draw()
+    return unsubscribe
+  }, [feed])
   return feed
 }

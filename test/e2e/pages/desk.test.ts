@@ -264,6 +264,7 @@ describe.skipIf(skipReason !== undefined)(
 
     test('a server that goes away is told of, and the page goes on by itself when it is back', async () => {
       const { page, context } = await openDesk({ viewport: { width: 1000, height: 700 } })
+      await page.locator('[data-number=doors]').waitFor()
       await context.setOffline(true)
       await page.getByText('The server does not answer').waitFor()
       expect(await page.locator('[data-number=accepted]').isVisible()).toBe(true)
