@@ -115,7 +115,7 @@ function openPostgres(connectionString: string, options: DatabaseOptions): Datab
     getTypeParser: (oid: number, format?: 'text' | 'binary') =>
       oid === 20 ? Number : pg.types.getTypeParser(oid, format as 'text'),
   }
-  const connect = (client: typeof Knex.Client, max: number, settings: object = {}) =>
+  const connect = (client: typeof Knex.Client, max: number, settings: object = {}, afterCreate = withoutCompiler) =>
     knex({
       client,
       connection: {
@@ -128,10 +128,10 @@ function openPostgres(connectionString: string, options: DatabaseOptions): Datab
         idle_in_transaction_session_timeout: HUNG_TIMEOUT_MS,
         ...settings,
       } as Knex.PgConnectionConfig,
-      pool: { min: 0, max, afterCreate: withoutCompiler },
+      pool: { min: 0, max, afterCreate },
       ...common,
     })
-  const background = connect(postgresClient(), poolSize)
+  const background = connect(postgresClient(), poolSize, {}, withoutScans)
   const requests = connect(postgresClient(), poolSize, { statement_timeout: statementLimitMs })
   const entry = connect(postgresClient({ responseLimitMs: STATEMENT_LIMIT_MS }), 1)
   // Inside a transaction statements also wait for the locks of others.
@@ -159,6 +159,15 @@ function openPostgres(connectionString: string, options: DatabaseOptions): Datab
 /** What finds rows by their keys is over before PostgreSQL has compiled it, which costs 60 ms where it expects many rows. */
 function withoutCompiler(connection: pg.Client, done: (error: Error | null, connection: pg.Client) => void): void {
   connection.query('set jit = off', (error) => done(error, connection))
+}
+
+/**
+ * Nor do jobs read a table from end to end. The outbox is empty most of the time, and may hold a hundred thousand jobs a second later: a
+ * plan that is kept from when it was empty would read all of them, for each job that it looks at, until the database looks at
+ * the table again a minute later.
+ */
+function withoutScans(connection: pg.Client, done: (error: Error | null, connection: pg.Client) => void): void {
+  connection.query('set jit = off; set enable_seqscan = off', (error) => done(error, connection))
 }
 
 function openSqlite(filename: string, options: DatabaseOptions): Database {

@@ -142,8 +142,8 @@ export async function migrate({ writer }: Database): Promise<string[]> {
 
 async function migrateIn(tx: Knex): Promise<string[]> {
   if (isPostgres(tx)) {
-    // However long the migration of another takes.
-    await tx.raw('set local lock_timeout = 0')
+    // However long the migration of another takes; and what changes a whole table reads it from end to end.
+    await tx.raw('set local lock_timeout = 0; set local enable_seqscan = on')
     await tx.raw('select pg_advisory_xact_lock(?)', [MIGRATION_LOCK])
   }
   await requireWhole(tx)

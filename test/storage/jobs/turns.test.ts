@@ -175,6 +175,23 @@ test('on postgres jobs are found by what is asked for, though statistics are fro
   }
 })
 
+test('on postgres a plan that is kept from when no job waited goes along indexes once thousands do', async () => {
+  const { store, database } = await openTestStore('postgres')
+  const db = database.writer
+  await db.raw('vacuum jobs')
+  const look = () => store.jobs.look('issuing', start)
+  // PostgreSQL keeps a plan behind the fifth time.
+  for (let times = 0; times < 6; times += 1) await look()
+  await insert(store, await insertWorkspace(store), 3_000)
+  await look()
+  const [kept] = await db('pg_prepared_statements').where({ name: 'look-lane' }).where('generic_plans', '>', 1)
+  expect(kept).toBeDefined()
+  const { rows } = await db.raw(`explain execute "look-lane" (0, 'issuing', 0, 'issuing', 0)`)
+  const plan = rows.map((row: Record<string, string>) => row['QUERY PLAN']).join('\n')
+  expect(plan).toContain('using jobs_due on jobs')
+  expect(plan).not.toContain('Seq Scan on jobs')
+})
+
 async function insert(
   store: Store,
   workspaceId: string,
