@@ -39,6 +39,9 @@ const HISTORY = 8
 const FOOT = 4
 /** Word, name, ticket and a reason of two lines. */
 const LEAST_VERDICT = 5
+/** A question with its answer and its keys, or a few to choose from: behind them word and name are enough. */
+const PANEL = 5
+const BEHIND_PANEL = 2
 const TALL = 20
 
 /**
@@ -51,9 +54,11 @@ export function screenLines(view: View, { columns, rows }: ScreenSize): Line[] {
   const banner = bannerLines(view, width, rows >= TALL)
   const foot = footLines(view, width)
   const middle = Math.max(0, height - banner.length - FOOT)
-  const lower = Math.max(0, Math.min(HISTORY, Math.floor(middle / 2), middle - LEAST_VERDICT))
-  const upper = middle - lower
   const { panel, door } = view
+  const usual = Math.max(0, Math.min(HISTORY, Math.floor(middle / 2), middle - LEAST_VERDICT))
+  // On a low screen nobody is to type, or to choose, what he does not see.
+  const lower = panel ? Math.max(usual, Math.min(PANEL, middle - BEHIND_PANEL)) : usual
+  const upper = middle - lower
   return toHeight(
     [
       ...banner,

@@ -129,6 +129,17 @@ test('a decision that is slow to come is said to be, in the place of the one bef
   expect(lines).not.toContain('Scan a pass')
 })
 
+test('a low screen shows what is typed and who is chosen, and above it the decision', () => {
+  const low = { columns: 40, rows: 12 }
+  const of = (panel: Panel, typed: string) =>
+    screenLines({ ...view(accepted, panel, false), typed }, low).map((line) => line.map(({ text }) => text).join(''))
+  const search = of({ kind: 'search' }, 'Love').join('\n')
+  for (const text of ['ACCEPTED', 'Ada Lovelace', 'Search by name', '› Love', 'Esc back'])
+    expect(search).toContain(text)
+  const choose: Panel = { kind: 'choose', title: 'Found', candidates: [candidate, candidate], selected: 1, of: null }
+  expect(of(choose, '').join('\n')).toContain('› 2 Zoë')
+})
+
 const questions: Panel[] = [
   { kind: 'search' },
   { kind: 'override', field: 'validityDate' },
