@@ -36,3 +36,8 @@ export function requireSqliteFile(url: string, file: string | undefined, instead
   }
   throw new UsageError(`--database must be sqlite:FILE, and is ${url}`)
 }
+
+/** Said where a command made its database: most likely it was meant to find one. */
+export function madeDatabase(file: string): string {
+  return `There was no database ${file}: it was made. Give the one that your server uses with --database (PASSES_DATABASE_URL).`
+}

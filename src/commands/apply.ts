@@ -3,14 +3,11 @@ import { Args, Flags } from '@oclif/core'
 import { readDesiredState, SecretsFile } from '../cli/apply/files.ts'
 import { type Action, isDifference, type Outcome, planApply, type Step } from '../cli/apply/plan.ts'
 import { ClientCommand } from '../cli/command/client-command.ts'
-import { InterruptedError } from '../cli/command/errors.ts'
+import { DIFFERENT, InterruptedError } from '../cli/command/errors.ts'
 import { printable } from '../cli/command/output.ts'
 import { onInterrupt } from '../cli/command/program.ts'
 import { confirm, type PromptOptions } from '../cli/command/prompt.ts'
 import { showChanges } from '../cli/template/template-push.ts'
-
-/** Differences were found, or are left. */
-const DIFFERENT = 3
 
 export default class Apply extends ClientCommand {
   static override summary = 'Bring projects, templates and webhooks of a workspace to what files say.'

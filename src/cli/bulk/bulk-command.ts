@@ -1,6 +1,6 @@
 import { Args, Flags } from '@oclif/core'
 import type { ClientOptions } from '../../client/client.ts'
-import { ClientCommand } from '../command/client-command.ts'
+import { ClientCommand, PATIENT_ATTEMPTS } from '../command/client-command.ts'
 import { CliError, InterruptedError, UsageError } from '../command/errors.ts'
 import { count } from '../command/output.ts'
 import { commandLine, onInterrupt } from '../command/program.ts'
@@ -9,9 +9,6 @@ import type { ConnectionFlags } from '../settings/settings.ts'
 import type { BulkSummary } from './bulk-file.ts'
 import type { RowAction } from './row-action.ts'
 import { rawCellsFlag } from './spreadsheet-cells.ts'
-
-/** Tries for a request before the run gives up: about 40 s, which outlasts a restart of the server. */
-const ATTEMPTS = 12
 
 /** Of issue and update. */
 export const groupColumnFlag = Flags.string({
@@ -91,7 +88,7 @@ export abstract class BulkCommand extends ClientCommand {
         client,
         sender: (onRetry: ClientOptions['onRetry']) => {
           hasBegun = true
-          return this.connect(flags, { attempts: ATTEMPTS, ...(onRetry && { onRetry }) })
+          return this.connect(flags, { attempts: PATIENT_ATTEMPTS, ...(onRetry && { onRetry }) })
         },
         note: (message: string) => this.note(message),
       }

@@ -1,6 +1,6 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { isPipe, openPrivate } from '../../files/private-file.ts'
-import { CliError, UsageError } from '../command/errors.ts'
+import { CliError, UsageError, withName } from '../command/errors.ts'
 import { writeOut } from '../command/output.ts'
 import { type Dialect, formatRows } from './csv.ts'
 
@@ -20,10 +20,12 @@ export async function openOutput(
 ): Promise<OutputFile> {
   const { keep, header, dialect } = options
   const file = keep === 0 ? await openPrivate(path, 'w') : await open(path, 'r+')
-  await file.truncate(keep)
+  // A device such as /dev/null has no size to cut, and nothing to bring to the disk.
+  const isFile = (await file.stat()).isFile()
+  if (isFile) await file.truncate(keep)
   let bytes = keep
   const write = async (text: string) => {
-    bytes += await writeAt(file, Buffer.from(text), bytes)
+    bytes += await withName(path, () => writeAt(file, Buffer.from(text), bytes))
   }
   if (keep === 0) await write(`${dialect.bom ? '\uFEFF' : ''}${formatRows([header], dialect)}`)
   return {
@@ -31,7 +33,9 @@ export async function openOutput(
       return bytes
     },
     append: (rows) => (rows.length > 0 ? write(formatRows(rows, dialect)) : Promise.resolve()),
-    sync: () => file.datasync(),
+    sync: async () => {
+      if (isFile) await file.datasync()
+    },
     [Symbol.asyncDispose]: () => file.close(),
   }
 }

@@ -2,7 +2,7 @@ import { Command, Errors, Flags } from '@oclif/core'
 import type { Page } from '../../core/contract/common.ts'
 import type { ShownList } from '../list/show-list.ts'
 import { databasePasswordsIn } from '../settings/server-flags.ts'
-import { canColor } from '../settings/settings.ts'
+import { canColor, isSet } from '../settings/settings.ts'
 import { describeFailure, type Failure, failureJson, formatFailure } from './failure.ts'
 
 /**
@@ -52,11 +52,25 @@ export abstract class BaseCommand extends Command {
     if (error instanceof Errors.ExitError) throw error
     // Flags that could not be parsed are an answer to the caller; oclif would warn that nobody parsed them.
     this.parsed = true
-    const failure = this.describe(error)
+    const described = this.describe(error)
+    const failure = { ...described, reasons: [...described.reasons, ...this.#sourcesOf(described.message)] }
     process.exitCode = failure.exitCode
     // On one line, since it may come after the lines of a stream.
     if (this.jsonEnabled()) process.stdout.write(`${JSON.stringify(failureJson(failure))}\n`)
     else this.note(formatFailure(failure, { color: canColor(process.stderr) && !this.argv.includes('--no-color') }))
+  }
+
+  /** A flag that a message names may have come from a variable: nobody looks for it there by himself. */
+  #sourcesOf(message: string): string[] {
+    // Without what follows the name, as in --port: and --role=boss
+    const named = message
+      .split(' ')
+      .map((word) => ['=', ':', '.', ','].reduce((rest, end) => rest.split(end)[0]!, word))
+    const isTyped = (flag: string) => this.argv.some((word) => word === flag || word.startsWith(`${flag}=`))
+    return Object.entries(this.ctor.flags ?? {}).flatMap(([name, { env }]) => {
+      const flag = `--${name}`
+      return env && isSet(env) && named.includes(flag) && !isTyped(flag) ? [`${flag} came from ${env}.`] : []
+    })
   }
 
   /** What oclif warns of, such as a flag under a name of before, stands as every other warning. */

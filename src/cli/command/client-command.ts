@@ -100,6 +100,9 @@ function inherited<I extends { baseFlags?: unknown; enableJsonFlag?: boolean }>(
   return { baseFlags, enableJsonFlag } as Pick<I, 'baseFlags' | 'enableJsonFlag'>
 }
 
+/** Tries for a request of long work before it gives up: about 40 s, which outlasts a restart of the server. */
+export const PATIENT_ATTEMPTS = 12
+
 const NOTE_EVERY_MS = 5_000
 
 /** Says that something is being waited for, but not once for each request in flight. */

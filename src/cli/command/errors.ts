@@ -13,6 +13,9 @@ export interface CliErrorOptions {
   cause?: unknown
 }
 
+/** Exit code: differences were found, or are left. */
+export const DIFFERENT = 3
+
 /** Something that the person at the keyboard can mend; shown without a stack. */
 export class CliError extends Error {
   override readonly name: string = 'CliError'

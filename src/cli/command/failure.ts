@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { stripVTControlCharacters, styleText } from 'node:util'
 import { Errors } from '@oclif/core'
 import { ConnectionError, ForeignServerError, ApiError as RequestError, TimeoutError } from '../../client/errors.ts'
@@ -130,6 +132,9 @@ function hintFor(error: RequestError): string | undefined {
     return 'passes template list shows the templates; one without a published version needs passes template publish.'
   }
   if (error.code === 'PRECONDITION_FAILED') return 'passes pass get shows the revision as it is now.'
+  // No error body of ours is one of the caller's with this code.
+  if (error.status < 500 && error.code === 'INTERNAL_ERROR')
+    return 'see that a passes server answers there: --url (PASSES_URL).'
   if (error.retryAfterSeconds !== undefined) return `try again in ${error.retryAfterSeconds} s.`
   if (error.status >= 500) {
     const what = error.correlationId ? 'give the correlation id to' : 'tell'
@@ -164,7 +169,10 @@ function isSystemError(error: unknown): error is Error & { code: string; path?: 
 
 /** The system's own words, but for the mistakes with files that everybody makes. */
 function systemMessage({ code, path, message }: { code: string; path?: string; message: string }): string {
-  if (code === 'ENOENT') return `There is no ${path ?? 'such file'}`
+  if (code === 'ENOENT') {
+    const folder = path && dirname(path)
+    return folder && !existsSync(folder) ? `There is no folder ${folder}` : `There is no ${path ?? 'such file'}`
+  }
   if (code === 'EISDIR') return `${path ?? 'A folder'} ${path ? 'is a folder, where' : 'stands where'} a file is needed`
   if (path && code === 'ENOTDIR') return `${path} leads through a file, where a folder is needed`
   if (path && ['EACCES', 'EPERM'].includes(code)) return `${path} may not be read or written by this user`
@@ -210,7 +218,9 @@ export function suggestCommand(words: readonly string[], commands: readonly stri
       return { command, distance: editDistance(typed, command), most: Math.max(2, command.length / 3) }
     })
     .filter(({ distance, most }) => distance <= most)
-  return candidates.sort((a, b) => a.distance - b.distance)[0]?.command
+  // Of ones that are as near, that of more words: it leaves none of what was typed aside.
+  const wordsIn = ({ command }: { command: string }) => command.split(' ').length
+  return candidates.sort((a, b) => a.distance - b.distance || wordsIn(b) - wordsIn(a))[0]?.command
 }
 
 /** Letters to insert, delete or replace until one text is the other (Levenshtein). */

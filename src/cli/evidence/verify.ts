@@ -70,11 +70,30 @@ export interface Known {
   kept: SignedHead[]
 }
 
-/** Reads what the flags name. @throws CliError */
-export async function readKnown(flags: {
+interface KnownFlags {
   'public-key'?: string | undefined
   kept?: string | undefined
-}): Promise<Known> {
+}
+
+/**
+ * Verifies the file that prove wrote, or where none is named the database; says what was found, and exits with 1 where
+ * anything is wrong.
+ * @param verifyDatabase what needs the server's modules, which a file does without
+ * @throws CliError
+ */
+export async function verifyAndReport(
+  command: Pick<BaseCommand, 'log'>,
+  chain: ChainName,
+  { file, ...flags }: KnownFlags & { file: string | undefined },
+  verifyDatabase: (known: Known) => Promise<{ chains: ReportedChain[]; waiting: number }>,
+) {
+  const known = await readKnown(flags)
+  const verified =
+    file === undefined ? await verifyDatabase(known) : { chains: [await verifyFile(file, chain, known)], waiting: 0 }
+  return report(command, { ...verified, isKeyKnown: known.publicKey !== undefined })
+}
+
+async function readKnown(flags: KnownFlags): Promise<Known> {
   const file = flags['public-key']
   const publicKey = file === undefined ? undefined : String(await readNamed(file))
   if (publicKey !== undefined && !openSigningKey(publicKey)) throw new CliError(`${file} holds no Ed25519 public key`)
@@ -143,8 +162,7 @@ function begin(
   return new Verification({ head: start.head, earlier, publicKey, erased: ERASED })
 }
 
-/** Says what was found, and exits with 1 where anything is wrong. */
-export function report(
+function report(
   command: Pick<BaseCommand, 'log'>,
   { chains, waiting, isKeyKnown }: { chains: ReportedChain[]; waiting: number; isKeyKnown: boolean },
 ): { isSound: boolean; waiting: number; chains: ReportedChain[] } {
@@ -157,7 +175,9 @@ export function report(
     ]
     const isWhole = workspaceId === NIL_UUID
     const owner = isWhole ? 'Whole database' : `Workspace ${workspaceId}`
-    command.log(`${owner}: ${counts.join(', ')}: ${faultCount === 0 ? 'sound' : `${count(faultCount)} FAULTS`}`)
+    command.log(
+      `${owner}: ${counts.join(', ')}: ${faultCount === 0 ? 'sound' : `${count(faultCount)} ${faultCount === 1 ? 'FAULT' : 'FAULTS'}`}`,
+    )
     for (const fault of faults) command.log(`  ${describeFault(fault)}`)
     if (faultCount > faults.length) command.log(`  … and ${count(faultCount - faults.length)} more`)
   }

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Client } from '../../client/client.ts'
+import { ApiError, type Client } from '../../client/client.ts'
 import type { Broadcast, BroadcastForecast, BroadcastStats } from '../../core/contract/broadcasts.ts'
 import type { Notification } from '../../core/contract/notifications.ts'
 import { GOOGLE_REQUESTS_A_SECOND } from '../../core/rules/sending/google-pace.ts'
 import { idArg, namedArg } from '../arguments/id-argument.ts'
 import { passArgs } from '../arguments/pass-argument.ts'
-import { InterruptedError } from '../command/errors.ts'
+import { CliError, InterruptedError } from '../command/errors.ts'
 import { count, details, duration, localTime, localTimeOr } from '../command/output.ts'
 import { onInterrupt } from '../command/program.ts'
 import { canAnimate } from '../settings/settings.ts'
@@ -114,7 +114,11 @@ export async function watchBroadcast(client: Client, { projectId, id, sendAt }: 
       await sleep(Math.max(EVERY_MS, PAUSE_PER_LOOK * tookMs), undefined, { signal: stop.signal })
     }
   } catch (error) {
-    if (!stop.signal.aborted) throw error
+    if (!stop.signal.aborted) {
+      if (!(error instanceof ApiError) || error.status !== 404) throw error
+      const message = 'The broadcast is gone: somebody cancelled it before it was sent.'
+      throw new CliError(message, { code: 'CANCELLED', details: params })
+    }
     throw new InterruptedError('Stopped watching; the broadcast goes on.', {
       hint: `passes broadcast get ${projectId} ${id} says how it stands.`,
       details: params,

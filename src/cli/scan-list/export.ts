@@ -12,7 +12,7 @@ import { listPages, type PageFormat } from '../arguments/list.ts'
 import { changedSetting, isWhole } from '../bulk/journal.ts'
 import { refusePipe, writeAt } from '../bulk/output-file.ts'
 import { retryNotes } from '../command/client-command.ts'
-import { CliError } from '../command/errors.ts'
+import { CliError, withName } from '../command/errors.ts'
 import { writeOut } from '../command/output.ts'
 import { type Progress, startProgress } from '../command/progress.ts'
 import { passIdsOf, type scanFilterFlags, scanQuery } from './filters.ts'
@@ -141,7 +141,7 @@ async function openLocked(
     start,
     append: async (text, { rows, cursor }) => {
       lock.assertHeld()
-      bytes += await writeAt(file, Buffer.from(text), bytes)
+      bytes += await withName(path, () => writeAt(file, Buffer.from(text), bytes))
       reached = cursor === null ? undefined : { rows, bytes, cursor }
       if (cursor !== null && Date.now() - notedAt >= NOTE_EVERY_MS) await note()
       if (cursor !== null) return

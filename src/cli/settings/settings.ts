@@ -254,6 +254,11 @@ export function requireClearSwitches(
   }
 }
 
+/** Whether a variable says anything. */
+export function isSet(variable: string, environment: Environment = process.env): boolean {
+  return given(environment[variable]) !== undefined
+}
+
 /** A variable of the system that is empty counts as not given. */
 function given(value: string | undefined): string | undefined {
   return value?.trim() || undefined

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '../../client/client.ts'
 import type { Attempt, Delivery, DeliveryDetail } from '../../core/contract/deliveries.ts'
 import type { Webhook } from '../../core/contract/webhooks.ts'
+import type { BaseCommand } from '../command/base-command.ts'
 import { CliError } from '../command/errors.ts'
 import { type Column, details, localTime, localTimeOr, table } from '../command/output.ts'
 import type { ListShape } from '../list/shape.ts'
@@ -78,11 +79,22 @@ const PATIENCE_MS = 20_000
 const LOOK_EVERY_MS = 100
 
 /**
- * Waits for the attempt that was just asked for.
- * @param attemptCount of the delivery before it
- * @throws CliError where it does not come
+ * Waits for the attempt that was just asked for, and shows what came of it.
+ * @param queued the delivery with the number of attempts before it
+ * @throws CliError where it does not come, or where the endpoint did not take it
  */
-export async function awaitAttempt(client: Client, { id, attemptCount }: Delivery): Promise<DeliveryDetail> {
+export async function reportAttempt(
+  command: Pick<BaseCommand, 'log'>,
+  client: Client,
+  queued: Delivery,
+): Promise<DeliveryDetail> {
+  const delivery = await awaitAttempt(client, queued)
+  command.log(showDelivery(delivery, { withPayload: false }))
+  requireSuccess(delivery)
+  return delivery
+}
+
+async function awaitAttempt(client: Client, { id, attemptCount }: Delivery): Promise<DeliveryDetail> {
   const until = performance.now() + PATIENCE_MS
   while (performance.now() < until) {
     const delivery = await client.deliveries.get({ params: { id } })
@@ -97,8 +109,7 @@ export async function awaitAttempt(client: Client, { id, attemptCount }: Deliver
   })
 }
 
-/** That the endpoint took a delivery. @throws CliError with what it answered */
-export function requireSuccess({ status, lastResponseCode, lastError, ...delivery }: DeliveryDetail): void {
+function requireSuccess({ status, lastResponseCode, lastError, ...delivery }: DeliveryDetail): void {
   if (status === 'SUCCESS') return
   const { payload: _, ...facts } = delivery
   const reason = lastResponseCode === null ? (lastError ?? 'no answer') : `the endpoint answered ${lastResponseCode}`

@@ -1,4 +1,5 @@
 import { Flags } from '@oclif/core'
+import { jsonLines } from '../../cli/arguments/list.ts'
 import type { PictureOptions } from '../../cli/card-picture.ts'
 import { UsageError } from '../../cli/command/errors.ts'
 import { untilStopped } from '../../cli/command/program.ts'
@@ -25,13 +26,13 @@ export default class DeviceWatch extends DeviceCommand {
     if (phone.sources().length === 0) {
       throw new UsageError(`The phone ${file.name} holds no pass`, { hint: 'install one with passes device install.' })
     }
-    const onEvent = (event: WatchEvent) =>
-      this.jsonEnabled() ? printJson(event) : this.#show(event, file, this.drawing(flags))
+    const onEvent = (event: WatchEvent) => this.#show(event, file, this.drawing(flags))
     await untilStopped((signal) => watch(phone, { signal, onEvent }), { seconds: flags.seconds })
   }
 
   async #show(event: WatchEvent, file: DeviceFile, drawing: PictureOptions): Promise<void> {
-    if (event.event === 'listening') this.note(`Listening for pushes of ${event.source}; Ctrl-C ends it.`)
+    if (this.jsonEnabled()) process.stdout.write(jsonLines([event]))
+    else if (event.event === 'listening') this.note(`Listening for pushes of ${event.source}; Ctrl-C ends it.`)
     else if (event.event === 'problem') this.note(`Problem: ${event.message}`)
     else {
       const device = file.read()
@@ -39,8 +40,4 @@ export default class DeviceWatch extends DeviceCommand {
       this.log(await drawDevice(device, drawing, new Set([event.pass])))
     }
   }
-}
-
-function printJson(event: WatchEvent): void {
-  process.stdout.write(`${JSON.stringify(event)}\n`)
 }

@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { Flags } from '@oclif/core'
 import { formerly } from '../../cli/arguments/list.ts'
 import { rawCellsFlag } from '../../cli/bulk/spreadsheet-cells.ts'
-import { ClientCommand } from '../../cli/command/client-command.ts'
+import { ClientCommand, PATIENT_ATTEMPTS } from '../../cli/command/client-command.ts'
 import { InterruptedError, UsageError } from '../../cli/command/errors.ts'
 import { count } from '../../cli/command/output.ts'
 import { commandLine, onInterrupt } from '../../cli/command/program.ts'
@@ -64,7 +64,7 @@ export default class ScansExport extends ClientCommand {
         server: this.connection!.url.value,
         sender: (onRetry) => {
           hasBegun = true
-          return this.connect(flags, { attempts: ATTEMPTS, onRetry })
+          return this.connect(flags, { attempts: PATIENT_ATTEMPTS, onRetry })
         },
         note: (message) => this.note(message),
       })
@@ -85,9 +85,6 @@ export default class ScansExport extends ClientCommand {
     }
   }
 }
-
-/** Tries for a page before the export gives up: about 40 s, which outlasts a restart of the server. */
-const ATTEMPTS = 12
 
 /** The literal command to go on with: the same again for a file, whose journal knows the place. */
 function goOn(flags: { out?: string | undefined; cursor?: string | undefined }, cursor?: string): string {

@@ -1,5 +1,5 @@
 import { BaseCommand } from '../../cli/command/base-command.ts'
-import { readKnown, report, verifyArgs, verifyFile, verifyFlags } from '../../cli/evidence/verify.ts'
+import { verifyAndReport, verifyArgs, verifyFlags } from '../../cli/evidence/verify.ts'
 
 export default class ScansVerify extends BaseCommand {
   static override summary = 'Verify that nobody changed, removed or inserted anything in the ledger of scans.'
@@ -20,16 +20,9 @@ export default class ScansVerify extends BaseCommand {
 
   async run() {
     const { args, flags } = await this.parse(ScansVerify)
-    const known = await readKnown(flags)
-    const isKeyKnown = known.publicKey !== undefined
-    if (args.file !== undefined) {
-      return report(this, { chains: [await verifyFile(args.file, 'scans', known)], waiting: 0, isKeyKnown })
-    }
-    const { withStore } = await import('../../server/operator/operator.ts')
-    const { verifyChains } = await import('../../server/operator/verify-chains.ts')
-    const verified = await withStore(flags.database, (store) =>
-      verifyChains(store, 'scans', { workspace: flags.workspace, ...known }),
-    )
-    return report(this, { ...verified, isKeyKnown })
+    return verifyAndReport(this, 'scans', { file: args.file, ...flags }, async (known) => {
+      const { verifyDatabase } = await import('../../server/operator/verify-chains.ts')
+      return verifyDatabase('scans', { ...flags, ...known })
+    })
   }
 }

@@ -1,10 +1,7 @@
 import { ClientCommand } from '../../cli/command/client-command.ts'
-import { UsageError } from '../../cli/command/errors.ts'
+import { DIFFERENT, UsageError } from '../../cli/command/errors.ts'
 import { readTemplateFiles, templateFileArgs } from '../../cli/template/template-file.ts'
 import { changesTo, findStored, showChanges, withStoredImages } from '../../cli/template/template-push.ts'
-
-/** Differences were found. */
-const DIFFERENT = 3
 
 export default class TemplateDiff extends ClientCommand {
   static override summary = 'Show what template files and the templates of the server differ in.'

@@ -2,16 +2,13 @@ import { Flags } from '@oclif/core'
 import { namedFlag } from '../../cli/arguments/id-argument.ts'
 import { rawCellsFlag } from '../../cli/bulk/spreadsheet-cells.ts'
 import type { UpgradeSummary } from '../../cli/changes/upgrade.ts'
-import { ClientCommand } from '../../cli/command/client-command.ts'
+import { ClientCommand, PATIENT_ATTEMPTS } from '../../cli/command/client-command.ts'
 import { InterruptedError } from '../../cli/command/errors.ts'
 import { count } from '../../cli/command/output.ts'
 import { commandLine, onInterrupt } from '../../cli/command/program.ts'
 import { confirm } from '../../cli/command/prompt.ts'
 import { templateVersionFlag } from '../../cli/template/template-version.ts'
 import { PassStatus } from '../../core/contract/common.ts'
-
-/** Tries for a request before the run gives up: about 40 s, which outlasts a restart of the server. */
-const ATTEMPTS = 12
 
 /** A void pass never changes again. */
 const statuses = PassStatus.options.filter((status) => status !== 'VOID')
@@ -88,7 +85,7 @@ export default class TemplateUpgrade extends ClientCommand {
         rawCells: flags['raw-cells'],
         concurrency: flags.concurrency,
         stop: stop.signal,
-        sender: (onRetry) => this.connect(flags, { attempts: ATTEMPTS, onRetry }),
+        sender: (onRetry) => this.connect(flags, { attempts: PATIENT_ATTEMPTS, onRetry }),
       })
       return await this.#report(summary)
     } finally {

@@ -2,6 +2,7 @@ import { Flags } from '@oclif/core'
 import { lifetimeFlag, parseLifetime } from '../../cli/arguments/moment.ts'
 import { BaseCommand } from '../../cli/command/base-command.ts'
 import { details, localTimeOr } from '../../cli/command/output.ts'
+import { madeDatabase } from '../../cli/operator.ts'
 import { databaseFlags } from '../../cli/settings/server-flags.ts'
 import { roles, scopes } from '../../core/route.ts'
 
@@ -37,10 +38,13 @@ export default class TokenCreate extends BaseCommand {
 
   async run() {
     const { flags } = await this.parse(TokenCreate)
-    const { auditOperator, getOrCreateWorkspace, withNewStore } = await import('../../server/operator/operator.ts')
+    const { auditOperator, databaseToMake, getOrCreateWorkspace, withNewStore } = await import(
+      '../../server/operator/operator.ts'
+    )
     const { createToken, findProjectsOfToken } = await import('../../server/operator/tokens.ts')
     const now = new Date()
     const expiresAt = parseLifetime(flags['expires-in'], now)
+    const newFile = databaseToMake(flags.database)
     return withNewStore(flags.database, async (store) => {
       const workspace = await getOrCreateWorkspace(store, flags.workspace, now)
       const { name, role, scope: scopes, project: named } = flags
@@ -72,6 +76,7 @@ export default class TokenCreate extends BaseCommand {
           ['Expires', localTimeOr(made.expiresAt, 'never')],
         ]),
       )
+      if (newFile) this.note(madeDatabase(newFile))
       this.note('Keep the token now: it is not shown again.')
       if (expiresAt === undefined)
         this.note('It ends in a year; --expires-in says otherwise, and passes token rotate renews it.')

@@ -1,4 +1,5 @@
 import { Flags } from '@oclif/core'
+import { jsonLines } from '../../cli/arguments/list.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { UsageError } from '../../cli/command/errors.ts'
 import { printable } from '../../cli/command/output.ts'
@@ -59,14 +60,15 @@ export default class WebhookListen extends ClientCommand {
           secret,
           folder: listenersFolder(profile.name),
           signal,
-          onEvent: (event) => (this.jsonEnabled() ? printJson(event) : this.#show(event)),
+          onEvent: (event) => this.#show(event),
         }),
       { seconds: flags.seconds, bySigterm: true },
     )
   }
 
   #show(event: ListenEvent): void {
-    if (event.event === 'delivery') this.log(lineOf(event))
+    if (this.jsonEnabled()) process.stdout.write(jsonLines([event]))
+    else if (event.event === 'delivery') this.log(lineOf(event))
     else if (event.event === 'problem') this.note(`Problem: ${printable(event.message)}`)
     else {
       this.note(`Listening to ${this.connection?.url.value}; Ctrl-C ends it, and the server keeps nothing of it.`)
@@ -89,8 +91,4 @@ function lineOf({ payload, responseCode, durationMs, error }: Extract<ListenEven
   const parts = [payload.timestamp, payload.type.padEnd(12), payload.id, subject]
   if (durationMs !== null) parts.push(`-> ${responseCode ?? printable(error ?? 'no answer')} (${durationMs} ms)`)
   return parts.join('  ')
-}
-
-function printJson(event: ListenEvent): void {
-  process.stdout.write(`${JSON.stringify(event)}\n`)
 }

@@ -1,6 +1,6 @@
 import { idArg } from '../../cli/arguments/id-argument.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
-import { awaitAttempt, requireSuccess, showDelivery } from '../../cli/webhook/show.ts'
+import { reportAttempt } from '../../cli/webhook/show.ts'
 
 export default class WebhookRedeliver extends ClientCommand {
   static override summary = 'Send a delivery once more and show what came of it.'
@@ -18,9 +18,6 @@ export default class WebhookRedeliver extends ClientCommand {
     const client = this.connect(flags)
     const { attemptCount } = await client.deliveries.get({ params: { id: args.id } })
     const queued = await client.deliveries.redeliver({ params: { id: args.id } })
-    const delivery = await awaitAttempt(client, { ...queued, attemptCount })
-    this.log(showDelivery(delivery, { withPayload: false }))
-    requireSuccess(delivery)
-    return delivery
+    return reportAttempt(this, client, { ...queued, attemptCount })
   }
 }

@@ -1,6 +1,6 @@
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { webhookArgs } from '../../cli/webhook/flags.ts'
-import { awaitAttempt, requireSuccess, showDelivery } from '../../cli/webhook/show.ts'
+import { reportAttempt } from '../../cli/webhook/show.ts'
 
 export default class WebhookTest extends ClientCommand {
   static override summary = 'Send a test event and show what came of it.'
@@ -16,9 +16,6 @@ export default class WebhookTest extends ClientCommand {
     const { args, flags } = await this.parse(WebhookTest)
     const client = this.connect(flags)
     const queued = await client.webhooks.test({ params: { id: args.id } })
-    const delivery = await awaitAttempt(client, { ...queued, attemptCount: 0 })
-    this.log(showDelivery(delivery, { withPayload: false }))
-    requireSuccess(delivery)
-    return delivery
+    return reportAttempt(this, client, { ...queued, attemptCount: 0 })
   }
 }

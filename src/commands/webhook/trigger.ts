@@ -6,7 +6,7 @@ import { CliError } from '../../cli/command/errors.ts'
 import { listenersFolder, profileInUse } from '../../cli/settings/settings.ts'
 import { applicationAddress, listenSecret } from '../../cli/webhook/flags.ts'
 import { type Forwarded, findListeners, forward } from '../../cli/webhook/forward.ts'
-import { awaitAttempt, requireSuccess, showDelivery } from '../../cli/webhook/show.ts'
+import { reportAttempt } from '../../cli/webhook/show.ts'
 import { type EventType, eventTypes, exampleData } from '../../core/events.ts'
 import { newId } from '../../core/ids.ts'
 import { envelopeText } from '../../core/rules/sending/retries.ts'
@@ -39,10 +39,7 @@ export default class WebhookTrigger extends ClientCommand {
     if (args.webhook !== undefined) {
       const client = this.connect(flags)
       const queued = await client.webhooks.test({ params: { id: args.webhook }, body: { type } })
-      const delivery = await awaitAttempt(client, { ...queued, attemptCount: 0 })
-      this.log(showDelivery(delivery, { withPayload: false }))
-      requireSuccess(delivery)
-      return delivery
+      return reportAttempt(this, client, { ...queued, attemptCount: 0 })
     }
     const to = applicationAddress(flags['forward-to'])
     const profile = profileInUse(flags.profile)

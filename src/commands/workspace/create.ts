@@ -1,6 +1,7 @@
 import { Flags } from '@oclif/core'
 import { parseEnd } from '../../cli/arguments/moment.ts'
 import { BaseCommand } from '../../cli/command/base-command.ts'
+import { madeDatabase } from '../../cli/operator.ts'
 import { databaseFlags } from '../../cli/settings/server-flags.ts'
 
 export default class WorkspaceCreate extends BaseCommand {
@@ -18,11 +19,15 @@ export default class WorkspaceCreate extends BaseCommand {
 
   async run() {
     const { flags } = await this.parse(WorkspaceCreate)
-    const { insertWorkspace, OperatorError, withNewStore } = await import('../../server/operator/operator.ts')
+    const { databaseToMake, insertWorkspace, OperatorError, withNewStore } = await import(
+      '../../server/operator/operator.ts'
+    )
     const now = new Date()
     const options = { expiresAt: flags.expires === undefined ? null : parseEnd(flags.expires, now) }
+    const newFile = databaseToMake(flags.database)
     const workspace = await withNewStore(flags.database, (store) => insertWorkspace(store, flags.name, now, options))
     if (!workspace) throw new OperatorError(`There is a workspace ${flags.name} already.`)
+    if (newFile) this.note(madeDatabase(newFile))
     this.log(
       `Made the workspace ${workspace.name} (${workspace.id}). Next: passes token create --workspace ${workspace.name} --name …`,
     )

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
 import type { AuditAction } from '../../core/audit.ts'
 import { SetupError } from '../../core/errors.ts'
 import type { LimitName, WorkspaceLimits } from '../../core/rules/pass/limits.ts'
@@ -23,9 +24,14 @@ type Work<T> = (store: Store, database: Database) => Promise<T>
  * @throws OperatorError when an older program made the database, DatabaseError, DatabaseUrlError
  */
 export async function withStore<T>(databaseUrl: string, work: Work<T>): Promise<T> {
-  const file = sqliteFile(databaseUrl)
-  if (file && !existsSync(file)) throw missingDatabase(databaseUrl)
+  if (databaseToMake(databaseUrl)) throw missingDatabase(databaseUrl)
   return withNewStore(databaseUrl, work)
+}
+
+/** The SQLite file that is not there yet, and that opening would make. */
+export function databaseToMake(databaseUrl: string): string | undefined {
+  const file = sqliteFile(databaseUrl)
+  return file && !existsSync(file) ? resolve(file) : undefined
 }
 
 /** The same for commands that a server may not have gone before: a database that is not there is made. */

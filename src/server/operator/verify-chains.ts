@@ -179,6 +179,14 @@ function isOf(head: SignedHead, { workspaceId, chain }: ChainKey): boolean {
   return head.workspaceId === workspaceId && head.chain === chain
 }
 
+/** Verifies the chains of a database. @throws OperatorError, DatabaseError */
+export function verifyDatabase(
+  chain: ChainName,
+  { database, ...options }: VerifyOptions & { database: string },
+): Promise<Verified> {
+  return withStore(database, (store) => verifyChains(store, chain, options))
+}
+
 /** What makes a chain of a workspace provable elsewhere, in lines of JSON: what it holds of people, too. */
 export async function* proveChain(
   store: Store,

@@ -56,6 +56,12 @@ describe('what a command was told wrongly', () => {
   })
 })
 
+test('what another service answers leads to the address', () => {
+  const message = 'The server answered 404 without a body of this interface'
+  const foreign = { status: 404, code: 'INTERNAL_ERROR', correlationId: '', details: {}, request }
+  expect(show(new ApiError({ ...foreign, message }))).toMatch(/Next: see that a passes server answers there: --url/)
+})
+
 test('what the server says of a parameter is said once, of the flag that it came from', () => {
   const issue = (path: (string | number)[]) => ({ path, message: 'Must be a date' })
   const error = (...issues: ReturnType<typeof issue>[]) =>

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { editDistance, suggestCommand } from '../../../src/cli/command/failure.ts'
 
-const commands = ['issue', 'pass list', 'pass get', 'template publish', 'update', 'void']
+const commands = ['issue', 'pass list', 'pass get', 'template publish', 'scan', 'scans list', 'update', 'void']
 
 test.each([
   ['isue', 'issue'],
@@ -10,6 +10,8 @@ test.each([
   ['pas list', 'pass list'],
   ['templat publsh 0198', 'template publish'],
   ['udpate', 'update'],
+  ['scans lst', 'scans list'],
+  ['scn', 'scan'],
 ])('%s is taken for %s', (typed, meant) => {
   expect(suggestCommand(typed.split(' '), commands)).toBe(meant)
 })

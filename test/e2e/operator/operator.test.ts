@@ -11,6 +11,16 @@ import { hostServer, type TestServer } from '../support/server.ts'
 /** How long a revocation may take to hold on a running server. */
 const HOLDS_MS = 2_000
 
+test('of a database that a command had to make somebody is told, once', async () => {
+  const create = ['token', 'create', '--name', 'door', '--json', '--database', await emptyDatabase('sqlite')]
+  const [first, second] = [await run(create), await run(create)]
+  expect([first.exitCode, second.exitCode]).toEqual([0, 0])
+  expect(first.stderr).toMatch(
+    /^There was no database .+: it was made\. Give the one that your server uses with --database/,
+  )
+  expect(second.stderr).not.toContain('it was made')
+})
+
 describe.each(dialects)('on %s', (dialect) => {
   test('a token that an operator makes works at once, and is refused within two seconds of being revoked', async () => {
     const server = await hostServer({ dialect })

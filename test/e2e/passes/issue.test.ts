@@ -341,6 +341,10 @@ test('a named pipe is read as stdin is, once and without a journal, and nothing 
     const { exitCode, stdout } = await run([...args, flag, 'links'], server, { cwd: folder })
     expect([exitCode, JSON.parse(stdout).error.message]).toEqual([2, 'links is a pipe, where a file is needed'])
   }
+  // Who wants no failures may say so.
+  writeFileSync(join(folder, 'file.csv'), `${csv(rowsFor(3))}T-9,,9,2027-05-31\n`)
+  const thrown = ['issue', 'file.csv', ...args.slice(2), '--failures', '/dev/null']
+  expect(JSON.parse((await run(thrown, server, { cwd: folder })).stdout)).toMatchObject({ present: 3, failed: 1 })
   expect(await passCount(setup)).toBe(3)
 })
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { watchBroadcast } from '../../../src/cli/notify/show.ts'
 import type { Broadcast } from '../../../src/core/contract/broadcasts.ts'
 import type { Pass } from '../../../src/core/contract/passes.ts'
 import { dialects, temporaryFolder } from '../../support/databases.ts'
@@ -74,6 +75,8 @@ test('the commands send, rehearse, watch, list, show and cancel', async () => {
   const later = await json(...send, '--at', 'in 2h', '--yes')
   expect((await json('broadcast', 'list', project.id)).items).toMatchObject([{ id: later.id }, { id: broadcast.id }])
   await command(server, ['broadcast', 'cancel', project.id, later.id])
+  const watching = watchBroadcast(server.client, later)
+  await expect(watching).rejects.toMatchObject({ code: 'CANCELLED', message: expect.stringContaining('cancelled it') })
   const gone = await run(['broadcast', 'get', project.id, later.id], server)
   expect([gone.exitCode, gone.stderr]).toEqual([1, expect.stringContaining('no such broadcast')])
   expect(await command(server, ['broadcast', 'get', project.id, broadcast.id])).toContain('3 skipped')

@@ -144,6 +144,14 @@ test('serve refuses a Google key file that is none, exits 1 and names it', async
 })
 
 /** @param start spawnProgram() where a secret is given, for all that is written, the log with it, to be seen */
+test('a value out of a variable is said to come from there, and one that was typed is not', async () => {
+  const env = { PASSES_PORT: 'many' }
+  const refused = await run(['serve'], undefined, { env })
+  expect([refused.exitCode, refused.stderr]).toEqual([2, expect.stringContaining('--port came from PASSES_PORT.')])
+  const typed = await run(['serve', '--port', 'few'], undefined, { env: { PASSES_PORT: '3000' } })
+  expect([typed.exitCode, typed.stderr]).toEqual([2, expect.not.stringContaining('PASSES_PORT')])
+})
+
 async function expectRefusal(
   database: string,
   args: string[],
