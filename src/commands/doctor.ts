@@ -2,7 +2,7 @@ import { styleText } from 'node:util'
 import { Flags } from '@oclif/core'
 import { BaseCommand } from '../cli/command/base-command.ts'
 import { printable } from '../cli/command/output.ts'
-import { serveFlags, serverConfig } from '../cli/settings/server-flags.ts'
+import { mistypedVariables, serveFlags, serverConfig } from '../cli/settings/server-flags.ts'
 import { canColor } from '../cli/settings/settings.ts'
 
 export default class Doctor extends BaseCommand {
@@ -30,6 +30,7 @@ export default class Doctor extends BaseCommand {
 
   async run() {
     const { flags } = await this.parse(Doctor)
+    for (const warning of mistypedVariables()) this.note(warning)
     const { diagnose } = await import('../server/operator/doctor/doctor.ts')
     const checks = await diagnose({ config: serverConfig(flags), canWrite: flags.write, canRecount: flags.recount })
     this.log(showChecks(checks, { color: canColor(process.stdout) && !flags['no-color'] }))

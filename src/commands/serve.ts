@@ -1,6 +1,6 @@
 import { BaseCommand } from '../cli/command/base-command.ts'
 import { details } from '../cli/command/output.ts'
-import { parsePlatforms, serveFlags, serverConfig } from '../cli/settings/server-flags.ts'
+import { mistypedVariables, parsePlatforms, serveFlags, serverConfig } from '../cli/settings/server-flags.ts'
 import type { RunningServer } from '../server/boot/serve.ts'
 
 /** Past the drain: enough for the slowest webhook, and with it less than the 20 s that a stop may take. */
@@ -24,6 +24,7 @@ export default class Serve extends BaseCommand {
 
   async run() {
     const { flags } = await this.parse(Serve)
+    for (const warning of mistypedVariables()) this.note(warning)
     const { startServer } = await import('../server/boot/serve.ts')
     const { withoutPassword } = await import('../server/boot/database-error.ts')
     const { createLogger } = await import('../server/boot/log.ts')

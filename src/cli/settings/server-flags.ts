@@ -1,6 +1,7 @@
 import { Flags, type Interfaces } from '@oclif/core'
 import { UsageError } from '../command/errors.ts'
-import { requireClearSwitches } from './settings.ts'
+import { editDistance } from '../command/failure.ts'
+import { ownVariables, requireClearSwitches } from './settings.ts'
 
 /** The database of a server: every operator command takes it. */
 export const databaseFlags = {
@@ -243,6 +244,16 @@ export const serveFlags = {
 function prefixesIn(given: string[]): string[] {
   const prefixes = given.flatMap((text) => text.split(',')).map((text) => text.trim().replace(/\/+$/, ''))
   return [...new Set(prefixes)]
+}
+
+/** Says of each variable that is nearly a setting of the server, and is none, which one was likely meant. */
+export function mistypedVariables(names: readonly string[] = ownVariables()): string[] {
+  const settings = Object.values(serveFlags).flatMap(({ env }) => env ?? [])
+  const unknown = names.filter((name) => !settings.includes(name))
+  return unknown.flatMap((name) => {
+    const meant = settings.find((setting) => editDistance(name, setting) <= 2)
+    return meant === undefined ? [] : [`Warning: ${name} is no setting; did you mean ${meant}?`]
+  })
 }
 
 /** `apple,google` as a list. */

@@ -254,6 +254,11 @@ export function requireClearSwitches(
   }
 }
 
+/** The variables that are called as settings are. */
+export function ownVariables(environment: Environment = process.env): string[] {
+  return Object.keys(environment).filter((name) => name.startsWith('PASSES_'))
+}
+
 /** Whether a variable says anything. */
 export function isSet(variable: string, environment: Environment = process.env): boolean {
   return given(environment[variable]) !== undefined

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { databasePasswordsIn, parsePublicUrl } from '../../../src/cli/settings/server-flags.ts'
+import { databasePasswordsIn, mistypedVariables, parsePublicUrl } from '../../../src/cli/settings/server-flags.ts'
 
 test.each([
   [['--database', 'postgres://passes:secret@db/passes'], ['database']],
@@ -33,4 +33,16 @@ test.each([
   'https://passes.example.com/#top',
 ])('%s is no public URL: links and packages would hold what nobody can follow', (text) => {
   expect(() => parsePublicUrl(new URL(text))).toThrow(/^--public-url must begin with https:(?!.*secret)/)
+})
+
+test('a variable that is nearly a setting is told of, and neither one that is nor one of something else', () => {
+  expect(mistypedVariables(['PASSES_PUBLICURL', 'PASSES_RATE_LIMITS'])).toEqual([
+    'Warning: PASSES_PUBLICURL is no setting; did you mean PASSES_PUBLIC_URL?',
+    'Warning: PASSES_RATE_LIMITS is no setting; did you mean PASSES_RATE_LIMIT?',
+  ])
+  const others = ['URL', 'TOKEN', 'PROFILE', 'TIMEOUT', 'METRICS_URL', 'WEBHOOK_SECRET', 'COPY_TO', 'TEST_DATABASES']
+  // As Kubernetes sets them for a service of this name.
+  const ofServices = ['SERVICE_HOST', 'SERVICE_PORT', 'PORT_3000_TCP', 'PORT_3000_TCP_ADDR']
+  const known = ['PUBLIC_URL', 'HOST', 'PORT', ...others, ...ofServices].map((name) => `PASSES_${name}`)
+  expect(mistypedVariables(known)).toEqual([])
 })
