@@ -3,7 +3,7 @@ import type { Repositories, Store } from '../../storage/store.ts'
 /** Phones that are told of changes at once: all of them are in memory and in one transaction, and a pass may be on 10,000. */
 const MOST_DEVICES = 20_000
 
-/** What is to be told of passes, in parts that so many phones hold together. */
+/** What is to be told of passes, in parts that so many phones hold together (decisions/0085). */
 export async function inParts<Item>(
   workspaceId: string,
   items: Item[],
