@@ -6,8 +6,8 @@ import { FairGate } from '../../storage/db/fair-gate.ts'
  * Shares the one thread of this process among workspaces. While it has time to spare, or one workspace alone is at work,
  * nobody waits. While several want more than there is, each has a few requests in work. Large ones and batches of jobs,
  * which keep the thread from everybody, wait for more: of a workspace that uses more than its part each begins when no
- * other that uses less is at work, or after a while. So whoever sends a thousand passes goes on scanning meanwhile. What
- * waits for a network must not hold a place here.
+ * other that uses less is at work, or after a while. So whoever sends a thousand passes goes on scanning meanwhile; and beside
+ * small requests of its own a workspace begins them with room in between. What waits for a network must not hold a place here.
  */
 export interface Thread {
   /**
@@ -63,6 +63,12 @@ export const LIST_BYTES = 2 * LARGE_BYTES
 /** Whether a body of so many bytes takes a turn of its own. */
 export const isLarge = (bytes: number) => bytes > LARGE_BYTES
 
+/**
+ * While small requests of its workspace come and time is short, the next large one waits for so long, and the next jobs for a
+ * millisecond for each of those before: who issues thousands of passes goes on scanning (decisions/0057).
+ */
+const ROOM_MS = 100
+
 const PATIENCE_MS = 10_000
 
 interface Party {
@@ -70,6 +76,9 @@ interface Party {
   /** Pieces of work that wait, or are in work. */
   present: number
   inWork: number
+  /** When its last small request came, and when the next large one and the next jobs may begin beside such. */
+  smallAt: number
+  nextAt: { large: number; jobs: number }
   /** What its work cost of late, in requests without a body. */
   use: number
 }
@@ -88,7 +97,33 @@ export function createThread({ measure = utilization() }: ThreadOptions = {}): T
   let shortUntil = 0
   let meanUse = 0
 
-  const isShort = () => lately.size > 1 && performance.now() <= shortUntil
+  const isShort = () => performance.now() <= shortUntil
+  const areSeveralShort = () => lately.size > 1 && isShort()
+
+  function partyOf(workspaceId: string): Party {
+    const known = lately.get(workspaceId)
+    if (known) return known
+    const never = Number.NEGATIVE_INFINITY
+    const nextAt = { large: never, jobs: never }
+    const party = { seenAt: performance.now(), present: 0, inWork: 0, smallAt: never, nextAt, use: 0 }
+    lately.set(workspaceId, party)
+    return party
+  }
+
+  /** Leaves room between large ones, or jobs, of a workspace while small ones of it come. */
+  function afterRoom<T>(
+    workspaceId: string,
+    kind: keyof Party['nextAt'],
+    ms: number,
+    go: () => Promise<T>,
+  ): Promise<T> {
+    const party = partyOf(workspaceId)
+    const now = performance.now()
+    const isBeside = isShort() && now - party.smallAt <= ROOM_MS
+    const early = isBeside ? Math.min(Math.max(0, party.nextAt[kind] - now), PATIENCE_MS) : 0
+    party.nextAt[kind] = now + early + ms
+    return early > 0 ? sleep(early).then(go) : go()
+  }
 
   function shareOfLarge(workspaceId: string, enteredAt = 0): number {
     const { use } = lately.get(workspaceId)!
@@ -102,7 +137,7 @@ export function createThread({ measure = utilization() }: ThreadOptions = {}): T
     const gate = new FairGate({
       places: Number.POSITIVE_INFINITY,
       shareOf: (workspaceId) =>
-        isShort() ? shareOf(workspaceId, enteredAt.get(workspaceId)) : Number.POSITIVE_INFINITY,
+        areSeveralShort() ? shareOf(workspaceId, enteredAt.get(workspaceId)) : Number.POSITIVE_INFINITY,
     })
     return { gate, enteredAt }
   }
@@ -116,8 +151,7 @@ export function createThread({ measure = utilization() }: ThreadOptions = {}): T
   }
 
   async function enter({ gate, enteredAt }: Places, workspaceId: string, cost: number, patienceMs?: number) {
-    const party = lately.get(workspaceId) ?? { seenAt: 0, present: 0, inWork: 0, use: 0 }
-    lately.set(workspaceId, party)
+    const party = partyOf(workspaceId)
     party.seenAt = performance.now()
     party.present += 1
     await gate.enter(workspaceId, patienceMs).catch((error: unknown) => {
@@ -154,9 +188,18 @@ export function createThread({ measure = utilization() }: ThreadOptions = {}): T
   }, MEASURE_MS).unref()
 
   return {
-    enterRequest: (workspaceId, bytes) =>
-      enter(isLarge(bytes) ? large : small, workspaceId, 1 + bytes / BYTES, PATIENCE_MS),
-    enterJobs: (workspaceId, count) => enter(jobs, workspaceId, 1 + count / JOBS),
+    enterRequest(workspaceId, bytes) {
+      const cost = 1 + bytes / BYTES
+      if (!isLarge(bytes)) {
+        partyOf(workspaceId).smallAt = performance.now()
+        return enter(small, workspaceId, cost, PATIENCE_MS)
+      }
+      const go = () => enter(large, workspaceId, cost, PATIENCE_MS)
+      // Who waits for a list may stand at a door, too.
+      return bytes > LIST_BYTES ? afterRoom(workspaceId, 'large', ROOM_MS, go) : go()
+    },
+    enterJobs: (workspaceId, count) =>
+      afterRoom(workspaceId, 'jobs', Math.min(count, ROOM_MS), () => enter(jobs, workspaceId, 1 + count / JOBS)),
     close: () => clearInterval(timer),
   }
 }
@@ -170,6 +213,8 @@ function utilization(): () => number {
     return utilization
   }
 }
+
+const sleep = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds))
 
 /** So long work of one request, or of one batch of jobs, keeps the thread from everybody else at a time. */
 const SLICE_MS = 3

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { createThread, type Leave, type Thread } from '../../../src/server/http/thread.ts'
+import { createThread, type Leave, LIST_BYTES, type Thread } from '../../../src/server/http/thread.ts'
 
 let used = 0
 let thread: Thread
@@ -61,6 +61,38 @@ test('a workspace that is alone does not wait for itself', async () => {
   const { names } = come('AAAAAA')
   await pass(100)
   expect(names()).toBe('AAAAAA')
+})
+
+test.each(['enterRequest', 'enterJobs'] as const)(
+  'while time is short and small ones of its own come, a workspace begins large ones by %s a tenth of a second apart',
+  async (enter) => {
+    await pass(100, 1)
+    const door = come('a')
+    const { names } = come('AAAAA', enter)
+    await pass(0)
+    expect([door.names(), names()]).toEqual(['a', 'A'])
+    await pass(99)
+    expect(names()).toBe('A')
+    await pass(1)
+    expect(names()).toBe('AA')
+    await pass(300)
+    expect(names()).toBe('AAAAA')
+    // Nobody was at the door for a while.
+    const later = come('AAA', enter)
+    await pass(0)
+    expect(later.names()).toBe('AAA')
+  },
+)
+
+test('lists of a workspace do not wait for its small requests, nor do single jobs for long', async () => {
+  await pass(100, 1)
+  come('a')
+  const lists = Promise.all(Array.from({ length: 3 }, () => thread.enterRequest('a', LIST_BYTES)))
+  await pass(0)
+  expect(await lists).toHaveLength(3)
+  const jobs = Promise.all(Array.from({ length: 3 }, () => thread.enterJobs('a', 1)))
+  await pass(2)
+  expect(await jobs).toHaveLength(3)
 })
 
 test.each(['enterRequest', 'enterJobs'] as const)(
