@@ -78,7 +78,7 @@ test('a list is one page unless it is asked for more, and the total stands on st
   const lines = await run(['pass', 'list', '--jsonl', '--limit', '2'], setup.server)
   expect(lines.stdout.split('\n').map((line) => Pass.parse(JSON.parse(line)))).toHaveLength(2)
   const none = await run(['webhook', 'list'], setup.server)
-  expect(none).toMatchObject({ stdout: '', stderr: 'There is no webhook yet. Next: passes webhook create URL' })
+  expect(none).toMatchObject({ stdout: '', stderr: 'There is no webhook yet. Next: passes webhook create --to URL' })
 })
 
 test('filters and sorts reach the server', async () => {
