@@ -127,7 +127,11 @@ test('what is no sound backup of this program is refused, and changes nothing', 
     [['restore'], 2, 'file'],
     [['restore', good, '--database', 'postgres://u:p@host/db'], 2, 'pg_restore'],
     [['backup', join(folder, 'x'), '--database', 'postgres://u:p@host/db'], 2, 'pg_dump'],
-    [['backup', join(folder, 'x'), '--database', `sqlite:${folder}/none.db`], 1, 'none.db cannot be used: there is no such file'],
+    [
+      ['backup', join(folder, 'x'), '--database', `sqlite:${folder}/none.db`],
+      1,
+      'none.db cannot be used: there is no such file',
+    ],
     [['backup', join(folder, 'x'), '--database', `sqlite:${text}`], 1, ''],
     [['backup', join(folder, 'no', 'such', 'folder'), '--database', server.database], 1, 'There is no'],
   ]
