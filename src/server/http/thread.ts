@@ -3,11 +3,11 @@ import { setImmediate } from 'node:timers/promises'
 import { FairGate } from '../../storage/db/fair-gate.ts'
 
 /**
- * Shares the one thread of this process among workspaces. While it has time to spare, or one workspace alone is at work,
- * nobody waits. While several want more than there is, each has a few requests in work. Large ones and batches of jobs,
- * which keep the thread from everybody, wait for more: of a workspace that uses more than its part each begins when no
- * other that uses less is at work, or after a while. So whoever sends a thousand passes goes on scanning meanwhile; and beside
- * small requests of its own a workspace begins them with room in between. What waits for a network must not hold a place here.
+ * Shares the one thread of this process among workspaces. While it has time to spare nobody waits. While several want more than
+ * there is, each has a few requests in work. Large ones and batches of jobs, which keep the thread from everybody, wait for more:
+ * of a workspace that uses more than its part each begins when no other that uses less is at work, or after a while. So whoever
+ * sends a thousand passes goes on scanning meanwhile; and beside small requests of its own a workspace begins them with room in
+ * between. What waits for a network must not hold a place here.
  */
 export interface Thread {
   /**
