@@ -285,7 +285,7 @@ export const Definition = z.strictObject({
   /** Without them texts are in one language, which counts as English. */
   languages: Languages.optional(),
   design: Design,
-  /** Where a day begins, for a relevantDate that is a date alone; UTC where it is not given. */
+  /** The zone of dates without a time: a relevantDate begins and an expiresAt ends with its day there. UTC by default. */
   timeZone: Timezone.optional(),
   apple: AppleOverrides.optional(),
   google: GoogleOverrides.optional(),

@@ -235,8 +235,8 @@ function describeTexts(path: Issue['path']): string {
 }
 
 /** Expiry and policy: what depends on no placeholder must come out right for every pass. */
-function checkPolicies({ expiresAt, redemption }: Definition): Issue[] {
-  const expiry = expiresAt?.includes('{{') ? undefined : resolveExpiry(expiresAt, new Map())
+function checkPolicies({ expiresAt, timeZone, redemption }: Definition): Issue[] {
+  const expiry = expiresAt?.includes('{{') ? undefined : resolveExpiry({ expiresAt, timeZone }, new Map())
   const policy = resolveRedemption({ redemption: withoutPlaceholders(redemption) }, new Map())
   return [expiry, policy].flatMap((result) => (result && 'issues' in result ? result.issues : []))
 }

@@ -1,7 +1,10 @@
+import { DateTime } from 'luxon'
+import { z } from 'zod'
 import { Timestamp } from '../../contract/common.ts'
 import type { Definition, VariableDefinition } from '../../contract/definition.ts'
 import { RedemptionPolicy } from '../../contract/redemption.ts'
 import { type Issue, type Parsed, parseAs } from '../../errors.ts'
+import { oneSpelling } from '../redemption/time-zones.ts'
 import { fill, lonePlaceholder, placeholdersIn, SCAN_PAYLOAD, type Scope, type SystemVariable } from './placeholder.ts'
 import type { Variables } from './variables.ts'
 
@@ -55,7 +58,7 @@ export function buildScope(
 
 /** Expiry and policy of one pass, or everything that keeps the values from making sense. */
 export function resolvePolicies(definition: Definition, facts: PassFacts): Resolved | { issues: Issue[] } {
-  const expiresAt = resolveExpiry(definition.expiresAt, buildScope(definition.variables, facts))
+  const expiresAt = resolveExpiry(definition, buildScope(definition.variables, facts))
   if ('issues' in expiresAt) return { issues: expiresAt.issues.map((issue) => atVariable(issue, definition)) }
   const redemption = resolveRedemption(definition, buildScope(definition.variables, facts, expiresAt.value))
   if ('issues' in redemption) return { issues: redemption.issues.map((issue) => atVariable(issue, definition)) }
@@ -73,21 +76,29 @@ function atVariable(issue: Issue, definition: Definition): Issue {
   return isOne ? { ...issue, path: ['variables', name!] } : issue
 }
 
-/** A placeholder that comes out empty means no expiry; a date alone means the end of that day in UTC. */
-export function resolveExpiry(template: string | null, scope: Scope): Parsed<Date | null> {
-  const text = template === null ? '' : fill(template, scope).trim()
+/** The expiry of a pass. An empty text means none; a date without a time ends with that day in the definition's time zone. */
+export function resolveExpiry(
+  { expiresAt, timeZone = 'UTC' }: Pick<Definition, 'expiresAt' | 'timeZone'>,
+  scope: Scope,
+): Parsed<Date | null> {
+  const text = expiresAt === null ? '' : fill(expiresAt, scope).trim()
   if (text === '') return { value: null }
-  const moment = parseMoment(text)
-  if (moment) return { value: moment }
+  if (DateOnly.safeParse(text).success) return { value: endOfDay(text, timeZone) }
+  if (Timestamp.safeParse(text).success) return { value: new Date(text) }
   return {
     issues: [{ path: ['expiresAt'], message: `Must be a date-time or a date, and came out as "${excerpt(text)}"` }],
   }
 }
 
-function parseMoment(text: string): Date | undefined {
-  const candidate = /^\d{4}-\d{2}-\d{2}$/.test(text) ? `${text}T23:59:59.999Z` : text
-  return Timestamp.safeParse(candidate).success ? new Date(candidate) : undefined
+const DateOnly = z.iso.date()
+
+function endOfDay(date: string, timeZone: string): Date {
+  const end = DateTime.fromISO(date, { zone: oneSpelling(timeZone) }).endOf('day')
+  // West of UTC the last day of all ends in a year that ISO 8601 writes otherwise.
+  return new Date(Math.min(end.toMillis(), LAST_MOMENT))
 }
+
+const LAST_MOMENT = Date.parse('9999-12-31T23:59:59.999Z')
 
 /** The policy of a pass, its placeholders filled in. */
 export function resolveRedemption(

@@ -121,7 +121,7 @@ async function loadPictures(images: Card['images'], store: Pick<Repositories, 'i
 
 /** A pass that nobody holds, for trying a definition. */
 export function samplePass(definition: Definition, passType: PassType, scope = sampleScope(definition)): WalletPass {
-  const expiry = resolveExpiry(definition.expiresAt, scope)
+  const expiry = resolveExpiry(definition, scope)
   const expiresAt = 'value' in expiry ? expiry.value : null
   const cardOf = (shown: Definition) => renderCard({ definition: shown, passType, scope, expiresAt, voided: false })
   const card = cardOf(definition)

@@ -37,7 +37,30 @@ describe('an expiry', () => {
     ['{{unknown}}', null],
     ['{{spaces}}', null],
   ])('given as %j is %j', (template, expected) => {
-    expect(resolveExpiry(template, scope)).toEqual({ value: expected && new Date(expected) })
+    expect(resolveExpiry({ expiresAt: template }, scope)).toEqual({ value: expected && new Date(expected) })
+  })
+
+  test.each([
+    ['Europe/Lisbon', '2031-05-20', '2031-05-20T22:59:59.999Z'],
+    ['Europe/Lisbon', '2031-12-20', '2031-12-20T23:59:59.999Z'],
+    ['America/New_York', '2031-05-20', '2031-05-21T03:59:59.999Z'],
+    ['Asia/Tokyo', '2031-05-20', '2031-05-20T14:59:59.999Z'],
+    ['Pacific/Kiritimati', '2031-05-20', '2031-05-20T09:59:59.999Z'],
+    ['america/NEW_YORK', '2031-05-20', '2031-05-21T03:59:59.999Z'],
+    // The days on which clocks change, of 23 and of 25 hours, and one that begins at 1:00.
+    ['Europe/Berlin', '2027-03-28', '2027-03-28T21:59:59.999Z'],
+    ['Europe/Berlin', '2027-10-31', '2027-10-31T22:59:59.999Z'],
+    ['America/Santiago', '2027-09-04', '2027-09-05T03:59:59.999Z'],
+    // Its end would lie in the year 10000.
+    ['America/New_York', '9999-12-31', '9999-12-31T23:59:59.999Z'],
+  ])('in %s given as %s ends at %s', (timeZone, date, expected) => {
+    const definition = { expiresAt: '{{until}}', timeZone }
+    expect(resolveExpiry(definition, new Map([['until', date]]))).toEqual({ value: new Date(expected) })
+  })
+
+  test('given with a time keeps its moment in any time zone', () => {
+    const definition = { expiresAt: '{{date}}T{{time}}Z', timeZone: 'America/New_York' }
+    expect(resolveExpiry(definition, scope)).toEqual({ value: new Date('2027-05-31T19:30:00Z') })
   })
 
   test.each([
@@ -49,13 +72,13 @@ describe('an expiry', () => {
     '1780000000',
     'T{{time}}Z',
   ])('that comes out as %j is refused with its path', (template) => {
-    expect(resolveExpiry(template, scope)).toEqual({
+    expect(resolveExpiry({ expiresAt: template }, scope)).toEqual({
       issues: [{ path: ['expiresAt'], message: expect.stringContaining('Must be a date-time or a date') }],
     })
   })
 
   test('that is long is shown in part', () => {
-    const result = resolveExpiry('x'.repeat(10_000), scope)
+    const result = resolveExpiry({ expiresAt: 'x'.repeat(10_000) }, scope)
     expect('issues' in result && result.issues[0]!.message.length).toBeLessThan(150)
   })
 })

@@ -3,7 +3,7 @@ import { contract } from '../../../../src/core/contract/contract.ts'
 import type { DefinitionInput } from '../../../../src/core/contract/definition.ts'
 import { type TestWorkspace, useApi } from '../../../support/api.ts'
 import { oneDialect } from '../../../support/databases.ts'
-import { definition, passBody, publishedTemplate } from '../../fixtures.ts'
+import { definition, passBody, publishedTemplate, publishVersion } from '../../fixtures.ts'
 
 const { create, get } = contract.passes
 
@@ -29,6 +29,27 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const pass = await workspace.ok(create, { body })
     expect(pass.expiresAt).toBe(expected)
     expect((await workspace.ok(get, { params: { id: pass.id } })).expiresAt).toBe(expected)
+  })
+
+  test('a date without a time ends in the time zone of the version at create, import, update and upgrade', async () => {
+    const workspace = await api.workspace()
+    const content = { ...definition(), variables, design, expiresAt: '{{until}}' }
+    const template = await publishedTemplate(workspace, { definition: { ...content, timeZone: 'Europe/Lisbon' } })
+    const given = { variables: { until: '2031-05-20' } }
+    const pass = await workspace.ok(create, { body: passBody(template.id, given) })
+    expect(pass.expiresAt).toBe('2031-05-20T22:59:59.999Z')
+    const imported = { externalPassId: 'imported', label: 'Ada', ...given }
+    const { results } = await workspace.ok(contract.passes.import, {
+      body: { templateId: template.id, passes: [imported] },
+    })
+    expect(results[0]!.pass!.expiresAt).toBe('2031-05-20T22:59:59.999Z')
+    const update = (body: object) => workspace.ok(contract.passes.update, { params: { id: pass.id }, body } as never)
+    await update({ variables: { until: '2031-12-20' } })
+    const expiry = async () => (await workspace.ok(get, { params: { id: pass.id } })).expiresAt
+    expect(await expiry()).toBe('2031-12-20T23:59:59.999Z')
+    await publishVersion(workspace, template.id, { ...content, timeZone: 'America/New_York' })
+    await update({ templateVersion: 'latest' })
+    expect(await expiry()).toBe('2031-12-21T04:59:59.999Z')
   })
 
   test('an expiry that makes no sense is refused with the variable that it is made of', async () => {
