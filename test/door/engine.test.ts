@@ -363,5 +363,8 @@ test('without the server a name is found, an ambiguous code has its candidates, 
     ['accepted', 3],
   ])
   expect(await engine.look(passes[0]!.id)).toMatchObject({ group: { size: 3, used: 3, open: [] } })
+  // The question which of them it is turned nobody away.
+  await phone.until(({ counts }) => counts.accepted === 3)
+  expect(engine.state.counts.turnedAway).toBe(0)
   await engine.stop()
 })

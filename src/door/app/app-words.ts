@@ -31,6 +31,8 @@ export interface AppWords {
   verdicts: Record<BadgeWord, string>
   failures: Record<ScanFailure, string>
   next: string
+  /** The button to the part of a decision that does not fit on the screen. */
+  more: string
   undo: string
   /** `{name}` of who was let in. */
   undoQuestion: string
@@ -39,6 +41,9 @@ export interface AppWords {
   group: string
   /** `{count}` of a group that are not in yet. */
   letInAll: string
+  /** `{count}` of them, asked before all others of a group are let in. */
+  letInAllQuestion: string
+  letInOthers: string
   search: string
   searchField: string
   check: string
@@ -47,6 +52,9 @@ export interface AppWords {
   accepted: string
   turnedAway: string
   gates: string
+  gate: string
+  changeGate: string
+  save: string
   recent: string
   /** Decisions that are only on this phone: `{count}`. */
   pending: string
@@ -58,6 +66,8 @@ export interface AppWords {
   /** Since `{time}`. */
   offline: string
   connecting: string
+  /** The mark of a decision that the phone made without the server. */
+  checkedOffline: string
   /** The server would have decided otherwise: `{reason}`. */
   conflict: string
   light: string

@@ -7,6 +7,7 @@ import { ClaimScreen, takeInvitation } from './claim-screen.tsx'
 import { DoorContext, useDoor, useEngineState } from './context.ts'
 import { createFeedback } from './feedback.ts'
 import type { AppLanguage } from './language.ts'
+import { MainArea } from './main-area.tsx'
 import { Problems } from './problems.tsx'
 import { ScanScreen } from './scan/scan-screen.tsx'
 
@@ -59,7 +60,7 @@ function StartScreen({ camera, onStart }: { camera: ReturnType<typeof useCamera>
   const { words } = useDoor().language
   const { door } = useEngineState()
   return (
-    <main class="screen">
+    <MainArea class="screen" label={door?.gate || door?.name || words.door}>
       <h1>
         <bdi>{door?.gate || door?.name}</bdi>
       </h1>
@@ -70,6 +71,6 @@ function StartScreen({ camera, onStart }: { camera: ReturnType<typeof useCamera>
           {words.start}
         </button>
       </div>
-    </main>
+    </MainArea>
   )
 }

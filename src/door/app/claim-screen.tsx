@@ -2,8 +2,8 @@
 import { useState } from 'preact/hooks'
 import type { ClaimFailure } from '../engine/engine.ts'
 import { useDoor } from './context.ts'
-
 import { say } from './language.ts'
+import { MainArea } from './main-area.tsx'
 import { Problems } from './problems.tsx'
 
 interface ClaimScreenProps {
@@ -35,12 +35,12 @@ export function ClaimScreen({ invitation, onDone, canKeep }: ClaimScreenProps) {
     const failed = await engine.claim(code, name.trim() || words.claim.phone)
     setBusy(false)
     setFailure(failed)
-    if (failed?.code === 'unknown_code') setDead(invitation)
+    if (failed && isDead(failed)) setDead(invitation)
     if (!failed) onDone()
   }
 
   return (
-    <main class="screen">
+    <MainArea class="screen" label={words.claim.title}>
       <h1>{words.claim.title}</h1>
       <p>{opened === null ? words.claim.noCode : words.claim.hint}</p>
       <form class="foot" onSubmit={claim}>
@@ -68,8 +68,13 @@ export function ClaimScreen({ invitation, onDone, canKeep }: ClaimScreenProps) {
           </button>
         )}
       </form>
-    </main>
+    </MainArea>
   )
+}
+
+/** Whether the invitation will never make this phone a door. */
+function isDead({ code }: ClaimFailure): boolean {
+  return code === 'used_up' || code === 'ended' || code === 'unknown_code'
 }
 
 /**

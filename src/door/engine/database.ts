@@ -1,5 +1,6 @@
 import type { DBSchema, IDBPDatabase, IDBPTransaction, StoreNames } from 'idb'
 import type { SnapshotItem } from '../../core/contract/scanner.ts'
+import { badgeOf } from '../../core/rules/door/badge.ts'
 import { MAX_GROUP_AT_DOOR } from '../../core/rules/door/group-at-door.ts'
 import type { Matches } from '../../core/rules/door/matches.ts'
 import { acceptedScans, isListed } from '../../core/rules/door/own-scans.ts'
@@ -117,15 +118,16 @@ export async function record(
   attemptKey: string,
   { verdict, entry }: { verdict: Verdict; entry: JournalEntry | null },
 ): Promise<void> {
-  const { externalRef, result } = verdict
+  const { externalRef } = verdict
   // An attempt that was asked again under its name may be stored already.
   const isKnown = (await tx.objectStore('verdicts').index('ref').getKey(externalRef)) !== undefined
   await tx.objectStore('attempts').delete(attemptKey)
   if (isKnown) return
   if (entry) await tx.objectStore('journal').add(entry)
   await tx.objectStore('verdicts').add({ externalRef, verdict })
-  const isAccepted = result === 'accepted'
-  await count(tx, { accepted: isAccepted ? 1 : 0, turnedAway: isAccepted ? 0 : 1 })
+  // A code that several passes have turns nobody away: the choice that follows is counted.
+  const { tone } = badgeOf(verdict)
+  await count(tx, { accepted: tone === 'yes' ? 1 : 0, turnedAway: tone === 'no' ? 1 : 0 })
 }
 
 /** Adds to the counts of the door. */

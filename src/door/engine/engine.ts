@@ -89,8 +89,8 @@ export type ScanFailure =
 
 /** `message` is the server's, in English. */
 export interface ClaimFailure {
-  /** `unknown_code`: used up, ended, or never was. */
-  code: 'unknown_code' | 'no_answer' | 'refused' | 'storage_full' | 'server_too_old'
+  /** Of an invitation: `used_up`, `ended` or `unknown_code`. */
+  code: 'used_up' | 'ended' | 'unknown_code' | 'no_answer' | 'refused' | 'storage_full' | 'server_too_old'
   message: string
 }
 

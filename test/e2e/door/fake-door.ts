@@ -78,7 +78,7 @@ class FakeEngine implements DoorEngine {
 
   async claim(code: string, name: string): ReturnType<DoorEngine['claim']> {
     this.claims.push([code, name])
-    if (code.startsWith('used-up')) return { code: 'unknown_code', message: 'There is no such invitation.' }
+    if (code.startsWith('used-up')) return { code: 'used_up', message: 'This code is used up.' }
     localStorage.setItem('door', 'yes')
     this.set({ door, problems: [] })
     return null

@@ -1,21 +1,21 @@
 /** @jsxImportSource preact */
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import type { DoorGroup } from '../../../core/contract/scan-shapes.ts'
 import type { Verdict } from '../../engine/engine.ts'
 import { CameraView } from '../camera/camera-view.tsx'
 import { type CameraControls, type UsedCamera, useControls } from '../camera/use-camera.ts'
 import { now, useDoor, useEngineState } from '../context.ts'
 import { ago, clock, say } from '../language.ts'
+import { MainArea } from '../main-area.tsx'
 import { Problems } from '../problems.tsx'
-
+import { GroupSheet } from './group-sheet.tsx'
 import { Overview } from './overview.tsx'
 import { SearchSheet } from './search-sheet.tsx'
 import { Sheet } from './sheet.tsx'
-
 import { type Scanning, useScanning } from './use-scanning.ts'
-
 import { VerdictAnnouncement, VerdictView } from './verdict-view.tsx'
 
-type Panel = null | 'search' | 'overview' | 'lock' | { undo: Verdict }
+type Panel = null | 'search' | 'overview' | 'lock' | { undo: Verdict } | { group: DoorGroup }
 
 /** Scan after scan: the picture of the camera, above it the verdict, and below it, for the thumb, everything to press. */
 export function ScanScreen({ camera }: { camera: UsedCamera }) {
@@ -36,7 +36,7 @@ export function ScanScreen({ camera }: { camera: UsedCamera }) {
   return (
     <>
       {/* A sheet lets nothing else be pressed by itself. */}
-      <main class="scan" inert={panel === 'lock'}>
+      <MainArea class="scan" label={words.door} inert={panel === 'lock'}>
         <h1 class="unseen">{words.door}</h1>
         {!shown && <StatusBar />}
         {camera.camera && (
@@ -49,7 +49,13 @@ export function ScanScreen({ camera }: { camera: UsedCamera }) {
         {/* Above a verdict, too: who scans without a pause sees nothing else. That there is no camera bothers no keyboard scanner then. */}
         <Problems {...(!shown && { camera })} />
         {shown ? (
-          <VerdictView verdict={shown} scanning={scanning} onUndo={() => setPanel({ undo: shown })} />
+          <VerdictView
+            key={`${shown.externalRef} ${shown.readAt}`}
+            verdict={shown}
+            scanning={scanning}
+            onUndo={() => setPanel({ undo: shown })}
+            onGroup={(group) => setPanel({ group })}
+          />
         ) : (
           <div class="foot">
             {scanning.isSlow ? (
@@ -60,12 +66,15 @@ export function ScanScreen({ camera }: { camera: UsedCamera }) {
             <Actions controls={controls} onOpen={setPanel} />
           </div>
         )}
-      </main>
+      </MainArea>
       {panel === 'search' && <SearchSheet scanning={scanning} onClose={close} />}
       {panel === 'overview' && <Overview onClose={close} />}
       {panel === 'lock' && <LockScreen onUnlock={close} />}
-      {panel !== null && typeof panel === 'object' && (
+      {panel !== null && typeof panel === 'object' && 'undo' in panel && (
         <UndoQuestion verdict={panel.undo} scanning={scanning} onClose={close} />
+      )}
+      {panel !== null && typeof panel === 'object' && 'group' in panel && (
+        <GroupSheet group={panel.group} scanning={scanning} onClose={close} />
       )}
     </>
   )
@@ -200,8 +209,12 @@ function StatusBar() {
         <span class="state">{connections[connection]}</span>
       </p>
       <p>
-        {/* Signs beside the numbers: the words stand in the overview. */}
-        <span>✔ {count(counts.accepted)}</span> <span>✘ {count(counts.turnedAway)}</span>{' '}
+        <span>
+          ✔ {words.accepted} {count(counts.accepted)}
+        </span>{' '}
+        <span>
+          ✘ {words.turnedAway} {count(counts.turnedAway)}
+        </span>{' '}
         {pending > 0 && <b>{say(words.pending, { count: count(pending) })}</b>}
       </p>
       <p>

@@ -12,16 +12,23 @@ interface SheetProps {
 /** A sheet over the lower part of the screen, with the button that closes it at its foot. */
 export function Sheet({ title, closeLabel, onClose, children }: SheetProps) {
   const dialog = useRef<HTMLDialogElement>(null)
+  const heading = useRef<HTMLHeadingElement>(null)
   useLayoutEffect(() => {
     const element = dialog.current!
     element.showModal()
     // The focus goes back to what opened it.
     return () => element.close()
   }, [])
+  // The button that led to other contents is gone.
+  useLayoutEffect(() => {
+    if (!dialog.current!.contains(document.activeElement)) heading.current!.focus()
+  })
   // Not cancel: a browser may close a sheet, such as by the way back of a phone, without asking first.
   return (
     <dialog ref={dialog} class="sheet" aria-labelledby="sheet-title" onClose={onClose}>
-      <h2 id="sheet-title">{title}</h2>
+      <h2 id="sheet-title" ref={heading} tabIndex={-1}>
+        {title}
+      </h2>
       {children}
       <button type="button" onClick={onClose}>
         {closeLabel}

@@ -1,18 +1,26 @@
 import { useCallback, useEffect, useMemo, useState } from 'preact/hooks'
+import type { DoorGroup } from '../../../core/contract/scan-shapes.ts'
 import { badgeOf } from '../../../core/rules/door/badge.ts'
 import type { ScanRequest, Verdict } from '../../engine/engine.ts'
 import { useDoor } from '../context.ts'
 
-/** The verdict that is shown, and what gives the next. */
+/** The decision that is shown, and the actions that lead to the next one. */
 export interface Scanning {
   shown: Verdict | null
-  /** A verdict has been waited for so long that it is said. */
+  /** The number of decisions of a group that `next` shows one after the other. */
+  unseen: number
+  /** Whether a decision is pending for long enough that the page shows it. */
   isSlow: boolean
   evaluate(request: ScanRequest): Promise<void>
-  /** Lets others of a group in; what did not work is shown. */
-  letIn(passIds: readonly string[]): Promise<void>
+  /** Scans other members of a group. Each gets its own decision on the screen, rejected ones first. */
+  letIn(members: DoorGroup['open']): Promise<void>
   undo(verdict: Verdict): Promise<void>
   next(): void
+}
+
+interface Shown {
+  shown: Verdict | null
+  unseen: readonly Verdict[]
 }
 
 /** Most verdicts are there sooner: a screen that goes blank before each of them would only flicker. */
@@ -21,43 +29,51 @@ const SOON_MS = 200
 /** Evaluates what is held up, shows it, and tells ears and hands. */
 export function useScanning(): Scanning {
   const { engine, feedback } = useDoor()
-  const [shown, setShown] = useState<Verdict | null>(null)
+  const [{ shown, unseen }, setShown] = useState<Shown>({ shown: null, unseen: [] })
   const [slow, setSlow] = useState(0)
 
   /** Shows what comes of it. The verdict of whoever came before does not stand there meanwhile: it would let in the next. */
   const show = useCallback(
-    async (coming: Promise<Verdict | undefined>) => {
+    async (coming: Promise<readonly Verdict[]>) => {
       let isSlow = false
       const timer = setTimeout(() => {
         isSlow = true
-        setShown(null)
+        setShown(({ unseen }) => ({ shown: null, unseen }))
         setSlow((count) => count + 1)
       }, SOON_MS)
-      const verdict = await coming
+      const [first, ...others] = await coming
       clearTimeout(timer)
       if (isSlow) setSlow((count) => count - 1)
-      if (!verdict) return
-      setShown(verdict)
-      feedback.tell(badgeOf(verdict).tone)
+      if (!first) return
+      setShown(({ unseen }) => ({ shown: first, unseen: [...others, ...unseen] }))
+      feedback.tell(badgeOf(first).tone)
     },
     [feedback],
   )
   const acts = useMemo(
     () => ({
-      evaluate: (request: ScanRequest) => show(engine.scan(request)),
-      letIn: (passIds: readonly string[]) => show(engine.scanAll(passIds).then(worstOf)),
-      undo: (verdict: Verdict) => show(engine.undo(verdict)),
-      next: () => setShown(null),
+      evaluate: (request: ScanRequest) => show(engine.scan(request).then((verdict) => [verdict])),
+      letIn: (members: DoorGroup['open']) => {
+        const passIds = members.map(({ passId }) => passId)
+        return show(engine.scanAll(passIds).then((verdicts) => rejectedFirst(named(verdicts, members))))
+      },
+      undo: (verdict: Verdict) => show(engine.undo(verdict).then((undone) => [undone])),
+      next: () => setShown(({ unseen: [shown = null, ...unseen] }) => ({ shown, unseen })),
     }),
     [engine, show],
   )
   useEffect(() => listenForScanners((payload) => void acts.evaluate({ payload, method: 'scanner' })), [acts])
-  return { shown, isSlow: slow > 0, ...acts }
+  return { shown, unseen: unseen.length, isSlow: slow > 0, ...acts }
 }
 
-/** Of several, one that was not let in, else the last. */
-function worstOf(verdicts: readonly Verdict[]): Verdict | undefined {
-  return verdicts.find(({ result }) => result !== 'accepted') ?? verdicts.at(-1)
+/** A scan that failed knows the pass but not its holder. */
+function named(verdicts: readonly Verdict[], members: DoorGroup['open']): Verdict[] {
+  return verdicts.map((verdict, n) => ({ ...verdict, label: verdict.label ?? members[n]!.label }))
+}
+
+function rejectedFirst(verdicts: readonly Verdict[]): Verdict[] {
+  const isIn = ({ result }: Verdict) => result === 'accepted'
+  return [...verdicts.filter((verdict) => !isIn(verdict)), ...verdicts.filter(isIn)]
 }
 
 /** A person who types takes longer between two keys than this; what he began is dropped. */

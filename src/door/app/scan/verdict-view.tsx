@@ -1,5 +1,7 @@
 /** @jsxImportSource preact */
-import type { DoorGroup } from '../../../core/contract/scan-shapes.ts'
+import type { RefObject } from 'preact'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
+import type { DoorGroup, DoorView } from '../../../core/contract/scan-shapes.ts'
 import { badgeOf, type Tone } from '../../../core/rules/door/badge.ts'
 import type { Verdict } from '../../engine/engine.ts'
 import { useDoor } from '../context.ts'
@@ -11,41 +13,56 @@ interface VerdictViewProps {
   verdict: Verdict
   scanning: Scanning
   onUndo(): void
+  onGroup(group: DoorGroup): void
 }
 
-/** The verdict over the whole screen: a colour, a shape and a word, then who it is and what the template wants to be seen. */
-export function VerdictView({ verdict, scanning, onUndo }: VerdictViewProps) {
+/**
+ * The decision over the whole screen: a color, a shape and a word, then the holder and the instructions of the template. They
+ * come first: with instructions the shape shrinks. Text that does not fit is written smaller, and if that is not enough, a
+ * button says that there is more.
+ */
+export function VerdictView({ verdict, scanning, onUndo, onGroup }: VerdictViewProps) {
   const { language } = useDoor()
-  const { words } = language
+  const { words, locale } = language
+  const said = useRef<HTMLDivElement>(null)
+  const hasMore = useFit(said)
   const { tone, word } = badgeOf(verdict)
-  const said = words.verdicts[word]
-  const isIn = verdict.result === 'accepted' && !verdict.isUndone
-  const { door, group, candidates, payload } = verdict
+  const { notice, fields } = instructionsOf(verdict)
+  const { group, candidates, payload } = verdict
   const chosen = (passId: string) =>
     void scanning.evaluate({ passId, method: 'chosen', ...(payload !== null && { payload }) })
+  const showMore = () => {
+    const area = said.current!
+    area.scrollBy({ top: area.clientHeight * 0.8 })
+    // The button is gone at the end of the text.
+    area.focus({ preventScroll: true })
+  }
+  const unseen = scanning.unseen > 0 ? ` (${scanning.unseen.toLocaleString(locale)})` : ''
+  const hasInstructions = notice !== null || fields.length > 0
   return (
-    <section class={`verdict ${tone}`} aria-label={said}>
+    <section class={`verdict ${tone}`} aria-label={words.verdicts[word]}>
       {/* Above the button's area, which would keep fingers from scrolling it; a tap on it goes on all the same. */}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keys */}
       {/* biome-ignore lint/a11y/useKeyWithClickEvents: keys have the button */}
       {/* biome-ignore lint/a11y/noStaticElementInteractions: who listens has the button */}
-      <div class="said" tabIndex={0} onClick={scanning.next}>
-        <Shape tone={tone} />
-        <p class="word" style={{ '--letters': widthOf(said) }}>
-          {said}
-        </p>
+      <div ref={said} class={`said${hasInstructions ? ' instructs' : ''}`} tabIndex={0} onClick={scanning.next}>
+        {isOffline(verdict) && <p class="offline">{words.checkedOffline}</p>}
+        <div class="badge" style={{ '--letters': widthOf(words.verdicts[word]) }}>
+          <Shape tone={tone} />
+          <p class="word">{words.verdicts[word]}</p>
+        </div>
         <p class="name">
           <bdi>{verdict.label ?? ''}</bdi>
         </p>
         {/* What the template says is in the language of who wrote it, whatever the direction of the page. */}
-        {isIn && door?.notice && (
+        {notice !== null && (
           <p class="notice">
-            <bdi>{door.notice}</bdi>
+            <bdi>{notice}</bdi>
           </p>
         )}
-        {door && door.fields.length > 0 && (
+        {fields.length > 0 && (
           <dl>
-            {door.fields.map(({ label, value }) => (
+            {fields.map(({ label, value }) => (
               <div key={label}>
                 <dt>
                   <bdi>{label}</bdi>
@@ -67,18 +84,22 @@ export function VerdictView({ verdict, scanning, onUndo }: VerdictViewProps) {
         )}
       </div>
       <div class="foot">
-        {group && group.size > 1 && <p class="group">{say(words.group, { used: group.used, size: group.size })}</p>}
         {candidates.length > 0 && <Candidates candidates={candidates} onChoose={chosen} />}
-        {group && isIn && <GroupButtons group={group} scanning={scanning} />}
+        {group && group.size > 1 && <GroupLine group={group} canLetIn={isIn(verdict)} onOpen={() => onGroup(group)} />}
         <div class="actions">
-          {isIn && (
+          {hasMore && (
+            <button type="button" class="more" onClick={showMore}>
+              ▼ {words.more}
+            </button>
+          )}
+          {isIn(verdict) && (
             <button type="button" class="undo" onClick={onUndo}>
               {words.undo}
             </button>
           )}
           {/* Its area is the whole screen, below the other buttons. */}
           <button type="button" class="next" onClick={scanning.next}>
-            {words.next}
+            {words.next + unseen}
           </button>
         </div>
       </div>
@@ -86,45 +107,89 @@ export function VerdictView({ verdict, scanning, onUndo }: VerdictViewProps) {
   )
 }
 
-/** Says every verdict to who listens to the page; it must be there before it has something to say. */
+/** How far a group has been let in. While others can be let in, it is the button to them. */
+function GroupLine({ group, canLetIn, onOpen }: { group: DoorGroup; canLetIn: boolean; onOpen(): void }) {
+  const { words } = useDoor().language
+  const text = say(words.group, { used: group.used, size: group.size })
+  if (!canLetIn || group.open.length === 0) return <p class="group">{text}</p>
+  return (
+    <button type="button" class="group" onClick={onOpen}>
+      {text} <small>{words.letInOthers}</small>
+    </button>
+  )
+}
+
+/** Announces every decision to screen readers. It must exist before it has something to announce. */
 export function VerdictAnnouncement({ verdict }: { verdict: Verdict | null }) {
   const { language } = useDoor()
-  const text = verdict
-    ? [language.words.verdicts[badgeOf(verdict).word], verdict.label, messageOf(verdict, language)]
-    : []
   return (
     <div class="unseen" role="status" aria-live="assertive" key="announcement">
-      <p key={verdict?.externalRef}>{text.filter(Boolean).join('. ')}</p>
+      <p key={verdict?.externalRef}>{verdict ? announcementOf(verdict, language) : ''}</p>
     </div>
   )
+}
+
+function announcementOf(verdict: Verdict, language: AppLanguage): string {
+  const { words } = language
+  const { notice, fields } = instructionsOf(verdict)
+  const parts = [
+    words.verdicts[badgeOf(verdict).word],
+    verdict.label,
+    notice,
+    ...fields.map(({ label, value }) => `${label}: ${value}`),
+    messageOf(verdict, language),
+    isOffline(verdict) && words.checkedOffline,
+  ]
+  return parts
+    .filter((part) => part !== null && part !== false && part !== '')
+    .map((part) => (/\p{P}$/u.test(part as string) ? part : `${part}.`))
+    .join(' ')
+}
+
+function isIn({ result, isUndone }: Verdict): boolean {
+  return result === 'accepted' && !isUndone
+}
+
+/** A notice says what to hand out, so only people who are let in have one. */
+function instructionsOf(verdict: Verdict): { notice: string | null; fields: DoorView['fields'] } {
+  const { door } = verdict
+  return { notice: (isIn(verdict) && door?.notice) || null, fields: door?.fields ?? [] }
+}
+
+/** Whether the phone decided without the server. An undo changes nothing that the server could decide otherwise. */
+function isOffline({ verified, result }: Verdict): boolean {
+  return verified === 'offline' && result !== 'reversal'
 }
 
 function messageOf({ failure, message }: Verdict, { words }: AppLanguage): string {
   return failure === null ? message : say(words.failures[failure], { message })
 }
 
-function GroupButtons({ group: { open, size, used }, scanning }: { group: DoorGroup; scanning: Scanning }) {
-  const { words } = useDoor().language
-  if (open.length === 0 || size - used < 1) return null
-  const all = open.map(({ passId }) => passId)
-  return (
-    <ul class="candidates">
-      {open.map(({ passId, label }) => (
-        <li key={passId}>
-          <button type="button" onClick={() => void scanning.letIn([passId])}>
-            <bdi>{label}</bdi>
-          </button>
-        </li>
-      ))}
-      {open.length > 1 && (
-        <li>
-          <button type="button" class="main" onClick={() => void scanning.letIn(all)}>
-            {say(words.letInAll, { count: open.length })}
-          </button>
-        </li>
-      )}
-    </ul>
-  )
+/** A rest of fewer pixels is no text. */
+const MORE_PX = 8
+
+/** Makes the text of an area smaller if it does not fit. Returns whether there is still something below the lower edge. */
+function useFit(area: RefObject<HTMLElement>): boolean {
+  const [hasMore, setHasMore] = useState(false)
+  useLayoutEffect(() => {
+    const element = area.current!
+    const isBelow = () => element.scrollHeight - element.clientHeight - element.scrollTop > MORE_PX
+    const look = () => setHasMore(isBelow())
+    const fit = () => {
+      element.classList.remove('dense')
+      element.classList.toggle('dense', element.scrollHeight > element.clientHeight)
+      look()
+    }
+    // Calls it at once, too.
+    const observer = new ResizeObserver(fit)
+    observer.observe(element)
+    element.addEventListener('scroll', look)
+    return () => {
+      observer.disconnect()
+      element.removeEventListener('scroll', look)
+    }
+  }, [area])
+  return hasMore
 }
 
 /** Of the longest word of a verdict, in letters as wide as most Latin ones: words are as large as the screen lets them. */

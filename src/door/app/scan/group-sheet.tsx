@@ -1,0 +1,60 @@
+/** @jsxImportSource preact */
+import { useState } from 'preact/hooks'
+import type { DoorGroup } from '../../../core/contract/scan-shapes.ts'
+import { useDoor } from '../context.ts'
+import { say } from '../language.ts'
+import { Sheet } from './sheet.tsx'
+import type { Scanning } from './use-scanning.ts'
+
+interface GroupSheetProps {
+  group: DoorGroup
+  scanning: Scanning
+  onClose(): void
+}
+
+/** The members of a group who can still be let in: one by one, or all of them after a confirmation that names them. */
+export function GroupSheet({ group: { open, size, used }, scanning, onClose }: GroupSheetProps) {
+  const { words } = useDoor().language
+  const [isConfirming, setConfirming] = useState(false)
+  const letIn = (members: DoorGroup['open']) => {
+    onClose()
+    void scanning.letIn(members)
+  }
+  const all = say(words.letInAll, { count: open.length })
+
+  if (isConfirming) {
+    return (
+      <Sheet title={say(words.letInAllQuestion, { count: open.length })} closeLabel={words.close} onClose={onClose}>
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keys */}
+        <ul class="scrolls" tabIndex={0} aria-label={words.letInOthers}>
+          {open.map(({ passId, label }) => (
+            <li key={passId}>
+              <bdi>{label}</bdi>
+            </li>
+          ))}
+        </ul>
+        <button type="button" class="main" onClick={() => letIn(open)}>
+          {all}
+        </button>
+      </Sheet>
+    )
+  }
+  return (
+    <Sheet title={say(words.group, { used, size })} closeLabel={words.close} onClose={onClose}>
+      <ul class="candidates">
+        {open.map((member) => (
+          <li key={member.passId}>
+            <button type="button" onClick={() => letIn([member])}>
+              <bdi>{member.label}</bdi>
+            </button>
+          </li>
+        ))}
+      </ul>
+      {open.length > 1 && (
+        <button type="button" onClick={() => setConfirming(true)}>
+          {all}
+        </button>
+      )}
+    </Sheet>
+  )
+}
