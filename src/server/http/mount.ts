@@ -91,7 +91,8 @@ async function serve(
   const { headers } = event.req
   const now = services.clock()
   const token = await options.authenticate(headers, now).catch((error: unknown) => {
-    options.limitAddress(event)
+    // A database that does not respond is not a guess at a token.
+    if (error instanceof ApiError && error.status === 401) options.limitAddress(event)
     throw error
   })
   noteCaller(event, token)

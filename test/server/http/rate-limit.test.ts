@@ -83,6 +83,14 @@ describe('what needs no token', () => {
     }
   })
 
+  test('counts a rejected token against the address, and a database that does not respond never', async () => {
+    expect((await guess(api)).status).toBe(429)
+    vi.spyOn(api.services.store.tokens, 'findByDigest').mockRejectedValueOnce(
+      Object.assign(new Error('connect'), { code: 'ECONNREFUSED' }),
+    )
+    expect((await guess(api)).status).toBe(503)
+  })
+
   test('a token is not refused for what its address did without one', async () => {
     const workspace = await api.workspace()
     expect((await workspace.call(contract.tokens.current, {})).status).toBe(200)
