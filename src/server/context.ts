@@ -65,6 +65,8 @@ export interface Services {
   stopping: AbortSignal
   /** The time, injected so that tests can set it. */
   clock: () => Date
+  /** Whether the clock differs so much from the database's that nothing may go by it (metrics/database-watch.ts). */
+  isClockOff: () => boolean
   log: Logger
   /** What this process counts. */
   metrics: Metrics

@@ -8,6 +8,8 @@ export type Readiness = () => Promise<Record<string, boolean>>
 /** What /readyz looks at. */
 export interface ReadinessOptions {
   database: Database
+  /** Whether the database takes writes. */
+  isWritable: () => boolean
   /** Whether jobs are worked off here; absent for a server that only answers. */
   isWorking?: (() => boolean) | undefined
   /** Whether the server is about to stop: it still answers, and is to be sent nothing more. */
@@ -18,12 +20,13 @@ export interface ReadinessOptions {
 const PATIENCE_MS = 2_000
 
 /** What `/readyz` answers: the first check that fails, or none. */
-export function createReadiness({ database, isWorking, isStopping }: ReadinessOptions): Readiness {
+export function createReadiness({ database, isWritable, isWorking, isStopping }: ReadinessOptions): Readiness {
   return async () => {
     const pending = await Promise.race([countPending(database), sleep(PATIENCE_MS, undefined, { ref: false })])
     return {
       database: pending !== undefined,
       migrations: pending === 0,
+      writable: isWritable(),
       // PostgreSQL looks after its own pages.
       ...(database.dialect === 'sqlite' && { integrity: database.findDamage() === undefined }),
       ...(isWorking && { worker: isWorking() }),

@@ -17,6 +17,7 @@ import { noteAddress } from '../inbound/own-address.ts'
 import { giveUp, jobHandlers, pushingByTheHundred, queueOptions } from '../jobs/handlers.ts'
 import { startScheduler } from '../jobs/scheduler.ts'
 import { startWorker } from '../jobs/worker.ts'
+import { startDatabaseWatch } from '../metrics/database-watch.ts'
 import { countEvent, countProviderCall, createMetrics } from '../metrics/metrics.ts'
 import { startMetrics } from '../metrics/start.ts'
 import { createFirstToken, endingTokens } from '../operator/tokens.ts'
@@ -120,6 +121,8 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
       return unknownMigrations(database.reader)
     })
     if (migrations.length > 0) log.warn({ migrations }, 'a newer program made this database: restart with it soon')
+    const watch = await startDatabaseWatch({ database, clock, log, isFrozen: config.isFrozen })
+    closers.push(watch.stop)
     const keys = await loadServerKeys(config, store)
     const identities = await loadIdentities(config, clock())
     await requireSamePassType(identities, store)
@@ -153,6 +156,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
       outbound,
       stopping: stopping.signal,
       clock,
+      isClockOff: watch.isClockOff,
       log,
       metrics,
     })
@@ -181,6 +185,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
       certificates,
       version,
       isDamaged: () => database.findDamage() !== undefined,
+      watch,
     })
     if (metricsListener) closers.push(metricsListener.close)
 
@@ -197,7 +202,9 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
       abandon = worker.abandon
     }
     if (config.role !== 'worker') {
-      const readiness = createReadiness({ database, isWorking, isStopping: () => stopping.signal.aborted })
+      const { isWritable } = watch
+      const isStopping = () => stopping.signal.aborted
+      const readiness = createReadiness({ database, isWritable, isWorking, isStopping })
       const limits = createLimits({ perSecond: config.rateLimit, burst: config.rateBurst })
       if (limits.buckets && !config.isFrozen) closers.push(startInstances(services, limits.buckets).stop)
       const security = createSecurityLog(log)

@@ -35,6 +35,8 @@ export interface ServicesOptions
   /** Where phones and people reach the server; without a slash at the end. */
   publicUrl: string
   linkTtlDays: number
+  /** Never by default. */
+  isClockOff?: () => boolean
   /** Buttons of text by default. */
   badges?: Badges | undefined
   createWallets: (loadImageFiles: LoadImageFiles) => Wallets
@@ -66,6 +68,7 @@ export function createServices(options: ServicesOptions): RunningServices {
     connections = unconnected,
     decoder,
     badges = noBadges,
+    isClockOff = () => false,
     hangSeconds,
     ...given
   } = options
@@ -129,6 +132,7 @@ export function createServices(options: ServicesOptions): RunningServices {
   const platforms = wallets.all.map(({ platform }) => platform)
   return {
     ...given,
+    isClockOff,
     wallets,
     identities,
     breakers,

@@ -1,8 +1,8 @@
 import { type H3Event, HTTPError } from 'h3'
 import type { ErrorBody, ErrorBodyWithoutCode } from '../../core/contract/common.ts'
-import { ApiError, validationError } from '../../core/errors.ts'
+import { ApiError, errorTable, validationError } from '../../core/errors.ts'
 import type { Route } from '../../core/route.ts'
-import { isUnavailable } from '../../storage/db/dialect.ts'
+import { findUnavailability, type Unavailability } from '../../storage/db/dialect.ts'
 import type { Logger } from '../boot/log.ts'
 import type { Services } from '../context.ts'
 import { countRejection } from '../metrics/metrics.ts'
@@ -48,13 +48,25 @@ function wantsJson({ req }: H3Event): boolean {
   return (req.headers.get('accept') ?? '').toLowerCase().includes('application/json')
 }
 
+/** The messages for states of the database that retries alone do not end, or that are not load. */
+const unavailable: Partial<Record<Unavailability, string>> = {
+  full: 'The disk of the database is full, so nothing can be stored. The operator must free space.',
+  readOnly: 'The database is read-only, so nothing can be stored. The operator must make it writable.',
+  damaged: 'The database file is damaged, so nothing can be stored. The operator must restore it.',
+  failing: 'The disk of the database reports errors. The operator must check it.',
+  locked: 'The database is locked by another transaction. Retry later.',
+  unreachable: 'The database does not respond. Retry later.',
+}
+
 /** Turns whatever was thrown into the rejection that the caller is told. */
 export function toApiError(thrown: unknown): ApiError {
   // h3 wraps what it does not know; its own errors carry facts of theirs as their cause.
   const error = thrown instanceof HTTPError && thrown.unhandled ? thrown.cause : thrown
   if (error instanceof ApiError) return error
-  if (isUnavailable(error)) {
-    return new ApiError('SERVICE_UNAVAILABLE', { cause: error, headers: { 'retry-after': '1' } })
+  const why = findUnavailability(error)
+  if (why) {
+    const message = unavailable[why] ?? errorTable.SERVICE_UNAVAILABLE[1]
+    return new ApiError('SERVICE_UNAVAILABLE', { message, cause: error, headers: { 'retry-after': '1' } })
   }
   if (error instanceof HTTPError && error.status < 500) {
     // A path that cannot be decoded, or two announced lengths of one body.

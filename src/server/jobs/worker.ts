@@ -93,7 +93,7 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions & {
   const { batchSize, batches, hanging: mostHanging = batches, isLocal = false, perSecond } = settings
   const throttle = createThrottle(perSecond)
   const pollMilliseconds = pollSeconds * 1000
-  const { store, thread, clock, log, metrics } = services
+  const { store, thread, clock, isClockOff, log, metrics } = services
   /** Whatever else jobs write, those that come and those that go on do not wait for it. */
   const claiming = store.forJobs(queue)
   const inFlight = new Map<Promise<void>, Job[]>()
@@ -132,7 +132,7 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions & {
     const early = throttle.wait()
     if (early > 0) return idle(Math.min(early, pollMilliseconds))
     try {
-      const { claimed, nextRunAt } = await claim()
+      const { claimed, nextRunAt } = isClockOff() ? {} : await claim()
       if (claimed) start(claimed)
       else if (!isStopping) await idle(millisecondsTo(nextRunAt))
     } catch (error) {

@@ -10,6 +10,7 @@ import { ListenError } from '../boot/listener.ts'
 import type { Logger } from '../boot/log.ts'
 import { type Certificate, secondsLeft } from '../boot/wallets.ts'
 import type { JobServices, Services } from '../context.ts'
+import type { DatabaseWatch } from './database-watch.ts'
 import type { Metrics } from './metrics.ts'
 
 /** What is measured, and where it is served. */
@@ -20,6 +21,7 @@ export interface StartMetricsOptions {
   version: string
   /** Whether the database was found damaged. */
   isDamaged: () => boolean
+  watch: Pick<DatabaseWatch, 'isWritable' | 'clockSkewSeconds'>
 }
 
 /**
@@ -28,12 +30,12 @@ export interface StartMetricsOptions {
  */
 export async function startMetrics(
   { store, metrics, clock, log }: JobServices & Pick<Services, 'metrics'>,
-  { config, certificates, version, isDamaged }: StartMetricsOptions,
+  { config, certificates, version, isDamaged, watch }: StartMetricsOptions,
 ): Promise<MetricsListener | undefined> {
   if (!config.metrics) return undefined
   const { host, port } = config.metrics
   metrics.buildInfo.set({ version, node: process.versions.node, role: config.role }, 1)
-  registerGauges(metrics, { store, certificates, isDamaged, clock, log })
+  registerGauges(metrics, { store, certificates, isDamaged, watch, clock, log })
   try {
     return await startMetricsListener({ host, port, registry: metrics.registry, log })
   } catch (error) {
@@ -104,17 +106,15 @@ async function startMetricsListener({ host, port, registry, log }: MetricsListen
 const CACHE_MS = 5_000
 
 /** What the gauges read. */
-export interface GaugesOptions {
+export interface GaugesOptions extends Pick<StartMetricsOptions, 'certificates' | 'isDamaged' | 'watch'> {
   store: Store
-  certificates: () => Certificate[]
-  /** Whether the database was found damaged. */
-  isDamaged: () => boolean
   clock: () => Date
   log: Logger
 }
 
 /** What is not counted but looked up when somebody asks: the state of the outbox and of endpoints, certificates. */
-function registerGauges({ registry }: Metrics, { store, certificates, isDamaged, clock, log }: GaugesOptions): void {
+function registerGauges({ registry }: Metrics, options: GaugesOptions): void {
+  const { store, certificates, isDamaged, watch, clock, log } = options
   const look = createLook(store, clock, log)
   const registers = [registry]
   /** Values as of the moment of the scrape; none at all while the database does not answer. */
@@ -151,6 +151,22 @@ function registerGauges({ registry }: Metrics, { store, certificates, isDamaged,
     registers,
     collect() {
       this.set(isDamaged() ? 1 : 0)
+    },
+  })
+  new Gauge({
+    name: 'passes_database_writable',
+    help: 'Whether the last write to the database was committed.',
+    registers,
+    collect() {
+      this.set(watch.isWritable() ? 1 : 0)
+    },
+  })
+  new Gauge({
+    name: 'passes_clock_skew_seconds',
+    help: 'How far the clock of this server is ahead of that of PostgreSQL.',
+    registers,
+    collect() {
+      this.set(watch.clockSkewSeconds() ?? 0)
     },
   })
   // `queue` is what `queue` was called before: watchers that know it go on for a release.

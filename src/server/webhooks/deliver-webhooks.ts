@@ -12,7 +12,7 @@ import { type AttemptServices, attempt, createAttemptBuffer, recordAttempts } fr
 import { lookWhetherHeld } from './sender-looks.ts'
 import { END_CHUNK } from './webhook-health.ts'
 
-type SenderServices = AttemptServices & LongJobServices & Pick<Services, 'webhookSecrets' | 'wakeUps'>
+type SenderServices = AttemptServices & LongJobServices & Pick<Services, 'webhookSecrets' | 'wakeUps' | 'isClockOff'>
 
 /**
  * Sends whatever is due for an endpoint, then leaves one job for the time of its next attempt. Of its jobs one runs at a time,
@@ -61,9 +61,9 @@ async function finish(
   job: Job,
   sentTo: StoredWebhook,
   unwritten: CompletedAttempt[],
-  services: JobServices,
+  services: JobServices & Pick<Services, 'isClockOff'>,
 ): Promise<void> {
-  const { store, clock, log } = services
+  const { store, clock, isClockOff, log } = services
   const { workspaceId, kind, subject } = job
   await store.transaction(async (tx) => {
     const at = clock()
@@ -75,8 +75,8 @@ async function finish(
     const isChanged = webhook?.generation !== sentTo.generation
     const next = isChanged ? at : await tx.deliveries.findNextDue(workspaceId, sentTo)
     if (!next) return
-    // What is still due had its turn: it goes behind the endpoints that wait for theirs.
-    const runAt = next > at ? next : at
+    // What is still due had its turn: it goes behind the endpoints that wait for theirs. A wrong clock may be far ahead.
+    const runAt = next > at || isClockOff() ? next : at
     await tx.jobs.insert([{ workspaceId, kind, subject, correlationId: null, runAt }], at)
   })
 }
@@ -152,7 +152,7 @@ async function sendDue(
   { job, lost, slot }: Sender,
   services: SenderServices,
 ): Promise<CompletedAttempt[]> {
-  const { store, webhookSecrets, wakeUps, clock, stopping } = services
+  const { store, webhookSecrets, wakeUps, clock, isClockOff, stopping } = services
   const underWay = new Set<string>()
   const inFlight = new Set<Promise<void>>()
   const queue: DueDelivery[] = []
@@ -186,6 +186,7 @@ async function sendDue(
   const mayGoOn = () =>
     !failure &&
     !stopping.aborted &&
+    !isClockOff() &&
     !lost.aborted &&
     endpoint?.status === 'ENABLED' &&
     endpoint.generation === webhook.generation

@@ -273,44 +273,34 @@ export async function insertSelected(
   return n
 }
 
-/**
- * SQLite: busy, locked, full, read-only or damaged file. PostgreSQL: no connection, shutting down, too many, hung in a
- * transaction, read-only since a failover, serialization, a lock that was not to be had.
- */
-const UNAVAILABLE = new Set([
-  'SQLITE_BUSY',
-  'SQLITE_LOCKED',
-  'SQLITE_FULL',
-  'SQLITE_READONLY',
-  'SQLITE_IOERR',
-  'SQLITE_CORRUPT',
-  'SQLITE_NOTADB',
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EPIPE',
-  'ENOENT',
-  'ENOTFOUND',
-  'ETIMEDOUT',
-  'EAI_AGAIN',
-  '57P01',
-  '57P02',
-  '57P03',
-  '53300',
-  '53100',
-  '08000',
-  '08003',
-  '08006',
-  '25P03',
-  '25006',
-  '40001',
-  '40P01',
-  '55P03',
-])
+/** Why the database cannot serve a request at the moment. */
+export type Unavailability = 'full' | 'readOnly' | 'damaged' | 'failing' | 'locked' | 'unreachable' | 'slow' | 'busy'
+
+const unavailabilities: Record<Unavailability, readonly string[]> = {
+  full: ['SQLITE_FULL', '53100'],
+  // PostgreSQL since a failover.
+  readOnly: ['SQLITE_READONLY', '25006'],
+  damaged: ['SQLITE_CORRUPT', 'SQLITE_NOTADB'],
+  failing: ['SQLITE_IOERR', '58030'],
+  locked: ['SQLITE_BUSY', 'SQLITE_LOCKED', '55P03'],
+  unreachable: [
+    ...['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ENOENT', 'ENOTFOUND', 'ETIMEDOUT', 'EAI_AGAIN'],
+    // Shutting down or starting, and broken connections.
+    ...['57P01', '57P02', '57P03', '08000', '08003', '08006'],
+  ],
+  slow: ['SQLITE_INTERRUPT', '57014'],
+  // Too many connections, hung in a transaction, serialization, deadlock.
+  busy: ['53300', '25P03', '40001', '40P01'],
+}
+
+const byCode = new Map(
+  Object.entries(unavailabilities).flatMap(([why, codes]) => codes.map((code) => [code, why as Unavailability])),
+)
 
 /** A statement that took longer than it may: see `Database.forRequests`. */
 export function isTooSlow(error: unknown): boolean {
   const { code } = (error ?? {}) as { code?: unknown }
-  return code === 'SQLITE_INTERRUPT' || code === '57014'
+  return unavailabilities.slow.includes(code as string)
 }
 
 /** True where a unique index refused a row; SQLite does not tell it from its other constraints. */
@@ -319,13 +309,17 @@ export function isTaken(error: unknown): boolean {
   return code === 'SQLITE_CONSTRAINT' || code === '23505'
 }
 
-/** True where the database cannot serve for the moment and the same request may work later. */
+/** Whether the database cannot serve at the moment, so that the same request can succeed later. */
 export function isUnavailable(error: unknown): boolean {
-  if (!(error instanceof Error)) return false
-  if (error instanceof knex.KnexTimeoutError) return true
+  return findUnavailability(error) !== undefined
+}
+
+/** Returns why the database could not serve; `undefined` for an error that is not the database's. */
+export function findUnavailability(error: unknown): Unavailability | undefined {
+  if (!(error instanceof Error)) return undefined
+  if (error instanceof knex.KnexTimeoutError) return 'busy'
   const { code } = error as { code?: unknown }
-  if (isTooSlow(error) || (typeof code === 'string' && UNAVAILABLE.has(code))) return true
-  return error.cause !== undefined && isUnavailable(error.cause)
+  return byCode.get(code as string) ?? findUnavailability(error.cause)
 }
 
 /** A nullable column of milliseconds as a moment. */

@@ -1,5 +1,6 @@
+import { randomUUID } from 'node:crypto'
 import type { Knex } from 'knex'
-import type { Database } from '../db/database.ts'
+import type { Connections, Database, Dialect } from '../db/database.ts'
 import { toDate } from '../db/dialect.ts'
 import { isQuarantined } from '../jobs/backlog.ts'
 import { type JobKind, type RegularQueue, regularQueues } from '../jobs/job-kinds.ts'
@@ -237,17 +238,26 @@ export async function assertReadable({ reader }: Database): Promise<void> {
   await reader.schema.hasTable('migrations')
 }
 
-/** Writes a row and takes it back. */
-export async function assertWritable({ writer }: Database): Promise<void> {
-  const rollback = new Error('Taken back')
-  try {
-    await writer.transaction(async (tx) => {
-      await tx('settings').insert({ name: 'doctor', value: '' }).onConflict('name').ignore()
-      throw rollback
-    })
-  } catch (error) {
-    if (error !== rollback) throw error
-  }
+/** More than a page of SQLite, so that the row needs a page of its own: a full file still takes what fits into its pages. */
+const PROBE = 'x'.repeat(8_192)
+
+/** Shorter than that of requests, so that `/readyz` fails before they do. */
+const LOCK_TIMEOUT_MS = 2_000
+
+/**
+ * Inserts a row, deletes it, and commits, so that nothing remains. On PostgreSQL it takes the locks that writers take, so
+ * that a table that another session has locked is noticed.
+ */
+export async function assertWritable({ dialect, writer }: Connections & { dialect: Dialect }): Promise<void> {
+  await writer.transaction(async (tx) => {
+    if (dialect === 'postgres') {
+      await tx.raw(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`)
+      await tx.raw('lock table passes, scans, events, jobs in row exclusive mode')
+    }
+    const name = `probe ${randomUUID()}`
+    await tx('settings').insert({ name, value: dialect === 'sqlite' ? PROBE : '' })
+    await tx('settings').where({ name }).delete()
+  })
 }
 
 /** What SQLite finds wrong with its file; nothing for a sound one, undefined for PostgreSQL, which has no such look. */
@@ -258,11 +268,17 @@ export async function findDamage({ dialect, reader }: Database): Promise<string[
 }
 
 /**
- * The time by the clock of another machine, if the database is on one; never used for anything but to compare. Undefined
- * for SQLite, which has none.
+ * Returns by how many seconds the clock of this machine is ahead of PostgreSQL's at the least: half of the round trip is
+ * unknown. `undefined` for SQLite, which reads the same clock. The only query that asks a database for the time.
  */
-export async function findDatabaseTime({ dialect, reader }: Database): Promise<Date | undefined> {
+export async function findClockSkew(
+  { dialect, reader }: Pick<Connections, 'reader'> & { dialect: Dialect },
+  clock: () => Date,
+): Promise<number | undefined> {
   if (dialect !== 'postgres') return undefined
+  const sentAt = clock().getTime()
   const { rows } = (await reader.raw('select clock_timestamp() as at')) as { rows: { at: Date }[] }
-  return rows[0]?.at
+  const uncertainty = (clock().getTime() - sentAt) / 2
+  const difference = sentAt + uncertainty - rows[0]!.at.getTime()
+  return (Math.sign(difference) * Math.max(0, Math.abs(difference) - Math.abs(uncertainty))) / 1000
 }

@@ -28,7 +28,7 @@ test('a damaged SQLite file is not ready and takes no writes, until a start has 
   await assertSound(url)
   const damaged = openDatabase(url)
   const later = createStore(damaged)
-  const readiness = createReadiness({ database: damaged, isStopping: () => false })
+  const readiness = createReadiness({ database: damaged, isWritable: () => true, isStopping: () => false })
   const list = () =>
     later.forRequests(workspaceId).projects.list(workspaceId, { limit: 1, sortBy: 'name', sortDir: 'asc' })
   const write = () => later.transaction((tx) => tx.settings.insert('a', 'b'))
@@ -36,7 +36,13 @@ test('a damaged SQLite file is not ready and takes no writes, until a start has 
   expect((await readiness()).integrity).toBe(true)
   await write()
   expect(isUnavailable(await errorOf(list()))).toBe(true)
-  expect(await readiness()).toEqual({ database: true, migrations: true, integrity: false, serving: true })
+  expect(await readiness()).toEqual({
+    database: true,
+    migrations: true,
+    writable: true,
+    integrity: false,
+    serving: true,
+  })
   const rejections = [write(), later.forRequests(workspaceId).transaction((tx) => tx.settings.insert('c', 'd'))]
   for (const rejection of rejections) expect(isUnavailable(await errorOf(rejection))).toBe(true)
   expect(await later.settings.find('a')).toBe('b')
@@ -48,7 +54,9 @@ test('a damaged SQLite file is not ready and takes no writes, until a start has 
   expect(existsSync(`${file}-damaged`)).toBe(false)
   const mended = openTestDatabase(url)
   await createStore(mended).transaction((tx) => tx.settings.insert('e', 'f'))
-  expect((await createReadiness({ database: mended, isStopping: () => false })()).integrity).toBe(true)
+  expect(
+    (await createReadiness({ database: mended, isWritable: () => true, isStopping: () => false })()).integrity,
+  ).toBe(true)
 })
 
 async function rootOf({ writer }: Database, table: string): Promise<number> {

@@ -3,10 +3,11 @@ import { createReadiness } from '../../../src/server/boot/readiness.ts'
 import { openTestDatabase, openTestStore } from '../../storage/fixtures.ts'
 import { dialects, emptyDatabase, type TestDialect } from '../../support/databases.ts'
 
-const state = { isWorking: () => true, isStopping: () => false }
+const state = { isWritable: () => true, isWorking: () => true, isStopping: () => false }
 const allOf = (dialect: TestDialect) => ({
   database: true,
   migrations: true,
+  writable: true,
   worker: true,
   serving: true,
   ...(dialect === 'sqlite' && { integrity: true }),
@@ -33,10 +34,10 @@ describe.each(dialects)('on %s', (dialect) => {
 
   test('a server that stops, or does not work off its jobs, says so; one that only answers has none', async () => {
     const { database } = await openTestStore(dialect)
-    const stopping = createReadiness({ database, isWorking: () => false, isStopping: () => true })
+    const stopping = createReadiness({ ...state, database, isWorking: () => false, isStopping: () => true })
     expect(await stopping()).toEqual({ ...allIsWell, worker: false, serving: false })
     const { worker: _, ...ofApi } = allIsWell
-    expect(await createReadiness({ database, isStopping: () => false })()).toEqual(ofApi)
+    expect(await createReadiness({ database, isWritable: () => true, isStopping: () => false })()).toEqual(ofApi)
   })
 })
 

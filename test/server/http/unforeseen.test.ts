@@ -34,15 +34,25 @@ describe('when something fails', () => {
     }
   })
 
-  test.each(['SQLITE_BUSY', 'SQLITE_FULL', 'ECONNREFUSED', '57P01', '40001'])(
-    'a database that fails with %s is 503 SERVICE_UNAVAILABLE, to be tried again',
-    async (code) => {
-      const { status, headers, body } = await answerTo(Object.assign(new Error('secret'), { code }))
-      expect([status, headers.get('retry-after')]).toEqual([503, '1'])
-      expect(body).toMatchObject({ errorCode: 'SERVICE_UNAVAILABLE', correlationId: 'trace-1' })
-      expect(JSON.stringify(body)).not.toContain('secret')
-    },
-  )
+  test.each([
+    ['SQLITE_BUSY', /locked by another transaction/],
+    ['55P03', /locked by another transaction/],
+    ['SQLITE_FULL', /disk of the database is full/],
+    ['53100', /disk of the database is full/],
+    ['SQLITE_READONLY', /is read-only/],
+    ['25006', /is read-only/],
+    ['SQLITE_CORRUPT', /is damaged/],
+    ['SQLITE_IOERR', /reports errors/],
+    ['ECONNREFUSED', /does not respond/],
+    ['57P01', /does not respond/],
+    ['40001', /busy/],
+  ])('responds 503 SERVICE_UNAVAILABLE with the reason if the database fails with %s', async (code, reason) => {
+    const { status, headers, body } = await answerTo(Object.assign(new Error('secret'), { code }))
+    expect(body.message).toMatch(reason)
+    expect([status, headers.get('retry-after')]).toEqual([503, '1'])
+    expect(body).toMatchObject({ errorCode: 'SERVICE_UNAVAILABLE', correlationId: 'trace-1' })
+    expect(JSON.stringify(body)).not.toContain('secret')
+  })
 
   test('a pool without a free connection is 503 too', async () => {
     const { status } = await answerTo(new knex.KnexTimeoutError('full'))

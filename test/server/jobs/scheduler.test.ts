@@ -57,6 +57,15 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await statuses(services, [id!])).toEqual({ QUEUED: 1 })
   })
 
+  test('runs no schedule while the clock is off', async () => {
+    const services = await openServices(dialect)
+    const ids = await insertIssued(services, 1)
+    services.advance(10)
+    await start({ ...services, isClockOff: () => true }).tick()
+    expect(await statuses(services, ids)).toEqual({ ISSUED: 1 })
+    expect(await services.database.reader('leases')).toEqual([])
+  })
+
   test('a server that stops leaves the passes that are due to the next one', async () => {
     const services = await openServices(dialect)
     const ids = await insertIssued(services, 1)

@@ -26,6 +26,24 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await services.database.reader('jobs')).toEqual([])
   })
 
+  test('claims no job while its clock is off, and claims it when the clock agrees again', async () => {
+    const services = await openServices(dialect)
+    let isOff = true
+    let looks = 0
+    services.isClockOff = () => {
+      looks += 1
+      return isOff
+    }
+    const { handler, done } = recorder(services)
+    services.work({ handlers: { 'issue-pass': handler }, pollSeconds: 0.01 })
+    const [subject] = await insertJobs(services, 1)
+    const before = looks
+    await eventually(() => expect(looks).toBeGreaterThan(before + 100))
+    expect(done).toEqual([])
+    isOff = false
+    await eventually(() => expect(done).toEqual([subject]))
+  })
+
   test('a job of which the worker is not told is found at the next look', async () => {
     const services = await openServices(dialect)
     const { handler, done } = recorder(services)

@@ -53,6 +53,24 @@ describe.each(dialects)('on %s', (dialect) => {
     expect([await countOf('SUCCESS'), await countOf('PENDING')]).toEqual([13, 8])
   })
 
+  test('signs nothing more when the clock turns out to be off, and leaves the job for now', async () => {
+    const held = gate()
+    receiver.reply((response) => held.pass().then(() => void response.end()))
+    const { id } = await makeWebhook(workspace, receiver)
+    await queueTests(workspace, id, 20)
+    const jobs = await claim()
+    let isOff = false
+    const anHourAhead = () => new Date(api.now.getTime() + 3_600_000)
+    const turn = deliverWebhooks(jobs, { ...api.services, clock: anHourAhead, isClockOff: () => isOff })
+    await eventually(() => expect(held.waiting()).toBe(8))
+    isOff = true
+    held.open()
+    await turn
+    expect(receiver.received).toHaveLength(8)
+    await deliverWebhooks(await claim(), api.services)
+    expect(await countOf('SUCCESS')).toBe(20)
+  })
+
   test('who may stay sends what comes meanwhile at once, however long its turn, without another claim, and leaves no job', async () => {
     useFakeTime()
     const held = gate()

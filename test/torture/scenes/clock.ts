@@ -18,7 +18,10 @@ export const clock: Scene = {
 
 const HOUR = 3_600_000
 
-/** Forward and back under load; then scheduled sends on either side of a jump. */
+/** A server whose clock is more than 30 s off PostgreSQL's runs no jobs. */
+const ON_POSTGRES = 20_000
+
+/** Forward and back under load; then, on SQLite, scheduled sends before and after a jump. */
 async function moveClock(arena: Arena): Promise<void> {
   const receiver = await startTallyReceiver(arena)
   const server = await startMovedServer(arena)
@@ -26,9 +29,10 @@ async function moveClock(arena: Arena): Promise<void> {
   const target = await prepareTarget(server, openJournal())
   await client.webhooks.create({ body: { url: receiver.url, events: [...subscribableEvents] } })
   const load = startLoad(arena, target, { lanes: 6, pauseMs: 5 })
+  const step = arena.dialect === 'postgres' ? ON_POSTGRES : HOUR
   const jumps = arena.size(2, 6)
   for (let jump = 0; jump < jumps && !(jump > 1 && arena.isOver()); jump += 1) {
-    for (const offsetMs of jump % 2 === 0 ? [HOUR, 0] : [-HOUR, 0]) {
+    for (const offsetMs of jump % 2 === 0 ? [step, 0] : [-step, 0]) {
       await sleep(arena.random.between(500, 1_500))
       await server.tell({ offsetMs })
       arena.did('jumps')
@@ -38,10 +42,11 @@ async function moveClock(arena: Arena): Promise<void> {
   arena.check(load.lost() === 0, `${load.lost()} requests got no answer: ${server.stderr().slice(-500)}`)
   await clearDoubts(target, client)
   // What was queued before the clock was set back waits until it is there again.
-  await server.tell({ offsetMs: HOUR })
+  await server.tell({ offsetMs: step })
   arena.took('until every job was run', await settle(arena, server.database, 60))
   await verify(arena, target, client, receiver)
   arena.check(server.exitCode() === undefined, `the process ended with ${server.exitCode()}: ${server.stderr()}`)
+  if (arena.dialect === 'postgres') return
 
   const id = await issuedPass(arena, client)
   const schedule = (minutes: number) => {

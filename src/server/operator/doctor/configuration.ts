@@ -14,7 +14,7 @@ import { assertKeyOf, findFingerprint, findServerKey } from '../../boot/server-k
 import { sandboxedPlatforms } from '../../boot/wallets.ts'
 import { loadBadges } from '../../pages/badges.ts'
 import { type Check, type Examination, examine, type Finding, failed, passed, skipped } from './check.ts'
-import type { OtherTime } from './database.ts'
+import type { ClockSkew } from './database.ts'
 
 /** What can be said of the settings by themselves. */
 export function checkConfiguration(config: Config): Promise<Check[]> {
@@ -136,12 +136,12 @@ const MAX_BYTES = 4 * 1024 * 1024
 const GIVE = 'give the address that phones reach the server by: --public-url https://… (PASSES_PUBLIC_URL)'
 const REACH = 'start it with passes serve, and see to the name, the proxy and its certificate'
 
-/** Whether people reach this service by the address that stands in its links; and the time by that server's clock. */
+/** Checks that the public URL reaches this service, and compares the clock of the server that responds. */
 export async function checkPublicUrl(
   config: Config,
   clock: () => Date,
-): Promise<{ checks: Check[]; time: OtherTime | undefined }> {
-  let time: OtherTime | undefined
+): Promise<{ checks: Check[]; skew: ClockSkew | undefined }> {
+  let skew: ClockSkew | undefined
   const url = config.publicUrl && new URL(config.publicUrl)
   const agent = new Agent({ connect: { timeout: TIMEOUT_MS }, maxResponseSize: MAX_BYTES })
 
@@ -151,8 +151,8 @@ export async function checkPublicUrl(
     const answer = await request(target, { dispatcher: agent, signal: AbortSignal.timeout(TIMEOUT_MS) })
     const date = Date.parse(String(answer.headers.date))
     // The header has whole seconds: on average half of one has passed.
-    const at = new Date((sentAt + clock().getTime()) / 2)
-    if (!Number.isNaN(date)) time = { source: `the server at ${target.host}`, time: new Date(date + 500), at }
+    const seconds = ((sentAt + clock().getTime()) / 2 - (date + 500)) / 1000
+    if (!Number.isNaN(date)) skew = { source: `the server at ${target.host}`, seconds }
     const text = await answer.body.text()
     return { status: answer.statusCode, body: parseJson(text) }
   }
@@ -179,7 +179,7 @@ export async function checkPublicUrl(
         },
       },
     ])
-    return { checks, time }
+    return { checks, skew }
   } finally {
     await agent.close()
   }

@@ -3,18 +3,19 @@ import { requireWhole } from '../../../storage/copy/target.ts'
 import { type Database, openDatabase, sqliteFile } from '../../../storage/db/database.ts'
 import { pendingMigrations } from '../../../storage/db/migrate.ts'
 import { type CountDifference, HOUR_MS } from '../../../storage/operations/counts.ts'
-import { assertReadable, assertWritable, findDamage, findDatabaseTime } from '../../../storage/operations/overview.ts'
+import { assertReadable, assertWritable, findClockSkew, findDamage } from '../../../storage/operations/overview.ts'
 import { createStore } from '../../../storage/store.ts'
 import type { Config } from '../../boot/config.ts'
 import { missingDatabase, onDatabase } from '../../boot/database-error.ts'
+import { WARN_SKEW_SECONDS } from '../../metrics/database-watch.ts'
 import { type Check, examine, type Finding, failed, passed, skipped } from './check.ts'
 
-/** The clock of another machine at a moment of ours. */
-export interface OtherTime {
-  /** Whose clock it is. */
+/** How the clock of this machine differs from another one. */
+export interface ClockSkew {
+  /** The owner of the other clock. */
   source: string
-  time: Date
-  at: Date
+  /** By how much this machine is ahead. */
+  seconds: number
 }
 
 /** What the checks of the database look at. */
@@ -22,17 +23,14 @@ export interface DatabaseOptions {
   config: Pick<Config, 'databaseUrl'>
   database: Database | undefined
   clock: () => Date
-  /** As an HTTP server told it, where one answered. */
-  httpTime: OtherTime | undefined
+  /** Compared with the HTTP server behind the public URL, if it responded. */
+  httpSkew: ClockSkew | undefined
   /** Counts everything anew, and corrects what the counters of lists and figures say. */
   canRecount?: boolean
 }
 
 /** Counts that are named. */
 const MAX_NAMED = 5
-
-/** Leases of jobs are 10 s: servers whose clocks differ by more than half of that take jobs from each other. */
-const MAX_SKEW_SECONDS = 5
 
 /** Opening would make a SQLite file that is not there. */
 export function openExisting({ databaseUrl }: Pick<Config, 'databaseUrl'>): Database | undefined {
@@ -76,7 +74,7 @@ export async function checkDatabase(options: DatabaseOptions): Promise<{ checks:
       look: onReadable(async (readable) => {
         if (!isCurrent) return skipped('it is not ready for use')
         await assertWritable(readable)
-        return passed('a row was written and taken back')
+        return passed('a row was committed and deleted')
       }),
     },
     {
@@ -94,7 +92,7 @@ export async function checkDatabase(options: DatabaseOptions): Promise<{ checks:
     {
       name: 'Clock',
       fix: 'set the clock of this machine by NTP, as timedatectl set-ntp true does',
-      look: async () => compareClocks((await databaseTime(options, isReadable)) ?? options.httpTime),
+      look: async () => compareClocks((await databaseSkew(options, isReadable)) ?? options.httpSkew),
     },
   ])
   return { checks, isCurrent }
@@ -124,17 +122,16 @@ async function recount(database: Database): Promise<Finding> {
   return passed(`corrected ${differences.length}: ${[...named, ...others].join('; ')}`)
 }
 
-async function databaseTime({ database, clock }: DatabaseOptions, isReadable: boolean): Promise<OtherTime | undefined> {
+async function databaseSkew({ database, clock }: DatabaseOptions, isReadable: boolean): Promise<ClockSkew | undefined> {
   if (!database || !isReadable) return undefined
-  const before = clock()
-  const time = await findDatabaseTime(database)
-  return time && { source: 'PostgreSQL', time, at: new Date((before.getTime() + clock().getTime()) / 2) }
+  const seconds = await findClockSkew(database, clock)
+  return seconds === undefined ? undefined : { source: 'PostgreSQL', seconds }
 }
 
-function compareClocks(other: OtherTime | undefined): Finding {
-  if (!other) return skipped('nothing to compare it with: neither PostgreSQL nor a public URL that answers')
-  const seconds = (other.at.getTime() - other.time.getTime()) / 1000
-  const difference = `${Math.abs(seconds).toFixed(1)} s ${seconds < 0 ? 'behind' : 'ahead of'} ${other.source}`
-  if (Math.abs(seconds) <= MAX_SKEW_SECONDS) return passed(difference)
+function compareClocks(skew: ClockSkew | undefined): Finding {
+  if (!skew) return skipped('nothing to compare it with: neither PostgreSQL nor a public URL that answers')
+  const { source, seconds } = skew
+  const difference = `${Math.abs(seconds).toFixed(1)} s ${seconds < 0 ? 'behind' : 'ahead of'} ${source}`
+  if (Math.abs(seconds) <= WARN_SKEW_SECONDS) return passed(difference)
   return failed(`This machine is ${difference}.`, 'set the clock by NTP, as timedatectl set-ntp true does')
 }

@@ -28,7 +28,7 @@ export async function diagnose(options: DoctorOptions): Promise<Check[]> {
   const database = openExisting(config)
   try {
     const publicUrl = await checkPublicUrl(config, clock)
-    const { checks, isCurrent } = await checkDatabase({ config, database, clock, httpTime: publicUrl.time, canRecount })
+    const { checks, isCurrent } = await checkDatabase({ config, database, clock, httpSkew: publicUrl.skew, canRecount })
     const usable = isCurrent ? database : undefined
     return [
       ...(await checkConfiguration(config)),

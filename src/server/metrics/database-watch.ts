@@ -1,0 +1,106 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Database } from '../../storage/db/database.ts'
+import { findUnavailability } from '../../storage/db/dialect.ts'
+import { assertWritable, findClockSkew } from '../../storage/operations/overview.ts'
+import type { Logger } from '../boot/log.ts'
+
+/** The state of the database as of the last look. */
+export interface DatabaseWatch {
+  /** Looks now; a timer does it every 5 seconds. */
+  look(): Promise<void>
+  /** Whether a row can be written and committed. Always true for a frozen server. */
+  isWritable(): boolean
+  /** By how many seconds this server's clock is ahead of PostgreSQL's; undefined for SQLite. */
+  clockSkewSeconds(): number | undefined
+  /** Whether the clocks differ by more than `MAX_SKEW_SECONDS`: then this server runs no jobs and signs no webhooks. */
+  isClockOff(): boolean
+  stop(): Promise<void>
+}
+
+/** The services that a watch works with. */
+export interface DatabaseWatchOptions {
+  database: Database
+  clock: () => Date
+  log: Logger
+  /** Whether this server only reads. */
+  isFrozen: boolean | undefined
+}
+
+/** Leases of jobs are 10 s: servers whose clocks differ by more than half of that take jobs from each other. */
+export const WARN_SKEW_SECONDS = 5
+
+/**
+ * Beyond this, a server that claims jobs sends what another one sends too, and before its time. Receivers reject signatures
+ * that are minutes old.
+ */
+const MAX_SKEW_SECONDS = 30
+
+const INTERVAL_MS = 5_000
+/** The interval while the database takes no writes, so that the server is ready soon after it does. */
+const RECOVERY_INTERVAL_MS = 1_000
+
+/** Writes to the database and compares the clocks, now and every 5 seconds. Resolves after the first look. */
+export async function startDatabaseWatch(options: DatabaseWatchOptions): Promise<DatabaseWatch> {
+  const { database, clock, log, isFrozen } = options
+  const { dialect } = database
+  // Requests have a time limit, so that a lock or a broken connection cannot stop the watch.
+  const connections = { dialect, ...database.forRequests('watch') }
+  const stopped = new AbortController()
+  let isWritable = true
+  let skewSeconds: number | undefined
+  let reported: 'agrees' | 'differs' | 'off' = 'agrees'
+
+  async function write(): Promise<void> {
+    const failure = await assertWritable(connections).then(
+      () => undefined,
+      (error: unknown) => error,
+    )
+    // A busy database takes writes, only not this one.
+    if (findUnavailability(failure) === 'busy') return
+    if (isWritable && failure) log.error({ err: failure }, 'the database takes no writes')
+    if (!isWritable && !failure) log.warn('the database takes writes again')
+    isWritable = !failure
+  }
+
+  async function compareClocks(): Promise<void> {
+    // If the database does not respond, the last result holds.
+    skewSeconds = await findClockSkew(connections, clock).catch(() => skewSeconds)
+    const state = stateOf(skewSeconds)
+    if (state === reported) return
+    reported = state
+    if (state === 'agrees') log.warn({ skewSeconds }, 'the clock agrees with that of PostgreSQL again')
+    else if (state === 'differs') log.warn({ skewSeconds }, 'the clock differs from that of PostgreSQL: set it by NTP')
+    else log.error({ skewSeconds }, 'the clock is wrong: this server runs no jobs until it agrees with PostgreSQL')
+  }
+
+  const look = async () => {
+    if (!isFrozen) await write()
+    await compareClocks()
+  }
+
+  async function loop(): Promise<void> {
+    while (!stopped.signal.aborted) {
+      const milliseconds = isWritable ? INTERVAL_MS : RECOVERY_INTERVAL_MS
+      await sleep(milliseconds, undefined, { signal: stopped.signal, ref: false }).catch(() => undefined)
+      if (!stopped.signal.aborted) await look()
+    }
+  }
+
+  await look()
+  const running = loop()
+  return {
+    look,
+    isWritable: () => isWritable,
+    clockSkewSeconds: () => skewSeconds,
+    isClockOff: () => reported === 'off',
+    async stop() {
+      stopped.abort()
+      await running
+    },
+  }
+}
+
+function stateOf(skewSeconds = 0) {
+  if (Math.abs(skewSeconds) > MAX_SKEW_SECONDS) return 'off'
+  return Math.abs(skewSeconds) > WARN_SKEW_SECONDS ? 'differs' : 'agrees'
+}
