@@ -4,7 +4,7 @@ import { createDoorServer } from '../../src/door/engine/server.ts'
 
 const never = new Promise<never>(() => undefined)
 
-function serverOver(fetch: () => Promise<Response>) {
+function serverOver(fetch: typeof globalThis.fetch) {
   const onUnderstood = vi.fn()
   const clock = { wallMs: () => 0, monotonicMs: () => 0 }
   const server = createDoorServer({
@@ -15,7 +15,7 @@ function serverOver(fetch: () => Promise<Response>) {
     monotonicMs: clock.monotonicMs,
     token: () => 'token',
     pending: () => 0,
-    language: () => 'en',
+    language: () => ({ locale: 'en', zone: 'Europe/Berlin' }),
     onUnauthorized: () => undefined,
     onUnderstood,
   })
@@ -44,4 +44,10 @@ test('an answer that breaks off is silence, and none of an older server', async 
   const other = serverOver(async () => answer(Promise.reject(new SyntaxError('no JSON'))))
   expect(await other.server.self(new AbortController().signal)).toEqual({ kind: 'timeout' })
   expect(other.onUnderstood).toHaveBeenLastCalledWith(false)
+})
+
+test('each request names the language and the time zone of the phone', async () => {
+  const fetch = vi.fn(async (_url: unknown, _request?: RequestInit) => answer(Promise.resolve({ items: [] })))
+  await serverOver(fetch).server.self(new AbortController().signal)
+  expect(fetch.mock.lastCall![1]!.headers).toMatchObject({ 'accept-language': 'en', 'x-time-zone': 'Europe/Berlin' })
 })

@@ -11,7 +11,9 @@ import {
   outcomeOfResponse,
   type Station,
 } from '../../core/rules/door/outcome.ts'
+import { doorEnglish } from '../../core/rules/redemption/door-language.ts'
 import { ask, type Connection } from './connection.ts'
+import { clockZone } from './lines.ts'
 import type { DoorSnapshot, ListKeeper } from './offline/snapshot.ts'
 import type { DoorStore } from './offline/store.ts'
 import { failureMessage } from './outcome.ts'
@@ -52,7 +54,7 @@ async function evaluateOnline(
   body: ScanCreate,
   { client, connection, store }: EvaluateOptions,
 ): Promise<Outcome | undefined> {
-  const reply = await ask((options) => client.scans.create({ body }, options))
+  const reply = await ask((options) => client.scans.create({ body, headers: { 'x-time-zone': clockZone() } }, options))
   if (reply.kind === 'answer') {
     const outcome = outcomeOfResponse(attempt, reply.value)
     const problem = remember(attempt, reply.value, store)
@@ -111,5 +113,6 @@ export function evaluateByList(
     members: groupId === undefined ? [] : list.membersOf(groupId),
     acceptedScansOf: (item) => store.acceptedScans(item.passId, item.acceptedScans, list.generatedAt),
     station,
+    language: { ...doorEnglish, zone: clockZone() },
   })
 }

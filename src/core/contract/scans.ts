@@ -199,6 +199,16 @@ export type PolicyReplayResult = z.output<typeof PolicyReplayResult>
 
 const ById = z.strictObject({ id: Uuid })
 
+const DoorClock = z.object({
+  'x-time-zone': z
+    .string()
+    .optional()
+    .describe(
+      'The IANA time zone of the door, such as Europe/Berlin: times in `message` are in this zone. Without it, or if the ' +
+        'server does not know the zone, they are in the zone of the redemption policy.',
+    ),
+})
+
 /** Routes of scans. */
 export const scans = {
   create: route({
@@ -214,6 +224,7 @@ export const scans = {
       'speak; English else. Errors of this endpoint carry no errorCode.',
     errorsWithoutCode: true,
     errors: ['NOT_FOUND', 'CONFLICT'],
+    headers: DoorClock,
     body: ScanCreate,
     responses: { 200: ScanResponse },
   }),
@@ -263,6 +274,7 @@ export const scans = {
       'Once for each scan. The use that it took is free again; a pass that became void stays void. The ledger keeps ' +
       'both, the reversal as an item of its own.',
     params: ById,
+    headers: DoorClock,
     body: ScanReversal.default({}),
     responses: { 200: ScanResponse },
     errors: ['NOT_FOUND', 'CONFLICT'],

@@ -19,7 +19,8 @@ function isBusy(): boolean {
 }
 
 if (isSecureContext) {
-  const spoken = doorLanguage(language.tag, language.locale)
+  const { timeZone } = new Intl.DateTimeFormat().resolvedOptions()
+  const spoken = doorLanguage(language.tag, language.locale, timeZone)
   const engine = await openEngine(browserEnvironment(DOOR_VERSION, () => spoken))
   mountApp(element, { engine, language, invitation })
   await keepUpToDate({ url: './door/sw.js', scope: './door' }, isBusy)

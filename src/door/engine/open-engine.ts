@@ -46,7 +46,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
     monotonicMs: environment.monotonicMs,
     token: () => known.identity?.token,
     pending: () => state.pending,
-    language: () => environment.language().locale,
+    language: () => environment.language(),
     onUnauthorized: (token) => void revoked(token),
     onUnderstood: (isUnderstood) => set('server_too_old', isUnderstood ? null : { code: 'server_too_old' }),
   })

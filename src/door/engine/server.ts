@@ -2,6 +2,7 @@ import type { Door, DoorClaim } from '../../core/contract/doors.ts'
 import type { ScanItem, ScanResponse } from '../../core/contract/scan-shapes.ts'
 import type { OfflineScan, SnapshotItem } from '../../core/contract/scanner.ts'
 import type { ScanCreate, ScanStatsByGate } from '../../core/contract/scans.ts'
+import type { DoorLanguage } from '../../core/rules/redemption/door-language.ts'
 import type { DoorClock } from './clock.ts'
 import type { ClaimFailure, GateCount } from './engine.ts'
 import type { Identity } from './store.ts'
@@ -61,8 +62,8 @@ export interface DoorServerOptions {
   token: () => string | undefined
   /** Decisions and undos that wait to be uploaded, said as X-Door-Pending. */
   pending: () => number
-  /** BCP 47: what messages are spoken in. */
-  language: () => string
+  /** Of messages: the locale, and the time zone of this phone. */
+  language: () => Pick<DoorLanguage, 'locale' | 'zone'>
   /** The token that was sent is none, or none any more. */
   onUnauthorized: (token: string) => void
   /** Whether an answer was one that this page can read. */
@@ -97,6 +98,7 @@ export function createDoorServer(options: DoorServerOptions): DoorServer {
     fits,
   }: Request): Promise<Reply<T>> {
     const token = options.token()
+    const { locale, zone } = options.language()
     const given = giveUpAfter(patienceMs, signal)
     const sentAt = options.clock.wallMs()
     const askedAt = options.monotonicMs()
@@ -107,7 +109,8 @@ export function createDoorServer(options: DoorServerOptions): DoorServer {
         cache: 'no-store',
         credentials: 'omit',
         headers: {
-          'accept-language': options.language(),
+          'accept-language': locale,
+          ...(zone !== undefined && { 'x-time-zone': zone }),
           'x-door-version': options.version,
           'x-door-pending': String(options.pending()),
           ...(token !== undefined && { authorization: `Bearer ${token}` }),

@@ -16,11 +16,13 @@ import { spanish } from './words/spanish.ts'
 import { turkish } from './words/turkish.ts'
 import { ukrainian } from './words/ukrainian.ts'
 
-/** What an operator at the door is spoken to in. */
+/** The language and the clock that messages to an operator at the door use. */
 export interface DoorLanguage {
   /** BCP 47: how times and numbers are written. */
   locale: string
   words: DoorWords
+  /** The IANA time zone of the door. Without it, messages use the zone of the policy of the pass. */
+  zone?: string | undefined
 }
 
 const dictionaries: Record<SpokenLanguage, DoorWords> = {
@@ -48,8 +50,8 @@ export const doorEnglish: DoorLanguage = { locale: 'en', words: english }
  * The language of a door.
  * @param locale the same with the region that was asked for; left out where Intl takes it for none, as `de-a`
  */
-export function doorLanguage(tag: SpokenLanguage, locale: string = tag): DoorLanguage {
-  return { locale: knownLocale(locale) ?? tag, words: dictionaries[tag] }
+export function doorLanguage(tag: SpokenLanguage, locale: string = tag, zone?: string): DoorLanguage {
+  return { locale: knownLocale(locale) ?? tag, words: dictionaries[tag], zone }
 }
 
 /** The locale that Intl writes a text as: one of a few hundred, where millions of texts are well-formed and mean no other. */

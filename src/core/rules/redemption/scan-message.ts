@@ -5,8 +5,9 @@ import { writeMoment } from '../../intl-formats.ts'
 import { type DoorLanguage, doorEnglish } from './door-language.ts'
 import { isPastExpiry } from './redemption.ts'
 import type { PlacedAttempt, RedemptionHistory } from './redemption-plan.ts'
-import { clockOf, windowDates, windowsOf, zoneOf } from './redemption-windows.ts'
+import { windowDates, windowsOf, zoneOf } from './redemption-windows.ts'
 import { firstUseAt, isPeriodFull, isUsedUpForGood, type ScanDecision, type ScanFacts } from './scan-decision.ts'
+import { oneSpelling } from './time-zones.ts'
 
 /** What a message may say beside the decision. */
 export interface MessageOptions {
@@ -167,13 +168,14 @@ function countedUse({ attempt: { policy, windows, period }, history, language }:
   return debited ? said(words.useNow, usesOf(debited.key), debited.maxUses!) : ''
 }
 
-/** A moment as people at a door read it: in the time zone of the policy, where it has one, which is always named. */
-function describeMoment(at: Date, policy: RedemptionPolicy | null, { locale, words }: DoorLanguage): string {
-  const zone = zoneOf(policy)
+/** A time as people at a door read it: in the zone of the door, else in that of the policy. The zone is always named. */
+function describeMoment(at: Date, policy: RedemptionPolicy | null, language: DoorLanguage): string {
+  const { locale, words } = language
+  const zone = language.zone ?? zoneOf(policy)
   const zoneName = typeof zone === 'string' ? zone : zone.name
   const isEnglish = words === doorEnglish.words
   const time = isEnglish
-    ? DateTime.fromJSDate(at, { zone: clockOf(policy) })
+    ? DateTime.fromJSDate(at, { zone: typeof zone === 'string' ? oneSpelling(zone) : zone })
         .setLocale(locale)
         .toFormat("d LLL yyyy 'at' HH:mm:ss")
     : writeMoment(at, { dateStyle: 'medium', timeStyle: 'medium', hourCycle: 'h23' }, locale, zoneName)

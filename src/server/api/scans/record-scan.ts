@@ -3,6 +3,7 @@ import type { ScanCreate } from '../../../core/contract/scans.ts'
 import { ApiError } from '../../../core/errors.ts'
 import { type DoorLanguage, doorLanguage } from '../../../core/rules/redemption/door-language.ts'
 import { reasonCodeOf, resultOf } from '../../../core/rules/redemption/scan-decision.ts'
+import { isTimeZone } from '../../../core/rules/redemption/time-zones.ts'
 import { grouped } from '../../../storage/db/grouped.ts'
 import type { UseCounts } from '../../../storage/scans/accepted-scans.ts'
 import type { StoredScan } from '../../../storage/scans/scan-row.ts'
@@ -45,17 +46,18 @@ export async function recordScan(given: ScanCreate, context: RequestContext): Pr
   })
 }
 
-/** By Accept-Language: a door asks for the same one with each scan. */
+/** By Accept-Language and X-Time-Zone: a door sends the same ones with each scan. */
 const languages = new Map<string, DoorLanguage>()
 const MAX_LANGUAGES = 1_000
 
-/** What the operator reads, as the request asks for it. */
+/** The language and the clock of messages to the operator, as the request asks for them. */
 export function languageOf({ headers }: Pick<RequestContext, 'headers'>): DoorLanguage {
-  const asked = headers.get('accept-language') ?? ''
+  const zone = headers.get('x-time-zone') ?? ''
+  const asked = `${zone}\n${headers.get('accept-language') ?? ''}`
   const known = languages.get(asked)
   if (known) return known
   const { tag, locale } = pageLanguage(headers)
-  const language = doorLanguage(tag, locale)
+  const language = doorLanguage(tag, locale, isTimeZone(zone) ? zone : undefined)
   if (languages.size >= MAX_LANGUAGES) languages.clear()
   languages.set(asked, language)
   return language

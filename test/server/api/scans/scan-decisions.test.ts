@@ -330,4 +330,20 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const explained = await workspace.call(scans.explain, { params: { id: pass.id } }, { 'accept-language': 'he' })
     expect(explained.body).toMatchObject({ message: expect.stringMatching(/^נוצל במלואו: 2 מתוך 2/) })
   })
+
+  test('a message has its times in the zone that X-Time-Zone names, if there is such a zone', async () => {
+    const windows = [{ start: '2026-06-01T09:00:00+09:00', end: '2026-06-02T09:00:00+09:00' }]
+    const pass = await scannablePass(workspace, { redemption: { windows } })
+    const messageIn = async (zone: string | undefined, language = 'en') => {
+      const headers = { 'accept-language': language, ...(zone !== undefined && { 'x-time-zone': zone }) }
+      const { body } = await workspace.call(scans.create, { body: { passId: pass.id } }, headers)
+      return (body as { message: string }).message
+    }
+    const inPolicyZone = await messageIn(undefined)
+    expect(inPolicyZone).toMatch(/1 Jun 2026 at 09:00:00 UTC\+9\.$/)
+    expect(await messageIn('Europe/Berlin')).toMatch(/1 Jun 2026 at 02:00:00 Europe\/Berlin\.$/)
+    expect(await messageIn('Europe/Berlin', 'de')).toContain('02:00:00 Europe/Berlin')
+    for (const unknown of ['Europe/Nowhere', '+09:00', ' ', 'x'.repeat(5_000)])
+      expect(await messageIn(unknown)).toBe(inPolicyZone)
+  })
 })
