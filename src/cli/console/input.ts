@@ -1,16 +1,17 @@
-/** What came from the terminal: a line that ended with Enter, or a key that types nothing. */
+/** Input from the terminal: a line that ended with Enter, or a key that types nothing. */
 export type Input =
-  /** Text that ended with Enter. A scanner types it at once; a person takes his time. */
+  /** Text that ended with Enter. `isTyped` is whether a person typed it; a scanner sends a burst. */
   { kind: 'line'; text: string; isTyped: boolean } | { kind: 'key'; key: Key }
 
-/** Takes keys and lines out of what a terminal in raw mode sends; see createInputReader. */
+/** Takes keys and lines out of the input of a terminal in raw mode; see createInputReader. */
 export interface InputReader {
-  /** Takes what the terminal sent, in pieces of any size; `at` is in milliseconds. */
-  push(chunk: string, at: number): Input[]
-  /** To be called when nothing has come for a while: an ESC with nothing after it was the Escape key. */
-  settle(at: number): Input[]
-  /** What was typed since the last Enter. */
+  /** Takes input in pieces of any size. `at` is in milliseconds, of a clock that counts only the time spent waiting for input. */
+  push(chunk: string, at: number): void
+  /** Reports the Escape key if nothing followed its ESC. Call it regularly. */
+  settle(at: number): void
+  /** The text since the last line. After a scan, the text that a person typed before it. */
   readonly typed: string
+  /** Discards the text, except for a scan that is still arriving. */
   clear(): void
 }
 
@@ -22,6 +23,9 @@ const ALONE_MS = 100
 const BROKEN_MS = 500
 /** A person needs 80 ms a key and more; the slowest scanners 20. */
 const TYPED_MS_PER_CHARACTER = 35
+const BY_HAND_MS = 80
+/** The longest gap within a scan, such as on a slow network. */
+const PAUSE_MS = 300
 const LONGEST_LINE = 100_000
 /** From the separators of GS1 on. Ctrl-L, Ctrl-Z and others of a hand would spoil the payload that follows, and are not seen. */
 const FIRST_OF_PAYLOAD = '\u001C'
@@ -29,25 +33,36 @@ const FIRST_OF_PAYLOAD = '\u001C'
 const ESCAPE = '\u001B'
 
 /**
- * Turns what a terminal in raw mode sends into lines and keys. A hardware scanner types the payload and Enter, often in
- * one piece, also glued to other input: pieces mean nothing here, and no part of an escape sequence enters a line.
+ * Creates a reader that turns the input of a terminal into lines and keys, and reports each before it reads on. A hardware
+ * scanner types the payload and Enter, often in one piece, also glued to other input: pieces mean nothing here, and no part
+ * of an escape sequence enters a line.
+ *
+ * A scan is a burst of characters that ends with Enter. Characters typed by hand before it do not belong to it: a pause of
+ * 300 ms ends them, and so does the next character if they came one at a time.
  */
-export function createInputReader(): InputReader {
-  let line = ''
-  let lineStartedAt = 0
+export function createInputReader(report: (input: Input) => void): InputReader {
+  /** The text before the last pause. */
+  let earlier = ''
+  /** The text since then: a scan, or the latest keys of a person. */
+  let recent = ''
+  let recentSince = 0
+  /** The characters at the end of `recent` that came in quick succession. */
+  let burst = { length: 0, since: 0, followsOne: false }
+  let characterAt = Number.NEGATIVE_INFINITY
   let enteredAt = Number.NEGATIVE_INFINITY
-  /** An escape sequence of which the end is still to come. */
+  let now = 0
+  /** An escape sequence whose end is still to come. */
   let pending = ''
   let pendingSince = 0
 
-  function push(chunk: string, at: number): Input[] {
-    const found = settle(at)
+  function push(chunk: string, at: number): void {
+    settle(at)
     let text = pending + chunk
     pending = ''
     while (text !== '') {
       if (text[0] !== ESCAPE) {
         const end = text.indexOf(ESCAPE)
-        found.push(...readText(end < 0 ? text : text.slice(0, end), at))
+        readText(end < 0 ? text : text.slice(0, end))
         text = end < 0 ? '' : text.slice(end)
         continue
       }
@@ -55,60 +70,84 @@ export function createInputReader(): InputReader {
       if (sequence.state === 'partial') {
         pending = text
         pendingSince = at
-        return found
+        return
       }
       // After a key, Enter is one of a person.
       enteredAt = Number.NEGATIVE_INFINITY
-      if (sequence.state === 'alone') found.push({ kind: 'key', key: 'escape' })
-      if (sequence.state === 'complete' && sequence.key) found.push({ kind: 'key', key: sequence.key })
+      if (sequence.state === 'alone') report({ kind: 'key', key: 'escape' })
+      if (sequence.state === 'complete' && sequence.key) report({ kind: 'key', key: sequence.key })
       text = text.slice(sequence.state === 'alone' ? 1 : sequence.length)
     }
-    return found
   }
 
-  function settle(at: number): Input[] {
+  function settle(at: number): void {
+    now = at
     const waited = at - pendingSince
     if (pending === ESCAPE && waited >= ALONE_MS) {
       pending = ''
-      return [{ kind: 'key', key: 'escape' }]
-    }
-    if (pending !== '' && waited >= BROKEN_MS) pending = ''
-    return []
+      report({ kind: 'key', key: 'escape' })
+    } else if (pending !== '' && waited >= BROKEN_MS) pending = ''
   }
 
-  function readText(text: string, at: number): Input[] {
-    const found: Input[] = []
+  function readText(text: string): void {
     for (const character of text) {
-      if (character === '\u0003') found.push({ kind: 'key', key: 'interrupt' })
-      else if (character === '\r' || character === '\n') found.push(...readEnter(at))
-      // How many scanners end a payload that go from field to field of a form.
-      else if (character === '\t' && line !== '') found.push(...readEnter(at))
-      else if (character === '\u007F' || character === '\b') line = [...line].slice(0, -1).join('')
-      else if (line.length < LONGEST_LINE && (line !== '' || character >= FIRST_OF_PAYLOAD)) {
-        if (line === '') lineStartedAt = at
-        line += character
-      }
+      if (character === '\u0003') report({ kind: 'key', key: 'interrupt' })
+      else if (character === '\r' || character === '\n') readEnter()
+      // Many scanners end a payload with Tab, to move from field to field of a form.
+      else if (character === '\t' && earlier + recent !== '') readEnter()
+      else if (character === '\u007F' || character === '\b') eraseCharacter()
+      else if (recent.length < LONGEST_LINE && (earlier + recent !== '' || character >= FIRST_OF_PAYLOAD))
+        readCharacter(character)
     }
-    return found
   }
 
-  function readEnter(at: number): Input[] {
-    const isSame = at - enteredAt < SAME_ENTER_MS
-    enteredAt = at
-    if (line === '') return isSame ? [] : [{ kind: 'key', key: 'enter' }]
-    const text = line
-    line = ''
-    return [{ kind: 'line', text, isTyped: at - lineStartedAt > TYPED_MS_PER_CHARACTER * text.length }]
+  function readCharacter(character: string): void {
+    const gap = now - characterAt
+    characterAt = now
+    // One key after another. A slow network delays a scan after several characters, or after the first.
+    const isByHand = gap >= BY_HAND_MS && burst.length === 1 && burst.followsOne
+    if (gap >= PAUSE_MS || isByHand) {
+      earlier = (earlier + recent).slice(0, LONGEST_LINE)
+      recent = ''
+    }
+    if (recent === '') recentSince = now
+    if (gap >= BY_HAND_MS) {
+      burst = { length: 0, since: now, followsOne: gap < PAUSE_MS && burst.length === 1 }
+    }
+    burst.length += 1
+    recent += character
+  }
+
+  function eraseCharacter(): void {
+    if (recent === '') earlier = [...earlier].slice(0, -1).join('')
+    else recent = [...recent].slice(0, -1).join('')
+  }
+
+  function readEnter(): void {
+    const isSame = now - enteredAt < SAME_ENTER_MS
+    enteredAt = now
+    characterAt = Number.NEGATIVE_INFINITY
+    if (recent === '' && (isSame || earlier === '')) {
+      if (!isSame) report({ kind: 'key', key: 'enter' })
+      return
+    }
+    const isFast = (since: number, length: number) => now - since <= TYPED_MS_PER_CHARACTER * length
+    const isTyped = recent === '' || !(isFast(burst.since, burst.length) || isFast(recentSince, recent.length))
+    const text = isTyped ? earlier + recent : recent
+    if (isTyped) earlier = ''
+    recent = ''
+    report({ kind: 'line', text, isTyped })
   }
 
   return {
     push,
     settle,
     get typed() {
-      return line
+      return earlier + recent
     },
     clear() {
-      line = ''
+      earlier = ''
+      if (now - characterAt >= BY_HAND_MS) recent = ''
     },
   }
 }

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { performance } from 'node:perf_hooks'
 import { Box, render, Text } from 'ink'
 import { createControls } from './controls.ts'
 import { createDoor, type DoorOptions } from './door.ts'
@@ -41,7 +42,10 @@ const CLEAR = '\u001B[2J\u001B[H'
 export async function runConsole(options: ConsoleOptions): Promise<Leftover> {
   const { stdin, stdout } = process
   const { clock, place, color } = options
-  const reader = createInputReader()
+  const reader = createInputReader((input) => {
+    // Ignore scans that are read after the end.
+    if (!ended.signal.aborted || input.kind === 'key') controls.handle(input)
+  })
   const bell = options.bell((message) => door.notify(message))
   let isDrawing = false
   const door = createDoor({
@@ -95,15 +99,12 @@ export async function runConsole(options: ConsoleOptions): Promise<Leftover> {
   }
 
   function read(chunk: string): void {
-    for (const input of reader.push(chunk, performance.now())) {
-      // What is read after the end is nobody's scan any more.
-      if (!ended.signal.aborted || input.kind === 'key') controls.handle(input)
-    }
+    reader.push(chunk, waitedMs())
     draw()
   }
 
   function settle(): void {
-    for (const input of reader.settle(performance.now())) controls.handle(input)
+    reader.settle(waitedMs())
   }
 
   /** Before Ink is told of it: its picture of the old size must be gone. */
@@ -133,6 +134,11 @@ export async function runConsole(options: ConsoleOptions): Promise<Leftover> {
     stdout.off('resize', resize)
     leave()
   }
+}
+
+/** The time spent waiting for input. While the console draws, no gap between two characters can be measured. */
+function waitedMs(): number {
+  return performance.eventLoopUtilization().idle
 }
 
 /** What the screen shows, and how large the terminal is. */

@@ -4,10 +4,28 @@ import { createInputReader, type Input } from '../../../src/cli/console/input.ts
 
 const F2 = '\u001BOQ'
 
-/** What comes of pieces that arrive a millisecond apart. */
+/** A reader with what it has reported since the last look. */
+function openReader() {
+  const found: Input[] = []
+  const reader = createInputReader((input) => found.push(input))
+  const look = () => found.splice(0)
+  return {
+    reader,
+    push(text: string, at: number) {
+      reader.push(text, at)
+      return look()
+    },
+    settle(at: number) {
+      reader.settle(at)
+      return look()
+    },
+  }
+}
+
+/** The input in pieces that arrive a millisecond apart. */
 function read(pieces: string[], millisecondsApart = 1): Input[] {
-  const reader = createInputReader()
-  return pieces.flatMap((piece, index) => reader.push(piece, index * millisecondsApart))
+  const { push } = openReader()
+  return pieces.flatMap((piece, index) => push(piece, index * millisecondsApart))
 }
 
 const scan = (text: string): Input => ({ kind: 'line', text, isTyped: false })
@@ -86,7 +104,7 @@ test('an Escape key before a payload with an AIM identifier leaves the payload w
 })
 
 test('an ESC with nothing behind it is the Escape key, once it is sure', () => {
-  const reader = createInputReader()
+  const reader = openReader()
   expect(reader.push('\u001B', 0)).toEqual([])
   expect(reader.settle(50)).toEqual([])
   expect(reader.settle(100)).toEqual([key('escape')])
@@ -94,13 +112,13 @@ test('an ESC with nothing behind it is the Escape key, once it is sure', () => {
 })
 
 test('the start of a sequence that never ends does not eat the next scan', () => {
-  const reader = createInputReader()
+  const reader = openReader()
   expect(reader.push('\u001B[', 0)).toEqual([])
   expect(reader.push('ABC\r', 1_000)).toEqual([scan('ABC')])
 })
 
 test('Enter on an empty line is a key, but not where it is the tail of a scan', () => {
-  const reader = createInputReader()
+  const reader = openReader()
   expect(reader.push('ABC\r', 0)).toEqual([scan('ABC')])
   expect(reader.push('\n', 1)).toEqual([])
   expect(reader.push('\r', 2_000)).toEqual([key('enter')])
@@ -116,4 +134,95 @@ test('what a person types is told from what a scanner types', () => {
 
 test('backspace takes back what was typed', () => {
   expect(read(['AX\u007FB\r'])).toEqual([scan('AB')])
+})
+
+/** Types text with a pause before each part, in milliseconds; the characters of a part are `apart` ms apart. */
+function typeParts(parts: [pause: number, text: string, apart: number][]): { found: Input[]; left: string } {
+  const { reader, push } = openReader()
+  let at = 0
+  const found = parts.flatMap(([pause, text, apart]) => {
+    at += pause - apart
+    return [...text].flatMap((character) => {
+      at += apart
+      return push(character, at)
+    })
+  })
+  return { found, left: reader.typed }
+}
+
+const PAYLOAD = 'CEGFN42XKQ7'
+
+test.each([0, 1, 20])('a stray key does not spoil a scan that follows 300 ms later, at %i ms a character', (apart) => {
+  for (const stray of ['x', '\u001D', 'xy']) {
+    expect(
+      typeParts([
+        [0, stray, 150],
+        [300, `${PAYLOAD}\r`, apart],
+      ]).found,
+    ).toEqual([scan(PAYLOAD)])
+  }
+})
+
+test.each([
+  ['after one character', 'd', 300],
+  ['after a word', 'day', 300],
+  ['in the rhythm of the keys', 'day', 120],
+])('a scan %s leaves the text of a person alone', (_, text, pause) => {
+  const { found, left } = typeParts([
+    [0, text, 120],
+    [pause, `${PAYLOAD}\r\n`, 1],
+  ])
+  expect([found, left]).toEqual([[scan(PAYLOAD)], text])
+  const goesOn = typeParts([
+    [0, text, 120],
+    [pause, `${PAYLOAD}\r\n`, 1],
+    [500, '-1\r', 120],
+  ]).found
+  expect(goesOn).toEqual([scan(PAYLOAD), { kind: 'line', text: `${text}-1`, isTyped: true }])
+})
+
+test('a short scan that follows a key at once is never the text of a person', () => {
+  for (const pause of [40, 100, 290]) {
+    expect(
+      typeParts([
+        [0, 'd', 0],
+        [pause, 'A-1234\r', 1],
+      ]).found,
+    ).toEqual([scan('dA-1234')])
+  }
+})
+
+test('a pause of up to 300 ms within a scan does not split it', () => {
+  for (const at of [1, 2, 5, PAYLOAD.length - 1, PAYLOAD.length]) {
+    const parts = [PAYLOAD.slice(0, at), `${PAYLOAD.slice(at)}\r`] as const
+    expect(
+      typeParts([
+        [0, parts[0], 1],
+        [299, parts[1], 1],
+      ]).found,
+    ).toEqual([scan(PAYLOAD)])
+  }
+})
+
+test('text that a person types with pauses is one line', () => {
+  expect(
+    typeParts([
+      [0, 'ada', 100],
+      [2_000, ' love', 150],
+      [900, 'lace', 60],
+      [400, '\r', 0],
+    ]).found,
+  ).toEqual([{ kind: 'line', text: 'ada lovelace', isTyped: true }])
+})
+
+test('discarding the text keeps a scan that is still arriving', () => {
+  const { reader, push } = openReader()
+  push('x', 0)
+  push(PAYLOAD.slice(0, 5), 400)
+  reader.clear()
+  expect(push(`${PAYLOAD.slice(5)}\r`, 405)).toEqual([scan(PAYLOAD)])
+  push('x', 1_000)
+  reader.settle(1_100)
+  reader.clear()
+  expect(reader.typed).toBe('')
 })

@@ -13,6 +13,7 @@ const F2 = '\u001BOQ'
 const F3 = '\u001BOR'
 const F4 = '\u001BOS'
 const F8 = '\u001B[19~'
+const ESCAPE = '\u001B'
 const DOWN = '\u001B[B'
 const CTRL_C = '\u0003'
 
@@ -26,20 +27,22 @@ function filledWith(look: string, text: string): RegExp {
 }
 
 /** The last two are those that a name finds beside one another. */
-const codes = [...Array.from({ length: 10 }, (_, n) => `PASS-${n}`), 'PASS-19', 'PASS-190']
+const codes = [...Array.from({ length: 10 }, (_, n) => `PASS-${n}`), 'PASS-19', 'PASS-190', 'KEY-1', 'KEY-2']
 const typed = (prefix: string, count: number) => Array.from({ length: count }, (_, n) => `${prefix}-${n}`)
+
+async function typeByScanner(terminal: Terminal, text: string): Promise<void> {
+  for (const character of text) {
+    terminal.type(character)
+    await sleep(1)
+  }
+}
 
 const speeds: [string, string[], (terminal: Terminal, codes: string[]) => Promise<void>][] = [
   ['in one piece', typed('WHOLE', times(120, 500)), async (terminal, given) => terminal.type(`${given.join('\r')}\r`)],
   [
     'at a millisecond a character',
     typed('SLOW', times(60, 500)),
-    async (terminal, given) => {
-      for (const character of `${given.join('\r')}\r`) {
-        terminal.type(character)
-        await sleep(1)
-      }
-    },
+    async (terminal, given) => typeByScanner(terminal, `${given.join('\r')}\r`),
   ],
   [
     'back to back',
@@ -135,7 +138,7 @@ describe('the door console on a real terminal', () => {
     expect(north.screen.text()).toMatch(/Guest PASS-1\n.*Day ticket/)
     south.type('PASS-1\r')
     await south.shows('A L R E A D Y   U S E D')
-    expect(south.screen.text()).toMatch(/Already used on .* at \d\d:\d\d:\d\d, North gate/)
+    expect(south.screen.text()).toMatch(/Already used on .* at \d\d:\d\d:\d\d \S+, North gate/)
     south.type('NOBODY\r')
     await south.shows('U N K N O W N')
     expect(south.screen.text()).toContain('✘ 2 turned away')
@@ -174,8 +177,6 @@ describe('the door console on a real terminal', () => {
     north.type(F2)
     await north.shows('Search by name')
     await letIn(north, 'PASS-4')
-    north.type(F2)
-    await north.shows('Search by name')
     await typeByHand(north, 'guest pass-19\r')
     await north.shows('Found for guest pass-19')
     // The second of those that the name finds, none of which came in yet.
@@ -183,6 +184,37 @@ describe('the door console on a real terminal', () => {
     await north.shows('› 2')
     north.type('\r')
     await eventually(() => expect(counted(north)).toEqual({ ...before, accepted: before.accepted + 2 }))
+  })
+
+  /** One character by hand, and then a pause. */
+  async function pressKey(terminal: Terminal, character: string): Promise<void> {
+    terminal.type(character)
+    await terminal.shows(`› ${character}`)
+    await sleep(400)
+  }
+
+  test.each([
+    ['in one piece', 'KEY-1', async (terminal: Terminal, text: string) => terminal.type(text)],
+    ['at a millisecond a character', 'KEY-2', typeByScanner],
+  ])('a key before a scan that is typed %s does not spoil it, also in an open panel', async (_, code, type) => {
+    const before = counted(south)
+    await pressKey(south, 'x')
+    await type(south, `${code}\r`)
+    await south.shows(new RegExp(`A C C E P T E D[^]*Guest ${code}\\b`))
+    for (const [key, title, unknown] of [
+      [F4, 'Scan context', `${code}-1`],
+      [F2, 'Search by name', `${code}-2`],
+    ] as const) {
+      south.type(key)
+      await south.shows(title)
+      await pressKey(south, 'd')
+      await type(south, `${unknown}\r`)
+      await south.shows(new RegExp(`U N K N O W N[^]* ${unknown}\n[^]*› d`))
+      south.type(ESCAPE)
+      await eventually(() => expect(south.screen.text()).not.toContain(title))
+    }
+    expect(counted(south)).toEqual({ accepted: before.accepted + 1, turnedAway: before.turnedAway + 2 })
+    expect(south.screen.text()).not.toContain('CONTEXT')
   })
 
   test('F4 arms a context and a date, which stay in sight; F8 leaves scans alone', async () => {
