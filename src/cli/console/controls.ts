@@ -4,8 +4,8 @@ import { badgeOf } from '../../core/rules/door/badge.ts'
 import type { Candidate, Outcome } from '../../core/rules/door/outcome.ts'
 import type { Door, Overrides } from './door.ts'
 import type { Input, Key } from './input.ts'
-import type { Panel } from './lines.ts'
 import { badgeWords } from './outcome.ts'
+import type { Panel } from './panel-lines.ts'
 
 /** The keys of the console: the panel that they opened, and the lock. */
 export interface Controls {
@@ -31,14 +31,16 @@ export interface ControlsOptions {
 const lockable = new Set<Key>(['search', 'undo', 'override', 'group'])
 
 /**
- * What keys and lines do. Whatever panel is open, what a scanner types is a scan: only what a person types slowly is a
- * name to search for or a value to set.
+ * Creates the effects of keys and lines. The input of a scanner is always a scan, also while a panel is open: only text that
+ * a person types is a name to search for or a value to set.
  */
 export function createControls({ door, clearInput, onInterrupt, onChange }: ControlsOptions): Controls {
   let panel: Panel = null
   let isLocked = false
 
   function show(next: Panel): void {
+    // Text belongs to the panel that it was typed into.
+    if (next?.kind !== panel?.kind || next?.kind === 'override') clearInput()
     panel = next
     onChange()
   }
@@ -49,14 +51,18 @@ export function createControls({ door, clearInput, onInterrupt, onChange }: Cont
     else if (isTyped && panel?.kind === 'choose' && /^\d{1,2}$/.test(text)) choose(panel.candidates[Number(text) - 1])
     else if (isTyped && panel?.kind === 'group' && /^\d{1,2}$/.test(text)) void letIn(panel.open, Number(text))
     else {
-      if (panel) show(null)
+      // A scan leaves a name or a value as far as it was typed.
+      if (panel?.kind !== 'search' && panel?.kind !== 'override') {
+        clearInput()
+        if (panel) show(null)
+      }
       void door.scan(text)
     }
   }
 
   async function search(text: string): Promise<void> {
     const found = await door.search(text)
-    // Somebody went on meanwhile.
+    // The operator may have closed the panel in the meantime.
     if (panel?.kind !== 'search') return
     if (typeof found === 'string') door.notify(found)
     else if (found.length === 0) door.notify(`Nothing found for ${text}.`)
@@ -90,7 +96,7 @@ export function createControls({ door, clearInput, onInterrupt, onChange }: Cont
     else door.notify('There is no accepted scan to undo.')
   }
 
-  /** What may be let in together is seen first, and pressed again. */
+  /** Shows who can be let in together. The second press confirms. */
   function group(): void {
     if (panel?.kind === 'group') {
       void letIn(panel.open, panel.open.length)
@@ -107,17 +113,23 @@ export function createControls({ door, clearInput, onInterrupt, onChange }: Cont
     if (many < 1 || many > open.length) return door.notify(`There are ${open.length}: type a number from 1 on.`)
     show(null)
     const outcomes = await Promise.all(open.slice(0, many).map(({ passId }) => door.admit(passId)))
-    const refused = outcomes.flatMap((outcome, n) => {
+    const accepted = outcomes.filter(({ result }) => result === 'accepted')
+    const title = `${accepted.length} of ${many} let in`
+    if (panel === null) show({ kind: 'entered', title, outcomes, first: 0 })
+    if (accepted.length === many) return door.notify(`${title}.`)
+    const rejected = outcomes.flatMap((outcome, n) => {
       return outcome.result === 'accepted' ? [] : [`${open[n]!.label} (${badgeWords[badgeOf(outcome).word]})`]
     })
-    const accepted = `${many - refused.length} of ${many} let in`
-    door.notify(refused.length === 0 ? `${accepted}.` : `${accepted}, not ${refused.join(', ')}.`)
+    door.notify(`${title}, not ${rejected.join(', ')}.`)
   }
 
   function move(by: number): void {
-    if (panel?.kind !== 'choose') return
-    const { length } = panel.candidates
-    show({ ...panel, selected: (panel.selected + by + length) % length })
+    if (panel?.kind === 'choose') {
+      const { length } = panel.candidates
+      show({ ...panel, selected: (panel.selected + by + length) % length })
+    } else if (panel?.kind === 'entered') {
+      show({ ...panel, first: Math.max(0, Math.min(panel.first + by, panel.outcomes.length - 1)) })
+    }
   }
 
   const keys: Record<Exclude<Key, 'interrupt' | 'lock'>, () => void> = {

@@ -2,6 +2,7 @@ import type { Client } from '../../client/client.ts'
 import { newId } from '../../core/ids.ts'
 import { failedOutcome, type Outcome, outcomeOfResponse, type Station } from '../../core/rules/door/outcome.ts'
 import { ask } from './connection.ts'
+import { clockZone } from './lines.ts'
 import type { DoorStore } from './offline/store.ts'
 import { failureMessage } from './outcome.ts'
 
@@ -23,7 +24,8 @@ export const noScans: Counters = { last: [], accepted: 0, turnedAway: 0, recent:
 
 /** The counters with one outcome more. */
 export function count(counters: Counters, outcome: Outcome, at: number): Counters {
-  const isDecision = outcome.result !== 'error' && outcome.result !== 'reversal'
+  // An ambiguous scan is decided by the choice that follows.
+  const isDecision = !['error', 'reversal', 'ambiguous'].includes(outcome.result)
   return {
     last: [outcome, ...counters.last].slice(0, LAST),
     accepted: counters.accepted + (outcome.result === 'accepted' ? 1 : outcome.result === 'reversal' ? -1 : 0),
@@ -78,7 +80,8 @@ export function createUndo(options: { client: Client; store: DoorStore; station:
       const body = { reason: 'Undone at the door', externalRef, context, ...(deviceId !== undefined && { deviceId }) }
       try {
         const params = { id: scan.scanId }
-        const reply = await ask((callOptions) => client.scans.reverse({ params, body }, callOptions))
+        const headers = { 'x-time-zone': clockZone() }
+        const reply = await ask((callOptions) => client.scans.reverse({ params, body, headers }, callOptions))
         if (reply.kind === 'timeout')
           return failed('No answer from the server: it is not known whether it was undone. Undo again.')
         if (reply.kind === 'rejection') return failed(failureMessage(reply.error))

@@ -1,20 +1,9 @@
 import { count, cut, printable, textWidth } from '../command/output.ts'
+import { decisionLines, neededHeight } from './decision-lines.ts'
 import type { DoorState } from './door.ts'
-import {
-  age,
-  clockTime,
-  clockZone,
-  decisionLines,
-  filled,
-  historyLines,
-  joined,
-  type Line,
-  NARROW,
-  type Panel,
-  panelLines,
-  toHeight,
-} from './lines.ts'
+import { age, clockTime, clockZone, filled, historyLines, joined, type Line, NARROW, toHeight } from './lines.ts'
 import type { Place } from './offline/door-folder.ts'
+import { type Panel, panelLines } from './panel-lines.ts'
 import { rate } from './recent-scans.ts'
 
 /** Everything that the screen is made of. */
@@ -44,6 +33,11 @@ const PANEL = 5
 const BEHIND_PANEL = 2
 const TALL = 20
 
+/** A group is a list of people to read. */
+function panelHeight({ kind }: NonNullable<Panel>): number {
+  return kind === 'group' || kind === 'entered' ? Number.POSITIVE_INFINITY : PANEL
+}
+
 /**
  * The whole screen: one line less than the terminal has, each exactly as wide, whatever is going on, so that nothing ever
  * jumps or scrolls.
@@ -56,8 +50,10 @@ export function screenLines(view: View, { columns, rows }: ScreenSize): Line[] {
   const middle = Math.max(0, height - banner.length - FOOT)
   const { panel, door } = view
   const usual = Math.max(0, Math.min(HISTORY, Math.floor(middle / 2), middle - LEAST_VERDICT))
-  // On a low screen nobody is to type, or to choose, what he does not see.
-  const lower = panel ? Math.max(usual, Math.min(PANEL, middle - BEHIND_PANEL)) : usual
+  // A low screen drops the last scans before it cuts off what the operator must read.
+  const lower = panel
+    ? Math.max(usual, Math.min(panelHeight(panel), middle - BEHIND_PANEL))
+    : Math.min(usual, middle - neededHeight(door, { width, height: middle }))
   const upper = middle - lower
   return toHeight(
     [
@@ -119,12 +115,12 @@ function armedLine({ door, isLocked }: View, width: number): Line {
 function countsLine({ door, now }: View, width: number, isNarrow: boolean): Line {
   const { counters, waiting, conflicts, pending, connection } = door
   const facts = [
-    `✔ ${count(counters.accepted)}${isNarrow ? '' : ' accepted'}`,
-    `✘ ${count(counters.turnedAway)}${isNarrow ? '' : ' turned away'}`,
-    `${count(rate(counters, now.getTime()))}/min`,
+    `✔ ${count(counters.accepted)} ${isNarrow ? 'in' : 'accepted'}`,
+    `✘ ${count(counters.turnedAway)} ${isNarrow ? 'refused' : 'turned away'}`,
     waiting > 1 ? `${count(waiting)} queued` : null,
     conflicts > 0 ? `≠ ${count(conflicts)} ${conflicts === 1 ? 'conflict' : 'conflicts'}` : null,
     connection.offlineSince === null && pending > 0 ? `↑ ${count(pending)} wait` : null,
+    `${count(rate(counters, now.getTime()))}/min`,
   ]
   return filled(` ${joined(facts, width - 1)}`, width, { bold: true })
 }

@@ -66,6 +66,7 @@ test.each(['online', 'offline'])(
     expect([door.state.notice, label()]).toEqual(['There are 4: type a number from 1 on.', ['Ada']])
     controls.handle({ kind: 'line', text: '2', isTyped: true })
     await eventually(() => expect(door.state.notice).toBe('2 of 2 let in.'))
+    expect(controls.panel).toMatchObject({ kind: 'entered', outcomes: [{ label: 'Bea' }, { label: 'Cleo' }] })
     expect(outcomes.map(({ group }) => group!.used)).toEqual([1, 2, 3])
 
     if (state === 'online') await client.passes.void({ params: { id: ofDora.id }, body: {} })

@@ -3,7 +3,7 @@ import { render } from 'ink-testing-library'
 import { expect, test, vi } from 'vitest'
 import { textWidth } from '../../../src/cli/command/output.ts'
 import type { DoorState } from '../../../src/cli/console/door.ts'
-import type { Panel } from '../../../src/cli/console/lines.ts'
+import type { Panel } from '../../../src/cli/console/panel-lines.ts'
 import { Screen } from '../../../src/cli/console/run-console.tsx'
 import { screenLines, type View } from '../../../src/cli/console/screen-lines.ts'
 import type { Outcome } from '../../../src/core/rules/door/outcome.ts'
@@ -66,6 +66,8 @@ const panels: Panel[] = [
   { kind: 'undo', scan: duplicate },
   { kind: 'quit', unevaluated: ['A-1', 'A\u001B[2J-2', 'A-3'] },
   { kind: 'choose', title: 'Found', candidates: Array.from({ length: 20 }, () => candidate), selected: 13, of: null },
+  { kind: 'group', label: 'Ada\u001B[2J', open: accepted.group!.open },
+  { kind: 'entered', title: '2 of 2 let in', outcomes: [accepted, duplicate], first: 0 },
 ]
 
 function view(decision: Outcome | null, panel: Panel, isOffline: boolean): View {
@@ -213,3 +215,41 @@ test.each([
     expect(denied).toContain('Already used')
   },
 )
+
+test('a screen of 40x20 drops the last scans before name, notice, and fields', () => {
+  const label = 'Alexandra Konstantinopoulos-Featherstonehaugh of Lower Slaughter'
+  const notice = 'Check the photo ID of everybody in this group, then hand out the gold wristband'
+  const fields = [
+    { label: 'Tier', value: 'Gold with backstage access' },
+    { label: 'Allergies', value: 'peanuts, sesame, shellfish, celery' },
+  ]
+  const outcome = { ...accepted, label, door: { notice, fields } }
+  for (const isOffline of [false, true]) {
+    const text = frame(view(outcome, null, isOffline), 40, 20).map((line) => line.trim())
+    const upper = text.slice(0, -4).join(' ')
+    for (const whole of [label, notice, 'Tier: Gold with backstage access', 'sesame, shellfish, celery'])
+      expect(upper).toContain(whole)
+    expect(text).toHaveLength(19)
+  }
+  expect(frame(view(accepted, null, false), 40, 20).join('\n')).toContain('20:14')
+})
+
+test('the people of a group who were let in are listed with the instructions for each', () => {
+  const of = (label: string, notice: string) => ({
+    ...accepted,
+    label,
+    door: { notice, fields: [{ label: 'Allergies', value: `of ${label}` }] },
+  })
+  const outcomes = [
+    of('Ada', 'Wristband'),
+    of('Bea', 'Check the ID'),
+    { ...of('Cleo', 'Badge'), result: 'denied' as const },
+  ]
+  const shown = (first: number, rows: number) =>
+    frame(view(accepted, { kind: 'entered', title: '2 of 3 let in', outcomes, first }, false), 80, rows).join('\n')
+  for (const text of ['2 of 3 let in', '▶ Wristband', '▶ Check the ID', 'Allergies: of Ada', 'Allergies: of Bea'])
+    expect(shown(0, 24)).toContain(text)
+  expect(shown(0, 24)).not.toContain('Badge')
+  expect(shown(0, 12)).toContain('↑↓ more')
+  expect(shown(1, 12)).toContain('▶ Check the ID')
+})

@@ -1,0 +1,172 @@
+import { badgeOf, type Tone } from '../../core/rules/door/badge.ts'
+import type { Outcome } from '../../core/rules/door/outcome.ts'
+import { cut, pad, printable, wrapText } from '../command/output.ts'
+import type { DoorState } from './door.ts'
+import { age, clockTime, filled, joined, type Line, type Style, toHeight } from './lines.ts'
+import { badgeWords } from './outcome.ts'
+
+/** Signs that are seen from an arm's length and without colour. */
+const signs: Record<Tone, readonly string[]> = {
+  yes: ['        ██', '       ██ ', '██    ██  ', ' ██  ██   ', '  ████    '],
+  no: ['██      ██', '  ██  ██  ', '    ██    ', '  ██  ██  ', '██      ██'],
+  ask: ['  ██████  ', ' ██    ██ ', '     ██   ', '          ', '     ██   '],
+  note: ['          ', '██████████', '          ', '██████████', '          '],
+}
+
+const fills: Record<Tone, Style> = {
+  yes: { background: 'green', color: 'black' },
+  no: { background: 'red', color: 'white' },
+  ask: { background: 'yellow', color: 'black' },
+  note: { background: 'cyan', color: 'black' },
+}
+
+const SIGN_WIDTH = 10
+/** A sign needs its five lines and air. */
+const SIGN_HEIGHT = 7
+const SIGN_COLUMNS = 60
+/** Older than that, it belongs to somebody who has gone in. */
+const FRESH_MS = 10_000
+
+/** Clocks of a door and its server may differ by so much. */
+const SKEW_MS = 600_000
+
+/** The size of the area of the newest decision, in cells of the terminal. */
+export interface DecisionSize {
+  width: number
+  height: number
+}
+
+/** The upper part of the screen: the newest decision, or what the console waits for. */
+export function decisionLines(
+  { decision, isSlow }: Pick<DoorState, 'decision' | 'isSlow'>,
+  size: DecisionSize,
+  now: Date,
+): Line[] {
+  const { width, height } = size
+  if (!decision) return toHeight(centred(isSlow ? ['Checking …'] : ['Ready', 'Scan a pass'], size), height)
+  const { tone } = badgeOf(decision)
+  const isFresh = now.getTime() - Date.parse(decision.readAt) < FRESH_MS
+  const style: Style = isFresh ? fills[tone] : {}
+  const { margin, room, hasSign } = frameOf(size)
+  const texts = textsOf(decision, room, now)
+  return Array.from({ length: height }, (_, index) => {
+    const row = hasSign ? index - 1 : index
+    const sign = hasSign ? `${pad(signs[tone][row] ?? '', SIGN_WIDTH)}   ` : ''
+    const { text = '', isStrong = false } = texts[row] ?? {}
+    const content = ' '.repeat(margin) + sign + cut(text, room.width)
+    return filled(content, width, { ...style, ...(isStrong && { bold: true }), ...(!isFresh && { dim: true }) })
+  })
+}
+
+/** The number of lines, at most `height`, that show name, notice, fields, and message of the newest decision in full. */
+export function neededHeight({ decision }: Pick<DoorState, 'decision'>, { width, height }: DecisionSize): number {
+  if (!decision) return 0
+  const { room, hasSign } = frameOf({ width, height })
+  const { top, door, message } = partsOf(decision, { ...room, height: Number.POSITIVE_INFINITY })
+  return Math.min(height, top.length + door.length + message.length + (hasSign ? 2 : 0))
+}
+
+interface Room extends DecisionSize {
+  hasSign: boolean
+}
+
+function frameOf({ width, height }: DecisionSize): { margin: number; room: Room; hasSign: boolean } {
+  const hasSign = height >= SIGN_HEIGHT && width >= SIGN_COLUMNS
+  const margin = hasSign ? 2 : 1
+  const columns = width - 2 * margin - (hasSign ? SIGN_WIDTH + 3 : 0)
+  return { margin, hasSign, room: { width: columns, height: hasSign ? height - 2 : height, hasSign } }
+}
+
+interface TextLine {
+  text: string
+  isStrong?: boolean
+}
+
+/** Word and name, the instructions of the template, and the message. */
+function partsOf(decision: Outcome, room: Room): Record<'top' | 'door' | 'message', TextLine[]> {
+  const badge = badgeOf(decision)
+  const said = badgeWords[badge.word]
+  const word = room.hasSign ? [...said].join(' ') : `${badge.sign} ${said}`
+  const who = decision.label ?? decision.payload ?? decision.externalPassId ?? ''
+  const mostOfName = Math.max(1, Math.min(MAX_NAME_LINES, room.height - 4))
+  const most = Math.max(1, Math.floor((room.height - 3) / 2))
+  return {
+    top: [word, ...wrapAtMost(printable(who), room.width, mostOfName)].map((text) => ({ text, isStrong: true })),
+    door: [...instructionLines(decision, room.width, most), ...groupLine(decision)],
+    message: wrapText(printable(decision.message), room.width).map((text) => ({ text })),
+  }
+}
+
+const MAX_NAME_LINES = 3
+
+/** The texts of a decision, the most important first: a low screen cuts off the last ones. */
+function textsOf(decision: Outcome, room: Room, now: Date): TextLine[] {
+  const { top, door, message } = partsOf(decision, room)
+  const facts = joined([decision.templateName, decision.label === null ? null : decision.externalPassId], room.width)
+  const about = { text: printable(facts) }
+  const head = [...top, ...door, about]
+  const foot = { text: joined([...lastUse(decision, now), clockTime(decision.readAt), source(decision)], room.width) }
+  const air = room.height - head.length - message.length - 1
+  if (air < 0) {
+    // The message says when and where the pass was used: on a low screen, it precedes the other facts.
+    const known = decision.result === 'accepted' ? [...door, ...message] : [...message, ...door]
+    return [...top, ...(door.length > 0 ? known : [about, ...message])].slice(0, room.height)
+  }
+  const spread = air > 1 ? [head[0]!, { text: '' }, ...head.slice(1), { text: '' }] : head
+  const gap = Array.from({ length: room.height - spread.length - message.length - 1 }, () => ({ text: '' }))
+  return [...spread, ...message, ...gap, foot]
+}
+
+/**
+ * The notice and the fields that the template shows to the operator, each in at most `most` lines. A person who is turned
+ * away is given nothing, so the notice is shown only with an accepted scan.
+ */
+export function instructionLines(
+  { door, result }: Outcome,
+  width: number,
+  most = Number.POSITIVE_INFINITY,
+): TextLine[] {
+  if (door === null) return []
+  const notice = result === 'accepted' && door.notice !== null ? [`▶ ${door.notice}`] : []
+  const fields = door.fields.map(({ label, value }) => `${label}: ${value}`).join(' · ')
+  return [
+    ...notice.flatMap((text) => wrapAtMost(printable(text), width, most)).map((text) => ({ text, isStrong: true })),
+    ...wrapAtMost(printable(fields), width, most).map((text) => ({ text })),
+  ]
+}
+
+/** How many of a group are in. A single pass is not a group to an operator. */
+function groupLine({ group }: Outcome): TextLine[] {
+  if (group === null || (group.size < 2 && group.open.length === 0)) return []
+  const { used, size, hasMore, open } = group
+  const more = open.length > 0 ? ' · F5 lets more in' : ''
+  return [{ text: `${used} of ${hasMore ? 'the first ' : ''}${size} of the group let in${more}` }]
+}
+
+function wrapAtMost(text: string, width: number, most: number): string[] {
+  const lines = wrapText(text, width)
+  return lines.length <= most ? lines : [...lines.slice(0, most - 1), cut(lines.slice(most - 1).join(' '), width)]
+}
+
+/** When it was let in last, and how long ago that is. */
+function lastUse({ result, lastAcceptedAt, readAt, scannedAt }: Outcome, now: Date): string[] {
+  if (lastAcceptedAt === null || result === 'accepted' || result === 'reversal') return []
+  const text = `last let in ${clockTime(lastAcceptedAt)}`
+  // Under another date both moments are of that date, and their distance from now says nothing.
+  const isShifted = Math.abs(Date.parse(scannedAt) - Date.parse(readAt)) > SKEW_MS
+  if (isShifted || Date.parse(lastAcceptedAt) > now.getTime()) return [text]
+  return [`${text}, ${age(lastAcceptedAt, now)} ago`]
+}
+
+function source({ verified }: Outcome): string | null {
+  return verified === 'offline' ? 'judged offline' : null
+}
+
+function centred(texts: string[], { width, height }: DecisionSize): Line[] {
+  const top = Math.max(0, Math.floor((height - texts.length) / 2))
+  const empty = Array.from({ length: top }, () => filled('', width))
+  return [
+    ...empty,
+    ...texts.map((text) => filled(pad('', Math.floor((width - text.length) / 2)) + text, width, { bold: true })),
+  ]
+}

@@ -1,0 +1,105 @@
+import type { DoorGroup } from '../../core/contract/scan-shapes.ts'
+import type { Candidate, Outcome } from '../../core/rules/door/outcome.ts'
+import { cut, printable, wrapText } from '../command/output.ts'
+import { instructionLines } from './decision-lines.ts'
+import type { Overrides } from './door.ts'
+import { clockTime, filled, historyLines, joined, type Line } from './lines.ts'
+
+/** What the lower half of the screen is used for; null shows the last scans. */
+export type Panel =
+  | null
+  | { kind: 'search' }
+  /** Passes to choose from; the chosen one is scanned by its id. `of` names the ambiguous scan, if it was one. */
+  | { kind: 'choose'; title: string; candidates: Candidate[]; selected: number; of: string | null }
+  | { kind: 'undo'; scan: Outcome }
+  | { kind: 'override'; field: keyof Overrides }
+  /** The passes of a group that can still be let in, for the operator to confirm. */
+  | { kind: 'group'; label: string; open: DoorGroup['open'] }
+  /** The passes that were let in together, with the instructions for each. `first` is the index of the first one shown. */
+  | { kind: 'entered'; title: string; outcomes: readonly Outcome[]; first: number }
+  /** What was read and is not evaluated yet: whoever ends the console now has to scan it again. */
+  | { kind: 'quit'; unevaluated: readonly string[] }
+
+/** What a panel shows in the place of the last scans. */
+export function panelLines(
+  panel: NonNullable<Panel>,
+  typed: string,
+  { width, height }: { width: number; height: number },
+): Line[] {
+  switch (panel.kind) {
+    case 'search':
+      return question('Search by name or id', typed, 'Enter searches', width)
+    case 'override':
+      return panel.field === 'scanContextKey'
+        ? question('Scan context', typed, 'Enter sets it, empty for none · F4 date', width)
+        : question('Judge as of the date', typed, 'YYYY-MM-DD, Enter sets it, empty for today', width)
+    case 'undo': {
+      const name = printable(panel.scan.label ?? panel.scan.payload ?? 'the last scan')
+      return [
+        filled(cut(` Undo the scan of ${name}?`, width), width, { bold: true }),
+        filled(` Let in at ${clockTime(panel.scan.readAt)}.`, width),
+        filled(' F3 undoes it, Esc keeps it.', width),
+      ]
+    }
+    case 'group': {
+      const { open } = panel
+      const hint = `F5 lets in ${open.length === 1 ? 'this one' : `all ${open.length}, or type how many and Enter`}`
+      return [
+        ...question(`Not let in yet, of the group of ${printable(panel.label)}`, typed, hint, width),
+        ...open.map(({ label, externalPassId }, n) => {
+          return filled(
+            ` ${String(n + 1).padStart(2)} ${joined([label, externalPassId].map(printable), width - 5)}`,
+            width,
+          )
+        }),
+      ]
+    }
+    case 'entered': {
+      const { title, outcomes, first } = panel
+      const lines = outcomes.slice(first).flatMap((outcome) => [
+        ...historyLines([outcome], width),
+        ...instructionLines(outcome, width - 4).map(({ text, isStrong }) => {
+          return filled(`    ${text}`, width, isStrong ? { bold: true } : {})
+        }),
+      ])
+      const hasMore = first > 0 || lines.length >= height
+      return [
+        filled(` ${[title, ...(hasMore ? ['↑↓ more'] : []), 'Esc back'].join(' · ')}`, width, { bold: true }),
+        ...lines.slice(0, height - 1),
+      ]
+    }
+    case 'quit':
+      return [
+        filled(` ${panel.unevaluated.length} not judged yet. Ctrl-C again quits, Esc stays.`, width, { bold: true }),
+        ...panel.unevaluated.slice(0, height - 1).map((code) => filled(` ${printable(code)}`, width)),
+      ]
+    case 'choose':
+      return [filled(` ${printable(panel.title)}`, width, { bold: true }), ...choices(panel, width, height - 1)]
+  }
+}
+
+function question(title: string, typed: string, hint: string, width: number): Line[] {
+  return [
+    filled(` ${title}`, width, { bold: true }),
+    filled(` › ${cut(printable(typed), width - 5)}▏`, width),
+    // A narrow screen takes a second line for it: which key leads back must not be what is cut off.
+    ...wrapText(`${hint} · Esc back`, width - 1).map((text) => filled(` ${text}`, width, { dim: true })),
+  ]
+}
+
+/** A window over the list that holds the selected one. */
+function choices(panel: { candidates: Candidate[]; selected: number }, width: number, height: number): Line[] {
+  const { candidates, selected } = panel
+  const first = Math.max(0, Math.min(selected - Math.floor(height / 2), candidates.length - height))
+  return candidates.slice(first, first + height).map((candidate, index) => {
+    const number = first + index + 1
+    const isSelected = number - 1 === selected
+    const lead = `${isSelected ? '›' : ' '}${String(number).padStart(2)} `
+    const { label, standing, templateName, externalPassId } = candidate
+    const text = joined(
+      [label, standing, templateName, externalPassId].map((part) => part && printable(part)),
+      width - lead.length,
+    )
+    return filled(lead + text, width, isSelected ? { inverse: true } : {})
+  })
+}
