@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { connect } from 'node:http2'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { createClient } from '../../../src/client/client.ts'
@@ -5,8 +7,9 @@ import { eventually } from '../../support/eventually.ts'
 import { times } from '../../support/long.ts'
 import { type Balancer, startBalancer } from '../support/balancer.ts'
 import { startFleet } from '../support/fleet.ts'
+import { hasNginx, startNginx } from '../support/nginx.ts'
 import { batchOf, publishTemplate } from '../support/passes.ts'
-import { startServer } from '../support/server.ts'
+import { hostServer, startServer } from '../support/server.ts'
 
 /** Longer than compose.yaml says: what looks after the servers shares the processors with them, and may be late. */
 const DRAIN = ['--drain-seconds', '5']
@@ -19,6 +22,7 @@ test('each server is restarted in turn under load, and no request fails', async 
   const { apis, token } = await startFleet({ roles: ['api'], args: DRAIN })
   const balancer = await startBalancer(apis.map(({ url }) => url))
   const load = await startLoad(balancer.url, token)
+  const throughNginx = hasNginx ? await startLoad((await startNginx(apis.map(({ url }) => url))).url, token) : undefined
   for (const api of apis) {
     await eventually(() => expect(balancer.ready()).toHaveLength(apis.length))
     await goesOn(balancer, api.url)
@@ -29,6 +33,27 @@ test('each server is restarted in turn under load, and no request fails', async 
   for (const api of apis) await goesOn(balancer, api.url)
   expect(await load.stop()).toEqual([])
   expect(load.done()).toBeGreaterThan(100)
+  if (!throughNginx) return
+  expect(await throughNginx.stop()).toEqual([])
+  expect(throughNginx.done()).toBeGreaterThan(100)
+})
+
+test('nginx starts with the configuration of the guide and passes on HTTP/2 and the address of the client', async (context) => {
+  if (!hasNginx) return context.skip('nginx is not installed')
+  const server = await hostServer({ args: ['--trusted-proxies', '1', '--log-level', 'info'] })
+  const { secureUrl, ca } = await startNginx([server.url])
+  const session = connect(secureUrl, { ca })
+  onTestFinished(() => session.close())
+  const stream = session.request({
+    ':path': '/v1/projects',
+    authorization: 'Bearer psk_wrong',
+    'x-forwarded-for': '192.0.2.7',
+  })
+  const [headers] = await once(stream, 'response')
+  stream.close()
+  expect(headers[':status']).toBe(401)
+  await eventually(() => expect(server.stderr()).toContain('"address":"127.0.0.1"'))
+  expect(server.stderr()).not.toContain('192.0.2.7')
 })
 
 test('from SIGTERM on /readyz says 503 while requests are answered, on connections that end', async () => {
@@ -38,7 +63,7 @@ test('from SIGTERM on /readyz says 503 while requests are answered, on connectio
   expect(before.headers.get('connection')).toBe('keep-alive')
   expect(await (await fetch(`${api.url}/readyz`)).json()).toEqual({
     status: 'ready',
-    checks: { database: true, migrations: true, serving: true },
+    checks: { database: true, migrations: true, writable: true, serving: true },
   })
   const stopped = api.stop()
   await eventually(async () => expect((await fetch(`${api.url}/readyz`)).status).toBe(503))
@@ -48,7 +73,7 @@ test('from SIGTERM on /readyz says 503 while requests are answered, on connectio
   expect([ready!.status, health!.status, passes!.status]).toEqual([503, 200, 200])
   expect(await ready!.json()).toEqual({
     status: 'unavailable',
-    checks: { database: true, migrations: true, serving: false },
+    checks: { database: true, migrations: true, writable: true, serving: false },
   })
   for (const answer of [ready!, health!, passes!]) expect(answer.headers.get('connection')).toBe('close')
   expect(await stopped).toBe(0)
