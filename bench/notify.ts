@@ -94,10 +94,9 @@ async function insertRaw({ writer }: Database, workspaceId: string, projectId: s
       {
         id: 'id',
         workspace_id: 'workspace_id',
-        kind: value('send-broadcast'),
+        kind: value('send-broadcast-notification'),
         subject: 'id',
-        lane: value('bulk'),
-        priority: value(5),
+        queue: value('bulk'),
         run_at: value(now),
         attempts: value(0),
         created_at: value(now),

@@ -123,13 +123,13 @@ function insertPass({ numbers, timedId, uuid, text, boolean }: Sql, projectId: s
   const template = uuid(`'00000000-0000-7000-8000-00000000000' || ${text(`n % ${TEMPLATES}`)}`)
   return `insert into passes (id, workspace_id, external_pass_id, external_folded, label, label_folded, status, version,
     revision, wallet_version, project_id, template_id, template_version_id, template_version, variables, has_windows, scan_code,
-    apple_token, link_generation, created_at, updated_at)
+    apple_token, link_generation, created_at, updated_at, modified_at)
   ${numbers}
   select ${timedId(START, 'n')}, ${uuid('w.id')}, 'ext-' || ${text('n')}, 'ext-' || ${text('n')}, ${FAMILY_NAME} || ' ' || ${text('n')},
     ${FAMILY_NAME} || ' ' || ${text('n')}, case when n <= 25 or n % 1000 = 0 then 'VOID' else 'ISSUED' end, 2, 1, 1,
     ${projectId === null ? 'null' : uuid(`'${projectId}'`)}, ${template}, ${template}, 1,
     '{"seat":"' || ${text('n')} || '","tier":"' || ${text('n % 10')} || '"}', ${boolean}, 'SCANCODE', 'token', 0,
-    ${START} + n, ${START} + n
+    ${START} + n, ${START} + n, ${START}
   from numbers cross join (select id from workspaces where id = ?) w`
 }
 

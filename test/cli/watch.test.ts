@@ -12,7 +12,7 @@ function page(fast: number, slow: number, due: number): string {
     ...[0.1, 0.5, '+Inf'].map(
       (le, index) => `${timed}_bucket{le="${le}",route="/"} ${index === 0 ? fast : fast + slow}`,
     ),
-    `passes_jobs{queue="issuing",lane="issuing",state="due"} ${due}`,
+    `passes_jobs{queue="issuing",state="due"} ${due}`,
     'nodejs_version_info{version="v20"} 1',
     'half a li',
   ].join('\n')

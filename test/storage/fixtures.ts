@@ -1,6 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { readdirSync } from 'node:fs'
-import type { Knex } from 'knex'
 import { onTestFinished } from 'vitest'
 import { Definition, type GoogleKind } from '../../src/core/contract/definition.ts'
 import { newId } from '../../src/core/ids.ts'
@@ -39,20 +37,6 @@ export function openTestDatabase(url: string, options?: DatabaseOptions): Databa
   const database = openDatabase(url, options)
   onTestFinished(() => database.close())
   return database
-}
-
-const migrations = new URL('../../src/storage/migrations/', import.meta.url)
-
-/** Runs migrations by their files, to see what one makes of an older database: from the first to the last by default. */
-export async function runMigrations(
-  db: Knex,
-  { from = '', before }: { from?: string; before?: string },
-): Promise<void> {
-  const names = readdirSync(migrations).filter((name) => name >= from && (before === undefined || name < before))
-  for (const name of names.sort()) {
-    const migration: { up(db: Knex): Promise<void> } = await import(new URL(name, migrations).href)
-    await migration.up(db)
-  }
 }
 
 export async function insertWorkspace(store: Store, name = 'acme'): Promise<string> {

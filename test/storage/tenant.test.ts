@@ -617,7 +617,7 @@ async function dump({ reader }: Database): Promise<string[][]> {
     'google_objects',
     'google_former_objects',
     'google_classes',
-    'refusals',
+    'rejections',
     'scans',
     'accepted_scans',
     'chain_keys',

@@ -21,7 +21,7 @@ export const jobHandlers: Record<JobKind, JobHandler> = {
   'update-former-wallet': updateFormerWallets,
   'expire-google': expireFormerObjects,
   'fan-out-broadcast': fanOutBroadcasts,
-  'send-broadcast': sendNotifications,
+  'send-broadcast-notification': sendNotifications,
   'message-google-broadcast': messageGoogle,
   'fan-out-events': fanOutEvents,
   'deliver-webhooks': deliverWebhooks,
@@ -32,7 +32,7 @@ export const jobHandlers: Record<JobKind, JobHandler> = {
 export const giveUp: Partial<Record<JobKind, GiveUp>> = {
   'issue-pass': failPass,
   'send-notification': failNotification,
-  'send-broadcast': failNotification,
+  'send-broadcast-notification': failNotification,
   'message-google': failGoogleMessage,
   'message-google-broadcast': failGoogleMessage,
 }
@@ -59,7 +59,7 @@ export const queueOptions: Record<RegularQueue, QueueOptions> = {
   events: { batchSize: 1, batches: 7, isLocal: true },
   // One endpoint each: those that hang must leave room for the others.
   webhooks: { batchSize: 1, batches: 255 },
-  upkeep: { batchSize: 10, batches: 2, isLocal: true },
+  maintenance: { batchSize: 10, batches: 2, isLocal: true },
 }
 
 /** Queues of broadcasts and of passes that change by the hundred, whose jobs tell iPhones of a pass each. */

@@ -182,7 +182,7 @@ async function settle(
     workspaceId,
     subject,
     correlationId,
-    isBulk: kind === 'send-broadcast',
+    isBulk: kind === 'send-broadcast-notification',
   }))
   await tx.jobs.insertOnce(
     updates.map((update) => ({ ...update, kind: 'update-wallet' })),
@@ -199,7 +199,7 @@ interface Sending {
 /** What Google is sent is paced: single messages never stand in line behind those of a broadcast. */
 const googleJobs: Partial<Record<JobKind, JobKind>> = {
   'send-notification': 'message-google',
-  'send-broadcast': 'message-google-broadcast',
+  'send-broadcast-notification': 'message-google-broadcast',
 }
 
 /**
@@ -316,7 +316,7 @@ async function showOnApple(
     kind: 'update-google' as const,
     subject,
     correlationId: causes.get(notificationOf.get(subject)!) ?? null,
-    isBulk: jobs.some((job) => job.kind === 'send-broadcast'),
+    isBulk: jobs.some((job) => job.kind === 'send-broadcast-notification'),
   }))
   await tx.jobs.insertOnce(updates, at)
 }

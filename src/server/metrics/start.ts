@@ -169,23 +169,15 @@ function registerGauges({ registry }: Metrics, options: GaugesOptions): void {
       this.set(watch.clockSkewSeconds() ?? 0)
     },
   })
-  // `queue` is what `queue` was called before: watchers that know it go on for a release.
-  gauge('passes_jobs', 'Jobs of the outbox that were not set aside.', ['queue', 'lane', 'state'], ({ queues }) =>
-    queues.flatMap(({ queue, due, later, running }): [{ queue: string; lane: string; state: string }, number][] => [
-      [{ queue, lane: queue, state: 'due' }, due],
-      [{ queue, lane: queue, state: 'later' }, later],
-      [{ queue, lane: queue, state: 'running' }, running],
+  gauge('passes_jobs', 'Jobs of the outbox that are not discarded.', ['queue', 'state'], ({ queues }) =>
+    queues.flatMap(({ queue, due, later, running }): [{ queue: string; state: string }, number][] => [
+      [{ queue, state: 'due' }, due],
+      [{ queue, state: 'later' }, later],
+      [{ queue, state: 'running' }, running],
     ]),
   )
-  gauge(
-    'passes_jobs_oldest_due_age_seconds',
-    'How long the oldest due job waits.',
-    ['queue', 'lane'],
-    ({ queues, at }) =>
-      queues.map(({ queue, oldestDueAt }) => [
-        { queue, lane: queue },
-        oldestDueAt ? secondsBetween(oldestDueAt, at) : 0,
-      ]),
+  gauge('passes_jobs_oldest_due_age_seconds', 'The age of the oldest due job.', ['queue'], ({ queues, at }) =>
+    queues.map(({ queue, oldestDueAt }) => [{ queue }, oldestDueAt ? secondsBetween(oldestDueAt, at) : 0]),
   )
   gauge('passes_jobs_set_aside', 'Jobs that gave up and wait for an operator.', ['kind'], ({ setAside }) =>
     setAside.map(({ kind, count }) => [{ kind }, count]),

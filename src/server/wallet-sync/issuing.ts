@@ -272,7 +272,7 @@ function toWalletPass(
 ): WalletPass {
   const { definition } = version
   const scope = scopeOf(pass, definition)
-  // A program of before gives a pass no class, and one that is shown as of another version stands in none of that.
+  // A preview can show another version than the pass has, of which the pass has no class.
   const claim =
     ofClass?.templateVersionId === version.id
       ? ofClass

@@ -22,7 +22,7 @@ export interface Table {
 }
 
 /** What servers tell each other, or what stands for a moment of the order of one database. Lists of doors are fetched whole. */
-const LEFT_OUT = new Set(['migrations', 'leases', 'replicas', 'scanner_snapshots', 'copy_progress'])
+const LEFT_OUT = new Set(['migrations', 'leases', 'instances', 'scanner_snapshots', 'copy_progress'])
 
 /** SQLite's own number of a row, by which its text index finds it. */
 const ROW_NUMBER = 'row_number'

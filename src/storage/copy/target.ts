@@ -34,7 +34,7 @@ export async function holdsTables(db: Knex): Promise<boolean> {
 }
 
 /** Of these migrations make rows, which give way. */
-const FILLED = ['counters']
+const FILLED = ['sequences']
 
 /** What holds rows already, of some tables. */
 export async function findFilled(db: Knex, tables: string[]): Promise<string | undefined> {

@@ -88,7 +88,7 @@ export async function holdsData(file: string): Promise<boolean> {
 export async function skipWalletTags(file: string): Promise<void> {
   const database = openDatabase(`sqlite:${file}`)
   try {
-    await database.writer('counters').where({ name: 'wallet-tag' }).increment('value', SKIPPED_TAGS)
+    await database.writer('sequences').where({ name: 'update-tag' }).increment('value', SKIPPED_TAGS)
   } finally {
     await database.close()
   }

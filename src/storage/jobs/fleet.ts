@@ -66,21 +66,21 @@ export class Instances {
 
   /** Notes that a server lives, and what it let through. */
   async write({ id, heartbeat, usage }: Instance): Promise<void> {
-    await this.db('replicas')
-      .insert({ id, beat: heartbeat, spent: JSON.stringify(usage) })
+    await this.db('instances')
+      .insert({ id, heartbeat, usage: JSON.stringify(usage) })
       .onConflict('id')
       .merge()
   }
 
   /** The servers but one. */
   async listOthers(id: string): Promise<Instance[]> {
-    const rows: { id: string; beat: number; spent: string }[] = await this.db('replicas').whereNot({ id })
-    return rows.map(({ id, beat, spent }) => ({ id, heartbeat: beat, usage: JSON.parse(spent) }))
+    const rows: { id: string; heartbeat: number; usage: string }[] = await this.db('instances').whereNot({ id })
+    return rows.map((row) => ({ ...row, usage: JSON.parse(row.usage) }))
   }
 
   /** Forgets servers. */
   async delete(ids: string[]): Promise<void> {
-    await this.db('replicas').whereIn('id', ids).delete()
+    await this.db('instances').whereIn('id', ids).delete()
   }
 }
 

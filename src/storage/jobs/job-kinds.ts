@@ -12,7 +12,7 @@ export const regularQueues = [
   'bulk-google',
   'bulk-issuing',
   'bulk-wallets',
-  'upkeep',
+  'maintenance',
 ] as const
 /** A queue of jobs whose lease never ended under a worker. */
 export type RegularQueue = (typeof regularQueues)[number]
@@ -42,11 +42,11 @@ export const kinds = {
   'update-former-wallet': { queue: 'wallets' },
   'expire-google': { queue: 'google' },
   'fan-out-broadcast': { queue: 'fan-out' },
-  'send-broadcast': { queue: 'bulk' },
+  'send-broadcast-notification': { queue: 'bulk' },
   'message-google-broadcast': { queue: 'bulk-google' },
   'fan-out-events': { queue: 'events' },
   'deliver-webhooks': { queue: 'webhooks' },
-  'detach-project': { queue: 'upkeep' },
+  'detach-project': { queue: 'maintenance' },
 } as const satisfies Record<string, { queue: RegularQueue; bulkQueue?: RegularQueue }>
 /** The kind of a job, which says its queue and its handler (server/jobs/handlers.ts). */
 export type JobKind = keyof typeof kinds

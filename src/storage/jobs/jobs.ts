@@ -92,8 +92,7 @@ export class Jobs {
       kind: job.kind,
       subject: job.subject,
       correlation_id: job.correlationId,
-      lane: queueOf(job),
-      priority: UNUSED,
+      queue: queueOf(job),
       run_at: (job.runAt ?? at).getTime(),
       attempts: 0,
       created_at: at.getTime(),
@@ -134,24 +133,23 @@ export class Jobs {
     const subjects = jobs.map(({ subject }) => subject)
     await this.db('jobs')
       .whereIn('subject', subjects)
-      .where({ kind, lane: queueOf({ kind, isBulk: true }), claim_token: null, failed_at: null })
-      .update({ lane: queue })
+      .where({ kind, queue: queueOf({ kind, isBulk: true }), claim_token: null, failed_at: null })
+      .update({ queue })
     this.onDue(queue)
   }
 
   /** A job for each notification that a broadcast made for passes after one id up to another; it takes the same id. */
   async insertFanOut(broadcastId: string, chunk: FanOutChunk, correlationId: string | null, at: Date): Promise<void> {
-    const { queue } = kinds['send-broadcast']
+    const { queue } = kinds['send-broadcast-notification']
     this.onDue(queue)
     const now = constant(this.db, 'bigint', at.getTime())
     const columns = {
       id: 'id',
       workspace_id: 'workspace_id',
-      kind: constant(this.db, 'text', 'send-broadcast'),
+      kind: constant(this.db, 'text', 'send-broadcast-notification'),
       subject: 'id',
       correlation_id: constant(this.db, 'text', correlationId),
-      lane: constant(this.db, 'text', queue),
-      priority: constant(this.db, 'integer', UNUSED),
+      queue: constant(this.db, 'text', queue),
       run_at: now,
       attempts: constant(this.db, 'integer', 0),
       created_at: now,
@@ -324,17 +322,13 @@ const COLUMNS = {
   kind: 'text',
   subject: 'uuid',
   correlation_id: 'text',
-  lane: 'text',
-  priority: 'integer',
+  queue: 'text',
   run_at: 'bigint',
   attempts: 'integer',
   created_at: 'bigint',
 } as const
 
 const idsOf = (jobs: Job[]) => jobs.map(({ id }) => id)
-
-/** Programs before the migration 0017 read `priority`, and wrote it. */
-const UNUSED = 0
 
 function queueOf({ kind, isBulk = false }: Pick<NewJob, 'kind' | 'isBulk'>): RegularQueue {
   const queuesOfKind: { queue: RegularQueue; bulkQueue?: RegularQueue } = kinds[kind]

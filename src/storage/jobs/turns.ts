@@ -35,7 +35,7 @@ export function waitsIn(queue: Queue): string {
       ? `lapses > 0 and lapses < ${LAPSES_TO_RUN_ALONE}`
       : queue === 'prime-suspects'
         ? `lapses > 0 and lapses >= ${LAPSES_TO_RUN_ALONE}`
-        : 'lane = :queue and lapses = 0'
+        : 'queue = :queue and lapses = 0'
   return `claim_token is null and failed_at is null and ${condition}`
 }
 
@@ -72,7 +72,7 @@ interface DueRow {
 function listDue(db: Knex, queue: Queue, at: Date): Promise<DueRow[]> {
   // Along the index of moments, where suspects of a queue stand, too.
   const waits = isRegularQueue(queue)
-    ? 'lane = :queue and claim_token is null and failed_at is null and created_at > 0'
+    ? 'queue = :queue and claim_token is null and failed_at is null and created_at > 0'
     : waitsIn(queue)
   const isAble = `${isRegularQueue(queue) ? 'lapses = 0 and' : ''} (${isRunning}) is null and ${isActive('jobs')}`
   const select = (what: string, comparison: string, limit: number) => `select * from (
@@ -81,7 +81,7 @@ function listDue(db: Knex, queue: Queue, at: Date): Promise<DueRow[]> {
   const text = `${select(isAble, '<=', FEW)} union all ${select('false', '>', 1)}`
   return runPrepared<DueRow>(
     db,
-    `look-${isRegularQueue(queue) ? 'lane' : queue}`,
+    `look-${isRegularQueue(queue) ? 'queue' : queue}`,
     { queue, at: at.getTime() },
     () => text,
   )
@@ -120,7 +120,7 @@ async function findTurn(
       limit 1`
   const [row] = await runPrepared<{ workspace_id: string | null }>(
     db,
-    `turn-${isRegularQueue(queue) ? 'lane' : queue}`,
+    `turn-${isRegularQueue(queue) ? 'queue' : queue}`,
     { queue, at: at.getTime(), after: after ?? null, except: bindIds(db, except) },
     // Those before it are looked at where none comes after it.
     () => `select coalesce((${turn(next('and workspace_id > :after'))}), (${turn(next(''))})) as workspace_id`,

@@ -1,12 +1,9 @@
 import type { Knex } from 'knex'
 import { insertRows } from '../db/bulk-rows.ts'
 import { isPostgres, rowsOf } from '../db/dialect.ts'
-import { type CounterName, counted, counters, KEY } from '../migrations/0030-counts.ts'
-import { gateCounter } from '../migrations/0057-scans-by-gate.ts'
+import { type CounterName, countAll, counters, gateCounter, KEY } from './counters.ts'
 
-export { HOUR_MS } from '../migrations/0030-counts.ts'
-
-/** Rows whose `n` add up to what a counter holds of a workspace; see the migration for their columns. */
+/** Rows whose `n` add up to what a counter holds of a workspace; see counters.ts for their columns. */
 export function countsOf(db: Knex, workspaceId: string, counter: CounterName): Knex.QueryBuilder {
   return db('counts').where({ 'counts.workspace_id': workspaceId, 'counts.counter': counter })
 }
@@ -95,7 +92,7 @@ export class Counts {
           max(expected_last) as expected_last
         from (select ${key}, n, last_at, 0 as expected, cast(null as bigint) as expected_last
             from counts where counter = '${counter.name}'
-          union all select ${key}, 0, null, n, last_at from (${counted(counter)}) expected) both_of_them
+          union all select ${key}, 0, null, n, last_at from (${countAll(counter)}) expected) both_of_them
         ${counter.isOfProjects ? 'where project_id in (select cast(id as text) from projects)' : ''}
         group by ${key}
         having sum(n) <> sum(expected) or coalesce(max(last_at), 0) <> coalesce(max(expected_last), 0)

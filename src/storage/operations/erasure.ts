@@ -12,8 +12,8 @@ import {
   rowsOfPasses,
 } from '../db/dialect.ts'
 import { eraseScans } from '../evidence/erase-scans.ts'
-import { KEY } from '../migrations/0030-counts.ts'
 import { withWalletVersionBump } from '../passes/pass-change.ts'
+import { KEY } from './counters.ts'
 
 /** Rows that hold, or may hold, something of the holder of a pass. */
 export interface Holdings {
@@ -95,7 +95,7 @@ export class Erasure {
       .update({ body: '', body_by_language: null, options: '{}', idempotency_key: null, updated_at: at.getTime() })
     await notifications.update({ apple_error: null, google_error: null })
     // A platform may quote what it refuses.
-    await this.db('refusals').where({ workspace_id: workspaceId, subject: passId }).delete()
+    await this.db('rejections').where({ workspace_id: workspaceId, subject: passId }).delete()
     await this.ofPass('google_objects', workspaceId, passId).update({ last_error: null })
     await this.ofPass('device_logs', workspaceId, passId).delete()
   }

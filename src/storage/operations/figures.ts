@@ -2,8 +2,8 @@ import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import type { Knex } from 'knex'
 import { insertRows } from '../db/bulk-rows.ts'
 import { forUpdate, forUpdateSkipLocked, isPostgres, rowsOf } from '../db/dialect.ts'
-import { scanSource } from '../migrations/0067-figures.ts'
-import { HOUR_MS } from './counts.ts'
+import { HOUR_MS } from './counters.ts'
+import { scanSource } from './figure-sources.ts'
 
 /** So often something happened in an hour. */
 export interface Figure {

@@ -57,7 +57,7 @@ export class HandOver {
     const rows: (PassRow & { template_key: string | null })[] = await query.select({ template_key: 'templates.key' })
     const ids = rows.map(({ id }) => id)
     const ofPasses = (table: string) => this.db(table).where({ workspace_id: workspaceId }).whereIn('pass_id', ids)
-    const objects: { pass_id: string; object_suffix: string | null }[] = await ofPasses('google_objects').select(
+    const objects: { pass_id: string; object_suffix: string }[] = await ofPasses('google_objects').select(
       'pass_id',
       'object_suffix',
     )

@@ -32,12 +32,12 @@ export interface MoveProgress {
 interface Row {
   id: string
   url: string
-  passes_a_second: number
+  passes_per_second: number
   started_at: number
   taken_at: number
-  place: string | null
+  position: string | null
   round_at: number
-  told_at: number | null
+  completed_at: number | null
 }
 
 /** Rows of passes that one turn looks at: most of them may have been told of. */
@@ -67,12 +67,12 @@ export class Moves {
     const row: Row = {
       id: newId(at),
       url,
-      passes_a_second: passesASecond,
+      passes_per_second: passesASecond,
       started_at: now,
       taken_at: now - 1_000,
-      place: null,
+      position: null,
       round_at: now,
-      told_at: null,
+      completed_at: null,
     }
     await this.db('moves')
       .insert({ workspace_id: workspaceId, ...row })
@@ -87,16 +87,16 @@ export class Moves {
       row && {
         id: row.id,
         url: row.url,
-        passesASecond: row.passes_a_second,
+        passesASecond: row.passes_per_second,
         startedAt: new Date(row.started_at),
-        toldAt: toDate(row.told_at),
+        toldAt: toDate(row.completed_at),
       }
     )
   }
 
   /** Goes on at another pace. */
   async setPace(workspaceId: string, passesASecond: number): Promise<void> {
-    await this.db('moves').where({ workspace_id: workspaceId }).update({ passes_a_second: passesASecond })
+    await this.db('moves').where({ workspace_id: workspaceId }).update({ passes_per_second: passesASecond })
   }
 
   /** Ends it: packages name this server again. */
@@ -121,7 +121,7 @@ export class Moves {
     const own = () => this.db('moves').where({ workspace_id: workspaceId })
     const move: Row | undefined = await forUpdateSkipLocked(this.db, own().where('round_at', '<=', now)).first()
     if (!move) return []
-    const room = Math.min(MOST, Math.floor((move.passes_a_second * (now - move.taken_at)) / 1000))
+    const room = Math.min(MOST, Math.floor((move.passes_per_second * (now - move.taken_at)) / 1000))
     if (room < 1) return []
     const held = this.db({ held: 'held_passes' })
       .leftJoin({ moved: 'moved_passes' }, 'moved.pass_id', 'held.pass_id')
@@ -129,7 +129,7 @@ export class Moves {
       .where('held.apple', '>', 0)
       .orderBy('held.pass_id')
       .limit(LOOKED)
-    if (move.place !== null) held.where('held.pass_id', '>', move.place)
+    if (move.position !== null) held.where('held.pass_id', '>', move.position)
     const looked: { pass_id: string; move_id: string | null }[] = await held.select('held.pass_id', 'moved.move_id')
     const left = looked.filter(({ move_id }) => move_id !== move.id).map(({ pass_id }) => pass_id)
     const ids = left.slice(0, room)
@@ -137,8 +137,8 @@ export class Moves {
     const isOver = ids.length === left.length && looked.length < LOOKED
     await own().update({
       taken_at: now,
-      place: isOver ? null : ids.length < left.length ? ids.at(-1)! : looked.at(-1)!.pass_id,
-      ...(isOver && { round_at: now + ROUND_MS, told_at: move.told_at ?? now }),
+      position: isOver ? null : ids.length < left.length ? ids.at(-1)! : looked.at(-1)!.pass_id,
+      ...(isOver && { round_at: now + ROUND_MS, completed_at: move.completed_at ?? now }),
     })
     return ids
   }

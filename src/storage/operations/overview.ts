@@ -109,24 +109,24 @@ export class Overviews {
   /** Template versions that a platform refuses whole or in a class of some passes, the last refused first. */
   async listRejectedVersions(limit: number): Promise<RejectedVersion[]> {
     const member = this.db('passes').whereRaw('passes.google_class_id = google_classes.id').limit(1).select('id')
-    const rows = await this.db('refusals')
-      .leftJoin('google_classes', 'google_classes.id', 'refusals.subject')
+    const rows = await this.db('rejections')
+      .leftJoin('google_classes', 'google_classes.id', 'rejections.subject')
       .joinRaw(
-        'join template_versions on template_versions.id = coalesce(google_classes.template_version_id, refusals.subject)',
+        'join template_versions on template_versions.id = coalesce(google_classes.template_version_id, rejections.subject)',
       )
       .join('templates', 'templates.id', 'template_versions.template_id')
-      .join('workspaces', 'workspaces.id', 'refusals.workspace_id')
+      .join('workspaces', 'workspaces.id', 'rejections.workspace_id')
       .whereIn('kind', ['version', 'class'])
-      .orderBy('refusals.at', 'desc')
+      .orderBy('rejections.at', 'desc')
       .limit(limit)
-      .select('kind', 'templates.name', 'template_versions.version', 'refusals.message')
+      .select('kind', 'templates.name', 'template_versions.version', 'rejections.message')
       .select({ workspaceName: 'workspaces.name', passId: member })
     return rows
   }
 
   private async refused(): Promise<Overview['refused']> {
     const countOf = async (kind: RejectedKind) => {
-      const some = this.db('refusals').where({ kind }).limit(MAX_COUNTED).select('kind')
+      const some = this.db('rejections').where({ kind }).limit(MAX_COUNTED).select('kind')
       return Number((await this.db.from(some.as('some')).count({ n: '*' }).first()).n)
     }
     return { version: await countOf('version'), class: await countOf('class'), pass: await countOf('pass') }
@@ -165,31 +165,31 @@ export class Overviews {
   }
 
   private async waiting(at: Date): Promise<Map<RegularQueue, Pick<QueueOverview, 'due' | 'later' | 'oldestDueAt'>>> {
-    const rows: { lane: RegularQueue; jobs: number; due: number; oldest: number }[] = await this.db('jobs')
+    const rows: { queue: RegularQueue; jobs: number; due: number; oldest: number }[] = await this.db('jobs')
       .where({ claim_token: null, failed_at: null })
       // As the index says.
       .whereRaw('created_at > 0')
-      .groupBy('lane')
+      .groupBy('queue')
       .select(
-        'lane',
+        'queue',
         this.db.raw('count(*) as jobs'),
         this.db.raw('sum(case when run_at <= ? then 1 else 0 end) as due', [at.getTime()]),
         this.db.raw('min(run_at) as oldest'),
       )
     return new Map(
-      rows.map(({ lane, jobs, due, oldest }) => {
+      rows.map(({ queue, jobs, due, oldest }) => {
         const oldestDueAt = oldest <= at.getTime() ? toDate(oldest) : null
-        return [lane, { due: Number(due), later: Number(jobs) - Number(due), oldestDueAt }]
+        return [queue, { due: Number(due), later: Number(jobs) - Number(due), oldestDueAt }]
       }),
     )
   }
 
   private async running(): Promise<Map<RegularQueue, number>> {
-    const rows: { lane: RegularQueue; jobs: number }[] = await this.db('jobs')
+    const rows: { queue: RegularQueue; jobs: number }[] = await this.db('jobs')
       .whereNotNull('claim_token')
-      .groupBy('lane')
-      .select('lane', this.db.raw('count(*) as jobs'))
-    return new Map(rows.map(({ lane, jobs }) => [lane, Number(jobs)]))
+      .groupBy('queue')
+      .select('queue', this.db.raw('count(*) as jobs'))
+    return new Map(rows.map(({ queue, jobs }) => [queue, Number(jobs)]))
   }
 
   private async failed(): Promise<Pick<Overview, 'setAside' | 'quarantined'>> {

@@ -28,7 +28,7 @@ export class Rejections {
   /** By the ids of versions, classes and passes; those that no platform refuses are left out. */
   async list(workspaceId: string, subjects: string[]): Promise<Map<string, StoredRejection>> {
     if (subjects.length === 0) return new Map()
-    const rows: Row[] = await this.db('refusals').where({ workspace_id: workspaceId }).whereIn('subject', subjects)
+    const rows: Row[] = await this.db('rejections').where({ workspace_id: workspaceId }).whereIn('subject', subjects)
     return new Map(
       rows.map(({ subject, platform, code, message, at }) => [subject, { platform, code, message, at: new Date(at) }]),
     )
@@ -37,7 +37,7 @@ export class Rejections {
   /** In the place of what the platform said before. */
   async insert(workspaceId: string, kind: RejectedKind, subject: string, rejection: StoredRejection): Promise<void> {
     const { platform, code, message } = rejection
-    await this.db('refusals')
+    await this.db('rejections')
       .insert({ workspace_id: workspaceId, subject, kind, platform, code, message, at: rejection.at.getTime() })
       .onConflict(['workspace_id', 'subject', 'platform'])
       .merge()
@@ -45,6 +45,6 @@ export class Rejections {
 
   /** The platform has taken them after all. */
   async clear(workspaceId: string, platform: PlatformRejection['platform'], ...subjects: string[]): Promise<void> {
-    await this.db('refusals').where({ workspace_id: workspaceId, platform }).whereIn('subject', subjects).delete()
+    await this.db('rejections').where({ workspace_id: workspaceId, platform }).whereIn('subject', subjects).delete()
   }
 }

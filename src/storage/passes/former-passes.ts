@@ -26,7 +26,7 @@ interface Row {
   pass_id: string
   template_version_id: string
   apple_token: string
-  wallet_tag: number
+  update_tag: number
   modified_at: number
   ended_at: number
 }
@@ -79,7 +79,7 @@ export class FormerPasses {
       pass_id: id,
       template_version_id: pass.templateVersionId,
       apple_token: pass.appleToken,
-      wallet_tag: 0,
+      update_tag: 0,
       modified_at: Math.max(at.getTime() - (at.getTime() % 1000), modifiedAt.getTime() + 1000),
       ended_at: at.getTime(),
     }
@@ -145,7 +145,7 @@ export class FormerPasses {
   async register(workspaceId: string, copyId: string, deviceId: string, pushToken: string): Promise<boolean> {
     const announced = await this.db('former_passes')
       .where({ workspace_id: workspaceId, serial_number: copyId })
-      .update({ wallet_tag: 0 })
+      .update({ update_tag: 0 })
     if (announced === 0) return false
     const change = { push_token: pushToken, is_pushed: false }
     const known = await this.registrations(workspaceId, copyId).where({ device_id: deviceId }).update(change)
@@ -166,13 +166,13 @@ export class FormerPasses {
   /** Announces the end of those that were not: they get the next tag. Held until the transaction ends. */
   async bumpUpdateTag(workspaceId: string, passIds: string[]): Promise<void> {
     const waiting = () =>
-      this.db('former_passes').where({ workspace_id: workspaceId, wallet_tag: 0 }).whereIn('pass_id', passIds)
+      this.db('former_passes').where({ workspace_id: workspaceId, update_tag: 0 }).whereIn('pass_id', passIds)
     if (!(await waiting().first('serial_number'))) return
-    const [row] = await this.db('counters')
-      .where({ name: 'wallet-tag' })
+    const [row] = await this.db('sequences')
+      .where({ name: 'update-tag' })
       .update({ value: this.db.raw('value + 1') })
       .returning('value')
-    await waiting().update({ wallet_tag: row.value })
+    await waiting().update({ update_tag: row.value })
   }
 
   /** Devices of former holders that were not pushed yet. */

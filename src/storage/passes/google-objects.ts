@@ -1,6 +1,5 @@
 import type { Knex } from 'knex'
 import type { GoogleKind } from '../../core/contract/definition.ts'
-import { Uuid } from '../../core/ids.ts'
 import { toDate } from '../db/dialect.ts'
 
 /** What Google was last sent of a pass, and where. Ids are without the issuer. */
@@ -19,7 +18,7 @@ export type FormerObject = Omit<SentObject, 'classSuffix'>
 /** The Google object of a pass: there from the first opening of its link on. */
 export interface StoredGoogleObject extends Pick<SentObject, 'objectSuffix'> {
   passId: string
-  /** Null where a program of before, which kept no account of it, sent the object last. */
+  /** Null if another provider sent the object last: nothing is known about an imported object. */
   sent: SentObject | null
   /** The walletVersion that Google was last sent. */
   sentVersion: number
@@ -42,7 +41,7 @@ interface SentContent {
 interface Row {
   pass_id: string
   workspace_id: string
-  object_suffix: string | null
+  object_suffix: string
   kind: GoogleKind | null
   class_suffix: string | null
   template_version_id: string | null
@@ -90,7 +89,7 @@ export class GoogleObjects {
   /**
    * The pass, which the caller holds, goes to another holder: its objects are those of a former one. True where Google is to
    * be told.
-   * @param unknown what an object is that a program of before sent, which kept no account of it
+   * @param unknown what to assume about an object that another provider sent last
    */
   async transfer(workspaceId: string, passId: string, unknown: Omit<FormerObject, 'objectSuffix'>): Promise<boolean> {
     const ofPass = (table: string) => this.db(table).where({ workspace_id: workspaceId, pass_id: passId })
@@ -262,12 +261,9 @@ export class GoogleObjects {
 
   /** Google's signature is for one issuer, and says nothing of objects of others. */
   private called(objectSuffix: string, identityIds: (string | null)[]) {
-    const passId = Uuid.safeParse(objectSuffix).data
-    const objects = this.db('google_objects').whereExists(this.ofIdentities('google_objects', identityIds))
-    return objects.where((called) => {
-      called.where({ object_suffix: objectSuffix })
-      if (passId) called.orWhere({ object_suffix: null, pass_id: passId })
-    })
+    return this.db('google_objects')
+      .where({ object_suffix: objectSuffix })
+      .whereExists(this.ofIdentities('google_objects', identityIds))
   }
 
   private ofIdentities(table: string, identityIds: (string | null)[]) {
@@ -289,8 +285,7 @@ function toFormer(row: FormerRow): FormerObject {
 }
 
 function toObject(row: Row): StoredGoogleObject {
-  // Objects of before are called as their passes.
-  const objectSuffix = row.object_suffix ?? row.pass_id
+  const objectSuffix = row.object_suffix
   const isKnown = row.kind !== null
   return {
     passId: row.pass_id,

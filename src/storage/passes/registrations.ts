@@ -167,38 +167,36 @@ export class Registrations {
    * Without a workspace: the device id, which nobody else knows, stands for the person.
    */
   async listChanged(deviceId: string, sinceTag: number | null, identityIds: (string | null)[]): Promise<ChangedPasses> {
-    // Servers of the version before announce on the pass.
-    const tag = 'case when device_tag > passes.wallet_tag then device_tag else passes.wallet_tag end'
     const held = this.db('apple_registrations')
       .join('passes', 'passes.id', 'apple_registrations.pass_id')
       .where({ device_id: deviceId })
-      .select('passes.id', 'passes.serial_number', 'passes.imported_serial_number', this.db.raw(`${tag} as wallet_tag`))
+      .select('passes.id', 'passes.serial_number', 'passes.imported_serial_number', 'apple_registrations.update_tag')
     const former = this.db('former_registrations')
       .join('former_passes', 'former_passes.serial_number', 'former_registrations.serial_number')
       .join('passes', 'passes.id', 'former_passes.pass_id')
       .where({ device_id: deviceId })
       .select('former_passes.pass_id as id', 'former_passes.serial_number')
-      .select('former_passes.imported_serial_number', 'former_passes.wallet_tag')
+      .select('former_passes.imported_serial_number', 'former_passes.update_tag')
     for (const query of [held, former]) query.where((one) => whereOfIdentities(one, identityIds))
-    if (sinceTag !== null) held.whereRaw(`${tag} > ?`, [sinceTag])
-    if (sinceTag !== null) former.where('former_passes.wallet_tag', '>', sinceTag)
-    const found: (Pick<PassRow, 'id' | 'serial_number' | 'imported_serial_number'> & { wallet_tag: number })[] = [
+    if (sinceTag !== null) held.where('apple_registrations.update_tag', '>', sinceTag)
+    if (sinceTag !== null) former.where('former_passes.update_tag', '>', sinceTag)
+    const found: (Pick<PassRow, 'id' | 'serial_number' | 'imported_serial_number'> & { update_tag: number })[] = [
       ...(await held),
       ...(await former),
     ]
     const rows = found
       .map((row) => ({ ...row, serialNumber: row.imported_serial_number ?? row.serial_number ?? row.id }))
-      .toSorted((a, b) => a.wallet_tag - b.wallet_tag || (a.serialNumber < b.serialNumber ? -1 : 1))
+      .toSorted((a, b) => a.update_tag - b.update_tag || (a.serialNumber < b.serialNumber ? -1 : 1))
     return {
       serialNumbers: rows.map(({ serialNumber }) => serialNumber),
       passIds: rows.map(({ id }) => id),
-      tag: rows.at(-1)?.wallet_tag ?? sinceTag ?? 0,
+      tag: rows.at(-1)?.update_tag ?? sinceTag ?? 0,
     }
   }
 
   /** True of a tag that was never given out. */
   async isAhead(tag: number): Promise<boolean> {
-    const row = await this.db('counters').where({ name: 'wallet-tag' }).first('value')
+    const row = await this.db('sequences').where({ name: 'update-tag' }).first('value')
     return row.value < tag
   }
 
@@ -297,9 +295,9 @@ export class Registrations {
     const passes = lockPasses(this.db, workspaceId).whereIn('id', held).select('id')
     const [, devices] = await Promise.all([isPostgres(this.db) ? passes : [], this.lock(workspaceId, passIds)])
     if (devices.length === 0) return
-    const tag = () => this.db('counters').where({ name: 'wallet-tag' })
+    const tag = () => this.db('sequences').where({ name: 'update-tag' })
     await sendSilently(this.db, tag().update({ value: this.db.raw('value + 1') }))
-    await sendSilently(this.db, this.ofPasses(workspaceId, passIds).update({ device_tag: tag().select('value') }))
+    await sendSilently(this.db, this.ofPasses(workspaceId, passIds).update({ update_tag: tag().select('value') }))
   }
 
   /** Holds the devices of passes until the transaction ends. */

@@ -13,7 +13,7 @@ export interface NewAcceptedScan {
   templateId: string
   scanContextKey: string | null
   scannedAt: Date
-  /** The window that was charged, where several held the moment. */
+  /** The window that the use was debited from, if several windows matched. */
   debitedWindow: string | null
   /** YYYY-MM-DD, where it was made as of a date: then it has no time of day that others are measured from. */
   validityDate: string | null
@@ -98,7 +98,7 @@ export class AcceptedScans {
       template_id: scan.templateId,
       scan_context_key: scan.scanContextKey ?? NO_CONTEXT,
       scanned_at: scan.scannedAt.getTime(),
-      charged_window: scan.debitedWindow,
+      debited_window: scan.debitedWindow,
       validity_date: scan.validityDate,
     }))
     await insertRows(this.db, 'accepted_scans', rows)
@@ -163,12 +163,12 @@ export class AcceptedScans {
       if (alike.length === 0) continue
       const lookup = {
         name: isKeyless ? 'count-keyless-ranges' : 'count-ranges',
-        given: { pass_id: 'uuid', from_at: 'bigint', to_at: 'bigint', not_charged: 'text' } as const,
+        given: { pass_id: 'uuid', from_at: 'bigint', to_at: 'bigint', not_debited: 'text' } as const,
         items: alike.map(({ passId, from, to, notChargedTo }) => ({
           pass_id: passId,
           from_at: from,
           to_at: to,
-          not_charged: JSON.stringify(notChargedTo),
+          not_debited: JSON.stringify(notChargedTo),
         })),
       }
       const rows = await selectForEach<RangeRow>(this.db, workspaceId, lookup, rangeSql(this.db, isKeyless))
@@ -262,6 +262,6 @@ function historySql(db: Knex): string {
 function rangeSql(db: Knex, isKeyless: boolean): string {
   const counted = `${OF_PASS} and scanned_at >= given.from_at and scanned_at < given.to_at
     ${isKeyless ? `and scan_context_key = '${NO_CONTEXT}'` : ''}
-    and (charged_window is null or charged_window not in (${textsOfJson(db, 'given.not_charged')}))`
+    and (debited_window is null or debited_window not in (${textsOfJson(db, 'given.not_debited')}))`
   return `select n, (select count(*) ${counted}) as uses, (select min(scanned_at) ${counted}) as first_at from given`
 }

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { isOneOf } from '../db/bulk-rows.ts'
-import { gateOf } from '../migrations/0057-scans-by-gate.ts'
+import { gateOf } from '../operations/counters.ts'
 import { COUNTED_AS_NONE, countsOf } from '../operations/counts.ts'
 
 /** What figures of the ledger are narrowed by. */

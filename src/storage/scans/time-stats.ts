@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { commonStep } from '../../core/rules/lists/buckets.ts'
-import { GATE_CHARACTERS, gateOf } from '../migrations/0057-scans-by-gate.ts'
+import { GATE_CHARACTERS, gateOf } from '../operations/counters.ts'
 import { narrowed, ofScans, type ScanStatsRequest } from './scan-stats.ts'
 
 /** What attempts over time are narrowed by. */

@@ -56,7 +56,7 @@ interface Endpoint {
   updated_at: number
   /** Types as JSON. */
   events: string
-  /** The epoch that each type is subscribed to since, as JSON; types of a server of the version before are missing. */
+  /** A JSON object of type to the epoch of its subscription. */
   subscribed_at: string
 }
 

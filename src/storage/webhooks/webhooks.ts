@@ -173,14 +173,11 @@ export class Webhooks {
   ): Promise<StoredWebhook | undefined> {
     if (!events) return this.change(workspaceId, id, fields, at)
     const epoch = await this.nextEpoch(workspaceId)
-    const row: { events: string; subscribed_at: string } | undefined = await forUpdate(
-      this.db,
-      this.one(workspaceId, id),
-    ).first('events', 'subscribed_at')
+    const row: { subscribed_at: string } | undefined = await forUpdate(this.db, this.one(workspaceId, id)).first(
+      'subscribed_at',
+    )
     if (!row) return undefined
-    // A type that it had goes on from where it began; servers of the version before do not say where that was.
-    const had = Object.fromEntries((JSON.parse(row.events) as string[]).map((type) => [type, 0]))
-    const kept = { ...had, ...JSON.parse(row.subscribed_at) }
+    const kept: Record<string, number> = JSON.parse(row.subscribed_at)
     const changes = { ...fields, events: JSON.stringify(events), subscribed_at: subscribedAt(events, epoch, kept) }
     return this.change(workspaceId, id, changes, at)
   }

@@ -150,7 +150,7 @@ test('what is no sound backup of this program is refused, and changes nothing', 
 })
 
 async function walletTag(database: string): Promise<number> {
-  const [counter] = await inspect(database).rows('counters')
+  const [counter] = await inspect(database).rows('sequences')
   return Number(counter!.value)
 }
 

@@ -87,7 +87,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const { writer } = open(database)
     const [{ id: workspaceId }] = await writer('workspaces').select('id')
     const long = Date.now() - 3_600_000
-    const job = { workspace_id: workspaceId, lane: 'issuing', priority: 3, attempts: 0, run_at: long, created_at: long }
+    const job = { workspace_id: workspaceId, queue: 'issuing', attempts: 0, run_at: long, created_at: long }
     await writer('jobs').insert([
       { ...job, id: newId(new Date()), kind: 'issue-pass', subject: newId(new Date()) },
       {

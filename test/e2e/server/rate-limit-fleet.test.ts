@@ -13,7 +13,7 @@ test('two servers together hold a token to its limit within 20 %, balanced or no
   const { rows } = inspect(database)
   await eventually(async () => {
     // Each has told the other that it lives, and has had the answer.
-    const beats = (await rows('replicas')).map(({ beat }) => Number(beat))
+    const beats = (await rows('instances')).map(({ heartbeat }) => Number(heartbeat))
     expect(beats.length === 2 && Math.min(...beats)).toBeGreaterThanOrEqual(2)
   })
   const urls = apis.map(({ url }) => url)
@@ -43,13 +43,13 @@ test('a server that is alone writes nothing about its requests', async () => {
   const { apis, token, database } = await hostFleet({ roles: ['api'], env })
   await apis[1]!.server().stop()
   const { rows } = inspect(database)
-  await eventually(async () => expect(await rows('replicas')).toHaveLength(1))
+  await eventually(async () => expect(await rows('instances')).toHaveLength(1))
   await flood([apis[0]!.url], token, 2)
-  const [before] = await rows('replicas')
+  const [before] = await rows('instances')
   await flood([apis[0]!.url], token, 2)
-  expect(await rows('replicas')).toEqual([before])
+  expect(await rows('instances')).toEqual([before])
   await apis[0]!.server().stop()
-  expect(await rows('replicas')).toEqual([])
+  expect(await rows('instances')).toEqual([])
 })
 
 /** A rejection is kept back for half a second: so many clients on each queue ask for more than the limit all the same. */

@@ -15,36 +15,28 @@ describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
   const phones = usePhones(api)
 
-  test.each([
-    ['', 'its pass and kind'],
-    [' of before', 'its pass'],
-  ])(
-    'an activation of an object%s, called as %s, is kept with the moment of the first, and installs nothing',
-    async (age) => {
-      api.now = at
-      const workspace = await api.workspace()
-      const { id } = await issuedPass(workspace)
-      await phones.addGoogle(workspace.id, id)
-      const isOld = age !== ''
-      if (isOld) await api.database.writer('google_objects').where({ pass_id: id }).update({ object_suffix: null })
-      const app = new H3()
-      const verify = async (body: unknown) => verifyCallback({ body, issuerId, rootKeys: [rootKey()], at })
-      mountGoogleCallbacks(app, api.services, { verify }, () => undefined)
-      const stateAfter = async (eventType: string) => {
-        const objectId = `${issuerId}.${id}${isOld ? '' : '-generic'}`
-        const expTimeMillis = at.getTime() + HOUR
-        const body = JSON.stringify(callback({ message: { objectId, eventType, expTimeMillis, nonce: randomUUID() } }))
-        const headers = { 'content-type': 'application/json' }
-        expect((await app.request('/google/callbacks', { method: 'POST', headers, body })).status).toBe(200)
-        return (await workspace.ok(contract.passes.wallets, { params: { id } })).google
-      }
-      const installedAt = at.toISOString()
-      expect(await stateAfter('activate')).toMatchObject({ activatedAt: at.toISOString(), installedAt })
-      api.advance(60)
-      expect(await stateAfter('activate')).toMatchObject({ activatedAt: at.toISOString(), installedAt })
-      expect(await stateAfter('del')).toMatchObject({ activatedAt: at.toISOString(), installedAt: null })
-    },
-  )
+  test('keeps the time of the first activation of an object and installs nothing', async () => {
+    api.now = at
+    const workspace = await api.workspace()
+    const { id } = await issuedPass(workspace)
+    await phones.addGoogle(workspace.id, id)
+    const app = new H3()
+    const verify = async (body: unknown) => verifyCallback({ body, issuerId, rootKeys: [rootKey()], at })
+    mountGoogleCallbacks(app, api.services, { verify }, () => undefined)
+    const stateAfter = async (eventType: string) => {
+      const objectId = `${issuerId}.${id}-generic`
+      const expTimeMillis = at.getTime() + HOUR
+      const body = JSON.stringify(callback({ message: { objectId, eventType, expTimeMillis, nonce: randomUUID() } }))
+      const headers = { 'content-type': 'application/json' }
+      expect((await app.request('/google/callbacks', { method: 'POST', headers, body })).status).toBe(200)
+      return (await workspace.ok(contract.passes.wallets, { params: { id } })).google
+    }
+    const installedAt = at.toISOString()
+    expect(await stateAfter('activate')).toMatchObject({ activatedAt: at.toISOString(), installedAt })
+    api.advance(60)
+    expect(await stateAfter('activate')).toMatchObject({ activatedAt: at.toISOString(), installedAt })
+    expect(await stateAfter('del')).toMatchObject({ activatedAt: at.toISOString(), installedAt: null })
+  })
 
   test('what Google says of saves and removals is told once, in whatever order it comes', async () => {
     api.now = at

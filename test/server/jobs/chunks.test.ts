@@ -24,8 +24,8 @@ describe.each(dialects)('on %s', (dialect) => {
   }
 
   /** Runs a job on a server that is told to stop, while its first chunk is under way or before. */
-  async function runUntilStopped(lane: RegularQueue, { chunks }: { chunks: 0 | 1 }): Promise<void> {
-    const job = await claim(lane)
+  async function runUntilStopped(queue: RegularQueue, { chunks }: { chunks: 0 | 1 }): Promise<void> {
+    const job = await claim(queue)
     const { store } = api.services
     const stopping = new AbortController()
     const transaction: Services['store']['transaction'] = async (work) => {
@@ -39,16 +39,16 @@ describe.each(dialects)('on %s', (dialect) => {
   }
 
   /** Runs a job of one whose lease ended, and that another server has taken since. */
-  async function runTooLate(lane: RegularQueue): Promise<void> {
-    const job = await claim(lane)
+  async function runTooLate(queue: RegularQueue): Promise<void> {
+    const job = await claim(queue)
     api.advance(11)
     await api.services.store.transaction((tx) => tx.jobs.release(api.now))
     await claim('suspects')
     await jobHandlers[job.kind]([job], api.services)
   }
 
-  const jobs = (lane: RegularQueue) =>
-    api.database.writer('jobs').where({ lane }).select('claim_token', 'run_at', 'attempts')
+  const jobs = (queue: RegularQueue) =>
+    api.database.writer('jobs').where({ queue }).select('claim_token', 'run_at', 'attempts')
 
   const givenBack = () => [{ claim_token: null, run_at: api.now.getTime(), attempts: 0 }]
 
@@ -96,19 +96,19 @@ describe.each(dialects)('on %s', (dialect) => {
 
   test('passes leave a deleted project until the server stops, and the rest of them with the next', async () => {
     const left = await deleteProject()
-    await runUntilStopped('upkeep', { chunks: 0 })
+    await runUntilStopped('maintenance', { chunks: 0 })
     expect(await left()).toHaveLength(1)
-    expect(await jobs('upkeep')).toEqual(givenBack())
+    expect(await jobs('maintenance')).toEqual(givenBack())
     await api.runJobs()
     expect(await left()).toEqual([])
-    expect(await jobs('upkeep')).toEqual([])
+    expect(await jobs('maintenance')).toEqual([])
   })
 
   test('a server whose job was taken over takes no pass out of a deleted project', async () => {
     const left = await deleteProject()
-    await runTooLate('upkeep')
+    await runTooLate('maintenance')
     expect(await left()).toHaveLength(1)
-    expect(await jobs('upkeep')).toMatchObject([{ attempts: 2 }])
+    expect(await jobs('maintenance')).toMatchObject([{ attempts: 2 }])
   })
 
   test('deliveries of a disabled endpoint end until the server stops, and the rest of them with the next', async () => {

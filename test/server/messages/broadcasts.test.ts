@@ -155,11 +155,13 @@ describe.each(dialects)('on %s', (dialect) => {
       expect(row.id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
       expect(Number.parseInt(row.id.replace('-', '').slice(0, 12), 16)).toBe(api.now.getTime())
     }
-    const queued = await api.database.writer('jobs').where({ kind: 'send-broadcast', workspace_id: workspace.id })
+    const queued = await api.database
+      .writer('jobs')
+      .where({ kind: 'send-broadcast-notification', workspace_id: workspace.id })
     expect(queued.map((job) => job.subject).sort()).toEqual(rows.map((row) => row.id).sort())
     const named = { params: { ...params, broadcastId: id } }
     expect(await workspace.ok(get, named)).toMatchObject({ status: 'DISPATCHED', passCount: 2_501 })
-    await api.database.writer('jobs').where({ kind: 'send-broadcast' }).delete()
+    await api.database.writer('jobs').where({ kind: 'send-broadcast-notification' }).delete()
   })
 
   test('a pass whose 3 google notifications are used up has FAILED on google, and that one takes no place', async () => {

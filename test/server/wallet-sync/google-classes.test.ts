@@ -128,41 +128,4 @@ describe.each(dialects)('on %s', (dialect) => {
     await api.runJobs()
     expect(await open(pass)).toEqual(next)
   })
-
-  test('an object of before keeps its id, and its class until it changes; nobody writes that class again', async () => {
-    const workspace = await api.workspace()
-    const template = await publishedTemplate(workspace, { definition: showing('seat') })
-    const pass = await makePass(workspace, template.id, { label: 'A' })
-    const { id, classId } = await open(pass)
-    // As the program of before left it, here and at Google.
-    const google = api.services.google!.api
-    const stored = (await api.services.store.passes.find(workspace.id, pass.id))!
-    const rendered = await api.services.issuing.render(stored)
-    const wallet = api.services.wallets.google!
-    const shared = { ...wallet.classOf(rendered), id: classId.replace('-v1-', '-') }
-    const object = { ...wallet.objectOf(rendered, api.now), id: `${issuerOf(id)}.${pass.id}`, classId: shared.id }
-    await google.insertClass('generic', shared)
-    await google.upsertObject('generic', object)
-    await api.database
-      .writer('google_objects')
-      .where({ pass_id: pass.id })
-      .update({ object_suffix: null, class_suffix: suffixOf(shared.id) })
-
-    await publishVersion(workspace, template.id, showing('gate'))
-    await api.runJobs()
-    const opened = await open(pass)
-    expect(opened).toEqual({ kind: 'generic', id: object.id, classId: shared.id })
-    expect((await shown(opened)).rows).toEqual(['A seat'])
-    await callback(object.id, 1)
-    expect(await installedAt(workspace, pass)).toBe(api.now.toISOString())
-
-    await workspace.ok(contract.passes.update, { params: { id: pass.id }, body: { label: 'B' } })
-    await api.runJobs()
-    expect(await open(pass)).toEqual({ kind: 'generic', id: object.id, classId })
-    expect((await shown(opened)).rows).toEqual(['B seat'])
-    const preview = await workspace.ok(contract.passes.preview, { params: { id: pass.id } })
-    expect(preview).toMatchObject({ google: { object: { id: object.id, classId }, class: { id: classId } } })
-    await callback(object.id, -1)
-    expect(await installedAt(workspace, pass)).toBeNull()
-  })
 })

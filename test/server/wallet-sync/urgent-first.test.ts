@@ -30,8 +30,8 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const { workspace, ids, update } = await heldPasses()
     const [voided, changed, ...others] = ids as [string, string, ...string[]]
     for (const id of ids) await update(id, 'Grace', true)
-    const waiting = async (lane: string): Promise<string[]> =>
-      (await api.database.writer('jobs').where({ kind: 'update-google', lane }).pluck('subject')).toSorted()
+    const waiting = async (queue: string): Promise<string[]> =>
+      (await api.database.writer('jobs').where({ kind: 'update-google', queue }).pluck('subject')).toSorted()
     expect([await waiting('google'), await waiting('bulk-google')]).toEqual([[], ids.toSorted()])
 
     await workspace.ok(contract.passes.void, { params: { id: voided } })

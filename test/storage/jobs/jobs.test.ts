@@ -97,7 +97,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const order = []
     for (let n = 0; n < 5; n++) order.push(...(await claim(store, start, { limit: 1 })))
     expect(order.map((job) => job.subject)).toEqual([first, second, third])
-    expect((await store.jobs.look('upkeep', start)).workspaceId).toBe(workspaceId)
+    expect((await store.jobs.look('maintenance', start)).workspaceId).toBe(workspaceId)
   })
 
   test('workers that claim at once never get the same job, and never more than they asked for', async () => {

@@ -100,7 +100,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const { store } = await openTestStore(dialect)
     const workspaceId = randomUUID()
     const expected: [JobKind, Queue][] = [
-      ['send-broadcast', 'bulk'],
+      ['send-broadcast-notification', 'bulk'],
       ['message-google-broadcast', 'bulk-google'],
     ]
     for (const [kind, queue] of expected) {
@@ -138,12 +138,12 @@ test('on sqlite each look for a turn goes along the index of turns, and the firs
   const indexes = plans.map(({ text }) =>
     [...text.matchAll(/(?:SEARCH|SCAN) jobs USING (?:COVERING )?(.*)/g)].map(([, index]) => index),
   )
-  const moments = ['INDEX jobs_due (lane=? AND run_at<?)', 'INDEX jobs_due (lane=? AND run_at>?)']
-  const after = 'INDEX jobs_turns (lane=? AND workspace_id>?)'
-  const due = 'INDEX jobs_turns (lane=? AND workspace_id=? AND run_at<?)'
+  const moments = ['INDEX jobs_due (queue=? AND run_at<?)', 'INDEX jobs_due (queue=? AND run_at>?)']
+  const after = 'INDEX jobs_turns (queue=? AND workspace_id>?)'
+  const due = 'INDEX jobs_turns (queue=? AND workspace_id=? AND run_at<?)'
   expect(indexes[0]).toEqual(moments)
   // Those after the last turn, then all.
-  expect(indexes[1]?.toSorted()).toEqual([after, after, due, 'INDEX jobs_turns (lane=?)', after, due].toSorted())
+  expect(indexes[1]?.toSorted()).toEqual([after, after, due, 'INDEX jobs_turns (queue=?)', after, due].toSorted())
 })
 
 test('on postgres jobs are found by what is asked for, though statistics are from when few waited', async () => {
@@ -184,9 +184,9 @@ test('on postgres a plan that is kept from when no job waited goes along indexes
   for (let times = 0; times < 6; times += 1) await look()
   await insert(store, await insertWorkspace(store), 3_000)
   await look()
-  const [kept] = await db('pg_prepared_statements').where({ name: 'look-lane' }).where('generic_plans', '>', 1)
+  const [kept] = await db('pg_prepared_statements').where({ name: 'look-queue' }).where('generic_plans', '>', 1)
   expect(kept).toBeDefined()
-  const { rows } = await db.raw(`explain execute "look-lane" (0, 'issuing', 0, 'issuing', 0)`)
+  const { rows } = await db.raw(`explain execute "look-queue" (0, 'issuing', 0, 'issuing', 0)`)
   const plan = rows.map((row: Record<string, string>) => row['QUERY PLAN']).join('\n')
   expect(plan).toContain('using jobs_due on jobs')
   expect(plan).not.toContain('Seq Scan on jobs')

@@ -2,8 +2,6 @@ import type { Knex } from 'knex'
 import { describe, expect, test } from 'vitest'
 import { createRandom } from '../../../src/cli/device/fleet/seeded-random.ts'
 import { newId } from '../../../src/core/ids.ts'
-import { isPostgres } from '../../../src/storage/db/dialect.ts'
-import { migrate } from '../../../src/storage/db/migrate.ts'
 import type { CountDifference } from '../../../src/storage/operations/counts.ts'
 import { AcceptedScans } from '../../../src/storage/scans/accepted-scans.ts'
 import { createStore, type Repositories, type Store } from '../../../src/storage/store.ts'
@@ -38,9 +36,6 @@ const COUNTERS = [
   'scans-by-gate',
 ]
 
-/** What counts what is there. */
-const MIGRATIONS = ['0030-counts', '0057-scans-by-gate']
-
 describe.each(dialects)('on %s', (dialect) => {
   test('whatever is written, taken back or rolled back, counts are what a recount says', async () => {
     const { url, store, database } = await openTestStore(dialect)
@@ -59,10 +54,6 @@ describe.each(dialects)('on %s', (dialect) => {
     for (let n = 0; (await listCounters()).length < COUNTERS.length; n += 1) {
       await changeAtRandom(store, places, `more ${n}`)
     }
-    expect(await store.counts.listDifferences()).toEqual([])
-    // A database of before, with all of it in it: the migration counts the same.
-    await forgetCounts(database.writer)
-    expect(await migrate(database)).toEqual(MIGRATIONS)
     expect(await store.counts.listDifferences()).toEqual([])
     expect((await listCounters()).sort()).toEqual(COUNTERS)
   })
@@ -132,22 +123,6 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(total).toBe(3)
   })
 })
-
-async function forgetCounts(db: Knex): Promise<void> {
-  const counted = ['passes', 'google_objects', 'scans', 'accepted_scans', 'notifications']
-  if (isPostgres(db)) {
-    for (const table of counted)
-      for (const change of ['add', 'take', 'move'])
-        for (const name of ['counts', 'gate_counts'])
-          await db.raw(`drop function if exists ${table}_${change}_${name} cascade`)
-    await db.raw('drop function count_slot')
-  } else {
-    const triggers: { name: string }[] = await db('sqlite_master').where('sql', 'like', '%insert into counts %')
-    for (const { name } of triggers) await db.raw(`drop trigger "${name}"`)
-  }
-  await db.schema.dropTable('counts')
-  await db('migrations').whereIn('name', MIGRATIONS).delete()
-}
 
 /** Whatever changes a count, each thing once and then by chance, a transaction in six of which fails. */
 async function changeAtRandom(store: Store, places: Place[], seed: string): Promise<void> {

@@ -1,9 +1,8 @@
 import type { Knex } from 'knex'
 import { describe, expect, test } from 'vitest'
 import { newId } from '../../../src/core/ids.ts'
-import { openDatabase } from '../../../src/storage/db/database.ts'
 import { createStore } from '../../../src/storage/store.ts'
-import { cleanUpAfterAll, dialects, emptyDatabase } from '../../support/databases.ts'
+import { dialects } from '../../support/databases.ts'
 import {
   insertPasses,
   insertTemplate,
@@ -11,22 +10,14 @@ import {
   newPass,
   openTestDatabase,
   openTestStore,
-  runMigrations,
   start,
 } from '../fixtures.ts'
 
-const introduced = '0019-limits.ts'
-
 describe.each(dialects)('on %s', (dialect) => {
-  const cleanUp = cleanUpAfterAll()
-
-  test('what an older database holds is counted when it is migrated, for each workspace', async () => {
-    const database = openDatabase(await emptyDatabase(dialect, cleanUp))
-    cleanUp(() => database.close())
+  test('counts passes and stored bytes of each workspace', async () => {
+    const { database } = await openTestStore(dialect)
     const db = database.writer
-    await runMigrations(db, { before: introduced })
     const [full, other, empty] = [await insertRows(db, 3), await insertRows(db, 1), newId(start)]
-    await runMigrations(db, { from: introduced })
 
     const { usage } = createStore(database)
     // Each pass has 9 bytes of variables and each template a definition of 4; there is one image of 70 bytes.
@@ -61,7 +52,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 })
 
-/** A workspace with so many passes, a template version and an image, in the columns of before. */
+/** Inserts a workspace with passes, a template version, and an image. */
 async function insertRows(db: Knex, passes: number): Promise<string> {
   const [id, template, version] = [newId(start), newId(start), newId(start)]
   const made = { created_at: 1, updated_at: 1 }

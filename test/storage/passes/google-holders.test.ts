@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest'
-import { up } from '../../../src/storage/migrations/0053-held-passes.ts'
 import { dialects } from '../../support/databases.ts'
 import {
   insertPasses,
@@ -32,23 +31,5 @@ describe.each(dialects)('on %s', (dialect) => {
       seen.push(object!.installedAt)
     }
     expect(seen).toEqual(installed.map((n) => (n === null ? null : later(n))))
-  })
-
-  test('what wallets held before passes were told of is counted by the migration, and told to nobody', async () => {
-    const { store, database } = await openTestStore(dialect)
-    const workspaceId = await insertWorkspace(store)
-    const [passId] = await insertPasses(store, workspaceId, [newPass(await insertTemplate(store, workspaceId))])
-    await store.transaction(async (tx) => {
-      for (const deviceId of ['one', 'two'])
-        await tx.registrations.insert(workspaceId, { passId: passId!, deviceId, pushToken: 'x' }, start)
-      await tx.googleObjects.setSent(workspaceId, passId!, { ...sentObject(passId!), version: 1 }, start)
-      await tx.googleObjects.addHolders(`${passId}-generic`, 1, start)
-    })
-    await database.writer.schema.dropTable('held_passes')
-    await database.writer.transaction(up)
-    expect(await database.writer('held_passes')).toEqual([
-      { workspace_id: workspaceId, pass_id: passId, apple: 2, google: 1 },
-    ])
-    expect(await store.transaction((tx) => tx.heldPasses.settle(workspaceId, [passId!]))).toEqual([])
   })
 })

@@ -76,7 +76,7 @@ async function hangInTransaction(arena: Arena, api: ServerProcess, held: HeldPas
   await beginWork(arena, api, held)
   const hung = openDatabase(api.database)
   const hanging = hung.writer.transaction(async (tx) => {
-    await tx('counters').where({ name: 'wallet-tag' }).forUpdate()
+    await tx('sequences').where({ name: 'update-tag' }).forUpdate()
     const locked = await tx('jobs').forUpdate().pluck('id')
     arena.check(locked.length > 0, 'it hung with no job locked')
     arena.did('jobs locked by a hung transaction', locked.length)

@@ -1,6 +1,6 @@
 import type { projects as contract, Project, ProjectFigures } from '../../../core/contract/projects.ts'
 import { ApiError, validationError } from '../../../core/errors.ts'
-import { HOUR_MS } from '../../../storage/operations/counts.ts'
+import { HOUR_MS } from '../../../storage/operations/counters.ts'
 import { hourOf } from '../../../storage/operations/figures.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import type { StoredProject } from '../../../storage/workspaces/projects.ts'

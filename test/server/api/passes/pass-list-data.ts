@@ -204,7 +204,8 @@ export async function insertListed(workspace: TestWorkspace, passes: PassFacts[]
       for (const [n, fetched_version] of apple.entries())
         await tx('apple_registrations').insert({ ...device, device_id: `${n}`, fetched_version })
       const { holders = 0, sent = 0 } = google ?? {}
-      if (google) await tx('google_objects').insert({ ...held, holders, sent_version: sent, sent_at: 0 })
+      if (google)
+        await tx('google_objects').insert({ ...held, object_suffix: id, holders, sent_version: sent, sent_at: 0 })
       if (status === 'ISSUING') await tx('jobs').insert(claimedJob(workspace.id, id))
       for (const scan_context_key of scans) {
         const scan = { scan_id: newId(now), workspace_id: workspace.id, pass_id: id, scan_context_key }
@@ -223,8 +224,7 @@ const claimedJob = (workspaceId: string, subject: string) => ({
   workspace_id: workspaceId,
   kind: 'issue-pass',
   subject,
-  lane: 'issuing',
-  priority: 0,
+  queue: 'issuing',
   run_at: now.getTime(),
   attempts: 1,
   claim_token: newId(now),

@@ -172,7 +172,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const project = await makeProject(workspace)
     const pass = await issuedPass(workspace, { projectId: project.id })
     await issuedPass(workspace, { projectId: project.id })
-    const [at, row] = [api.now.getTime(), { pass_id: pass.id, workspace_id: workspace.id }]
+    const [at, row] = [api.now.getTime(), { pass_id: pass.id, workspace_id: workspace.id, object_suffix: pass.id }]
     await api.database.writer('google_objects').insert({ ...row, sent_version: 1, sent_at: at, installed_at: at })
     expect(await workspace.ok(stats, { params: { id: project.id } })).toMatchObject({ googleInstallCount: 1 })
   })

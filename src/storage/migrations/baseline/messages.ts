@@ -1,0 +1,77 @@
+import type { Knex } from 'knex'
+
+/** Creates broadcasts and notifications. */
+export async function createMessages(db: Knex): Promise<void> {
+  await db.schema.createTable('broadcasts', (table) => {
+    table.uuid('id').primary()
+    table.uuid('workspace_id').notNullable().references('workspaces.id')
+    // No foreign key: it stays after the project is deleted.
+    table.uuid('project_id').notNullable()
+    // The first of its texts, and all of them as JSON if they differ by language.
+    table.text('body').notNullable()
+    table.text('body_by_language')
+    table.text('options').notNullable()
+    table.text('platforms').notNullable()
+    table.text('google_via')
+    table.text('idempotency_key')
+    table.bigInteger('send_at')
+    // The time whose issued passes are the targets.
+    table.bigInteger('started_at')
+    // The last pass of the fan-out so far.
+    table.uuid('position')
+    table.integer('fanned_out').notNullable()
+    table.bigInteger('dispatched_at')
+    table.bigInteger('created_at').notNullable()
+    table.bigInteger('updated_at').notNullable()
+    table.index(['workspace_id', 'project_id', 'id'])
+  })
+  // The result of a message to a whole Google class.
+  await db.schema.createTable('broadcast_classes', (table) => {
+    table.uuid('workspace_id').notNullable()
+    table.uuid('broadcast_id').notNullable()
+    // The identity of the class; empty for that of the server.
+    table.text('identity').notNullable()
+    table.text('class_suffix').notNullable()
+    table.text('status').notNullable()
+    table.text('error')
+    // Until then, no other job sends it.
+    table.bigInteger('sending_until').notNullable()
+    table.primary(['broadcast_id', 'identity', 'class_suffix'])
+    table.index(['workspace_id', 'class_suffix'])
+  })
+
+  // No foreign keys: a fan-out would look up and lock a million passes, which are never deleted.
+  await db.schema.createTable('notifications', (table) => {
+    table.uuid('id').primary()
+    table.uuid('workspace_id').notNullable()
+    table.uuid('pass_id').notNullable()
+    // The broadcast that created it, which then holds body and options.
+    table.uuid('broadcast_id')
+    table.text('body')
+    table.text('body_by_language')
+    table.text('options')
+    table.text('idempotency_key')
+    table.bigInteger('send_at')
+    // When it counts toward Google's cap of three in 24 hours; null if it does not.
+    table.bigInteger('google_due_at')
+    table.bigInteger('started_at')
+    table.text('apple_status').notNullable()
+    table.text('apple_error')
+    table.integer('device_count').notNullable()
+    table.text('google_status').notNullable()
+    table.text('google_error')
+    table.bigInteger('created_at').notNullable()
+    table.bigInteger('updated_at').notNullable()
+    table.index(['pass_id', 'id'])
+  })
+  await db.raw(`create unique index notifications_of_broadcast on notifications (broadcast_id, pass_id)
+    where broadcast_id is not null`)
+  await db.raw(`create index notifications_capped on notifications (pass_id, google_due_at)
+    where google_due_at is not null`)
+  for (const table of ['notifications', 'broadcasts']) {
+    await db.raw(`create unique index ${table}_by_key on ${table} (workspace_id, idempotency_key)
+      where idempotency_key is not null`)
+    await db.raw(`create index ${table}_scheduled on ${table} (workspace_id, send_at)
+      where send_at is not null and started_at is null`)
+  }
+}

@@ -1,0 +1,217 @@
+import type { Knex } from 'knex'
+import { isPostgres, NEVER } from '../../db/dialect.ts'
+import { columnTypes } from './columns.ts'
+import { addSortedPrefix, addSortKey } from './sorted-prefix.ts'
+
+/** Represents the identity of the server where an index needs a value. */
+const SERVER_IDENTITY = '00000000-0000-0000-0000-000000000000'
+
+/** Creates passes, what they are found by, their groups, and their former holders. */
+export async function createPasses(db: Knex): Promise<void> {
+  const { sortedText, position } = columnTypes(db)
+
+  await db.schema.createTable('passes', (table) => {
+    if (isPostgres(db)) table.uuid('id').primary()
+    else {
+      // The search index refers to rows by this number.
+      table.increments('row_number')
+      table.uuid('id').notNullable().unique()
+    }
+    table.uuid('workspace_id').notNullable().references('workspaces.id')
+    table.specificType('external_pass_id', sortedText).notNullable()
+    table.specificType('label', sortedText).notNullable()
+    table.text('status').notNullable()
+    table.integer('version').notNullable()
+    // bigint: a filter can compare it with any whole number.
+    table.bigInteger('revision').notNullable()
+    table.uuid('template_id').notNullable().references('templates.id')
+    table.uuid('template_version_id').notNullable().references('template_versions.id')
+    table.bigInteger('template_version').notNullable()
+    // No foreign key: a job detaches the passes of a deleted project in chunks.
+    table.uuid('project_id')
+    table.text('variables').notNullable()
+    table.text('redemption')
+    table.boolean('has_windows').notNullable()
+    table.text('error')
+    // Case-folded, for substring filters.
+    table.text('label_folded').notNullable()
+    table.text('external_folded').notNullable()
+    table.bigInteger('created_at').notNullable()
+    table.bigInteger('updated_at').notNullable()
+    table.bigInteger('erased_at')
+
+    table.bigInteger('expires_at')
+    // A column rather than an expression: SQLite cannot continue after a row along an index of expressions.
+    table.specificType('expiry_key', `bigint generated always as (coalesce(expires_at, ${NEVER})) stored`)
+    // The last date as of which the pass can be scanned; null if it never expires.
+    table.specificType('expiry_date', sortedText)
+    table.bigInteger('issued_at')
+    table.bigInteger('voided_at')
+    // When it stops being ISSUED, known or planned.
+    table.bigInteger('issued_until')
+    // The last period in which it was expired before an update moved its expiry.
+    table.bigInteger('lapsed_from')
+    table.bigInteger('lapsed_until')
+
+    table.integer('wallet_version').notNullable()
+    // Last-Modified, in whole seconds: moves by at least a second with every visible change.
+    table.bigInteger('modified_at').notNullable()
+    table.text('scan_code').notNullable()
+    table.text('apple_token').notNullable()
+    table.integer('link_generation').notNullable()
+    // Null: the ID of the pass.
+    table.uuid('serial_number')
+    table.uuid('google_class_id')
+    // The notification in its back field, and how many there were.
+    table.uuid('message_id')
+    table.integer('message_count').notNullable().defaultTo(0)
+
+    table.uuid('group_id')
+    table.specificType('group_key', sortedText)
+
+    // Null: the identity of the server.
+    table.uuid('apple_identity_id')
+    table.uuid('google_identity_id')
+    // Names that another provider gave; null if the service chose them.
+    table.text('imported_serial_number')
+    table.text('google_object_id')
+    table.text('scan_payload')
+    // SHA-256 of the imported row, in hexadecimal.
+    table.text('import_digest')
+
+    // The position of the last change that a snapshot shows.
+    table.specificType('change_position', isPostgres(db) ? `${position} default pg_current_xact_id()` : position)
+
+    table.unique(['workspace_id', 'external_pass_id'])
+    // IDs ascend with the time of creation, so these are also the orders of createdAt.
+    table.index(['workspace_id', 'id'])
+    for (const filter of ['status', 'template_id', 'project_id']) table.index(['workspace_id', filter, 'id'])
+    for (const filter of ['template_version', 'revision']) table.index(['workspace_id', filter, 'id'])
+    for (const sort of ['updated_at', 'expiry_key']) table.index(['workspace_id', sort, 'id'])
+  })
+  await addSortedPrefix(db, 'passes', 'label')
+  await addGroupSort(db)
+  await createPassIndexes(db)
+  await createSearchIndex(db)
+  await createPassRows(db)
+  await createFormerHolders(db)
+}
+
+/** Passes without a group key sort last. */
+async function addGroupSort(db: Knex): Promise<void> {
+  const last = isPostgres(db) ? 'chr(1114111)' : 'char(1114111)'
+  const key = `case when group_key is null then ${last}
+    when octet_length(group_key) <= 320 then group_key else substr(group_key, 1, 80) end`
+  await addSortKey(db, { table: 'passes', column: 'group_sort', key, index: 'passes_by_group_key' })
+}
+
+async function createPassIndexes(db: Knex): Promise<void> {
+  const create = (name: string, columns: string, where: string, unique = '') =>
+    db.raw(`create ${unique} index ${name} on passes (${columns}) where ${where}`)
+  await create('passes_expiring', 'expires_at', "status = 'ISSUED' and expires_at is not null")
+  await create('passes_erased', 'erased_at', 'erased_at is not null')
+  // Erased passes release an imported serial number after their phones had time to fetch the rest.
+  await create('passes_erased_imported', 'erased_at', 'erased_at is not null and imported_serial_number is not null')
+  await create('passes_by_google_class', 'google_class_id', 'google_class_id is not null')
+  await create('passes_of_group', 'group_id, id', 'group_id is not null')
+  await create('passes_by_change', 'workspace_id, change_position, id', 'change_position is not null')
+  await create('passes_erased_by_change', 'workspace_id, change_position', 'erased_at is not null')
+  await create('passes_by_serial_number', 'serial_number', 'serial_number is not null', 'unique')
+  for (const [platform, column] of [
+    ['apple', 'imported_serial_number'],
+    ['google', 'google_object_id'],
+  ]) {
+    const identity = `coalesce(${platform}_identity_id, '${SERVER_IDENTITY}')`
+    await create(`passes_by_${column}`, `${column}, (${identity})`, `${column} is not null`, 'unique')
+  }
+}
+
+/** Answers substring filters on label and externalPassId from an index of trigrams. */
+async function createSearchIndex(db: Knex): Promise<void> {
+  if (isPostgres(db)) {
+    await db.raw('create extension if not exists pg_trgm')
+    await db.raw(
+      'create index passes_search on passes using gin (label_folded gin_trgm_ops, external_folded gin_trgm_ops)',
+    )
+    return
+  }
+  await db.raw(`create virtual table pass_search using fts5(
+    label_folded, external_folded, content='passes', content_rowid='row_number', tokenize='trigram case_sensitive 1')`)
+  const remove = `insert into pass_search (pass_search, rowid, label_folded, external_folded)
+    values ('delete', old.row_number, old.label_folded, old.external_folded)`
+  const add = `insert into pass_search (rowid, label_folded, external_folded)
+    values (new.row_number, new.label_folded, new.external_folded)`
+  await db.raw(`create trigger passes_search_insert after insert on passes begin ${add}; end`)
+  await db.raw(`create trigger passes_search_delete after delete on passes begin ${remove}; end`)
+  await db.raw(`create trigger passes_search_update after update of label_folded, external_folded on passes
+    when old.label_folded <> new.label_folded or old.external_folded <> new.external_folded
+    begin ${remove}; ${add}; end`)
+}
+
+async function createPassRows(db: Knex): Promise<void> {
+  const { bytes } = columnTypes(db)
+  // What scanners read, by SHA-256: one active identifier, any number of stale ones.
+  await db.schema.createTable('pass_identifiers', (table) => {
+    table.uuid('workspace_id').notNullable()
+    table.specificType('digest', bytes).notNullable()
+    table.uuid('pass_id').notNullable().references('passes.id').index()
+    table.boolean('active').notNullable()
+    table.primary(['workspace_id', 'digest', 'pass_id'])
+  })
+  // One row per variable. IDs ascend with time, so the key lists the passes of a value newest first.
+  await db.schema.createTable('pass_variables', (table) => {
+    table.uuid('workspace_id').notNullable()
+    table.text('name').notNullable()
+    table.text('value').notNullable()
+    table.uuid('pass_id').notNullable().references('passes.id').index()
+    table.primary(['workspace_id', 'name', 'value', 'pass_id'])
+  })
+  // One row per date (YYYY-MM-DD) on which a fixed window starts, in the offset of the window.
+  await db.schema.createTable('pass_windows', (table) => {
+    table.uuid('workspace_id').notNullable()
+    table.text('start_date').notNullable()
+    table.uuid('pass_id').notNullable().references('passes.id').index()
+    table.primary(['workspace_id', 'start_date', 'pass_id'])
+  })
+  // The images that variables of a pass name or named. An image with a row is not deleted.
+  await db.schema.createTable('pass_images', (table) => {
+    table.uuid('workspace_id').notNullable()
+    table.uuid('image_id').notNullable().references('images.id')
+    table.uuid('pass_id').notNullable().references('passes.id').index()
+    table.primary(['image_id', 'pass_id'])
+  })
+  // Groups whose links were revoked; a group without a row is at generation 1.
+  await db.schema.createTable('group_links', (table) => {
+    table.uuid('group_id').primary()
+    table.uuid('workspace_id').notNullable()
+    table.bigInteger('generation').notNullable()
+  })
+}
+
+/** Passes that were transferred, under the serial number that wallets of the former holder have. */
+async function createFormerHolders(db: Knex): Promise<void> {
+  await db.schema.createTable('former_passes', (table) => {
+    table.uuid('serial_number').primary()
+    table.uuid('workspace_id').notNullable()
+    table.uuid('pass_id').notNullable().references('passes.id').index()
+    table.uuid('template_version_id').notNullable()
+    table.text('apple_token').notNullable()
+    // 0 until its phones were pushed.
+    table.bigInteger('update_tag').notNullable()
+    table.bigInteger('modified_at').notNullable()
+    table.bigInteger('ended_at').notNullable().index()
+    // Null: `serial_number`.
+    table.text('imported_serial_number')
+  })
+  await db.raw(`create index former_passes_by_imported on former_passes (imported_serial_number)
+    where imported_serial_number is not null`)
+  await db.schema.createTable('former_registrations', (table) => {
+    table.uuid('workspace_id').notNullable()
+    table.uuid('serial_number').notNullable().references('former_passes.serial_number').onDelete('CASCADE')
+    table.text('device_id').notNullable()
+    table.text('push_token').notNullable().index()
+    table.boolean('is_pushed').notNullable()
+    table.primary(['device_id', 'serial_number'])
+    table.index(['serial_number'])
+  })
+}

@@ -1,0 +1,213 @@
+import type { Knex } from 'knex'
+import { isPostgres } from '../../db/dialect.ts'
+import { columnTypes } from './columns.ts'
+
+/** Creates the ledger of scans, what counts of it, snapshots, and doors. */
+export async function createScans(db: Knex): Promise<void> {
+  await createLedger(db)
+  await keepAppendOnly(db)
+  await createAcceptedScans(db)
+  await createSnapshots(db)
+  await createDoors(db)
+}
+
+async function createLedger(db: Knex): Promise<void> {
+  const { sortedText, bytes } = columnTypes(db)
+  await db.schema.createTable('scans', (table) => {
+    table.uuid('id').primary()
+    table.uuid('workspace_id').notNullable().references('workspaces.id')
+    // As the ledger shows them; `reason_code` is what the scanner was told.
+    table.text('result').notNullable()
+    table.text('reason')
+    table.text('reason_code')
+    table.text('message').notNullable()
+    table.text('verified').notNullable()
+    // What was found, as it was then. No foreign keys: a ledger outlives what it describes.
+    table.uuid('pass_id')
+    table.text('external_pass_id')
+    table.uuid('project_id')
+    table.uuid('template_id')
+    table.uuid('template_version_id')
+    table.text('redemption')
+    table.integer('matched_count').notNullable()
+    table.integer('prior_count').notNullable()
+    // If several passes matched, a replay finds them again by what was read.
+    table.specificType('payload_digest', bytes)
+    table.specificType('scan_context_key', sortedText)
+    table.bigInteger('scanned_at').notNullable()
+    table.bigInteger('recorded_at').notNullable()
+    // The device's time, if it was outside the bounds.
+    table.bigInteger('device_time')
+    table.text('device_id')
+    table.uuid('token_id')
+    table.text('external_ref')
+    table.text('context')
+    table.text('conflict')
+    table.text('validate_as_of')
+    table.uuid('reverses_scan_id').unique()
+    table.text('reversal_reason')
+    // The salt hides what an erasure can remove. Erasing deletes it and stores the commitment.
+    table.boolean('chained').notNullable().defaultTo(false)
+    table.specificType('salt', bytes)
+    table.specificType('commitment', bytes)
+    table.unique(['workspace_id', 'external_ref'])
+    table.index(['workspace_id', 'scanned_at', 'id'])
+    for (const filter of ['pass_id', 'template_id', 'result', 'reason', 'scan_context_key']) {
+      table.index(['workspace_id', filter, 'scanned_at', 'id'])
+    }
+    // The columns after the ID let statistics of a project read only the index.
+    table.index(['workspace_id', 'project_id', 'scanned_at', 'id', 'result', 'scan_context_key', 'template_id'])
+  })
+}
+
+/** Columns of an attempt that never change. */
+const FACTS = [
+  'id',
+  'workspace_id',
+  'result',
+  'reason',
+  'reason_code',
+  'verified',
+  'pass_id',
+  'project_id',
+  'template_id',
+  'template_version_id',
+  'redemption',
+  'matched_count',
+  'prior_count',
+  'scan_context_key',
+  'scanned_at',
+  'recorded_at',
+  'device_time',
+  'device_id',
+  'external_ref',
+  'conflict',
+  'validate_as_of',
+  'reverses_scan_id',
+  'token_id',
+]
+
+/** Columns that an erasure can remove. */
+const PERSONAL = ['external_pass_id', 'payload_digest', 'context', 'reversal_reason', 'message']
+
+/** Lets through an erasure, or an adopted entry that receives its salt; everything else about the ledger is append-only. */
+async function keepAppendOnly(db: Knex): Promise<void> {
+  const same = isPostgres(db) ? 'is not distinct from' : 'is'
+  const isSame = (columns: string[]) => columns.map((column) => `new.${column} ${same} old.${column}`).join(' and ')
+  const isErased = PERSONAL.map((column) => `new.${column} ${column === 'message' ? `= 'Erased.'` : 'is null'}`)
+  const isAllowed = `${isSame(FACTS)} and ((${isErased.join(' and ')} and new.salt is null and ${isSame(['chained'])})
+    or (${isSame(PERSONAL)} and old.salt is null and new.commitment is null and not old.chained and new.chained))`
+  const message = 'the ledger of scans is append-only'
+  if (isPostgres(db)) {
+    await db.raw(`create function reject_ledger_change() returns trigger language plpgsql as
+      $$ begin raise exception '${message}'; end $$`)
+    await db.raw(`create trigger scans_no_delete before delete or truncate on scans
+      for each statement execute function reject_ledger_change()`)
+    await db.raw(`create trigger scans_no_update before update on scans
+      for each row when (not (${isAllowed})) execute function reject_ledger_change()`)
+    return
+  }
+  const reject = `begin select raise(abort, '${message}'); end`
+  await db.raw(`create trigger scans_no_delete before delete on scans ${reject}`)
+  await db.raw(`create trigger scans_no_update before update on scans when not (${isAllowed}) ${reject}`)
+}
+
+/** Accepted scans that were not reversed. */
+async function createAcceptedScans(db: Knex): Promise<void> {
+  const { sortedText } = columnTypes(db)
+  await db.schema.createTable('accepted_scans', (table) => {
+    table.uuid('scan_id').primary()
+    table.uuid('workspace_id').notNullable()
+    table.uuid('pass_id').notNullable().references('passes.id')
+    table.uuid('project_id')
+    table.uuid('template_id')
+    table.specificType('scan_context_key', sortedText).notNullable()
+    table.bigInteger('scanned_at').notNullable()
+    // The window that the use was debited from, if several windows of the policy matched.
+    table.text('debited_window')
+    // Set for a scan as of a date, whose time of day has no meaning.
+    table.text('validity_date')
+    table.index(['workspace_id', 'pass_id', 'scanned_at', 'debited_window'], 'accepted_scans_by_time')
+    table.index(['workspace_id', 'pass_id', 'scan_context_key', 'scanned_at'], 'accepted_scans_by_context')
+    const filters = ['project_id', 'scan_context_key', 'scanned_at', 'pass_id', 'template_id']
+    table.index(['workspace_id', ...filters], 'accepted_scans_redeemed')
+  })
+}
+
+/** Snapshots that were handed out, and what had changed by then. */
+async function createSnapshots(db: Knex): Promise<void> {
+  const { position } = columnTypes(db)
+  await db.schema.createTable('scanner_snapshots', (table) => {
+    table.uuid('id').primary()
+    table.uuid('workspace_id').notNullable()
+    table.uuid('project_id')
+    table.bigInteger('made_at').notNullable()
+    for (const bound of ['changed_from', 'changed_to', 'scanned_from', 'scanned_to']) {
+      table.specificType(bound, position).notNullable()
+    }
+    table.specificType('seen', isPostgres(db) ? 'pg_snapshot' : 'text')
+  })
+  await (isPostgres(db) ? keepPositionsPostgres(db) : keepPositionsSqlite(db))
+}
+
+/** Columns of a pass that a snapshot shows, or is selected by. */
+const SHOWN = [
+  'external_pass_id',
+  'label',
+  'status',
+  'expires_at',
+  'redemption',
+  'variables',
+  'template_version_id',
+  'group_id',
+  'project_id',
+  'scan_code',
+  'erased_at',
+].join(', ')
+
+async function keepPositionsPostgres(db: Knex): Promise<void> {
+  await db.raw(`create function record_pass_change() returns trigger language plpgsql as $$
+    begin new.change_position := pg_current_xact_id(); return new; end $$`)
+  await db.raw(`create trigger passes_in_order before update of ${SHOWN} on passes
+    for each row execute function record_pass_change()`)
+  await db.raw(`create function record_name_change() returns trigger language plpgsql as $$
+    begin new.name_position := pg_current_xact_id(); return new; end $$`)
+  await db.raw(`create trigger templates_in_order before update of name on templates
+    for each row when (old.name <> new.name) execute function record_name_change()`)
+}
+
+async function keepPositionsSqlite(db: Knex): Promise<void> {
+  const last = (table: string, column: string) =>
+    `coalesce((select max(${column}) from ${table} where workspace_id = new.workspace_id and ${column} is not null), 0)`
+  const next = `1 + max(${last('passes', 'change_position')}, ${last('templates', 'name_position')})`
+  const update = `update passes set change_position = ${next} where row_number = new.row_number`
+  await db.raw(`create trigger passes_in_order_insert after insert on passes begin ${update}; end`)
+  await db.raw(`create trigger passes_in_order after update of ${SHOWN} on passes begin ${update}; end`)
+  await db.raw(`create trigger templates_in_order after update of name on templates when old.name <> new.name begin
+    update templates set name_position = ${next} where id = new.id; end`)
+}
+
+async function createDoors(db: Knex): Promise<void> {
+  await db.schema.createTable('door_invitations', (table) => {
+    table.uuid('id').primary()
+    table.uuid('workspace_id').notNullable().references('workspaces.id')
+    table.uuid('project_id').notNullable().references('projects.id').index()
+    table.text('gate').notNullable()
+    table.text('code_digest').notNullable().unique()
+    table.integer('uses_left').notNullable()
+    table.bigInteger('expires_at').notNullable().index()
+  })
+  // A door is its token, which has its name, creation, expiry, and revocation.
+  await db.schema.createTable('doors', (table) => {
+    table.uuid('id').primary().references('tokens.id')
+    table.uuid('workspace_id').notNullable()
+    // Kept after the project is deleted.
+    table.uuid('project_id').notNullable().index()
+    table.text('gate').notNullable()
+    table.bigInteger('last_seen_at').notNullable().index()
+    table.text('version')
+    table.integer('pending_scans')
+    table.index(['workspace_id', 'id'])
+  })
+  await db.raw('create index doors_pending on doors (pending_scans) where pending_scans > 0')
+}

@@ -1,0 +1,83 @@
+import type { Knex } from 'knex'
+import { columnTypes } from './columns.ts'
+import { addSortedPrefix } from './sorted-prefix.ts'
+
+/** Creates projects, templates with their versions, and images. */
+export async function createTemplates(db: Knex): Promise<void> {
+  const { sortedText, bytes, position } = columnTypes(db)
+
+  await db.schema.createTable('projects', (table) => {
+    table.uuid('id').primary()
+    table.uuid('workspace_id').notNullable().references('workspaces.id')
+    table.specificType('name', sortedText).notNullable()
+    table.text('description').notNullable()
+    table.text('color').notNullable()
+    // Null: the identity of the workspace.
+    table.uuid('apple_identity_id')
+    table.uuid('google_identity_id')
+    table.bigInteger('created_at').notNullable()
+    table.bigInteger('updated_at').notNullable()
+    for (const column of ['created_at', 'updated_at']) table.index(['workspace_id', column, 'id'])
+  })
+  await addSortedPrefix(db, 'projects', 'name')
+
+  await db.schema.createTable('templates', (table) => {
+    table.uuid('id').primary()
+    table.uuid('workspace_id').notNullable().references('workspaces.id')
+    table.uuid('project_id').references('projects.id')
+    // The name that files use. A deleted template releases it.
+    table.text('key')
+    table.specificType('name', sortedText).notNullable()
+    // The position of the last rename: snapshots contain the name.
+    table.specificType('name_position', position)
+    table.text('description').notNullable()
+    table.text('pass_type').notNullable()
+    table.integer('latest_version').notNullable()
+    table.uuid('published_version_id')
+    table.integer('published_version')
+    table.bigInteger('created_at').notNullable()
+    table.bigInteger('updated_at').notNullable()
+    table.bigInteger('deleted_at')
+    for (const column of ['created_at', 'updated_at']) table.index(['workspace_id', column, 'id'])
+    table.index(['project_id'])
+  })
+  await addSortedPrefix(db, 'templates', 'name')
+  await db.raw('create unique index templates_by_key on templates (workspace_id, "key") where deleted_at is null')
+  await db.raw(`create index templates_by_name_change on templates (workspace_id, name_position)
+    where name_position is not null`)
+
+  await db.schema.createTable('template_versions', (table) => {
+    table.uuid('id').primary()
+    table.uuid('workspace_id').notNullable().references('workspaces.id')
+    table.uuid('template_id').notNullable().references('templates.id')
+    table.integer('version').notNullable()
+    table.text('stage').notNullable()
+    table.text('definition').notNullable()
+    table.bigInteger('created_at').notNullable()
+    table.bigInteger('published_at')
+    table.bigInteger('updated_at').notNullable()
+    table.unique(['template_id', 'version'])
+  })
+  await db.raw(
+    `create index template_versions_drafts on template_versions (workspace_id, template_id) where stage = 'draft'`,
+  )
+
+  await db.schema.createTable('images', (table) => {
+    table.uuid('id').primary()
+    table.uuid('workspace_id').notNullable().references('workspaces.id')
+    table.text('content_type').notNullable()
+    table.integer('width').notNullable()
+    table.integer('height').notNullable()
+    table.integer('bytes').notNullable()
+    table.specificType('data', bytes).notNullable()
+    table.bigInteger('created_at').notNullable()
+  })
+  // The PNG files that packages need, made at upload.
+  await db.schema.createTable('image_files', (table) => {
+    table.uuid('image_id').notNullable().references('images.id').onDelete('CASCADE')
+    table.uuid('workspace_id').notNullable().references('workspaces.id')
+    table.text('size').notNullable()
+    table.specificType('data', bytes).notNullable()
+    table.primary(['image_id', 'size'])
+  })
+}

@@ -1,0 +1,153 @@
+import type { Knex } from 'knex'
+import { setStorage } from './columns.ts'
+
+/** Creates what the platforms were sent, what wallets hold, and how phones are moved. */
+export async function createWallets(db: Knex): Promise<void> {
+  await createApple(db)
+  await createGoogle(db)
+
+  // Passes that any wallet holds: what was reported by pass.installed, and what lists filter by.
+  await db.schema.createTable('held_passes', (table) => {
+    table.uuid('workspace_id').notNullable()
+    table.uuid('pass_id').notNullable().references('passes.id')
+    // Devices with the pass in Apple Wallet, and people who have it in Google Wallet.
+    table.integer('apple').notNullable()
+    table.integer('google').notNullable()
+    table.primary(['workspace_id', 'pass_id'])
+  })
+  for (const platform of ['apple', 'google']) {
+    await db.raw(`create index held_passes_at_${platform} on held_passes (workspace_id, pass_id) where ${platform} > 0`)
+  }
+  await setStorage(db, 'held_passes', 'fillfactor = 80')
+
+  // Rejections by a platform that are not retried, by the object or class that they concern.
+  await db.schema.createTable('rejections', (table) => {
+    table.uuid('workspace_id').notNullable()
+    table.uuid('subject').notNullable()
+    table.text('kind').notNullable()
+    table.text('platform').notNullable()
+    table.text('code').notNullable()
+    table.text('message').notNullable()
+    table.bigInteger('at').notNullable()
+    table.primary(['workspace_id', 'subject', 'platform'])
+    table.index(['kind', 'at'], 'rejections_by_kind')
+  })
+}
+
+async function createApple(db: Knex): Promise<void> {
+  await db.schema.createTable('apple_registrations', (table) => {
+    table.uuid('workspace_id').notNullable()
+    table.uuid('pass_id').notNullable().references('passes.id').index()
+    table.text('device_id').notNullable()
+    table.text('push_token').notNullable().index()
+    table.bigInteger('registered_at').notNullable()
+    // The position in the order of announced changes; 0 until the first push.
+    table.bigInteger('update_tag').notNullable().defaultTo(0)
+    table.bigInteger('pushed_at')
+    table.integer('pushed_version').notNullable()
+    table.bigInteger('listed_at')
+    table.bigInteger('fetched_at')
+    table.integer('fetched_version').notNullable()
+    table.text('last_error')
+    table.primary(['device_id', 'pass_id'])
+  })
+  // Each push rewrites the row: free space on the page keeps indexes out of it.
+  await setStorage(db, 'apple_registrations', 'fillfactor = 70')
+
+  // When the phones of a pass are checked again after a push.
+  await db.schema.createTable('nudges', (table) => {
+    table.uuid('pass_id').primary()
+    table.uuid('workspace_id').notNullable()
+    table.integer('version').notNullable()
+    table.bigInteger('pushed_at').notNullable()
+    // Null: the phones of this version are not pushed again.
+    table.bigInteger('due_at')
+  })
+  await db.raw('create index nudges_due on nudges (workspace_id, due_at) where due_at is not null')
+
+  // Messages of devices to the log endpoint of the PassKit web service.
+  await db.schema.createTable('device_logs', (table) => {
+    table.uuid('id').primary()
+    table.uuid('workspace_id').notNullable().references('workspaces.id')
+    table.uuid('pass_id').notNullable()
+    // A digest of the device that the message names.
+    table.text('device')
+    table.text('message').notNullable()
+    table.index(['workspace_id', 'id'])
+    table.index(['workspace_id', 'pass_id', 'id'])
+  })
+
+  // The address to which the phones of a workspace are moved.
+  await db.schema.createTable('moves', (table) => {
+    table.uuid('workspace_id').primary()
+    table.uuid('id').notNullable()
+    table.text('url').notNullable()
+    table.integer('passes_per_second').notNullable()
+    table.bigInteger('started_at').notNullable()
+    // When passes were last pushed; the pace is computed from it.
+    table.bigInteger('taken_at').notNullable()
+    // The last pass of the current round; null at its beginning.
+    table.uuid('position')
+    table.bigInteger('round_at').notNullable()
+    // When a round first found nothing left.
+    table.bigInteger('completed_at')
+  })
+  await db.schema.createTable('moved_passes', (table) => {
+    table.uuid('pass_id').primary()
+    table.uuid('workspace_id').notNullable().index()
+    table.uuid('move_id').notNullable()
+    // The first wallet version that names the new address.
+    table.integer('version').notNullable()
+  })
+}
+
+async function createGoogle(db: Knex): Promise<void> {
+  await db.schema.createTable('google_objects', (table) => {
+    table.uuid('pass_id').primary().references('passes.id')
+    table.uuid('workspace_id').notNullable()
+    // The object ID without the issuer.
+    table.text('object_suffix').notNullable().index('google_objects_by_suffix')
+    table.text('kind')
+    table.text('class_suffix')
+    table.uuid('template_version_id')
+    table.integer('sent_version').notNullable()
+    table.bigInteger('sent_at').notNullable()
+    // Null if it is not known what Google has; a mark while a send is in progress.
+    table.text('sent_digest')
+    table.bigInteger('installed_at')
+    table.integer('holders').notNullable().defaultTo(0)
+    table.bigInteger('activated_at')
+    table.text('last_error')
+  })
+  // Objects of another kind than the pass has now: expired, and still on phones.
+  await db.schema.createTable('google_former_objects', (table) => {
+    table.text('object_suffix').notNullable()
+    table.uuid('workspace_id').notNullable()
+    table.uuid('pass_id').notNullable().references('passes.id').index()
+    table.text('kind').notNullable()
+    table.uuid('template_version_id').notNullable()
+    table.integer('holders').notNullable()
+    // It belongs to a former holder and shows nothing of the next one.
+    table.boolean('is_transferred').notNullable().defaultTo(false)
+    // Null until Google has expired it.
+    table.bigInteger('expired_at')
+    table.primary(['object_suffix', 'pass_id'])
+  })
+  // Classes that passes with the same key share.
+  await db.schema.createTable('google_classes', (table) => {
+    table.uuid('id').primary()
+    table.uuid('workspace_id').notNullable()
+    table.uuid('template_version_id').notNullable()
+    table.text('key_digest').notNullable()
+    // The values of the placeholders in the class.
+    table.text('class_values').notNullable()
+    table.integer('version').notNullable()
+    table.integer('sent_version')
+    table.unique(['template_version_id', 'key_digest'])
+  })
+  // Accepted callbacks: each counts once.
+  await db.schema.createTable('google_callbacks', (table) => {
+    table.text('nonce').primary()
+    table.bigInteger('received_at').notNullable().index()
+  })
+}

@@ -1,0 +1,141 @@
+import type { Knex } from 'knex'
+import { isPostgres } from '../../db/dialect.ts'
+import { columnTypes, QUEUE_VACUUM, setStorage } from './columns.ts'
+
+/** Creates events, webhook endpoints, and deliveries. */
+export async function createWebhooks(db: Knex): Promise<void> {
+  await createEvents(db)
+
+  await db.schema.createTable('webhooks', (table) => {
+    table.uuid('id').primary()
+    table.uuid('workspace_id').notNullable().references('workspaces.id')
+    table.text('url').notNullable()
+    // A JSON list.
+    table.text('events').notNullable()
+    // A JSON object of event type to the epoch of the subscription.
+    table.text('subscribed_at').notNullable().defaultTo('{}')
+    table.text('description').notNullable()
+    table.text('status').notNullable()
+    table.text('disabled_reason')
+    // Encrypted with the server key.
+    table.text('secret').notNullable()
+    // A JSON list of {secret, until}, newest first.
+    table.text('retired_secrets').notNullable().defaultTo('[]')
+    // Raised when it is disabled: deliveries of an older generation are never sent.
+    table.integer('generation').notNullable()
+    // The first failure since the last success.
+    table.bigInteger('failing_since')
+    // Raised when a pending delivery is erased: a sender then discards what it has read.
+    table.integer('erasures').notNullable().defaultTo(0)
+    table.bigInteger('created_at').notNullable()
+    table.bigInteger('updated_at').notNullable()
+    table.index(['workspace_id', 'id'])
+  })
+
+  // No foreign keys: what was sent stays readable after the endpoint is deleted.
+  await db.schema.createTable('webhook_deliveries', (table) => {
+    table.uuid('id').primary()
+    table.uuid('workspace_id').notNullable()
+    table.uuid('webhook_id').notNullable()
+    table.uuid('event_id').notNullable()
+    table.text('event_type').notNullable()
+    table.integer('generation').notNullable()
+    table.text('status').notNullable()
+    table.bigInteger('due_at')
+    // Attempts of the published schedule, without manual ones.
+    table.integer('scheduled_attempts').notNullable()
+    table.boolean('is_redelivery').notNullable()
+    // When the schedule continues after a redelivery.
+    table.bigInteger('resume_at')
+    table.integer('attempt_count').notNullable()
+    table.integer('last_response_code')
+    table.text('last_error')
+    table.bigInteger('created_at').notNullable()
+    table.bigInteger('updated_at').notNullable()
+    table.index(['workspace_id', 'status', 'id'])
+  })
+  await db.raw(
+    `create index webhook_deliveries_due on webhook_deliveries (webhook_id, generation, due_at) where status = 'PENDING'`,
+  )
+  // Each attempt rewrites the row: free space on the page keeps unchanged indexes out of it.
+  await setStorage(db, 'webhook_deliveries', `fillfactor = 80, ${QUEUE_VACUUM}`)
+  await createDeliveryKeys(db)
+
+  await db.schema.createTable('webhook_attempts', (table) => {
+    table.uuid('workspace_id').notNullable()
+    table.uuid('delivery_id').notNullable()
+    table.integer('number').notNullable()
+    table.bigInteger('started_at').notNullable()
+    table.integer('duration_ms').notNullable()
+    table.integer('response_code')
+    table.text('error')
+    table.primary(['delivery_id', 'number'])
+  })
+}
+
+async function createEvents(db: Knex): Promise<void> {
+  const { position } = columnTypes(db)
+  await db.schema.createTable('events', (table) => {
+    table.uuid('id').primary()
+    table.uuid('workspace_id').notNullable()
+    table.text('type').notNullable()
+    table.uuid('subject').notNullable()
+    table.text('data').notNullable()
+    table.text('correlation_id')
+    table.bigInteger('created_at').notNullable()
+    // Null for an event that is not streamed.
+    table.specificType('position', `${position} default ${isPostgres(db) ? 'pg_current_xact_id()' : '0'}`)
+    table.index(['workspace_id', 'subject'])
+    table.index(['workspace_id', 'position', 'id'], 'events_by_position')
+  })
+  // SQLite has one writer, so it counts. Not below the clock: a position must not return after retention deleted all events.
+  if (!isPostgres(db)) {
+    await db.raw(`create trigger events_in_order after insert on events begin
+      update events set position = max(new.created_at,
+        1 + coalesce((select max(position) from events where workspace_id = new.workspace_id), 0))
+      where id = new.id; end`)
+  }
+
+  // Events whose deliveries the worker still has to create.
+  await db.schema.createTable('pending_events', (table) => {
+    // The ID of the event.
+    table.uuid('id').primary()
+    table.uuid('workspace_id').notNullable()
+    table.integer('epoch').notNullable()
+    table.index(['workspace_id', 'id'])
+  })
+  await setStorage(db, 'pending_events', QUEUE_VACUUM)
+}
+
+/**
+ * What deliveries are listed by and never changes. An attempt changes the status, and PostgreSQL then writes every index of
+ * the row. Triggers maintain it like an index.
+ */
+async function createDeliveryKeys(db: Knex): Promise<void> {
+  await db.schema.createTable('delivery_keys', (table) => {
+    table.uuid('id').primary()
+    table.uuid('workspace_id').notNullable()
+    table.uuid('webhook_id').notNullable()
+    table.text('event_type').notNullable()
+    table.uuid('event_id').notNullable()
+    table.index(['workspace_id', 'id'])
+    for (const filter of ['webhook_id', 'event_type']) table.index(['workspace_id', filter, 'id'])
+    table.index(['event_id'])
+  })
+  const columns = 'id, workspace_id, webhook_id, event_type, event_id'
+  if (isPostgres(db)) {
+    await db.raw(`create function add_delivery_keys() returns trigger language plpgsql as $$
+      begin insert into delivery_keys (${columns}) select ${columns} from added; return null; end $$`)
+    await db.raw(`create function delete_delivery_keys() returns trigger language plpgsql as $$
+      begin delete from delivery_keys using deleted where delivery_keys.id = deleted.id; return null; end $$`)
+    await db.raw(`create trigger webhook_deliveries_added after insert on webhook_deliveries
+      referencing new table as added for each statement execute function add_delivery_keys()`)
+    await db.raw(`create trigger webhook_deliveries_deleted after delete on webhook_deliveries
+      referencing old table as deleted for each statement execute function delete_delivery_keys()`)
+    return
+  }
+  await db.raw(`create trigger webhook_deliveries_added after insert on webhook_deliveries
+    begin insert into delivery_keys (${columns}) values (${columns.replaceAll(/\w+/g, 'new.$&')}); end`)
+  await db.raw(`create trigger webhook_deliveries_deleted after delete on webhook_deliveries
+    begin delete from delivery_keys where id = old.id; end`)
+}

@@ -1,0 +1,107 @@
+import type { Knex } from 'knex'
+import { columnTypes } from './columns.ts'
+
+/** Creates settings, workspaces, their limits and tokens, identities, and the audit log. */
+export async function createWorkspaces(db: Knex): Promise<void> {
+  const { sortedText } = columnTypes(db)
+
+  await db.schema.createTable('settings', (table) => {
+    table.text('name').primary()
+    table.text('value').notNullable()
+  })
+
+  await db.schema.createTable('workspaces', (table) => {
+    table.uuid('id').primary()
+    table.specificType('name', sortedText).notNullable().unique()
+    table.bigInteger('created_at').notNullable()
+    table.bigInteger('suspended_at')
+    table.bigInteger('expires_at')
+    table.bigInteger('links_closed_at')
+    table.boolean('offline_scanning').notNullable().defaultTo(true)
+    // Raised by each change of webhook subscriptions.
+    table.integer('webhook_epoch').notNullable().defaultTo(0)
+    // Null: the identity of the server.
+    table.uuid('apple_identity_id')
+    table.uuid('google_identity_id')
+  })
+
+  // Null: the default, which can change between releases.
+  await db.schema.createTable('workspace_limits', (table) => {
+    table.uuid('workspace_id').primary().references('workspaces.id')
+    for (const name of ['webhooks', 'passes', 'stored_bytes', 'waiting_jobs']) table.bigInteger(name)
+    for (const name of ['drafts_per_template', 'scheduled_sends', 'requests_in_flight']) table.bigInteger(name)
+  })
+
+  await db.schema.createTable('tokens', (table) => {
+    table.uuid('id').primary()
+    table.uuid('workspace_id').notNullable().references('workspaces.id')
+    table.text('name').notNullable()
+    table.text('digest').notNullable().unique()
+    table.text('role').notNullable()
+    table.text('scopes').notNullable()
+    // A JSON list; null: the whole workspace.
+    table.text('project_ids')
+    table.bigInteger('created_at').notNullable()
+    table.bigInteger('expires_at')
+    table.bigInteger('last_used_at')
+    table.bigInteger('revoked_at')
+    table.uuid('replaced_by')
+    table.index(['workspace_id', 'created_at', 'id'])
+  })
+  await db.raw(`create index tokens_ending on tokens (expires_at)
+    where expires_at is not null and revoked_at is null and replaced_by is null`)
+
+  await createIdentities(db)
+
+  // No foreign keys: the log outlives what it describes.
+  await db.schema.createTable('audit_entries', (table) => {
+    // Ascends with time: the order of the log, and of retention.
+    table.uuid('id').primary()
+    // Null for an entry about the whole database.
+    table.uuid('workspace_id')
+    // Null for an operator.
+    table.uuid('token_id')
+    table.text('actor').notNullable()
+    table.text('action').notNullable()
+    // Null if there are several targets, or none.
+    table.uuid('target_id')
+    table.integer('target_count').notNullable()
+    table.text('correlation_id')
+    table.bigInteger('created_at').notNullable()
+    table.boolean('chained').notNullable().defaultTo(false)
+    for (const filter of ['workspace_id', 'token_id', 'action']) table.index([filter, 'id'])
+  })
+  await db.raw('create index audit_entries_by_target on audit_entries (target_id, id) where target_id is not null')
+}
+
+async function createIdentities(db: Knex): Promise<void> {
+  await db.schema.createTable('identities', (table) => {
+    table.uuid('id').primary()
+    table.text('platform').notNullable()
+    table.text('name').notNullable().unique()
+    table.text('status').notNullable()
+    table.boolean('is_sandbox').notNullable()
+    table.text('pass_type_identifier')
+    table.text('team_identifier')
+    table.text('issuer_id')
+    // The expiry of its certificate; null if nothing expires.
+    table.bigInteger('expires_at')
+    // Certificates and keys, encrypted with the server key; null if the machine has its own account.
+    table.text('sealed')
+    // Raised by each change, so that servers reload it.
+    table.integer('version').notNullable()
+    table.bigInteger('created_at').notNullable().index()
+    table.bigInteger('updated_at').notNullable()
+  })
+  await db.raw(`create unique index identities_by_pass_type on identities (pass_type_identifier)
+    where pass_type_identifier is not null`)
+  await db.raw('create unique index identities_by_issuer on identities (issuer_id) where issuer_id is not null')
+
+  await db.schema.createTable('workspace_identities', (table) => {
+    table.uuid('workspace_id').notNullable().references('workspaces.id')
+    table.uuid('identity_id').notNullable().references('identities.id').index()
+    // Its passes are maintained, and no new ones are issued under it.
+    table.boolean('is_retired').notNullable().defaultTo(false)
+    table.primary(['workspace_id', 'identity_id'])
+  })
+}

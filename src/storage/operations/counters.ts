@@ -1,0 +1,164 @@
+import type { Knex } from 'knex'
+import { isPostgres } from '../db/dialect.ts'
+
+/** The columns that identify a count. What does not apply, or is null, is empty or zero. */
+export const KEY = ['workspace_id', 'counter', '"key"', 'hour', 'project_id', 'template_id', 'kind']
+
+/** An hour in milliseconds. */
+export const HOUR_MS = 3_600_000
+
+/** The maximum number of characters that identify a gate: a count must fit into an index. */
+export const GATE_CHARACTERS = 100
+
+type Part = 'key' | 'hour' | 'project_id' | 'template_id' | 'kind' | 'last_at'
+
+/** The name of a counter. */
+export type CounterName =
+  | 'passes'
+  | 'passes-by-hour'
+  | 'google-installs'
+  | 'scans'
+  | 'scans-by-context'
+  | 'scans-by-gate'
+  | 'redeemed'
+  | 'redeemed-by-context'
+  | 'notifications'
+
+/** Counts rows of a table by parts of a key. Triggers of the database maintain it (decisions/0005). */
+export interface Counter {
+  name: CounterName
+  table: string
+  /** Columns whose update changes the count. */
+  watched: string[]
+  /** The parts of the key, and the time of which the latest is kept, in SQL of a row. */
+  parts: (row: string) => Partial<Record<Part, string>>
+  /** Which rows count; all by default. */
+  isCounted?: (row: string) => string
+  /** Whether it is only right for projects that exist. */
+  isOfProjects?: true
+  /** Counts passes once: a row counts if no other row of the same pass agrees in these columns. */
+  distinctIn?: string[]
+}
+
+/** Returns a nullable ID as text, empty if it is null, in SQL. */
+export const orNone = (id: string) => `coalesce(cast(${id} as text), '')`
+
+/** Returns the hour of a time in SQL, also before 1970. */
+export const hourOf = (at: string) => `(${at} - ((${at} % ${HOUR_MS}) + ${HOUR_MS}) % ${HOUR_MS}) / ${HOUR_MS}`
+
+/** Returns the gate of a row of the ledger in SQL; empty if it has none. */
+export function gateOf(db: Knex, row: string): string {
+  const gate = isPostgres(db) ? `cast(${row}.context as json) ->> 'gate'` : `json_extract(${row}.context, '$.gate')`
+  return `coalesce(substr(${gate}, 1, ${GATE_CHARACTERS}), '')`
+}
+
+const projectAndTemplate = (row: string) => ({
+  project_id: orNone(`${row}.project_id`),
+  template_id: orNone(`${row}.template_id`),
+})
+
+/** The result and reason of a scan. */
+const decision = (row: string) => `${row}.result || '/' || coalesce(${row}.reason, '')`
+
+/** Every counter except the one by gate. */
+export const counters: Counter[] = [
+  {
+    name: 'passes',
+    table: 'passes',
+    watched: ['status', 'project_id'],
+    parts: (row) => ({ ...projectAndTemplate(row), kind: `${row}.status` }),
+  },
+  {
+    name: 'passes-by-hour',
+    table: 'passes',
+    watched: ['project_id'],
+    parts: (row) => ({ project_id: orNone(`${row}.project_id`), hour: hourOf(`${row}.created_at`) }),
+  },
+  {
+    name: 'google-installs',
+    table: 'google_objects',
+    watched: ['installed_at'],
+    parts: (row) => ({ project_id: orNone(`(select project_id from passes where passes.id = ${row}.pass_id)`) }),
+    isCounted: (row) => `${row}.installed_at is not null`,
+    isOfProjects: true,
+  },
+  {
+    name: 'scans',
+    table: 'scans',
+    watched: [],
+    parts: (row) => ({ ...projectAndTemplate(row), kind: decision(row), last_at: `${row}.scanned_at` }),
+  },
+  {
+    name: 'scans-by-context',
+    table: 'scans',
+    watched: [],
+    parts: (row) => ({
+      ...projectAndTemplate(row),
+      kind: decision(row),
+      key: `${row}.scan_context_key`,
+      last_at: `${row}.scanned_at`,
+    }),
+    isCounted: (row) => `${row}.scan_context_key is not null`,
+  },
+  {
+    name: 'redeemed',
+    table: 'accepted_scans',
+    watched: [],
+    parts: projectAndTemplate,
+    distinctIn: ['project_id', 'template_id'],
+  },
+  {
+    name: 'redeemed-by-context',
+    table: 'accepted_scans',
+    watched: [],
+    parts: (row) => ({ ...projectAndTemplate(row), key: `${row}.scan_context_key` }),
+    isCounted: (row) => `${row}.scan_context_key <> ''`,
+    distinctIn: ['project_id', 'template_id', 'scan_context_key'],
+  },
+  {
+    name: 'notifications',
+    table: 'notifications',
+    watched: ['apple_status', 'google_status'],
+    parts: (row) => ({
+      key: `cast(${row}.broadcast_id as text)`,
+      kind: `${row}.apple_status || '/' || ${row}.google_status`,
+    }),
+    isCounted: (row) => `${row}.broadcast_id is not null`,
+  },
+]
+
+/** The counter of scans by gate. An erasure removes the gate of a scan, so the context is watched. */
+export function gateCounter(db: Knex): Counter {
+  return {
+    name: 'scans-by-gate',
+    table: 'scans',
+    watched: ['context'],
+    parts: (row) => ({ ...projectAndTemplate(row), kind: decision(row), key: gateOf(db, row) }),
+  }
+}
+
+/** Returns the parts of the key of a row after its workspace, in SQL. */
+export function keyOf({ name, parts }: Counter, row: string): string[] {
+  const { key = `''`, hour = '0', project_id = `''`, template_id = `''`, kind = `''` } = parts(row)
+  return [`${row}.workspace_id`, `'${name}'`, key, hour, project_id, template_id, kind]
+}
+
+/** Returns the condition under which a row counts, in SQL. */
+export function conditionOf({ isCounted }: Counter, row: string): string {
+  return isCounted?.(row) ?? 'true'
+}
+
+/** Returns a select that counts some rows, by key. */
+export function countRows(counter: Counter, rows: string, where: string, sign = ''): string {
+  const named = keyOf(counter, 'one').map((part, index) => `${part} as ${KEY[index]}`)
+  const n = counter.distinctIn ? 'count(distinct one.pass_id)' : 'count(*)'
+  const { last_at } = counter.parts('one')
+  const last = last_at ? `max(${last_at})` : 'cast(null as bigint)'
+  return `select ${named.join(', ')}, ${sign}${n} as n, ${last} as last_at from ${rows} one where ${where}
+    group by 1, 2, 3, 4, 5, 6, 7`
+}
+
+/** Returns a select of what a counter should be, from its rows. */
+export function countAll(counter: Counter): string {
+  return countRows(counter, counter.table, conditionOf(counter, 'one'))
+}
