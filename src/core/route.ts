@@ -46,7 +46,7 @@ export interface Route {
   scope: Scope | null
   /** Set where the scope alone is not enough. */
   role?: 'owner'
-  /** True where the token of a door will do, which is told no more than scanning needs; its scope alone is not enough. */
+  /** Whether the token of a door can call it, also in spite of `role`. The handler limits what a door sees and changes. */
   forDoors?: true
   /** True where no token is needed, nor looked at: limited by client address. */
   isPublic?: true

@@ -178,6 +178,9 @@ test('a revoked door says so, keeps neither token nor list, and hands what waits
   expect(phone.engine.state).toMatchObject({ door: null, pending: 1 })
   expect(await phone.engine.scan(camera(pass.code))).toMatchObject({ result: 'error', failure: 'not_claimed' })
   expect(await phone.engine.search('Ada', 5)).toEqual([])
+  // A page that is reloaded still says why.
+  await phone.open()
+  expect(phone.engine.state).toMatchObject({ door: null, problems: [{ code: 'revoked' }] })
 
   const other = await makeProject(workspace)
   await claim(phone, other.id)
@@ -186,6 +189,57 @@ test('a revoked door says so, keeps neither token nor list, and hands what waits
   await phone.settle()
   expect(phone.engine.state.problems).toEqual([])
   expect(await ledger(workspace, pass.id)).toMatchObject([{ result: 'accepted', verified: 'offline' }])
+  await phone.engine.stop()
+})
+
+test('a phone changes its own gate, for scans with the server and without it', async () => {
+  const { workspace, projectId } = await place()
+  const [one, two] = [await scannablePass(workspace, { projectId }), await scannablePass(workspace, { projectId })]
+  const phone = await claimedPhone(workspace, projectId)
+  expect(await phone.engine.moveTo('South')).toBe(null)
+  expect(phone.engine.state.door).toMatchObject({ gate: 'South' })
+  // A server remembers a token, and the gate of its door, for a second.
+  api.advance(1)
+  await phone.engine.scan(camera(one.code))
+  phone.network = 'down'
+  expect(await phone.engine.moveTo('West')).toMatchObject({ code: 'no_answer' })
+  await phone.engine.scan(camera(two.code))
+  await phone.settle()
+  for (const { id } of [one, two]) expect(await ledger(workspace, id)).toMatchObject([{ metadata: { gate: 'South' } }])
+  await phone.open()
+  expect(phone.engine.state.door).toMatchObject({ gate: 'South' })
+  await phone.engine.stop()
+})
+
+test('messages have times in the zone of the phone, with the server and without it', async () => {
+  const { workspace, projectId } = await place()
+  const { code } = await scannablePass(workspace, { projectId })
+  const phone = await claimedPhone(workspace, projectId)
+  phone.zone = 'Asia/Kathmandu'
+  await phone.engine.scan(camera(code))
+  api.advance(5)
+  const local = new Date(api.now.getTime() - 5000 + 345 * 60_000).toISOString().slice(11, 19)
+  const said = { result: 'duplicate', message: expect.stringContaining(`at ${local} Asia/Kathmandu`) }
+  expect(await phone.engine.scan(camera(code))).toMatchObject({ ...said, verified: 'online' })
+  phone.network = 'down'
+  api.advance(5)
+  expect(await phone.engine.scan(camera(code))).toMatchObject({ ...said, verified: 'offline' })
+  await phone.engine.stop()
+})
+
+test('a phone knows why an invitation does not make it a door', async () => {
+  const { workspace, projectId } = await place()
+  const phone = new Phone(workspace)
+  await phone.open()
+  const expiresAt = new Date(api.now.getTime() + 3_600_000).toISOString()
+  const invite = () => workspace.ok(contract.doors.invite, { body: { projectId, gate: 'North', expiresAt } })
+  const [usedUp, ended] = [await invite(), await invite()]
+  await workspace.ok(contract.doors.claim, { body: { code: usedUp.code, name: 'Another' } })
+  await workspace.ok(contract.doors.endInvitation, { params: { id: ended.id } })
+  const codeOf = async (code: string) => (await phone.engine.claim(code, 'Phone'))?.code
+  expect(await codeOf(usedUp.code)).toBe('used_up')
+  expect(await codeOf(ended.code)).toBe('ended')
+  expect(await codeOf('A'.repeat(26))).toBe('unknown_code')
   await phone.engine.stop()
 })
 

@@ -25,6 +25,8 @@ export class Phone {
   marker: string | null = null
   /** By so much its clock is ahead of the server's. */
   clockSkewMs = 0
+  /** The IANA time zone that it is set to. */
+  zone: string | undefined
   /** Steps of the engine that are left before it is killed; none does where it is endless. */
   stepsToLive = Number.POSITIVE_INFINITY
   /** Whether its browser promises to keep what is stored. */
@@ -129,7 +131,7 @@ export class Phone {
         step(() => this.#send(new Request(new URL(String(input), 'https://passes.example'), init))),
       baseUrl: '',
       version: 'test',
-      language: () => doorEnglish,
+      language: () => ({ ...doorEnglish, zone: this.zone }),
       wallMs: () => api.now.getTime() + this.clockSkewMs,
       monotonicMs: () => performance.now(),
       random: () => 0,

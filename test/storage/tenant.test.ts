@@ -38,7 +38,7 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
     tx.tokens.setReplaced(intruder, token, { by: token, expiresAt: later(1) }),
   'tokens.revoke': (tx, intruder, { token }) => tx.tokens.revoke(intruder, token, later(1)),
   'tokens.setLastUsed': (tx, intruder, { token }) => tx.tokens.setLastUsed(intruder, token, later(1)),
-  'doors.deleteInvitation': (tx, intruder, { invitation }) => tx.doors.deleteInvitation(intruder, invitation),
+  'doors.endInvitation': (tx, intruder, { invitation }) => tx.doors.endInvitation(intruder, invitation),
   'doors.counts': (tx, intruder, { project }) => tx.doors.counts(intruder, project, start),
   'doors.find': (tx, intruder, { token }) => tx.doors.find(intruder, token),
   'doors.list': (tx, intruder) => tx.doors.list(intruder, newest),

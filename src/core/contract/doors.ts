@@ -91,7 +91,8 @@ export const doors = {
     isPublic: true,
     summary: 'Become a door with the code of an invitation',
     description:
-      'A code that is used up, ended, expired or unknown is answered 404 alike. Claiming twice makes two doors.',
+      'A code that cannot be claimed is answered 404; details.reason is used_up, ended (or expired), or unknown. Claiming ' +
+      'twice makes two doors.',
     maxBodyBytes: 4096,
     body: z.strictObject({ code: text(1, 128), name: DoorName }),
     responses: { 201: DoorClaim },
@@ -112,8 +113,11 @@ export const doors = {
     path: '/v1/doors/{id}',
     scope: 'scans:write',
     role: 'owner',
+    forDoors: true,
     summary: 'Rename a door, or send it to another gate',
-    description: 'At least one field must be given. Scans that were recorded keep their gate.',
+    description:
+      'At least one field must be given. Scans that were recorded keep their gate. The token of a door can change its own ' +
+      'gate, and nothing else.',
     params: ById,
     body: z.strictObject({ name: DoorName.optional(), gate: Gate.optional() }),
     responses: { 200: Door },

@@ -1,4 +1,6 @@
-import type { EngineState, Problem } from './engine.ts'
+import type { Door } from '../../core/contract/doors.ts'
+import type { DoorEngine, EngineState, Problem } from './engine.ts'
+import type { DoorServer } from './server.ts'
 import type { Identity, StoreSummary } from './store.ts'
 
 /** What an engine knows at a moment; its state is made of it. */
@@ -83,17 +85,56 @@ function problemsOf(
 interface Marker {
   door: string | null
   pending: number
+  /** Set where this phone was a door, until it is one again. */
+  isRevoked?: true
 }
 
-/** What was lost since the marker was written: null where nothing was. */
-export function lossOf(text: string | null, identity: Identity | undefined): number | null {
-  if (text === null || identity) return null
-  const marker = JSON.parse(text) as Marker
-  return marker.door === null ? null : marker.pending
+/** The problems that a marker tells of a phone that is no door now: what was lost since it was written, or a revoked door. */
+export function markedProblems(text: string | null, identity: Identity | undefined): Problem[] {
+  if (text === null || identity) return []
+  const { door, pending, isRevoked } = JSON.parse(text) as Marker
+  if (isRevoked) return [{ code: 'revoked' }]
+  return door === null ? [] : [{ code: 'storage_lost', pending }]
 }
 
 /** The marker of what is stored now. */
-export function markerOf(identity: Identity | undefined, waiting: StoreSummary['waiting']): string {
-  const marker: Marker = { door: identity?.door.id ?? null, pending: totalOf(waiting) }
+export function markerOf(identity: Identity | undefined, waiting: StoreSummary['waiting'], isRevoked: boolean): string {
+  const marker: Marker = { door: identity?.door.id ?? null, pending: totalOf(waiting), ...(isRevoked && { isRevoked }) }
   return JSON.stringify(marker)
+}
+
+/** The part of an engine that knows what this door is called, and where it is. */
+export interface OwnDoor extends Pick<DoorEngine, 'moveTo'> {
+  /** Keeps what the server says of this door. */
+  learn(door: Door): Promise<void>
+}
+
+/** Keeps what the server says of this door: see OwnDoor. */
+export function createOwnDoor(options: {
+  server: DoorServer
+  known: Pick<Known, 'identity'>
+  publish: () => void
+  keep: (identity: Identity) => Promise<void>
+}): OwnDoor {
+  const { server, known, publish, keep } = options
+
+  async function learn({ name, gate, projectId, projectName, id }: Door): Promise<void> {
+    const { identity } = known
+    const door = { id, name, gate, projectId, projectName }
+    if (!identity || identity.door.id !== id || JSON.stringify(identity.door) === JSON.stringify(door)) return
+    known.identity = { ...identity, door }
+    publish()
+    await keep(known.identity)
+  }
+
+  return {
+    learn,
+    async moveTo(gate) {
+      const reply = await server.moveTo(known.identity?.door.id ?? '', gate)
+      if (reply.kind === 'timeout') return { code: 'no_answer', message: 'No answer from the server.' }
+      if (reply.kind === 'rejection') return { code: 'refused', message: reply.message }
+      await learn(reply.value)
+      return null
+    },
+  }
 }

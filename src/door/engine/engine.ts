@@ -15,6 +15,11 @@ export interface DoorEngine {
    * @returns null, or why it is no door now; what a door of before has not uploaded is kept
    */
   claim(code: string, name: string): Promise<ClaimFailure | null>
+  /**
+   * Sends this door to another gate, of 1 to 100 characters.
+   * @returns null, or why it stays where it is
+   */
+  moveTo(gate: string): Promise<GateFailure | null>
   /** Evaluates what is held up. On the disk before it resolves, and it never throws; scans take their turns. */
   scan(request: ScanRequest): Promise<Verdict>
   /** Lets several passes of a group in, one scan each, in the order given. */
@@ -91,6 +96,12 @@ export type ScanFailure =
 export interface ClaimFailure {
   /** Of an invitation: `used_up`, `ended` or `unknown_code`. */
   code: 'used_up' | 'ended' | 'unknown_code' | 'no_answer' | 'refused' | 'storage_full' | 'server_too_old'
+  message: string
+}
+
+/** `message` is the server's, in English. */
+export interface GateFailure {
+  code: 'no_answer' | 'refused'
   message: string
 }
 

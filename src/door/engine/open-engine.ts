@@ -1,8 +1,7 @@
 import { FEW_REPORTS } from '../../core/bounds.ts'
-import type { Door } from '../../core/contract/doors.ts'
 import { createDoorClock } from './clock.ts'
 import { type Connection, createConnection } from './connection.ts'
-import { type Known, lossOf, markerOf, nothingStored, stateOf } from './door-state.ts'
+import { createOwnDoor, type Known, markedProblems, markerOf, nothingStored, stateOf } from './door-state.ts'
 import type { ClaimFailure, DoorEngine, EngineState, Problem } from './engine.ts'
 import type { EngineEnvironment } from './environment.ts'
 import { createListKeeper } from './lists.ts'
@@ -62,6 +61,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
   let ending: Promise<void> | undefined
 
   const lookUp = createLookUp({ store: () => store, server, clock, identity: () => known.identity })
+  const ownDoor = createOwnDoor({ server, known, publish, keep: (door) => store.setIdentity(door).catch(told) })
   const lists = createListKeeper({
     store: () => store,
     server,
@@ -123,8 +123,12 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
     const listBefore = stored.list?.id
     stored = await store.summary()
     if (stored.list?.id !== listBefore) lookUp.forgetNames()
-    if (!problems.has('storage_lost')) environment.marker.set(markerOf(known.identity, stored.waiting))
+    if (!problems.has('storage_lost')) mark()
     publish()
+  }
+
+  function mark(): void {
+    environment.marker.set(markerOf(known.identity, stored.waiting, problems.has('revoked')))
   }
 
   /** Of what only makes the screen fresher, or is done again soon. */
@@ -152,7 +156,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
       isDue: lists.isDue,
       async probe(stop) {
         const reply = await server.self(stop)
-        if (reply.kind === 'answer' && reply.value) await learn(reply.value)
+        if (reply.kind === 'answer' && reply.value) await ownDoor.learn(reply.value)
         const isRefused = reply.kind === 'rejection' && reply.status === 403
         set('refused', isRefused ? { code: 'refused', message: reply.message } : null)
         return reply.kind !== 'timeout'
@@ -186,14 +190,6 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
     })
   }
 
-  async function learn({ name, gate, projectId, projectName, id }: Door): Promise<void> {
-    const { identity } = known
-    const door = { id, name, gate, projectId, projectName }
-    if (!identity || identity.door.id !== id || JSON.stringify(identity.door) === JSON.stringify(door)) return
-    known.identity = { ...identity, door }
-    await store.setIdentity(known.identity)
-  }
-
   async function disconnect(): Promise<void> {
     stopped.abort()
     await Promise.all([connection?.stop(), lists.ended()])
@@ -207,6 +203,8 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
     if (known.identity?.token !== token) return
     const ended = endDoor()
     set('revoked', { code: 'revoked' })
+    // A page that is reloaded before all is removed still knows why.
+    mark()
     await ended
     await follow()
   }
@@ -290,8 +288,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
     await refresh()
   }
 
-  const loss = lossOf(environment.marker.get(), known.identity)
-  if (loss !== null) problems.set('storage_lost', { code: 'storage_lost', pending: loss })
+  for (const problem of markedProblems(environment.marker.get(), known.identity)) problems.set(problem.code, problem)
   await refresh()
   const endWake = environment.onWake(() => {
     connection?.retry()
@@ -315,6 +312,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
       claim(code, name).finally(() => {
         isClaiming = false
       }),
+    moveTo: ownDoor.moveTo,
     scan: scanner.scan,
     async scanAll(passIds, options) {
       return Promise.all(passIds.map((passId) => scanner.scan({ ...options, passId, method: 'chosen' })))

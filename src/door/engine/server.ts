@@ -13,7 +13,7 @@ export type Reply<T> =
   /** Nobody answered in time, or only that something is broken: whether it was done is unknown. */
   | { kind: 'timeout' }
   /** The server is there and will not do it. */
-  | { kind: 'rejection'; status: number; code: string; message: string }
+  | { kind: 'rejection'; status: number; code: string; message: string; reason?: string | undefined }
 
 /** A page of the list, or of what changed in it. */
 export interface SnapshotPage {
@@ -32,6 +32,8 @@ export interface DoorServer {
   claim(body: { code: string; name: string }): Promise<Reply<DoorClaim>>
   /** This door as the server has it: also the light question whether it is there. */
   self(signal: AbortSignal): Promise<Reply<Door | undefined>>
+  /** Sends this door to another gate. */
+  moveTo(doorId: string, gate: string): Promise<Reply<Door>>
   scan(body: ScanCreate): Promise<Reply<ScanResponse>>
   reverse(scanId: string, body: object, signal: AbortSignal): Promise<Reply<ScanResponse>>
   report(body: { snapshotId: string; scans: OfflineScan[] }, signal: AbortSignal): Promise<Reply<ReportResponse>>
@@ -76,7 +78,7 @@ const PATIENCE_MS = 2_000
 const BACKGROUND_MS = 20_000
 
 interface Request {
-  method?: 'GET' | 'POST'
+  method?: 'GET' | 'POST' | 'PATCH'
   path: string
   body?: object
   patienceMs?: number
@@ -142,7 +144,10 @@ export function createDoorServer(options: DoorServerOptions): DoorServer {
     const { errorCode = '', message = `The server answered ${status}` } = answer
     if (status >= 500 || status === 429) return { kind: 'timeout' }
     if (status === 401 && token !== undefined) options.onUnauthorized(token)
-    if (status >= 400) return { kind: 'rejection', status, code: String(errorCode), message: String(message) }
+    if (status >= 400) {
+      const { reason } = (answer.details ?? {}) as { reason?: string }
+      return { kind: 'rejection', status, code: String(errorCode), message: String(message), reason }
+    }
     options.onUnderstood(fits(answer))
     return fits(answer) ? { kind: 'answer', value: answer as T } : { kind: 'timeout' }
   }
@@ -162,6 +167,13 @@ export function createDoorServer(options: DoorServerOptions): DoorServer {
       }
       return reply.kind === 'answer' ? { kind: 'answer', value: reply.value.items[0] } : reply
     },
+    moveTo: (doorId, gate) =>
+      ask({
+        method: 'PATCH',
+        path: `/v1/doors/${doorId}`,
+        body: { gate },
+        fits: (door) => typeof door.gate === 'string',
+      }),
     scan: (body) => ask({ method: 'POST', path: '/v1/scans', body, fits: isScan }),
     reverse: (scanId, body, signal) =>
       ask({ method: 'POST', path: `/v1/scans/${scanId}/reverse`, body, signal, fits: isScan }),
@@ -199,13 +211,12 @@ export function identityOf({ door: { id, name, gate, projectId, projectName }, t
 }
 
 /** Why a phone that asked is no door. */
-export function claimFailure(
-  reply: { kind: 'timeout' } | { kind: 'rejection'; status: number; message: string },
-  isTooOld: boolean,
-): ClaimFailure {
+export function claimFailure(reply: Exclude<Reply<unknown>, { kind: 'answer' }>, isTooOld: boolean): ClaimFailure {
   if (isTooOld) return { code: 'server_too_old', message: 'The server is of an older version than this page.' }
   if (reply.kind === 'timeout') return { code: 'no_answer', message: 'No answer from the server.' }
-  return { code: reply.status === 404 ? 'unknown_code' : 'refused', message: reply.message }
+  const { status, reason, message } = reply
+  if (status !== 404) return { code: 'refused', message }
+  return { code: reason === 'used_up' || reason === 'ended' ? reason : 'unknown_code', message }
 }
 
 /** What is no JSON is no answer of this server; a body that broke off is none at all. */

@@ -63,6 +63,9 @@ interface Row {
   revoked_at: number | null
 }
 
+/** The uses that an invitation has left once it was ended before its time. */
+const ENDED = -1
+
 const SPEC: ListSpec = { name: 'doors', id: 'doors.id', sorts: { createdAt: { key: 'doors.id' } } }
 
 /** What may be changed of a door. */
@@ -104,10 +107,10 @@ export class Doors {
     return id
   }
 
-  /** False where there is none. */
-  async deleteInvitation(workspaceId: string, id: string): Promise<boolean> {
-    const query = this.db('door_invitations').where({ workspace_id: workspaceId, id })
-    return (await withinProjects(query, this.scope, 'project_id').delete()) > 0
+  /** Ends an invitation, which is kept to say so. Returns whether there was one to end. */
+  async endInvitation(workspaceId: string, id: string): Promise<boolean> {
+    const query = this.db('door_invitations').where({ workspace_id: workspaceId, id }).where('uses_left', '<>', ENDED)
+    return (await withinProjects(query, this.scope, 'project_id').update({ uses_left: ENDED })) > 0
   }
 
   /** What a project has that is neither used up, revoked nor expired: invitations, uses of them, and doors. */
@@ -147,9 +150,12 @@ export class Doors {
     }
   }
 
-  /** Whether a claim with this code would succeed now. */
-  async isOpen(codeDigest: string, at: Date): Promise<boolean> {
-    return (await this.open(codeDigest, at).first('id')) !== undefined
+  /** Whether a claim with this code would succeed now, or why it would not. */
+  async invitationState(codeDigest: string, at: Date): Promise<'open' | 'used_up' | 'ended' | 'unknown'> {
+    const row = await this.db('door_invitations').where({ code_digest: codeDigest }).first('uses_left', 'expires_at')
+    if (!row) return 'unknown'
+    if (row.uses_left === ENDED || row.expires_at <= at.getTime()) return 'ended'
+    return row.uses_left > 0 ? 'open' : 'used_up'
   }
 
   private open(codeDigest: string, at: Date) {

@@ -67,7 +67,15 @@ const problems: Problem[] = [
 
 /** What is pressed, in three languages. */
 const spoken = {
-  en: { begin: 'Begin', start: 'Start', search: 'Search', overview: 'Overview', next: 'Next', close: 'Close' },
+  en: {
+    begin: 'Begin',
+    start: 'Start',
+    search: 'Search',
+    overview: 'Overview',
+    next: 'Next',
+    close: 'Close',
+    changeGate: 'Change gate',
+  },
   de: {
     begin: 'Anfangen',
     start: 'Start',
@@ -75,8 +83,17 @@ const spoken = {
     overview: 'Übersicht',
     next: 'Weiter',
     close: 'Schließen',
+    changeGate: 'Eingang wechseln',
   },
-  ar: { begin: 'ابدأ', start: 'بدء', search: 'بحث', overview: 'نظرة عامة', next: 'التالي', close: 'إغلاق' },
+  ar: {
+    begin: 'ابدأ',
+    start: 'بدء',
+    search: 'بحث',
+    overview: 'نظرة عامة',
+    next: 'التالي',
+    close: 'إغلاق',
+    changeGate: 'تغيير البوابة',
+  },
 }
 type Language = keyof typeof spoken
 
@@ -191,6 +208,8 @@ describe.skipIf(skipReason !== undefined)(
         await page.getByRole('button', { name: words.overview }).click()
         await page.getByText('Norðurhlið').waitFor()
         await look('overview')
+        await page.getByRole('button', { name: words.changeGate }).click()
+        await look('gate')
         await page.getByRole('button', { name: words.close }).click()
         await set(page, { problems, connection: 'offline', pending: 12, loading: 40_000 })
         await look('problems', { inReach: false })
@@ -496,6 +515,20 @@ describe.skipIf(skipReason !== undefined)(
       ])
       // No camera here: it is said what to do, and the door can be used.
       await page.getByText('There is no camera').waitFor()
+    })
+
+    test('a steward changes the gate of the door, and is told if the server does not answer', async () => {
+      const { page } = await openDoor()
+      await page.getByRole('button', { name: 'Overview' }).click()
+      await page.getByRole('button', { name: 'Change gate' }).click()
+      expect(await page.evaluate("document.querySelector('dialog').contains(document.activeElement)")).toBe(true)
+      await set(page, { connection: 'offline' })
+      await page.getByRole('textbox').fill('South')
+      await page.getByRole('button', { name: 'Save' }).click()
+      await page.getByRole('alert').getByText('The server does not answer.').waitFor()
+      await set(page, { connection: 'online' })
+      await page.getByRole('button', { name: 'Save' }).click()
+      await page.getByRole('heading', { name: 'Polyglot 2027 · South' }).waitFor()
     })
 
     test('problems are told, and those that need nothing more go when they were read', async () => {

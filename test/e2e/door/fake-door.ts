@@ -84,6 +84,12 @@ class FakeEngine implements DoorEngine {
     return null
   }
 
+  async moveTo(gate: string): ReturnType<DoorEngine['moveTo']> {
+    if (this.state.connection === 'offline') return { code: 'no_answer', message: 'No answer' }
+    this.set({ door: { ...door, gate } })
+    return null
+  }
+
   async scan(request: ScanRequest): Promise<Verdict> {
     const key = request.payload ?? ('passId' in request ? request.passId : '')
     this.scans.push({ payload: key, method: request.method, at: performance.now() })

@@ -4,6 +4,7 @@ import { badgeOf, wordOfReason } from '../../../core/rules/door/badge.ts'
 import type { GateCount, Verdict } from '../../engine/engine.ts'
 import { now, useDoor, useEngineState } from '../context.ts'
 import { ago, clock, say } from '../language.ts'
+import { GateSheet } from './gate-sheet.tsx'
 import { Sheet } from './sheet.tsx'
 
 /** Counts, gates, the last scans, what waits, and the end of the door. */
@@ -13,7 +14,7 @@ export function Overview({ onClose }: { onClose(): void }) {
   const state = useEngineState()
   const { door, counts, list, pending, recent, isPersistent, connection } = state
   const gates = useGates()
-  const [isLeaving, setLeaving] = useState(false)
+  const [view, setView] = useState<'facts' | 'gate' | 'leave'>('facts')
   const [isEnding, setEnding] = useState(false)
   const count = (value: number) => value.toLocaleString(locale)
   // What waits is handed in first, for which the server is waited for.
@@ -23,7 +24,8 @@ export function Overview({ onClose }: { onClose(): void }) {
     void engine.forget()
   }
 
-  if (isLeaving) {
+  if (view === 'gate') return <GateSheet gate={door?.gate ?? ''} onDone={() => setView('facts')} onClose={onClose} />
+  if (view === 'leave') {
     return (
       <Sheet title={words.leaveQuestion} closeLabel={words.close} onClose={onClose}>
         {pending > 0 && <p>{say(words.pending, { count: count(pending) })}</p>}
@@ -74,7 +76,10 @@ export function Overview({ onClose }: { onClose(): void }) {
           {words.tryAgain}
         </button>
       )}
-      <button type="button" onClick={() => setLeaving(true)}>
+      <button type="button" onClick={() => setView('gate')}>
+        {words.changeGate}
+      </button>
+      <button type="button" onClick={() => setView('leave')}>
         {words.leave}
       </button>
     </Sheet>

@@ -36,7 +36,7 @@ export const doors: Handlers<typeof contract> = {
 
   endInvitation: ({ params: { id } }, context) =>
     context.store.transaction(async (tx) => {
-      if (!(await tx.doors.deleteInvitation(context.workspaceId, id))) {
+      if (!(await tx.doors.endInvitation(context.workspaceId, id))) {
         throw new ApiError('NOT_FOUND', { message: 'There is no such invitation.', details: { invitationId: id } })
       }
       await audit(tx, context, 'door-invitation.end', id)
@@ -62,6 +62,10 @@ export const doors: Handlers<typeof contract> = {
   },
 
   update: ({ params: { id }, body }, context) => {
+    const { token } = context
+    if (token.door && (token.id !== id || body.name !== undefined)) {
+      throw new ApiError('FORBIDDEN', { message: 'The token of a door can change only its own gate.' })
+    }
     if (Object.keys(body).length === 0) {
       throw new ApiError('MISSING_REQUIRED_FIELD', { message: 'Give at least one of name and gate.' })
     }
@@ -82,7 +86,7 @@ export const doors: Handlers<typeof contract> = {
 
 /**
  * Takes one use of the invitation that a code is of, and makes a door with a token of its own.
- * @throws ApiError NOT_FOUND, the same for every code that cannot be claimed; TENANT_SUSPENDED and TENANT_EXPIRED, as for
+ * @throws ApiError NOT_FOUND for a code that cannot be claimed, with the reason in details; TENANT_SUSPENDED and TENANT_EXPIRED, as for
  * any token of the workspace
  */
 async function claimDoor(
@@ -91,10 +95,12 @@ async function claimDoor(
 ): Promise<DoorClaim> {
   const codeDigest = tokenDigest(code)
   // A read first: who guesses takes no turn at the writer.
-  if (!(await store.doors.isOpen(codeDigest, now))) throw notClaimable()
+  const state = await store.doors.invitationState(codeDigest, now)
+  if (state !== 'open') throw notClaimable(state)
   return store.transaction(async (tx) => {
     const claimed = await tx.doors.claim(codeDigest, now)
-    if (!claimed) throw notClaimable()
+    // Another phone was faster.
+    if (!claimed) throw notClaimable('used_up')
     const { workspaceId, projectId, gate, workspace } = claimed
     if (workspace.suspendedAt) throw new ApiError('TENANT_SUSPENDED')
     if (workspace.expiresAt && now >= workspace.expiresAt) throw new ApiError('TENANT_EXPIRED')
@@ -117,8 +123,14 @@ async function claimDoor(
   })
 }
 
-function notClaimable(): ApiError {
-  return new ApiError('NOT_FOUND', { message: 'This code is used up, ended or unknown: ask for another.' })
+const NOT_CLAIMABLE = {
+  used_up: 'All uses of this invitation are taken. Ask for a new one.',
+  ended: 'This invitation has ended. Ask for a new one.',
+  unknown: 'This invitation is not known. Check the code, or ask for a new one.',
+}
+
+function notClaimable(reason: keyof typeof NOT_CLAIMABLE): ApiError {
+  return new ApiError('NOT_FOUND', { message: NOT_CLAIMABLE[reason], details: { reason } })
 }
 
 /** @throws ApiError VALIDATION_ERROR for a moment that is past, or too far ahead */

@@ -83,7 +83,7 @@ export function authorize(token: TokenWithWorkspace, route: Pick<Route, 'scope' 
   }
   if (token.door && !route.forDoors)
     throw new ApiError('FORBIDDEN', { message: 'The token of a door may not do this.' })
-  if (route.role === 'owner' && token.role !== 'owner') {
+  if (route.role === 'owner' && token.role !== 'owner' && !token.door) {
     throw new ApiError('FORBIDDEN', { message: 'Only the token of an owner may do this.', details: { role: 'owner' } })
   }
 }
