@@ -38,21 +38,37 @@ export function showDoor(door: Door): string {
   ])
 }
 
-/** What a printed invitation says above and below its code. */
+/** Why phones cannot open a link, or not scan with its page. Undefined if nothing in the address prevents it. */
+export function phoneWarning(link: string): string | undefined {
+  const { protocol, hostname, origin } = new URL(link)
+  const setting = 'Start the server with an https address that phones reach: --public-url or PASSES_PUBLIC_URL.'
+  if (/^(localhost|.+\.localhost|127\..+|0\.0\.0\.0|\[::1?\])$/.test(hostname)) {
+    return `No phone can open ${origin}: only the machine of the server reaches this address. ${setting}`
+  }
+  if (protocol !== 'https:') return `Browsers give the camera to https pages only, and ${origin} is not one. ${setting}`
+  return undefined
+}
+
+/** The contents of a printed invitation. */
 export interface Sheet {
   modules: Modules
   gate: string
   projectName: string
-  /** Until when it works, in words. */
-  until: string
+  expiresAt: string
 }
+
+const STEPS = [
+  '1. Scan this code with the camera of your phone, and open the link.',
+  '2. Give the phone a name, begin, and allow the camera.',
+  '3. Start, and hold each ticket up to the camera: green lets in.',
+]
 
 const WIDTH = 210
 const HEIGHT = 297
 const CODE = 130
 
-/** An invitation as a page of A4 to print, in SVG: gate, project, code, and until when it works. */
-export function invitationSheet({ modules, gate, projectName, until }: Sheet): string {
+/** An invitation as a page of A4 to print, in SVG: gate, project, code, instructions, and the end in local time. */
+export function invitationSheet({ modules, gate, projectName, expiresAt }: Sheet): string {
   const size = modules.length
   const dark = modules.flatMap((row, y) => row.flatMap((isDark, x) => (isDark ? [`M${x} ${y}h1v1h-1z`] : []))).join('')
   const text = (y: number, fontSize: number, words: string) =>
@@ -63,7 +79,8 @@ export function invitationSheet({ modules, gate, projectName, until }: Sheet): s
     '<g font-family="sans-serif" text-anchor="middle">',
     text(45, 24, gate),
     text(62, 10, projectName),
-    text(235, 8, until),
+    ...STEPS.map((step, n) => text(226 + n * 10, 6, step)),
+    text(268, 7, `Works until ${longLocalTime(expiresAt)}`),
     '</g>',
     `<svg x="${(WIDTH - CODE) / 2}" y="80" width="${CODE}" height="${CODE}" viewBox="0 0 ${size} ${size}" shape-rendering="crispEdges">`,
     `<path d="${dark}"/>`,
@@ -71,6 +88,12 @@ export function invitationSheet({ modules, gate, projectName, until }: Sheet): s
     '</svg>',
     '',
   ].join('\n')
+}
+
+/** A time for people who do not use computers at work: Friday 27 November 2026 at 21:30 (Europe/Berlin). */
+function longLocalTime(at: string): string {
+  const { timeZone } = Intl.DateTimeFormat().resolvedOptions()
+  return `${new Date(at).toLocaleString('en-GB', { dateStyle: 'full', timeStyle: 'short' })} (${timeZone})`
 }
 
 /** Of a usual typeface a letter is about 0.6 of its size wide. */

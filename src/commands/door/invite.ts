@@ -5,6 +5,7 @@ import { parseDuration } from '../../cli/arguments/moment.ts'
 import { terminalWidth } from '../../cli/command/base-command.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { count, details, localTime } from '../../cli/command/output.ts'
+import { invitationSheet, phoneWarning } from '../../cli/door/show.ts'
 import { colorDepth } from '../../cli/settings/settings.ts'
 import { ApiError } from '../../client/errors.ts'
 import { writePrivate } from '../../files/private-file.ts'
@@ -58,13 +59,14 @@ export default class DoorInvite extends ClientCommand {
       ]),
     )
     if (flags.svg !== undefined) {
-      const { invitationSheet } = await import('../../cli/door/show.ts')
       const modules = (await symbolModules('qr', invitation.url))!
       const projectName = await this.#nameOf(client, projectId)
-      const until = `→ ${localTime(invitation.expiresAt)}`
-      await writePrivate(flags.svg, invitationSheet({ modules, gate, projectName, until }))
+      const { expiresAt } = invitation
+      await writePrivate(flags.svg, invitationSheet({ modules, gate, projectName, expiresAt }))
       this.note(`Wrote ${flags.svg}.`)
     }
+    const warning = phoneWarning(invitation.url)
+    if (warning) this.warn(warning)
     this.note(`Keep the link now: it is not shown again. passes door uninvite ${invitation.id} ends it.`)
     return invitation
   }

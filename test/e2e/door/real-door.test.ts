@@ -49,7 +49,7 @@ describe.skipIf(skipReason !== undefined)(
       const expiresAt = new Date(Date.now() + 3_600_000).toISOString()
       const invitation = await client.doors.invite({ body: { projectId, gate: 'North', expiresAt } })
       const modules = (await symbolModules('qr', invitation.url))!
-      const sheet = invitationSheet({ modules, gate: 'North', projectName: 'Polyglot 2027', until: '' })
+      const sheet = invitationSheet({ modules, gate: 'North', projectName: 'Polyglot 2027', expiresAt })
       const printed = await readPicture(Buffer.from(sheet))
       expect(printed).toBe(`${server.url}/door#${invitation.code}`)
 

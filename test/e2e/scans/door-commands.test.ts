@@ -23,7 +23,11 @@ test('phones are invited, listed, renamed, sent to another gate and revoked by t
   // Whoever may read standard error sees no secret in it.
   expect(invited.stderr).not.toContain(code)
   const sheet = await readFile(svg, 'utf8')
-  for (const part of ['North &lt;1&gt;', 'Spring fair', 'h1v1h-1z']) expect(sheet).toContain(part)
+  for (const part of ['North &lt;1&gt;', 'Spring fair', 'h1v1h-1z', '1. Scan this code with the camera']) {
+    expect(sheet).toContain(part)
+  }
+  expect(invited.stderr).toContain(`Warning: No phone can open ${server.url}`)
+  expect(invited.stderr).toContain('PASSES_PUBLIC_URL')
 
   const { door, token } = await server.client.doors.claim({ body: { code: code!, name: 'Anna' } })
   const phone = createClient({ url: server.url, token })
