@@ -363,7 +363,12 @@ describe.skipIf(skipReason !== undefined)(
       const edsger = { result: 'error', reasonCode: null, message: 'No', failure: 'refused', label: null }
       const open = [...group.open, { passId: 'joan', externalPassId: 'T-4', label: 'Joan Clarke' }]
       const yes = { ...verdicts.yes, group: { ...group, open } }
-      const joan = { ...verdicts.grace, label: 'Joan Clarke', door: { fields: [{ label: 'Seat', value: 'C-3' }] } }
+      const joan = {
+        ...verdicts.grace,
+        label: 'Joan Clarke',
+        door: { fields: [{ label: 'Seat', value: 'C-3' }] },
+        group: { size: 5, used: 5, open: [] },
+      }
       await page.evaluate(`Object.assign(fake.verdicts, ${JSON.stringify({ yes, grace, edsger, joan })})`)
       await scan(page, 'yes')
       const scans = () => page.evaluate('fake.scans.map(({ payload }) => payload)') as Promise<string[]>
@@ -381,15 +386,22 @@ describe.skipIf(skipReason !== undefined)(
       const seen = () => page.locator('.verdict .said')
       await seen().getByText('Edsger Dijkstra').waitFor()
       expect((await scans()).slice(-3)).toEqual(['grace', 'edsger', 'joan'])
-      // A code in between is shown at once, and hides none of the others.
+      // A code in between is shown at once, and takes the place of none of them.
       await scan(page, 'unknown')
       await seen().getByText('No pass has it.').waitFor()
+      await page.getByRole('button', { name: 'Next (3)' }).click()
+      await seen().getByText('Edsger Dijkstra').waitFor()
       await page.getByRole('button', { name: 'Next (2)' }).click()
       await seen().getByText('Grace Hopper').waitFor()
+      // Those who are in by now cannot be let in again.
+      expect(await page.locator('p.group').innerText()).toMatch(/5.*of.*5.* let in/)
       expect(await seen().innerText()).toContain('Bring the ramp')
       await page.getByRole('button', { name: 'Next (1)' }).click()
       await seen().getByText('Joan Clarke').waitFor()
       expect(await seen().innerText()).toContain('C-3')
+      await page.getByRole('button', { name: 'Take back' }).click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Take back' }).click()
+      await seen().getByText('TAKEN BACK').waitFor()
       await page.getByRole('button', { name: 'Next', exact: true }).click()
       expect(await page.locator('.verdict').count()).toBe(0)
     })

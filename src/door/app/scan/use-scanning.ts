@@ -7,8 +7,8 @@ import { useDoor } from '../context.ts'
 /** The decision that is shown, and the actions that lead to the next one. */
 export interface Scanning {
   shown: Verdict | null
-  /** The number of decisions of a group that `next` shows one after the other. */
-  unseen: number
+  /** The number of decisions on members of a group that follow the one that is shown. */
+  following: number
   /** Whether a decision is pending for long enough that the page shows it. */
   isSlow: boolean
   evaluate(request: ScanRequest): Promise<void>
@@ -19,8 +19,12 @@ export interface Scanning {
 }
 
 interface Shown {
-  shown: Verdict | null
-  unseen: readonly Verdict[]
+  /** The last decision on a single scan, until `next`. */
+  last: Verdict | null
+  /** Decisions on members of a group. Each stays until `next` while it is shown, whatever is scanned in between. */
+  members: readonly Verdict[]
+  /** Whether nothing is shown, since a decision is pending. */
+  isHidden: boolean
 }
 
 /** Most verdicts are there sooner: a screen that goes blank before each of them would only flicker. */
@@ -29,7 +33,7 @@ const SOON_MS = 200
 /** Evaluates what is held up, shows it, and tells ears and hands. */
 export function useScanning(): Scanning {
   const { engine, feedback } = useDoor()
-  const [{ shown, unseen }, setShown] = useState<Shown>({ shown: null, unseen: [] })
+  const [{ last, members, isHidden }, setShown] = useState<Shown>({ last: null, members: [], isHidden: false })
   const [slow, setSlow] = useState(0)
 
   /** Shows what comes of it. The verdict of whoever came before does not stand there meanwhile: it would let in the next. */
@@ -38,14 +42,22 @@ export function useScanning(): Scanning {
       let isSlow = false
       const timer = setTimeout(() => {
         isSlow = true
-        setShown(({ unseen }) => ({ shown: null, unseen }))
+        setShown(({ members }) => ({ last: null, members, isHidden: true }))
         setSlow((count) => count + 1)
       }, SOON_MS)
-      const [first, ...others] = await coming
+      const verdicts = await coming
       clearTimeout(timer)
       if (isSlow) setSlow((count) => count - 1)
+      const [first] = verdicts
       if (!first) return
-      setShown(({ unseen }) => ({ shown: first, unseen: [...others, ...unseen] }))
+      setShown(({ members }) => {
+        const isSingle = verdicts.length === 1
+        return {
+          last: isSingle ? first : null,
+          members: isSingle ? members : [...verdicts, ...members],
+          isHidden: false,
+        }
+      })
       feedback.tell(badgeOf(first).tone)
     },
     [feedback],
@@ -55,20 +67,28 @@ export function useScanning(): Scanning {
       evaluate: (request: ScanRequest) => show(engine.scan(request).then((verdict) => [verdict])),
       letIn: (members: DoorGroup['open']) => {
         const passIds = members.map(({ passId }) => passId)
-        return show(engine.scanAll(passIds).then((verdicts) => rejectedFirst(named(verdicts, members))))
+        return show(engine.scanAll(passIds).then((verdicts) => rejectedFirst(completed(verdicts, members))))
       },
-      undo: (verdict: Verdict) => show(engine.undo(verdict).then((undone) => [undone])),
-      next: () => setShown(({ unseen: [shown = null, ...unseen] }) => ({ shown, unseen })),
+      undo: (verdict: Verdict) => {
+        const isOther = ({ externalRef }: Verdict) => externalRef !== verdict.externalRef
+        setShown(({ members }) => ({ last: null, members: members.filter(isOther), isHidden: true }))
+        return show(engine.undo(verdict).then((undone) => [undone]))
+      },
+      next: () =>
+        setShown(({ last, members }) => ({ last: null, members: last ? members : members.slice(1), isHidden: false })),
     }),
     [engine, show],
   )
   useEffect(() => listenForScanners((payload) => void acts.evaluate({ payload, method: 'scanner' })), [acts])
-  return { shown, unseen: unseen.length, isSlow: slow > 0, ...acts }
+  const shown = isHidden ? null : (last ?? members[0] ?? null)
+  const following = last ? members.length : Math.max(0, members.length - 1)
+  return { shown, following, isSlow: slow > 0, ...acts }
 }
 
-/** A scan that failed knows the pass but not its holder. */
-function named(verdicts: readonly Verdict[], members: DoorGroup['open']): Verdict[] {
-  return verdicts.map((verdict, n) => ({ ...verdict, label: verdict.label ?? members[n]!.label }))
+/** A scan that failed does not know the holder of the pass, and only the last one knows how far the group is in now. */
+function completed(verdicts: readonly Verdict[], members: DoorGroup['open']): Verdict[] {
+  const group = verdicts.findLast(({ group }) => group !== null)?.group ?? null
+  return verdicts.map((verdict, n) => ({ ...verdict, group, label: verdict.label ?? members[n]!.label }))
 }
 
 function rejectedFirst(verdicts: readonly Verdict[]): Verdict[] {

@@ -37,7 +37,7 @@ export function VerdictView({ verdict, scanning, onUndo, onGroup }: VerdictViewP
     // The button is gone at the end of the text.
     area.focus({ preventScroll: true })
   }
-  const unseen = scanning.unseen > 0 ? ` (${scanning.unseen.toLocaleString(locale)})` : ''
+  const following = scanning.following > 0 ? ` (${scanning.following.toLocaleString(locale)})` : ''
   const hasInstructions = notice !== null || fields.length > 0
   return (
     <section class={`verdict ${tone}`} aria-label={words.verdicts[word]}>
@@ -99,7 +99,7 @@ export function VerdictView({ verdict, scanning, onUndo, onGroup }: VerdictViewP
           )}
           {/* Its area is the whole screen, below the other buttons. */}
           <button type="button" class="next" onClick={scanning.next}>
-            {words.next + unseen}
+            {words.next + following}
           </button>
         </div>
       </div>
