@@ -171,6 +171,14 @@ export const faults: Fault[] = [
     tests: ['test/door/engine.test.ts'],
   },
   {
+    name: 'door-moves-another',
+    breaks: 'The token of a door sends another door to a gate.',
+    file: 'src/server/api/doors/doors.ts',
+    text: 'token.id !== id || ',
+    replacement: '',
+    tests: ['test/server/api/doors.test.ts'],
+  },
+  {
     name: 'altered-entry',
     breaks: 'An entry of the ledger that somebody altered in the database is taken for sound.',
     file: 'src/core/rules/evidence/verification.ts',

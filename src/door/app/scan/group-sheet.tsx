@@ -26,7 +26,7 @@ export function GroupSheet({ group: { open, size, used }, scanning, onClose }: G
     return (
       <Sheet title={say(words.letInAllQuestion, { count: open.length })} closeLabel={words.close} onClose={onClose}>
         {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keys */}
-        <ul class="scrolls" tabIndex={0} aria-label={words.letInOthers}>
+        <ul class="scrolls names" tabIndex={0} aria-label={words.letInOthers}>
           {open.map(({ passId, label }) => (
             <li key={passId}>
               <bdi>{label}</bdi>
