@@ -9,6 +9,8 @@ export interface ComposeService {
   depends_on?: Record<string, { condition: string }>
   volumes?: string[]
   stop_grace_period?: string
+  mem_limit?: string
+  pids_limit?: number
   build?: string
 }
 

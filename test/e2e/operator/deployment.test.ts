@@ -40,6 +40,12 @@ test('every server waits for the migration, and every stop for what is in flight
   }
 })
 
+test('every service has a limit of memory and of processes', () => {
+  for (const [name, { mem_limit, pids_limit }] of Object.entries(services)) {
+    expect([mem_limit, pids_limit], name).toEqual([expect.stringMatching(/^\d+[mg]$/), expect.any(Number)])
+  }
+})
+
 test('what services mount and wait for is there', () => {
   for (const [name, { depends_on = {}, volumes: mounts = [] }] of Object.entries(services)) {
     expect(Object.keys(services), name).toEqual(expect.arrayContaining(Object.keys(depends_on)))
