@@ -1,6 +1,7 @@
 import { BaseCommand } from '../cli/command/base-command.ts'
 import { details } from '../cli/command/output.ts'
 import { mistypedVariables, parsePlatforms, serveFlags, serverConfig } from '../cli/settings/server-flags.ts'
+import { replacePrivateSync } from '../files/private-file.ts'
 import type { RunningServer } from '../server/boot/serve.ts'
 
 /** Past the drain: enough for the slowest webhook, and with it less than the 20 s that a stop may take. */
@@ -12,9 +13,10 @@ const ABANDON_MS = 1_000
 export default class Serve extends BaseCommand {
   static override summary = 'Run the server: the API, hosted pages and background work.'
   static override description =
-    'Migrates the database and starts. On an empty database it makes the workspace "default" and an owner token, shown ' +
-    'once. A platform without credentials runs in the sandbox. SIGTERM and Ctrl-C finish what is ' +
-    'in flight; before that, SIGTERM lets /readyz tell proxies to send no more (--drain-seconds).'
+    'Migrates the database and starts. On an empty database it makes the workspace "default" and an owner token, which a ' +
+    'terminal shows once. Without a terminal the token is written to a private file next to a SQLite database, such as ' +
+    'passes.db.token; with PostgreSQL, run passes token create. A platform without credentials runs in the sandbox. SIGTERM ' +
+    'and Ctrl-C finish what is in flight; before that, SIGTERM lets /readyz tell proxies to send no more (--drain-seconds).'
   static override examples = [
     '<%= config.bin %> serve',
     '<%= config.bin %> serve --port 8080 --database sqlite:./data/passes.db --public-url https://passes.example.com',
@@ -27,19 +29,37 @@ export default class Serve extends BaseCommand {
     for (const warning of mistypedVariables()) this.note(warning)
     const { startServer } = await import('../server/boot/serve.ts')
     const { withoutPassword } = await import('../server/boot/database-error.ts')
+    const { firstTokenFile, sandboxFolder } = await import('../server/boot/config.ts')
     const { createLogger } = await import('../server/boot/log.ts')
     const { letHeapGrow } = await import('../server/boot/heap.ts')
     letHeapGrow()
     const log = createLogger(flags['log-level'])
     const stopped = untilStopped()
+    const config = serverConfig(flags)
+    const isInteractive = process.stderr.isTTY === true
+    const tokenFile = firstTokenFile(config)
     const server = await startServer({
       log,
       version: this.config.version,
-      config: serverConfig(flags),
+      config,
+      makesFirstToken: this.jsonEnabled() || isInteractive || tokenFile !== undefined,
     })
-    const started = { ...describe(server), database: withoutPassword(flags.database), role: flags.role }
-    if (this.jsonEnabled()) this.logJson(started)
-    else this.note(banner(started, parsePlatforms(flags.platforms), server.lacksToken))
+    const { token, ...facts } = {
+      ...describe(server),
+      sandboxFolder: server.sandboxed.length > 0 ? sandboxFolder(config) : null,
+      database: withoutPassword(flags.database),
+      role: flags.role,
+    }
+    if (this.jsonEnabled()) this.logJson({ token, ...facts })
+    else if (isInteractive) this.note(banner({ token, ...facts }, parsePlatforms(flags.platforms), server.lacksToken))
+    else {
+      // What is written without a terminal is kept in a journal, which more people read than may have the token.
+      log.info(facts, 'passes is running')
+      if (token !== null && tokenFile !== undefined) {
+        replacePrivateSync(tokenFile, `${token}\n`)
+        log.warn({ file: tokenFile }, 'the first owner token is in this file: log in with it, then delete the file')
+      } else if (server.lacksToken) log.warn(`no token was used so far: ${CREATE_TOKEN}`)
+    }
     const signal = await stopped
     // Whoever presses Ctrl-C has no proxy that must be told first.
     const drainSeconds = signal === 'SIGTERM' ? flags['drain-seconds'] : 0
@@ -62,10 +82,10 @@ function describe({ url, publicUrl, metricsUrl, sandboxed, firstToken, firstToke
   return { url, publicUrl, metricsUrl: metricsUrl ?? null, sandboxed, ...token }
 }
 
-type Started = ReturnType<typeof describe> & { database: string; role: string }
+type Started = ReturnType<typeof describe> & { sandboxFolder: string | null; database: string; role: string }
 
 function banner(
-  { url, publicUrl, metricsUrl, database, role, sandboxed, token, tokenExpiresAt }: Started,
+  { url, publicUrl, metricsUrl, database, role, sandboxed, sandboxFolder, token, tokenExpiresAt }: Started,
   platforms: string[],
   lacksToken: boolean,
 ): string {
@@ -79,13 +99,16 @@ function banner(
     ...platforms.map(
       (name) => [title(name), sandboxed.some((platform) => platform === name) ? SANDBOX : 'real'] as const,
     ),
+    ['Sandbox files', sandboxFolder],
   ])
-  const noToken = lacksToken ? '\n\nNo token? passes token create --name owner --role owner' : ''
+  const noToken = lacksToken ? `\n\nNo token? ${CREATE_TOKEN}` : ''
   const first = token
     ? `\n\nOwner token of the workspace "default", shown only now; it ends at ${tokenExpiresAt}:\n\n  ${token}\n\nNext:\n\n  passes login --url ${url} --token ${token}`
     : noToken
   return `passes is running\n\n${facts}${first}\n`
 }
+
+const CREATE_TOKEN = 'passes token create --name owner --role owner'
 
 const SANDBOX = 'SANDBOX: development credentials, no real phone accepts these passes'
 

@@ -6,11 +6,19 @@ export function programName(argv: readonly string[] = process.argv): string {
   return basename(script) === 'passes' ? 'passes' : `node ${quote(relative(process.cwd(), script) || script)}`
 }
 
-/** The literal command line that repeats this call, quoted for a shell, with flags left out or added. */
+/** The command line that repeats this call, quoted for a shell, without some flags. The value of --token is a placeholder. */
 export function commandLine(options: { without?: readonly string[]; argv?: readonly string[] } = {}): string {
   const argv = options.argv ?? process.argv
   const words = argv.slice(2).filter((word) => !options.without?.includes(word))
-  return [programName(argv), ...words.map(quote)].join(' ')
+  return [programName(argv), ...withoutToken(words).map(quote)].join(' ')
+}
+
+/** Logs of CI keep what is printed. A placeholder stays: without the flag, a profile could supply another workspace's token. */
+function withoutToken(words: string[]): string[] {
+  return words.map((word, at) => {
+    if (words[at - 1] === '--token') return 'TOKEN'
+    return word.startsWith('--token=') ? '--token=TOKEN' : word
+  })
 }
 
 function quote(word: string): string {

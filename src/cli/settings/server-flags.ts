@@ -139,7 +139,8 @@ export const serveFlags = {
     helpGroup: 'WALLETS',
   }),
   'sandbox-dir': Flags.string({
-    summary: 'Folder of the sandbox, which servers of one machine may share; beside a SQLite file by default.',
+    summary:
+      'Folder of the sandbox, which servers of one machine can share (default: next to a SQLite file, else passes.sandbox in the working directory).',
     env: 'PASSES_SANDBOX_DIR',
     helpGroup: 'WALLETS',
   }),

@@ -77,6 +77,12 @@ export function serverKeyFile(config: Pick<Config, 'databaseUrl'>): string | und
   return file && `${resolve(file)}.key`
 }
 
+/** The private file for the first owner token next to a SQLite database; undefined for PostgreSQL. */
+export function firstTokenFile(config: Pick<Config, 'databaseUrl'>): string | undefined {
+  const file = sqliteFile(config.databaseUrl)
+  return file && `${resolve(file)}.token`
+}
+
 /** The folder of the sandbox: the one that was set, else one beside a SQLite file. */
 export function sandboxFolder(config: Pick<Config, 'databaseUrl' | 'sandboxFolder'>): string {
   if (config.sandboxFolder) return resolve(config.sandboxFolder)

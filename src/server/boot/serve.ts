@@ -74,6 +74,8 @@ export interface ServeOptions {
   /** Of the program, as metrics tell it. */
   version?: string
   clock?: () => Date
+  /** Whether an empty database gets an owner token, which the caller must hand over; true by default. */
+  makesFirstToken?: boolean
 }
 
 /**
@@ -81,7 +83,7 @@ export interface ServeOptions {
  * @throws SettingsError, CredentialError, ServerKeyError, DatabaseError, DatabaseUrlError, ListenError: each says what to do
  */
 export async function startServer(options: ServeOptions): Promise<RunningServer> {
-  const { config, log, clock = () => new Date(), version = 'unknown' } = options
+  const { config, log, clock = () => new Date(), version = 'unknown', makesFirstToken = true } = options
   await assertSound(config.databaseUrl)
   const database = openDatabase(config.databaseUrl)
   const metrics = createMetrics()
@@ -220,7 +222,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
       })
     }
     // Shown only once, so made only when nothing is left that could fail.
-    const first = await createFirstToken(store, clock())
+    const first = makesFirstToken ? await createFirstToken(store, clock()) : undefined
     const lacksToken = !first && (await store.tokens.isUnused())
     const ending = await endingTokens(store, clock())
     if (ending.length > 0) log.warn({ tokens: ending }, 'tokens end within 30 days: passes token rotate')

@@ -13,3 +13,10 @@ test('a shell reads the printed command line back as the same words', () => {
   const script = `passes() { for word in "$@"; do printf '%s\\n' "$word"; done; }; ${line}`
   expect(execFileSync('sh', ['-c', script], { encoding: 'utf8' })).toBe(words.map((word) => `${word}\n`).join(''))
 })
+
+test('never repeats the token of the call', () => {
+  for (const token of [['--token', 'psk_secret'], ['--token=psk_secret']]) {
+    const line = commandLine({ argv: ['node', '/usr/bin/passes', 'issue', 'a.csv', ...token, '--yes'] })
+    expect(line).toMatch(/^passes issue a\.csv --token[ =]TOKEN --yes$/)
+  }
+})

@@ -1,4 +1,4 @@
-import { readdirSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { execa } from 'execa'
@@ -11,10 +11,26 @@ import { times } from '../../support/long.ts'
 import { freePort } from '../../support/ports.ts'
 import { batchOf, inspect, publishTemplate } from '../support/passes.ts'
 import { program, run } from '../support/program.ts'
-import { hostServer, type ServerProcess, startServer, type TestServer } from '../support/server.ts'
+import { hostServer, type ServerProcess, sandboxFolder, startServer, type TestServer } from '../support/server.ts'
 
 const STOP_MS = 20_000
 const BATCH = times(10, 25)
+
+test('without a terminal the first owner token is in a private file and not in the log', async () => {
+  const cwd = temporaryFolder()
+  const env = { PASSES_SANDBOX_DIR: sandboxFolder() }
+  const child = execa('node', [program, 'serve', '--port', '0'], { cwd, env, reject: false, all: true })
+  const file = join(cwd, 'passes.db.token')
+  await eventually(() => expect(statSync(file).mode & 0o777).toBe(0o600))
+  child.kill('SIGINT')
+  const { all } = await child
+  const token = readFileSync(file, 'utf8').trim()
+  expect(token).toMatch(/^psk_/)
+  expect(all).not.toContain(token)
+  const lines = all.split('\n').map((line) => JSON.parse(line))
+  expect(lines).toContainEqual(expect.objectContaining({ msg: 'passes is running', role: 'all' }))
+  expect(lines).toContainEqual(expect.objectContaining({ file }))
+})
 
 describe.each(dialects)('on %s', (dialect) => {
   test('SIGTERM under load: what was acknowledged is there, and no pass is issued twice', async () => {

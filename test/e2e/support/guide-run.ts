@@ -213,12 +213,22 @@ interface Service {
   stop(): Promise<number | undefined>
 }
 
+/** The variables of a file such as passes.env. */
+function readVariables(file: string): Record<string, string> {
+  const lines = readFileSync(file, 'utf8').trim().split('\n')
+  return Object.fromEntries(lines.map((line) => [line.split('=')[0]!, line.slice(line.indexOf('=') + 1)]))
+}
+
 /** Starts a command that stays, and waits until it says that it is ready; a server that needs no shell in this process. */
 async function start(line: string, ready: RegExp, shell: Shell): Promise<Service> {
-  const [, flags] = /^passes serve((?: [^'"\\`$|<>;&() ]+)*)$/.exec(line) ?? []
+  const [, file, flags] = /^(?:env \$\(cat ([\w.]+)\) )?passes serve((?: [^'"\\`$|<>;&() ]+)*)$/.exec(line) ?? []
   if (flags !== undefined) {
     const args = ['serve', ...flags.split(' ').filter(Boolean)]
-    const server = await hostProgram(args, ready, { cwd: shell.cwd, env: { ...nothing(), ...shell.env } })
+    const server = await hostProgram(args, ready, {
+      cwd: shell.cwd,
+      env: { ...nothing(), ...shell.env, ...(file && readVariables(join(shell.cwd, file))) },
+      isInteractive: true,
+    })
     let ended: Promise<number> | undefined
     const stop = () => (ended ??= server.stop())
     onTestFinished(async () => void (await stop()))

@@ -15,6 +15,8 @@ export interface RunOptions {
   cwd?: string
   /** Over the environment of the tests, in place of the address and token of the server; undefined takes a variable away. */
   env?: Record<string, string | undefined>
+  /** Whether stderr is a terminal. */
+  isInteractive?: boolean
   /** What stands on stdin. */
   input?: string | Uint8Array
 }
@@ -137,11 +139,16 @@ interface Staying {
   isReady: Promise<void>
 }
 
-async function runHere(args: string[], { cwd, env, input }: RunOptions, staying?: Staying): Promise<Run> {
+async function runHere(
+  args: string[],
+  { cwd, env, isInteractive, input }: RunOptions,
+  staying?: Staying,
+): Promise<Run> {
   let exitCode: number | undefined
   const hasEnded = () => exitCode !== undefined
   const stdout = collector(hasEnded, staying?.onOutput)
   const stderr = collector(hasEnded, staying?.onOutput)
+  if (isInteractive) Object.assign(stderr.stream, { isTTY: true })
   const exit = (code?: number) => {
     exitCode ??= Number(code ?? process.exitCode ?? 0)
     throw new Exit()

@@ -4,7 +4,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import type { Config } from '../../../src/server/boot/config.ts'
 import { createLogger } from '../../../src/server/boot/log.ts'
-import { startServer } from '../../../src/server/boot/serve.ts'
+import { type ServeOptions, startServer } from '../../../src/server/boot/serve.ts'
 import { openDatabase, sqliteFile } from '../../../src/storage/db/database.ts'
 import { createStore } from '../../../src/storage/store.ts'
 import { insertPasses, insertTemplate, insertWorkspace, newPass } from '../../storage/fixtures.ts'
@@ -12,14 +12,14 @@ import { sandboxChain } from '../../support/chains.ts'
 import { testConfig } from '../../support/config.ts'
 import { dialects, emptyDatabase } from '../../support/databases.ts'
 
-function startWith(settings: Parameters<typeof testConfig>[0]) {
+function startWith(settings: Parameters<typeof testConfig>[0], options: Partial<ServeOptions> = {}) {
   const config = testConfig({
     role: 'api',
     platforms: ['apple'],
     sandboxFolder: inject('sandboxFolder'),
     ...settings,
   })
-  return startServer({ log: createLogger('silent'), config })
+  return startServer({ log: createLogger('silent'), config, ...options })
 }
 
 test('the first token is made when it can be shown, and until one is used the next start says that none was', async () => {
@@ -47,6 +47,16 @@ test('the first token is made when it can be shown, and until one is used the ne
   const third = await start(0)
   expect(third.lacksToken).toBe(false)
   await third.close()
+})
+
+test('a start that cannot hand over a token makes none, and the next one that can does', async () => {
+  const databaseUrl = await emptyDatabase('sqlite')
+  const silent = await startWith({ databaseUrl }, { makesFirstToken: false })
+  expect(silent).toMatchObject({ firstToken: undefined, lacksToken: true })
+  await silent.close()
+  const shown = await startWith({ databaseUrl })
+  expect(shown.firstToken).toMatch(/^psk_/)
+  await shown.close()
 })
 
 describe('a start that would lose phones is refused:', () => {
