@@ -274,8 +274,8 @@ export const faults: Fault[] = [
     name: 'broadcast-is-urgent',
     breaks: 'A single notification waits behind all those of a broadcast.',
     file: 'src/storage/jobs/job-kinds.ts',
-    text: "'send-broadcast': { queue: 'bulk' }",
-    replacement: "'send-broadcast': { queue: 'urgent' }",
+    text: "'send-broadcast-notification': { queue: 'bulk' }",
+    replacement: "'send-broadcast-notification': { queue: 'urgent' }",
     tests: ['test/storage/jobs/turns.test.ts'],
   },
 ]

@@ -480,6 +480,8 @@ describe.skipIf(skipReason !== undefined)(
       // The scanner's Enter is the end of a code, and no press of the button that has the focus.
       await page.keyboard.press('Enter')
       await page.locator('.verdict.yes').waitFor()
+      // Screen readers announce nothing that is inert.
+      expect(await page.evaluate("document.querySelector('[aria-live]').closest('[inert]')")).toBe(null)
       const unlock = page.getByRole('button', { name: 'Hold to unlock' })
       await page.mouse.click(195, 60)
       await unlock.click()

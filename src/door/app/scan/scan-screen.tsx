@@ -35,6 +35,8 @@ export function ScanScreen({ camera }: { camera: UsedCamera }) {
 
   return (
     <>
+      {/* Not within the area that the lock takes from screen readers, too. */}
+      <VerdictAnnouncement verdict={shown} />
       {/* A sheet lets nothing else be pressed by itself. */}
       <MainArea class="scan" label={words.door} inert={panel === 'lock'}>
         <h1 class="unseen">{words.door}</h1>
@@ -45,7 +47,6 @@ export function ScanScreen({ camera }: { camera: UsedCamera }) {
             onCode={(payload) => void scanning.evaluate({ payload, method: 'camera' })}
           />
         )}
-        <VerdictAnnouncement verdict={shown} />
         {/* Above a verdict, too: who scans without a pause sees nothing else. That there is no camera bothers no keyboard scanner then. */}
         <Problems {...(!shown && { camera })} />
         {shown ? (
