@@ -37,6 +37,7 @@ const optimizesLate = process.versions.node.startsWith('20.') ? ['--interrupt-bu
 export default defineConfig({
   test: {
     include: ['test/**/*.test.{ts,tsx}'],
+    setupFiles: ['test/support/random.ts'],
     globalSetup: ['test/support/postgres.ts', 'test/support/migrated.ts', 'test/support/sandbox.ts'],
     // These end what hangs, and nothing else: however busy the machine is, a test waits for what it waits for.
     testTimeout: 300_000,

@@ -80,31 +80,59 @@ test('what ended with its endpoint while an attempt was under way stays FAILED, 
   expect(afterAttempt(ended, fresh, { outcome: taken, at: later(1), jitter: 0 })).toMatchObject({ status: 'SUCCESS' })
 })
 
-test('whatever is redelivered when, automatic attempts are those of the table, and an end is an end', () => {
+test('a success ends the automatic attempts, although a redelivery was requested during the attempt', () => {
+  const asked = redelivered(fresh, later(1))
+  const after = afterAttempt(asked, fresh, { outcome: taken, at: later(2), jitter: 0 })
+  expect(after).toMatchObject({ status: 'PENDING', dueAt: later(1), isRedelivery: true, resumeAt: null })
+  expect(afterAttempt(after, after, { outcome: failed, at: later(3), jitter: 0 })).toMatchObject({
+    status: 'FAILED',
+    dueAt: null,
+  })
+})
+
+test('redeliveries at any time add no automatic attempt and take none away', () => {
   const steps = fc.array(
-    fc.record({ isManual: fc.boolean(), isTaken: fc.boolean(), jitter: fc.double({ min: 0, max: 1, noNaN: true }) }),
-    { maxLength: 40 },
+    fc.record({
+      redelivery: fc.constantFrom('before', 'during', 'none', 'none'),
+      isTaken: fc.constantFrom(true, false, false, false, false, false, false, false),
+      jitter: fc.double({ min: 0, max: 1, noNaN: true }),
+    }),
+    { minLength: 20, maxLength: 40 },
   )
+  const seen = { ends: 0, resumed: 0 }
   fc.assert(
     fc.property(steps, (list) => {
       let delivery = fresh
       let at = start
       let automatic = 0
-      for (const { isManual, isTaken, jitter } of list) {
-        if (isManual) delivery = redelivered(delivery, at)
+      let hasSucceeded = false
+      for (const { redelivery, isTaken, jitter } of list) {
+        if (redelivery === 'before') delivery = redelivered(delivery, at)
         if (delivery.status !== 'PENDING') continue
         expect(delivery.dueAt).not.toBeNull()
         at = later(1, new Date(Math.max(at.getTime(), delivery.dueAt!.getTime())))
-        if (!delivery.isRedelivery) automatic += 1
-        const outcome = isTaken ? taken : failed
-        delivery = afterAttempt(delivery, delivery, { outcome, at, jitter })
+        const sent = delivery
+        if (!sent.isRedelivery) {
+          expect(hasSucceeded).toBe(false)
+          automatic += 1
+          if (automatic > 1 && delivery.attemptCount >= automatic) seen.resumed += 1
+        }
+        if (redelivery === 'during') delivery = redelivered(delivery, at)
+        delivery = afterAttempt(delivery, sent, { outcome: isTaken ? taken : failed, at, jitter })
+        hasSucceeded ||= isTaken
         expect(delivery.status === 'PENDING').toBe(delivery.dueAt !== null)
         expect(delivery.scheduledAttempts).toBe(automatic)
-        if (isTaken) expect(delivery.status).toBe('SUCCESS')
+        if (redelivery === 'during') expect(delivery.status).toBe('PENDING')
+        else if (isTaken) expect(delivery.status).toBe('SUCCESS')
+        else if (delivery.status === 'FAILED' && !hasSucceeded) {
+          expect(automatic).toBe(RETRY_SECONDS.length + 1)
+          seen.ends += 1
+        }
       }
       expect(automatic).toBeLessThanOrEqual(RETRY_SECONDS.length + 1)
     }),
   )
+  expect(Math.min(...Object.values(seen))).toBeGreaterThan(0)
 })
 
 test('an endpoint fails from its first failure behind its last success', () => {
