@@ -1,4 +1,7 @@
 import type { Fault } from './fault.ts'
+import { clientGuards } from './guards-clients.ts'
+import { serverGuards } from './guards-server.ts'
+import { storageGuards } from './guards-storage.ts'
 
 /** Faults that tests once missed, and one or more for each of the main promises of the service. */
 export const faults: Fault[] = [
@@ -278,4 +281,8 @@ export const faults: Fault[] = [
     replacement: "'send-broadcast-notification': { queue: 'urgent' }",
     tests: ['test/storage/jobs/turns.test.ts'],
   },
+
+  ...serverGuards,
+  ...storageGuards,
+  ...clientGuards,
 ]

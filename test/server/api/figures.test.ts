@@ -172,6 +172,22 @@ describe.each(dialects)('figures, on %s', (dialect) => {
     expect(recounted(flat(await figures()))).toEqual(await recount(workspace, project.id))
   })
 
+  test('are packed by blocks of 28 days, each of its own hours alone', async () => {
+    const { workspace, project } = await makeScene()
+    const { store } = api.services
+    const edge = 672 * 730
+    const hours = [edge - 1, edge, edge + 671, edge + 672]
+    const counted = hours.map((hour, n) => ({ projectId: project.id, hour, figure: 'opened/apple', n: n + 1 }))
+    await store.transaction((tx) => tx.figures.insert(workspace.id, counted))
+    while (await store.transaction((tx) => tx.figures.pack(edge + 1000)));
+    const span = { from: edge - 1, until: edge + 673 }
+    const sums = await store.figures.sums(workspace.id, project.id, span, hours)
+    expect(sums.get('opened/apple')).toEqual([1, 2, 3, 4])
+    // A span that begins with a block reads nothing before it.
+    const ofBlock = await store.figures.sums(workspace.id, project.id, { from: edge, until: edge + 672 }, [edge])
+    expect(ofBlock.get('opened/apple')).toEqual([5])
+  })
+
   test('count pushes, fetches, notifications and expiries once each', async () => {
     const { workspace, template, figures, project } = await makeScene()
     const expiresAt = new Date(api.now.getTime() + 600_000).toISOString()

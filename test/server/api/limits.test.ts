@@ -116,11 +116,17 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace)
     const { storedBytes } = await usageOf(workspace)
-    await limit(workspace, { passes: 3, storedBytes: storedBytes + 40 })
+    await limit(workspace, { passes: 2, storedBytes: storedBytes + 40 })
     const withSeat = (seat: string) => ({ ...passBody(template.id), variables: { seat } })
-    const body = { passes: [withSeat('1'), { ...withSeat('2'), variables: { note: 'x'.repeat(50) } }, withSeat('3')] }
+    const tooLong = { ...withSeat('2'), variables: { note: 'x'.repeat(50) } }
+    const body = { passes: [withSeat('1'), tooLong, withSeat('3'), withSeat('4')] }
     const { results } = await workspace.ok(contract.passes.createBatch, { body })
-    expect(results.map(({ success, error }) => error?.details?.limit ?? success)).toEqual([true, 'storedBytes', true])
+    expect(results.map(({ success, error }) => error?.details?.limit ?? success)).toEqual([
+      true,
+      'storedBytes',
+      true,
+      'passes',
+    ])
     expect(await usageOf(workspace)).toMatchObject({ passes: 2, storedBytes: storedBytes + 2 * '{"seat":"1"}'.length })
   })
 

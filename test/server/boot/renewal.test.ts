@@ -184,6 +184,22 @@ test('while it is renewed no push fails, and the connection of before is closed 
   await eventually(() => expect(apns.open()).toEqual([current]))
 })
 
+test('a connection that is idle when its certificate is renewed is closed at once', async () => {
+  const apns = await startApns()
+  const { identities, lookTwice, put } = watchFiles((next) => push.renew(next))
+  const push = createApplePush({ identity: identities.apple, server: apns.server })
+  onTestFinished(() => push.close())
+  const sending = push.send(['a'.repeat(64)])
+  await eventually(() => expect(apns.held).toHaveLength(1))
+  apns.held[0]!.answer()
+  await sending
+  expect(apns.open()).toEqual([fingerprintOf(first)])
+  lookTwice()
+  put(renewed)
+  lookTwice()
+  await eventually(() => expect(apns.open()).toEqual([]))
+})
+
 test('of packages that are made while it is renewed openssl verifies each, and each after is signed anew', async () => {
   const { identities, put, lookTwice } = watchFiles((next) => wallet.renew(next))
   const wallet = createAppleWallet({

@@ -64,6 +64,19 @@ describe('on a database', () => {
     expect(reads).toBe(before)
   })
 
+  test('a token that is revoked ends, although the clock has gone back since it was cached', async () => {
+    const workspace = await api.workspace()
+    const { store, log: silent } = api.services
+    const authenticate = createAuthenticate(store, silent)
+    const use = (seconds: number) =>
+      authenticate(new Headers({ 'x-api-key': workspace.token }), new Date(api.now.getTime() + seconds * 1000))
+    const { id } = await use(0)
+    await store.transaction((tx) => tx.tokens.revoke(workspace.id, id, api.now))
+    expect((await use(0.999)).id).toBe(id)
+    await expect(use(-0.001)).rejects.toMatchObject({ code: 'TOKEN_INVALID' })
+    await expect(use(1)).rejects.toMatchObject({ code: 'TOKEN_INVALID' })
+  })
+
   test('the last use of a token is noted, at most once a minute', async () => {
     const workspace = await api.workspace()
     const { store } = api.services

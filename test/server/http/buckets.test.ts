@@ -1,5 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { type Buckets, createBuckets } from '../../../src/server/http/middleware/rate-limit.ts'
+import {
+  type Buckets,
+  createBuckets,
+  createExpiringCache,
+  monotonicSeconds,
+} from '../../../src/server/http/middleware/rate-limit.ts'
 
 const rate = { perSecond: 100, burst: 200 }
 
@@ -62,12 +67,24 @@ describe('alone', () => {
     expect(buckets.take('key', 0.5)).toBe(undefined)
   })
 
-  test('keys that are at rest are forgotten', () => {
+  test('of many keys a thousand are shared, and those that are full again are deleted', () => {
     const buckets = createBuckets(rate)
     for (let n = 0; n < 5_000; n += 1) buckets.take(`key ${n}`, n / 1_000)
     expect(Object.keys(buckets.usage(5))).toHaveLength(1_000)
+    buckets.take('used', 19.999)
+    expect(Object.keys(buckets.usage(20))).toEqual(['used'])
     buckets.share(1, 20)
-    expect(buckets.usage(20)).toEqual({})
+    expect(buckets.size()).toBe(1)
+  })
+
+  test('keys that no other process shares are deleted once they are full, when another key comes', () => {
+    const now = monotonicSeconds()
+    const buckets = createExpiringCache(rate)
+    for (let n = 0; n < 1_000; n += 1) buckets.take(`key ${n}`, now)
+    buckets.take('early', now + 9)
+    expect(buckets.size()).toBe(1_001)
+    buckets.take('late', now + 12)
+    expect(buckets.size()).toBe(2)
   })
 })
 

@@ -70,6 +70,22 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(wallets.apple.map(({ pushedVersion }) => pushedVersion)).toEqual([after.walletVersion, after.walletVersion])
   })
 
+  test('a phone that asks what changed as soon as it is pushed gets the pass', async () => {
+    const id = await passOn('apple')
+    const { store, push } = api.services
+    const [registration] = await store.registrations.list(workspace.id, [id])
+    const { deviceId } = registration!
+    const { tag } = await store.registrations.listChanged(deviceId, null, [null])
+    const answers: unknown[] = []
+    const pushing = vi.spyOn(push!, 'send').mockImplementation(async (pushTokens) => {
+      answers.push(await store.registrations.listChanged(deviceId, tag, [null]))
+      return pushTokens.map((pushToken) => ({ pushToken, outcome: 'sent' as const, reason: null }))
+    })
+    onTestFinished(() => pushing.mockRestore())
+    await send(id)
+    expect(answers).toMatchObject([{ passIds: [id] }])
+  })
+
   test('an object that google still had to be sent is sent, and one that was current stays so', async () => {
     const id = await passOn('apple', 'google')
     const google = async () => (await workspace.ok(contract.passes.wallets, { params: { id } })).google!

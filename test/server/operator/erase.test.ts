@@ -5,6 +5,7 @@ import { contract } from '../../../src/core/contract/contract.ts'
 import type { ScanItem } from '../../../src/core/contract/scan-shapes.ts'
 import { erasePass } from '../../../src/server/operator/erase-pass.ts'
 import type { Database } from '../../../src/storage/db/database.ts'
+import { sentObject } from '../../storage/fixtures.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'
 import { dialects } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -51,6 +52,22 @@ describe.each(dialects)('on %s', (dialect) => {
     await workspace.ok(contract.scanner.report, { body: { scans: [report] } })
     return id
   }
+  /** Errors of platforms that quote the holder's data, wherever one is kept about a pass or its messages. */
+  const plantErrors = async ({ id: workspaceId }: TestWorkspace, id: string) => {
+    const db = api.database.writer
+    await api.services.store.transaction(async (tx) => {
+      await tx.googleObjects.setSent(workspaceId, id, { ...sentObject(id), version: 1 }, api.now)
+      await tx.googleObjects.setError(workspaceId, id, SAID)
+      const rejection = { platform: 'google', code: 'GOOGLE_API_FAILED', message: SAID, at: api.now } as const
+      await tx.rejections.insert(workspaceId, 'pass', id, rejection)
+    })
+    await db('notifications').where({ pass_id: id }).update({ apple_error: SAID, google_error: SAID })
+    const ofMessages = db('notifications').where({ pass_id: id }).select('id')
+    const waiting = { workspaceId, kind: 'update-wallet', subject: id, correlationId: null } as const
+    await api.services.store.transaction((tx) => tx.jobs.insert([waiting], api.now))
+    for (const some of [db('jobs').where({ subject: id }), db('jobs').whereIn('subject', ofMessages)])
+      expect(await some.update({ last_error: SAID })).toBeGreaterThan(0)
+  }
   const makeWebhook = (workspace: TestWorkspace, url: string) => {
     const events = ['pass.issued' as const, 'pass.updated' as const, 'pass.voided' as const, 'pass.scanned' as const]
     return workspace.ok(contract.webhooks.create, { body: { url, events } })
@@ -88,6 +105,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const id = await plant(workspace)
     await workspace.ok(contract.passes.void, { params: { id }, body: { reason: SAID } })
     await api.runJobs()
+    await plantErrors(workspace, id)
     const stats = async () => {
       const { lastScanAt: _, ...figures } = (await workspace.ok(contract.scans.stats, {})) as Record<string, unknown>
       return figures
@@ -95,6 +113,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const before = { ledger: await ledger(workspace, id), stats: await stats() }
     const planted = await tablesWith(api.database, PLANTED)
     expect(planted).toEqual(expect.arrayContaining(['events', 'notifications', 'pass_variables', 'passes', 'scans']))
+    expect(planted).toEqual(expect.arrayContaining(['google_objects', 'jobs', 'rejections']))
     const indexed = async () => (await tablesWith(api.database, TRIGRAM)).filter((name) => /^pass_search/.test(name))
     expect(await indexed()).toEqual(dialect === 'sqlite' ? ['pass_search', 'pass_search_data'] : [])
     expect(receiver.received.length).toBeGreaterThan(0)

@@ -189,7 +189,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
   })
 
   test('a pass that changes its key moves to the class of that, and a key that no pass has is free', async () => {
-    const { make, update } = await theatre()
+    const { workspace, make, update } = await theatre()
     const [hamlet, lear] = [await make({ show: 'Hamlet', door: 'A' }), await make({ show: 'Lear', door: 'B' })]
     await api.runJobs()
     await open(hamlet)
@@ -198,6 +198,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     await open(lear)
     expect(await shown(hamlet)).toEqual({ ...(await shown(lear)), version: expect.any(Number) })
     expect((await shown(hamlet)).says).toBe('Lear, Door B')
+    expect(await api.database.writer('google_classes').where({ workspace_id: workspace.id })).toHaveLength(1)
     const next = await make({ show: 'Hamlet', door: 'C' })
     await open(next)
     expect((await shown(next)).says).toBe('Hamlet, Door C')

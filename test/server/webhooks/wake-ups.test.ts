@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { createWakeUps } from '../../../src/server/webhooks/wake-ups.ts'
 
 const never = new AbortController().signal
@@ -44,4 +44,18 @@ test('whoever sends to an endpoint is told of its deliveries, and of those of no
   end()
   deliveries('endpoint')
   expect(wake).toHaveBeenCalledOnce()
+})
+
+test('a follower that closes wakes up, and the last one stops the timer of its workspace', async () => {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  const wakeUps = createWakeUps()
+  const [first, second] = [wakeUps.listen('a'), wakeUps.listen('a')]
+  const sleeping = [first.next(60_000, never), second.next(60_000, never)]
+  first.close()
+  expect(await sleeping[0]).toBe(false)
+  expect(vi.getTimerCount()).toBe(1)
+  second.close()
+  expect(await sleeping[1]).toBe(false)
+  expect(vi.getTimerCount()).toBe(0)
 })

@@ -153,6 +153,19 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 })
 
+test('a job that runs is not enough for a change: it may have read what was there before', async () => {
+  const { store, database } = await openTestStore('sqlite')
+  const job = newJob()
+  const add = () => write(store, (tx) => tx.jobs.insertOnce([job], start))
+  const count = async () => (await database.reader('jobs').where({ subject: job.subject })).length
+  await add()
+  await add()
+  expect(await count()).toBe(1)
+  await claim(store, start)
+  await add()
+  expect(await count()).toBe(2)
+})
+
 test('a job that waits already, which a change relies on, begins on PostgreSQL only after the change is written', async () => {
   const { store } = await openTestStore('postgres')
   const job = newJob()

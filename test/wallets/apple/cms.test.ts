@@ -62,6 +62,22 @@ test('a second implementation accepts it, and refuses other content', async () =
   await expect(check(flipped(content, 0))).rejects.toThrow('digest')
 })
 
+test('a signer writes the time of each signature, also after one in the same second', async () => {
+  const sign = createSigner(chain.identity)
+  const seconds = ['56', '56', '57'].map((second) => new Date(`2026-07-01T12:34:${second}Z`))
+  const times = []
+  for (const second of seconds) {
+    const signed = new SignedData({
+      schema: ContentInfo.fromBER(toArrayBuffer(await sign(sha256(content), second))).content,
+    })
+    const attribute = signed.signerInfos[0]!.signedAttrs!.attributes.find(
+      ({ type }) => type === '1.2.840.113549.1.9.5',
+    )!
+    times.push(attribute.values[0].toDate())
+  }
+  expect(times).toEqual(seconds)
+})
+
 test('after 2049 the signing time is a GeneralizedTime and openssl still reads it', async () => {
   const late = await createSigner(chain.identity)(sha256(content), new Date('2050-01-01T00:00:00Z'))
   const { stdout } = await execa('openssl', ['asn1parse', '-inform', 'DER'], { input: late })

@@ -30,6 +30,20 @@ test('a class is made, and replaced as a whole when it is there already', async 
   expect(stored('/eventTicketClass/3388.template-1')).toEqual({ ...classResource, issuerName: 'Other Arts' })
 })
 
+test('a class that is replaced keeps the newest ten messages, those of broadcasts before its own', async () => {
+  const sent = Array.from({ length: 10 }, (_, n) => ({ ...message, id: `01985f0c-7a10-7c3e-9d61-2f5b8e4a7c${10 + n}` }))
+  const [own, path] = [{ ...message, id: 'own' }, '/eventTicketClass/3388.template-1']
+  google.resources.set(path, { ...classResource, messages: sent.slice(0, 9) })
+  const replace = () =>
+    apiOf(google).upsertClass('eventTicket', { ...classResource, messages: [own] }, { keepsMessages: true })
+  const idsOf = () => (stored(path)!.messages as { id: string }[]).map(({ id }) => id)
+  await replace()
+  expect(idsOf()).toEqual(['own', ...sent.slice(0, 9).map(({ id }) => id)])
+  google.resources.set(path, { ...classResource, messages: sent })
+  await replace()
+  expect(idsOf()).toEqual(sent.map(({ id }) => id))
+})
+
 test('an object is made, and changed when it is there already', async () => {
   const api = apiOf(google)
   await api.upsertClass('eventTicket', classResource)

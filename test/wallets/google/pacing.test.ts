@@ -55,6 +55,15 @@ test('a pause lasts no longer than a minute, whatever was asked for', async () =
   await expect(pacing.turn('bulk')).resolves.toBeUndefined()
 })
 
+test('a shorter pause that is requested later does not end a longer one', async () => {
+  const pacing = createPacing(20)
+  pacing.pause(5)
+  pacing.pause(1)
+  const turns = record(pacing, 2)
+  await vi.advanceTimersByTimeAsync(6_000)
+  expect(turns).toEqual([5_000, 5_050])
+})
+
 test('what somebody waits for goes before bulk that came earlier, and keeps to the rate', async () => {
   const pacing = createPacing(20)
   const order: string[] = []

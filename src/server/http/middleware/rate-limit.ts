@@ -112,8 +112,8 @@ function createLimit(buckets: Pick<Buckets, 'take'>, name: string): Limit {
 
 const FORGET_SECONDS = 10
 
-/** Buckets that nobody shares, cleared now and then of those that are full again. */
-function createExpiringCache(rate: Rate): Pick<Buckets, 'take'> {
+/** Buckets of this process only. Deletes those that are full again, at most every 10 seconds. */
+export function createExpiringCache(rate: Rate): Pick<Buckets, 'take' | 'size'> {
   const buckets = createBuckets(rate)
   let forgottenAt = monotonicSeconds()
   return {
@@ -125,6 +125,7 @@ function createExpiringCache(rate: Rate): Pick<Buckets, 'take'> {
       }
       return buckets.take(key, now, cost)
     },
+    size: buckets.size,
   }
 }
 
@@ -144,6 +145,8 @@ export interface Buckets {
   merge(from: string, key: string, count: number, now: number): void
   /** All usage was written and read: from now on so many processes, this one included, share what is left. */
   share(processes: number, now: number): void
+  /** The number of keys in memory. */
+  size(): number
 }
 
 interface Bucket {
@@ -247,5 +250,7 @@ export function createBuckets({ perSecond, burst }: Rate): Buckets {
         else bucket.allowance = Math.max(1, bucket.level / users(bucket, now))
       }
     },
+
+    size: () => buckets.size,
   }
 }

@@ -199,6 +199,15 @@ describe.each(dialects)('on %s, a workspace that has the server for itself', (di
     expect(await outcomes(workspace, templateId, [fresh])).toEqual([true])
   })
 
+  test('an item that is rejected for the name of its object leaves its serial number to a later item', async () => {
+    const googleObjectId = `${api.services.wallets.google!.issuerId}.theirs`
+    const [holder, later] = [item({ googleObjectId }), item()]
+    const both = item({ googleObjectId, serialNumber: later.serialNumber })
+    const request = { ...importOf(templateId, [holder, both, later]), query: { dryRun: true } }
+    const { results } = await workspace.ok(contract.passes.import, request)
+    expect(results.map(({ created, error }) => error?.code ?? created)).toEqual([true, 'DUPLICATE_PASS', true])
+  })
+
   test('a dry run that is written in several parts refuses a name that stands twice, as the import does', async () => {
     // As much as a part holds and more: a phone counts, too.
     const devices = Array.from({ length: 100 }, (_, n) => ({

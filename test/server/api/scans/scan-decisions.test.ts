@@ -278,6 +278,16 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await at('2026-05-01T00:00:00Z')).toBe('quota_exhausted')
   })
 
+  test('9. a use at the first moment of a period counts in that period alone', async () => {
+    const perPeriod = { unit: 'day', count: 1, timezone: 'UTC' } as const
+    const pass = await scannablePass(workspace, { redemption: { perPeriod } })
+    const at = async (time: string) => (await scan(workspace, { qrPayload: pass.code, scannedAt: time })).reasonCode
+    expect(await at('2026-03-09T00:00:00Z')).toBe('valid')
+    expect(await at('2026-03-08T23:59:59Z')).toBe('valid')
+    expect(await at('2026-03-08T00:00:00Z')).toBe('quota_exhausted')
+    expect(await at('2026-03-09T23:59:59Z')).toBe('quota_exhausted')
+  })
+
   test('10. too soon after a scan, or too close before one', async () => {
     const pass = await scannablePass(workspace, { redemption: { minIntervalMinutes: 30 } })
     const at = async (time: string) =>

@@ -220,6 +220,23 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(changed(await kept.sync())).toEqual([])
   })
 
+  test('a pass that expires at the time of a list is changed in that list, and in no later one', async () => {
+    const workspace = await api.workspace()
+    const template = await publishedTemplate(workspace, { definition: content(2) })
+    const kept = await device(workspace, {})
+    const until = new Date(api.now.getTime() + 10_000).toISOString()
+    await makePass(workspace, template.id, { label: 'Ada', variables: { code: 'ada', until } })
+    await api.runJobs()
+    api.advance(9.999)
+    expect(changed(await kept.sync())).toEqual(['Ada'])
+    api.advance(0.001)
+    expect(changed(await kept.sync())).toEqual(['Ada'])
+    await kept.expectWhole()
+    api.advance(1)
+    expect(changed(await kept.sync())).toEqual([])
+    await kept.expectWhole()
+  })
+
   test('a list that is unknown, of another list, or older than a day is fetched whole', async () => {
     const [workspace, stranger] = [await api.workspace(), await api.workspace()]
     const projectId = (await makeProject(workspace)).id

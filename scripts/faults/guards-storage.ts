@@ -1,0 +1,77 @@
+import type { Fault } from './fault.ts'
+
+/** Faults in guards of the storage, which tests once missed. */
+export const storageGuards: Fault[] = [
+  {
+    name: 'dead-token-of-another-brand',
+    breaks: 'A push token that is dead for one identity ends registrations of passes of another.',
+    file: 'src/storage/passes/registrations.ts',
+    text: "this.db('passes').where({ 'passes.apple_identity_id': identityId }).select(this.db.raw('1'))",
+    replacement: "this.db('passes').select(this.db.raw('1'))",
+    tests: ['test/storage/passes/dead-tokens.test.ts'],
+  },
+  {
+    name: 'erased-rejections-kept',
+    breaks: 'What a platform quoted of an erased holder stays among its rejections.',
+    file: 'src/storage/operations/erasure.ts',
+    text: "    await this.db('rejections').where({ workspace_id: workspaceId, subject: passId }).delete()\n",
+    replacement: '',
+    tests: ['test/server/operator/erase.test.ts'],
+  },
+  {
+    name: 'erased-job-errors-kept',
+    breaks: 'The error of a job that quotes an erased holder stays.',
+    file: 'src/storage/operations/erasure.ts',
+    text: '      .update({ last_error: null })\n    await notifications\n',
+    replacement: "      .update({ last_error: this.db.ref('last_error') })\n    await notifications\n",
+    tests: ['test/server/operator/erase.test.ts'],
+  },
+  {
+    name: 'erased-object-error-kept',
+    breaks: "The error of a pass's object at Google that quotes an erased holder stays.",
+    file: 'src/storage/operations/erasure.ts',
+    text: "    await this.ofPass('google_objects', workspaceId, passId).update({ last_error: null })\n",
+    replacement: '',
+    tests: ['test/server/operator/erase.test.ts'],
+  },
+  {
+    name: 'erased-message-errors-kept',
+    breaks: 'The errors of notifications that quote an erased holder stay.',
+    file: 'src/storage/operations/erasure.ts',
+    text: '    await notifications.update({ apple_error: null, google_error: null })\n',
+    replacement: '',
+    tests: ['test/server/operator/erase.test.ts'],
+  },
+  {
+    name: 'expiry-between-lists',
+    breaks: 'A door never hears of a pass that expires at the very time of its list.',
+    file: 'src/storage/scans/snapshot-changes.ts',
+    text: "'passes.expiry_key', '<=', until.madeAt",
+    replacement: "'passes.expiry_key', '<', until.madeAt",
+    tests: ['test/server/api/scans/snapshot-delta.test.ts'],
+  },
+  {
+    name: 'packed-past-the-block',
+    breaks: 'Figures of later weeks are lost when an earlier block is packed.',
+    file: 'src/storage/operations/figures.ts',
+    text: 'Math.min(before, (block + 1) * BLOCK_HOURS)',
+    replacement: 'before',
+    tests: ['test/server/api/figures.test.ts'],
+  },
+  {
+    name: 'use-of-the-next-period',
+    breaks: 'A use at the first moment of a day counts in the day before as well.',
+    file: 'src/storage/scans/accepted-scans.ts',
+    text: 'scanned_at < given.to_at',
+    replacement: 'scanned_at <= given.to_at',
+    tests: ['test/server/api/scans/scan-decisions.test.ts'],
+  },
+  {
+    name: 'running-job-is-enough',
+    breaks: 'A change that comes while a job runs is never sent: the running job is taken for one that waits.',
+    file: 'src/storage/jobs/jobs.ts',
+    text: '.where({ kind: jobs[0]!.kind, claim_token: null, failed_at: null })',
+    replacement: '.where({ kind: jobs[0]!.kind, failed_at: null })',
+    tests: ['test/storage/jobs/jobs.test.ts'],
+  },
+]

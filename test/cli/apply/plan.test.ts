@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest'
+import { planApply } from '../../../src/cli/apply/plan.ts'
+import type { Client } from '../../../src/client/client.ts'
+import { ApiError } from '../../../src/client/errors.ts'
+
+/** Deletes the one webhook that no file names, from a server that answers with this error. */
+async function prune(error: Error) {
+  const webhook = { id: 'w', url: 'https://hooks.example/a' }
+  const list = async () => ({ items: [webhook], total: 1, hasMore: false, nextCursor: null })
+  const client = { webhooks: { list, delete: () => Promise.reject(error) } } as unknown as Client
+  const options = { prune: true, publish: false, secrets: {} as never }
+  const [step] = await planApply(client, { webhooks: [], ignored: [] }, options)
+  return step!.carryOut!()
+}
+
+const apiError = (status: number) =>
+  new ApiError({
+    status,
+    code: 'X',
+    message: `status ${status}`,
+    correlationId: 'c',
+    details: {},
+    request: { method: 'DELETE', path: '/v1/webhooks/w' },
+  })
+
+test('pruning reports as deleted what is gone already, and fails with every other error', async () => {
+  expect(await prune(apiError(404))).toBe('deleted')
+  for (const error of [apiError(403), apiError(409), apiError(500), new Error('no connection')])
+    await expect(prune(error)).rejects.toBe(error)
+})
