@@ -19,6 +19,8 @@ class DatabaseError extends SetupError {
 interface Trouble {
   why: string
   fix: string
+  /** Whether to append the message of the server or of the driver. */
+  isQuoted?: boolean
 }
 
 /**
@@ -29,9 +31,12 @@ export async function onDatabase<T>(databaseUrl: string, work: () => Promise<T>)
   try {
     return await work()
   } catch (error) {
-    const { code } = error as { code?: string }
+    const { code, message } = error as { code?: string; message: string }
     const trouble = code && troubles[code]
-    throw trouble ? new DatabaseError(databaseUrl, trouble, { cause: error }) : error
+    if (!trouble) throw error
+    // knex puts the statement before the message.
+    const why = trouble.isQuoted ? `${trouble.why}: ${message.split(' - ').at(-1)}` : trouble.why
+    throw new DatabaseError(databaseUrl, { ...trouble, why }, { cause: error })
   }
 }
 
@@ -56,11 +61,14 @@ export function missingDatabase(databaseUrl: string): DatabaseError {
 
 /** An address of a database, fit for messages. */
 export function withoutPassword(databaseUrl: string): string {
-  return databaseUrl.replace(/:\/\/([^:@/]+):[^@]*@/, '://$1:…@')
+  return databaseUrl.replace(/^(\w+:\/\/[^:@/]+):.*@/s, '$1:…@').replaceAll(/([?&]password=)[^&]*/g, '$1…')
 }
 
 const noHost = { why: 'no host has that name', fix: 'see to the name' }
-const noEntry = { why: 'it refuses the user or the password', fix: 'see to both' }
+const unknownCa = {
+  why: 'its TLS certificate is not signed by a known CA',
+  fix: 'give the certificate of that CA in the address, as ?sslmode=verify-full&sslrootcert=FILE',
+}
 
 const RESTORE = 'restore the last backup'
 
@@ -79,7 +87,38 @@ const troubles: Record<string, Trouble> = {
   ENOTFOUND: noHost,
   EAI_AGAIN: noHost,
   '55P03': { why: 'another process keeps a table of it locked', fix: 'try again' },
-  '28000': noEntry,
-  '28P01': noEntry,
+  ECONNRESET: {
+    why: 'the connection was closed',
+    isQuoted: true,
+    fix: 'check that PostgreSQL listens at that address, and the sslmode in it',
+  },
+  DEPTH_ZERO_SELF_SIGNED_CERT: unknownCa,
+  SELF_SIGNED_CERT_IN_CHAIN: unknownCa,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: unknownCa,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: unknownCa,
+  CERT_HAS_EXPIRED: { why: 'its TLS certificate has expired', fix: 'renew it' },
+  ERR_TLS_CERT_ALTNAME_INVALID: {
+    why: 'its TLS certificate is for another host',
+    fix: 'connect by a name that the certificate contains',
+  },
+  '08P01': {
+    why: 'the connection pooler rejects it',
+    isQuoted: true,
+    fix: 'set pool_mode to transaction or session in the pooler, and read its log',
+  },
+  '25006': { why: 'it is read-only', fix: 'connect to the primary server' },
+  '28000': {
+    why: 'the server rejects the connection',
+    isQuoted: true,
+    fix: 'check the user and pg_hba.conf, and add ?sslmode=verify-full to the address if the server requires TLS',
+  },
+  '28P01': { why: 'it refuses the user or the password', fix: 'see to both' },
+  '42501': {
+    why: 'the user lacks a privilege',
+    isQuoted: true,
+    fix: 'grant it, or connect as the owner of the tables',
+  },
+  '53300': { why: 'it has no connection left', fix: 'raise max_connections, or stop other clients' },
+  '57P03': { why: 'it is starting or stopping', fix: 'try again' },
   '3D000': { why: 'the server has no database of that name', fix: 'make it with createdb' },
 }

@@ -4,6 +4,7 @@ import { requireWhole } from '../copy/target.ts'
 import * as baseline from '../migrations/0001-baseline.ts'
 import { BUSY_TIMEOUT_MS, type Database } from './database.ts'
 import { isPostgres, settleRestored } from './dialect.ts'
+import { requireUsable } from './postgres/postgres-requirements.ts'
 
 interface Migration {
   up(db: Knex): Promise<void>
@@ -26,7 +27,8 @@ const MIGRATION_LOCK = 7_277_437
 /**
  * Migrates the database to the current schema and returns the names of the migrations that ran. Everything happens in one
  * transaction, so that servers that start together wait for each other and a kill leaves nothing half done.
- * @throws SetupError if a copy into the database is incomplete, or a development build created the database
+ * @throws SetupError if the database does not meet the requirements, a copy into it is incomplete, or a development build
+ * created it
  */
 export async function migrate({ writer }: Database, known = migrations): Promise<string[]> {
   if (!isPostgres(writer)) await writer.raw(`PRAGMA busy_timeout = ${MAX_WAIT_MS}`)
@@ -43,6 +45,7 @@ async function migrateIn(tx: Knex, known: Migrations): Promise<string[]> {
     await tx.raw('set local lock_timeout = 0; set local enable_seqscan = on')
     await tx.raw('select pg_advisory_xact_lock(?)', [MIGRATION_LOCK])
   }
+  await requireUsable(tx)
   await requireWhole(tx)
   await tx.raw('create table if not exists migrations (name text primary key)')
   const pending = await listPending(tx, known)
