@@ -1,11 +1,12 @@
 import { availableParallelism } from 'node:os'
 import knex, { type Knex } from 'knex'
 import pg from 'pg'
-import { SetupError } from '../../core/errors.ts'
 import { isQueue } from '../jobs/job-kinds.ts'
 import { keepCheckpointing } from './checkpoints.ts'
 import { FairGate, type FairGateOptions } from './fair-gate.ts'
-import { pipeliningClient, postgresClient } from './postgres-client.ts'
+import type { Settings } from './postgres/pipeline.ts'
+import { pipeliningClient, postgresClient } from './postgres/postgres-client.ts'
+import { DatabaseUrlError, parsePostgresUrl } from './postgres/postgres-url.ts'
 import { type Damage, noteDamage, sqliteClient } from './sqlite-client.ts'
 
 /** Which of the two databases stands behind a connection. */
@@ -53,11 +54,6 @@ export interface DatabaseOptions {
   maxPages?: number
   /** What a statement of a request may take; 2 s by default. */
   statementLimitMs?: number
-}
-
-/** A setting that names no database we can open: says what is wrong with it and what to write instead. */
-class DatabaseUrlError extends SetupError {
-  override readonly name = 'DatabaseUrlError'
 }
 
 /** So long a statement waits for locks of others. */
@@ -108,32 +104,30 @@ export function sqliteFile(url: string): string | undefined {
   return /^sqlite:(?:\/\/)?(.+)$/.exec(url)?.[1]
 }
 
-function openPostgres(connectionString: string, options: DatabaseOptions): Database {
+function openPostgres(url: string, options: DatabaseOptions): Database {
   const { poolSize = 10, statementLimitMs = STATEMENT_LIMIT_MS } = options
+  const { connectionString, settings } = parsePostgresUrl(url)
   // int8 comes as text by default; ours are milliseconds and counts, all safe integers.
   const types = {
     getTypeParser: (oid: number, format?: 'text' | 'binary') =>
       oid === 20 ? Number : pg.types.getTypeParser(oid, format as 'text'),
   }
-  const connect = (client: typeof Knex.Client, max: number, settings: object = {}, afterCreate = withoutCompiler) =>
+  const connect = (max: number, own: Settings = {}, responseLimitMs?: number) =>
     knex({
-      client,
+      client: postgresClient({ settings: { ...SETTINGS, ...own, ...settings }, responseLimitMs }),
       connection: {
         connectionString,
         types,
         keepAlive: true,
         keepAliveInitialDelayMillis: 10_000,
         connectionTimeoutMillis: BUSY_TIMEOUT_MS,
-        lock_timeout: BUSY_TIMEOUT_MS,
-        idle_in_transaction_session_timeout: HUNG_TIMEOUT_MS,
-        ...settings,
       } as Knex.PgConnectionConfig,
-      pool: { min: 0, max, afterCreate },
+      pool: { min: 0, max },
       ...common,
     })
-  const background = connect(postgresClient(), poolSize, {}, withoutScans)
-  const requests = connect(postgresClient(), poolSize, { statement_timeout: statementLimitMs })
-  const entry = connect(postgresClient({ responseLimitMs: STATEMENT_LIMIT_MS }), 1)
+  const background = connect(poolSize, WITHOUT_SCANS)
+  const requests = connect(poolSize, { statement_timeout: statementLimitMs })
+  const entry = connect(1, {}, STATEMENT_LIMIT_MS)
   // Inside a transaction statements also wait for the locks of others.
   const limited = pipeliningClient(BUSY_TIMEOUT_MS + STATEMENT_LIMIT_MS)
   // Requests and jobs have connections of their own; what a workspace may hold beside others counts both.
@@ -156,19 +150,20 @@ function openPostgres(connectionString: string, options: DatabaseOptions): Datab
   }
 }
 
-/** What finds rows by their keys is over before PostgreSQL has compiled it, which costs 60 ms where it expects many rows. */
-function withoutCompiler(connection: pg.Client, done: (error: Error | null, connection: pg.Client) => void): void {
-  connection.query('set jit = off', (error) => done(error, connection))
+/** The settings of all connections to PostgreSQL. */
+const SETTINGS = {
+  // Compiling a statement costs 60 ms if PostgreSQL expects many rows. Ours find rows by their keys.
+  jit: 'off',
+  lock_timeout: BUSY_TIMEOUT_MS,
+  idle_in_transaction_session_timeout: HUNG_TIMEOUT_MS,
 }
 
 /**
- * Nor do jobs read a table from end to end. The outbox is empty most of the time, and may hold a hundred thousand jobs a second later: a
- * plan that is kept from when it was empty would read all of them, for each job that it looks at, until the database looks at
- * the table again a minute later.
+ * Keeps jobs from reading a table from end to end. The outbox is empty most of the time, and may hold a hundred thousand jobs
+ * a second later. A plan made while it was empty would read all of them for each job, until the next autoanalyze a minute
+ * later.
  */
-function withoutScans(connection: pg.Client, done: (error: Error | null, connection: pg.Client) => void): void {
-  connection.query('set jit = off; set enable_seqscan = off', (error) => done(error, connection))
-}
+const WITHOUT_SCANS = { enable_seqscan: 'off' }
 
 function openSqlite(filename: string, options: DatabaseOptions): Database {
   const { maxPages, statementLimitMs = STATEMENT_LIMIT_MS } = options

@@ -303,6 +303,12 @@ export function isTooSlow(error: unknown): boolean {
   return unavailabilities.slow.includes(code as string)
 }
 
+/** Whether a pooler closed the connection. PgBouncer gives this code to all its reasons, such as a server that is down. */
+export function isPoolerError(error: unknown): boolean {
+  const { code, severity } = (error ?? {}) as { code?: unknown; severity?: unknown }
+  return code === '08P01' && severity === 'FATAL'
+}
+
 /** True where a unique index refused a row; SQLite does not tell it from its other constraints. */
 export function isTaken(error: unknown): boolean {
   const { code } = (error ?? {}) as { code?: unknown }
@@ -319,6 +325,7 @@ export function findUnavailability(error: unknown): Unavailability | undefined {
   if (!(error instanceof Error)) return undefined
   if (error instanceof knex.KnexTimeoutError) return 'busy'
   const { code } = error as { code?: unknown }
+  if (isPoolerError(error)) return 'unreachable'
   return byCode.get(code as string) ?? findUnavailability(error.cause)
 }
 

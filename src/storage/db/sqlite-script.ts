@@ -1,4 +1,4 @@
-import type { Sent } from './pipeline.ts'
+import type { Sent } from './postgres/pipeline.ts'
 
 /** Quoted text and names, which may hold a question mark, and the places of values. */
 const QUOTED_OR_PLACE = /'[^']*'|"[^"]*"|`[^`]*`|\?/g

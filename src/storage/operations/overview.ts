@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Knex } from 'knex'
 import type { Connections, Database, Dialect } from '../db/database.ts'
 import { toDate } from '../db/dialect.ts'
+import { isPooled } from '../db/postgres/postgres-client.ts'
 import { isQuarantined } from '../jobs/backlog.ts'
 import { type JobKind, type RegularQueue, regularQueues } from '../jobs/job-kinds.ts'
 import { Doors } from '../workspaces/doors.ts'
@@ -236,6 +237,29 @@ export async function assertReadable({ reader }: Database): Promise<void> {
   await reader.raw('select 1')
   // A file is looked into only now.
   await reader.schema.hasTable('migrations')
+}
+
+/** Transactions that are compared to find out the mode of a pooler. */
+const POOLER_ROUNDS = 5
+
+/**
+ * The mode of the pooler before PostgreSQL; undefined without one. In session mode, each connection has a server process of
+ * its own. In transaction mode, it changes, or another connection has the same one.
+ */
+export async function findPoolMode({
+  dialect,
+  entry,
+  reader,
+}: Database): Promise<'session' | 'transaction' | undefined> {
+  if (dialect !== 'postgres' || !(await isPooled(entry))) return undefined
+  const processOf = async (db: Knex): Promise<number> => (await db.raw('select pg_backend_pid() as pid')).rows[0].pid
+  const own = new Set<number>()
+  for (let round = 0; round < POOLER_ROUNDS; round += 1) {
+    // Two of the same connection in a row, since a pooler that alternates between two processes gives each its own.
+    own.add(await processOf(entry)).add(await processOf(entry))
+    if (own.size > 1 || own.has(await processOf(reader))) return 'transaction'
+  }
+  return 'session'
 }
 
 /** More than a page of SQLite, so that the row needs a page of its own: a full file still takes what fits into its pages. */

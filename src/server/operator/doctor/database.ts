@@ -2,9 +2,16 @@ import { existsSync } from 'node:fs'
 import { requireWhole } from '../../../storage/copy/target.ts'
 import { type Database, openDatabase, sqliteFile } from '../../../storage/db/database.ts'
 import { pendingMigrations } from '../../../storage/db/migrate.ts'
+import { requireUsable } from '../../../storage/db/postgres/postgres-requirements.ts'
 import { HOUR_MS } from '../../../storage/operations/counters.ts'
 import type { CountDifference } from '../../../storage/operations/counts.ts'
-import { assertReadable, assertWritable, findClockSkew, findDamage } from '../../../storage/operations/overview.ts'
+import {
+  assertReadable,
+  assertWritable,
+  findClockSkew,
+  findDamage,
+  findPoolMode,
+} from '../../../storage/operations/overview.ts'
 import { createStore } from '../../../storage/store.ts'
 import type { Config } from '../../boot/config.ts'
 import { missingDatabase, onDatabase } from '../../boot/database-error.ts'
@@ -55,8 +62,19 @@ export async function checkDatabase(options: DatabaseOptions): Promise<{ checks:
         if (!database) throw missingDatabase(config.databaseUrl)
         await onDatabase(config.databaseUrl, () => assertReadable(database))
         isReadable = true
-        return passed(database.dialect === 'sqlite' ? `SQLite, ${sqliteFile(config.databaseUrl)}` : 'PostgreSQL')
+        if (database.dialect === 'sqlite') return passed(`SQLite, ${sqliteFile(config.databaseUrl)}`)
+        const poolMode = await findPoolMode(database)
+        return passed(poolMode ? `PostgreSQL, through a pooler in ${poolMode} mode` : 'PostgreSQL')
       },
+    },
+    {
+      name: 'Requirements',
+      fix: 'correct --database (PASSES_DATABASE_URL)',
+      look: onReadable(async (readable) => {
+        if (readable.dialect === 'sqlite') return skipped('SQLite has none')
+        await onDatabase(config.databaseUrl, () => readable.reader.transaction(requireUsable))
+        return passed('encoding, privileges, and pg_trgm')
+      }),
     },
     {
       name: 'Migrations',

@@ -1,18 +1,29 @@
 import { createRequire } from 'node:module'
 import type { Knex } from 'knex'
-import { type PostgresConnection, type Sent, sendTogether, travel, type Waiting } from './pipeline.ts'
+import { isPoolerError } from '../dialect.ts'
+import {
+  type PostgresConnection,
+  type Sent,
+  type Settings,
+  sendTogether,
+  travel,
+  unnamed,
+  type Waiting,
+} from './pipeline.ts'
 
-/** Limits of time of a connection, in milliseconds; none where left out. */
-export interface PostgresLimits {
-  /** A connection that does not answer for so long is given up; for one that everybody waits for. */
-  responseLimitMs?: number
+/** The options of a client for PostgreSQL. */
+export interface PostgresOptions {
+  /** Settings of PostgreSQL that apply to all its statements. */
+  settings?: Settings
+  /** The time after which a connection that does not respond is closed, in milliseconds; no limit by default. */
+  responseLimitMs?: number | undefined
 }
 
 /**
- * pg reports a connection that could not be made, or ended under a statement, without any code; and one that is of no more
- * use stays in the pool until it is gone. This client names the first and throws away the second.
+ * Creates a client that keeps no state on a server connection behind a pooler, gives an error code to connections that
+ * could not be made or were lost (pg does not), and discards unusable connections instead of returning them to the pool.
  */
-export function postgresClient({ responseLimitMs }: PostgresLimits = {}): typeof Knex.Client {
+export function postgresClient({ settings = {}, responseLimitMs }: PostgresOptions = {}): typeof Knex.Client {
   const require = createRequire(import.meta.url)
   const Client = require('knex/lib/dialects/postgres/index.js')
   return class PostgresClient extends Client {
@@ -23,14 +34,21 @@ export function postgresClient({ responseLimitMs }: PostgresLimits = {}): typeof
 
     async acquireRawConnection() {
       try {
-        return await super.acquireRawConnection()
+        const connection: PostgresConnection = await super.acquireRawConnection()
+        if (!(await isDirect(connection, settings))) connection.transactionSettings = settings
+        return connection
       } catch (error) {
         throw (error as { code?: string }).code === undefined ? lostConnection(error) : error
       }
     }
 
     send(connection: PostgresConnection, query: Sent): Promise<Sent> {
-      return travel([query], () => super._query(connection, query))
+      const { transactionSettings } = connection
+      if (!transactionSettings) return travel([query], () => super._query(connection, query))
+      // An error is reported before the status that follows it: a first trip that failed still leaves the status of before.
+      const isAlone = connection.getTransactionStatus() === 'I' && !/^rollback/i.test(query.sql)
+      if (isAlone) return sendAlone(connection, transactionSettings, query)
+      return travel([query], () => super._query(connection, unnamed(query)))
     }
 
     async _query(connection: PostgresConnection, query: Sent) {
@@ -39,13 +57,41 @@ export function postgresClient({ responseLimitMs }: PostgresLimits = {}): typeof
         return await this.send(connection, query)
       } catch (error) {
         const { code } = error as { code?: string }
-        if (code !== undefined && USELESS.test(code)) connection.__knex__disposed = error
+        if (isPoolerError(error) || (code !== undefined && USELESS.test(code))) connection.__knex__disposed = error
         throw code === undefined && connection.__knex__disposed ? lostConnection(error) : error
       } finally {
         clearTimeout(cut)
       }
     }
   } as unknown as typeof Knex.Client
+}
+
+/**
+ * Whether a connection ends at PostgreSQL itself, which then applies the settings to it. A pooler gives its clients process
+ * IDs of its own, because they share the processes of the server. There, a setting would leak to other clients, and a
+ * prepared statement might be missing from the next process.
+ */
+async function isDirect(connection: PostgresConnection, settings: Settings): Promise<boolean> {
+  const { rows } = await connection.query(`${setConfig(settings)} where pg_backend_pid() = ${connection.processID}`)
+  return rows.length > 0
+}
+
+/** Whether connections go through a pooler. */
+export async function isPooled(db: Knex): Promise<boolean> {
+  const connection: PostgresConnection = await db.client.acquireConnection()
+  db.client.releaseConnection(connection)
+  return connection.transactionSettings !== undefined
+}
+
+/** Sends a statement outside a transaction, with its settings: one trip is one transaction. */
+function sendAlone(connection: PostgresConnection, settings: Settings, query: Sent): Promise<Sent> {
+  return new Promise((resolve, reject) => {
+    const ignore = () => undefined
+    sendTogether(connection, [
+      { query: settingsOf(settings), resolve: ignore, reject: ignore },
+      { query, resolve, reject },
+    ])
+  })
 }
 
 /** What is to be sent of a transaction. */
@@ -64,13 +110,17 @@ const outboxes = new WeakMap<PostgresConnection, Outbox>()
  * @param transactionLimitMs what a statement inside a transaction may take, its waiting for locks included
  */
 export function pipeliningClient(transactionLimitMs?: number): typeof Knex.Client {
+  const limits = transactionLimitMs === undefined ? undefined : limitsOf(transactionLimitMs)
+  const limitsAlone = limits && settingsOf(limits)
   const require = createRequire(import.meta.url)
   const Transaction = require('knex/lib/dialects/postgres/execution/pg-transaction.js')
   class PipelinedTransaction extends Transaction {
     async begin(connection: PostgresConnection) {
       outboxes.set(connection, { waiting: [], isSending: false, failure: undefined })
-      for (const query of [BEGIN, ...(transactionLimitMs === undefined ? [] : [limitsOf(transactionLimitMs)])])
-        await this.trxClient.query(connection, { ...query })
+      await this.trxClient.query(connection, { ...BEGIN })
+      const { transactionSettings } = connection
+      const settings = transactionSettings ? settingsOf({ ...transactionSettings, ...limits }) : limitsAlone
+      if (settings) await this.trxClient.query(connection, { ...settings })
     }
 
     async commit(connection: PostgresConnection, value: unknown) {
@@ -145,10 +195,17 @@ const COMMIT = { sql: 'COMMIT', bindings: [], options: { name: 'commit' } }
  * Transactions of requests find rows by their keys. A plan that is kept from when a table was small would read all of it for
  * each row of a table that grew since, until the database looks at it again: a minute at a door that just opened.
  */
-function limitsOf(transactionLimitMs: number) {
-  const settings = { statement_timeout: transactionLimitMs, enable_seqscan: 'off' }
-  const set = Object.entries(settings).map(([name, value]) => `set_config('${name}', '${value}', true)`)
-  return silently(`limits-${transactionLimitMs}`, `select ${set.join(', ')}`)
+const limitsOf = (transactionLimitMs: number): Settings => ({
+  statement_timeout: transactionLimitMs,
+  enable_seqscan: 'off',
+})
+
+/** Applies settings until the end of the transaction. */
+const settingsOf = (settings: Settings) => silently(`settings ${Object.values(settings)}`, setConfig(settings, true))
+
+function setConfig(settings: Settings, isLocal = false): string {
+  const literal = (value: Settings[string]) => `'${String(value).replaceAll("'", "''")}'`
+  return `select ${Object.entries(settings).map(([name, value]) => `set_config('${name}', ${literal(value)}, ${isLocal})`)}`
 }
 
 /** The server ends the connection: it shuts down, or we hung in a transaction. Or it takes no writes since a failover. */

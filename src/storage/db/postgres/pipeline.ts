@@ -10,6 +10,11 @@ export interface Sent {
   response?: unknown
 }
 
+/** The same statement without its name: prepared for this execution only. */
+export function unnamed(query: Sent): Sent {
+  return { ...query, options: { ...query.options, name: undefined } }
+}
+
 /** Every way to the database and back, told to whoever measures. */
 const trips = tracingChannel('passes:database-trip')
 
@@ -25,14 +30,24 @@ export interface Waiting {
   reject(error: unknown): void
 }
 
+/** Settings of PostgreSQL, by name. */
+export type Settings = Record<string, string | number>
+
 /** As much of a connection of pg as statements need. */
 export interface PostgresConnection {
+  /** Settings to send with each transaction. Undefined if the connection itself has them; set behind a pooler. */
+  transactionSettings?: Settings
+  /** The process that serves the connection, as the other end said. */
+  processID: number | null
+  /** `I` outside a transaction. */
+  getTransactionStatus(): string | null
   /** Set by knex when the connection ended; the pool then makes another. */
   __knex__disposed?: unknown
   connection: { stream: { destroy(): void } }
   /** How it reads values of each type. */
   _types: unknown
   query(pipeline: Pipeline): void
+  query(sql: string): Promise<{ rows: unknown[] }>
 }
 
 interface Wire {
@@ -75,6 +90,7 @@ class Pipeline {
 
   constructor(connection: PostgresConnection, waiting: Waiting[], end: () => void) {
     this.end = end
+    const isKept = connection.transactionSettings === undefined
     this.queries = waiting.map(({ query, resolve, reject }) => {
       const callback = (error: unknown, response: unknown) => {
         this.failure ??= error
@@ -82,7 +98,7 @@ class Pipeline {
         else resolve(Object.assign(query, { response }))
       }
       const { sql: text, bindings: values = [], options } = query
-      const config = { text, values, name: options?.name, queryMode: 'extended', callback }
+      const config = { text, values, name: isKept ? options?.name : undefined, queryMode: 'extended', callback }
       const made = new pg.Query(config as never) as unknown as Query
       made._result._types = connection._types
       return made

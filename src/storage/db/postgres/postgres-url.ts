@@ -1,0 +1,66 @@
+import pg from 'pg'
+import { SetupError } from '../../../core/errors.ts'
+import type { Settings } from './pipeline.ts'
+
+/** A setting that names no database we can open: says what is wrong with it and what to write instead. */
+export class DatabaseUrlError extends SetupError {
+  override readonly name = 'DatabaseUrlError'
+}
+
+/** The address of a PostgreSQL database, as the driver takes it, and the settings in it. */
+interface PostgresAddress {
+  connectionString: string
+  settings: Settings
+}
+
+/** Settings that an address can change. As startup parameters, a pooler would reject them. */
+const SETTINGS = ['lock_timeout', 'statement_timeout', 'idle_in_transaction_session_timeout']
+
+const ENCODE =
+  'percent-encode special characters of the user and the password: / as %2F, # as %23, ? as %3F, @ as %40, % as %25'
+
+/**
+ * Reads the address of a PostgreSQL database.
+ * @throws DatabaseUrlError if the driver cannot parse it, or cannot read a certificate that it names
+ */
+export function parsePostgresUrl(url: string): PostgresAddress {
+  const [, place = '', query = ''] = /^([^?]*)\??(.*)$/s.exec(url)!
+  const params = new URLSearchParams(query)
+  // A password that is cut off at one of its own characters makes an address of another host.
+  const [authority = '', ...rest] = place.split('://')[1]!.split(/[/#]/)
+  const isCut = !authority.includes('@') && [...rest, ...params.keys()].some((part) => part.includes('@'))
+  if (isCut) throw new DatabaseUrlError('The address of the PostgreSQL database cannot be parsed.', { fix: ENCODE })
+  const settings: Settings = {}
+  for (const name of SETTINGS) {
+    const value = params.get(name)
+    if (value !== null) settings[name] = value
+    params.delete(name)
+  }
+  // The driver checks the certificate and the host name for each of these, and warns that it will not one day.
+  if (/^(prefer|require|verify-ca)$/.test(params.get('sslmode') ?? '')) params.set('sslmode', 'verify-full')
+  const connectionString = params.size === 0 ? place : `${place}?${params}`
+  checkParsable(connectionString)
+  return { connectionString, settings }
+}
+
+/** The driver parses an address when it makes a client, before it connects. */
+function checkParsable(connectionString: string): void {
+  try {
+    new pg.Client({ connectionString })
+  } catch (error) {
+    const { code, path } = error as NodeJS.ErrnoException
+    if (path !== undefined) {
+      throw new DatabaseUrlError(
+        `The file ${path} in the address of the PostgreSQL database cannot be read (${code}).`,
+        {
+          fix: 'correct sslrootcert, sslcert, or sslkey, or let this user read the file',
+          cause: error,
+        },
+      )
+    }
+    throw new DatabaseUrlError('The address of the PostgreSQL database cannot be parsed.', {
+      fix: ENCODE,
+      cause: error,
+    })
+  }
+}
