@@ -26,7 +26,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const readiness = createReadiness({ database, ...state })
     await database.writer('migrations').insert({ name: '9999-newer' })
     expect(await readiness()).toEqual(allIsWell)
-    await database.writer('migrations').where({ name: '0001-start' }).delete()
+    await database.writer('migrations').where({ name: '0001-baseline' }).delete()
     expect(await readiness()).toEqual({ ...allIsWell, migrations: false })
     const empty = openTestDatabase(await emptyDatabase(dialect))
     expect(await createReadiness({ database: empty, ...state })()).toEqual({ ...allIsWell, migrations: false })
