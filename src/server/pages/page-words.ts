@@ -29,7 +29,7 @@ export interface PageWords {
   addTo: Record<Platform, string>
   /** In a chat, of a server that issues for one platform or for both. */
   share: Record<Platform | 'both', string>
-  /** The ribbon, where all platforms or one of them is in the sandbox. */
+  /** The ribbon if all platforms or one of them is in the sandbox: no phone accepts the pass. */
   sandbox: Record<Platform | 'all', string>
   /** {time} */
   validUntil: string

@@ -16,7 +16,6 @@ import {
   picture,
   screens,
   skipReason,
-  takeNoPages,
   type Visit,
   visit,
 } from '../support/browser.ts'
@@ -313,7 +312,6 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
 
   test('an iPad that calls itself a Macintosh gets the Apple pass once, and the page stays', async () => {
     const { page, context } = await visit(browser, { userAgent: mac })
-    await takeNoPages(page)
     const session = await context.newCDPSession(page)
     await session.send('Emulation.setTouchEmulationEnabled', { enabled: true, maxTouchPoints: 5 })
     const opened: string[] = []

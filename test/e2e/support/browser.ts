@@ -106,11 +106,6 @@ export async function visit(
   return { page, context, incidents }
 }
 
-/** Makes the pages of links be asked for as by a program: one that takes no page is sent on in the sandbox, too. */
-export async function takeNoPages(page: Page): Promise<void> {
-  await page.route('**/l/**', (route) => route.continue({ headers: { ...route.request().headers(), accept: '*/*' } }))
-}
-
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
 /** A picture of a page for somebody to look at, where PASSES_SCREENSHOTS names a folder. */

@@ -4,7 +4,6 @@ import { appointmentOf, calendarFile } from '../../../core/rules/display/calenda
 import { effectiveStatus, isInstallable } from '../../../core/rules/pass/pass-status.ts'
 import { inLanguage } from '../../../core/rules/template/languages.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
-import type { Platform } from '../../../wallets/wallet.ts'
 import type { Services } from '../../context.ts'
 import { acceptsGzip, compress } from '../../http/compress.ts'
 import type { Link } from '../../links.ts'
@@ -145,8 +144,8 @@ async function openGoogle(pass: StoredPass, services: LinkServices, at: Date): P
 }
 
 /**
- * Phones are sent on at once, unless the query `?choose` asks for the page or an app shows it that cannot add passes. In the
- * sandbox a browser stays too: no real phone takes the pass. Programs that take no page are sent on there as well.
+ * Redirects a phone to its wallet, in the sandbox too, unless the query `?choose` asks for the page or an app shows it that cannot
+ * add passes.
  */
 async function openSmart(event: H3Event, pass: StoredPass, services: OpeningServices, at: Date): Promise<Response> {
   const { links, issuing, badges, identities } = services
@@ -155,9 +154,8 @@ async function openSmart(event: H3Event, pass: StoredPass, services: OpeningServ
   const userAgent = event.req.headers.get('user-agent')
   const device = devicePlatform({ userAgent, platformHint: event.req.headers.get('sec-ch-ua-platform') })
   const isInApp = isInAppBrowser(userAgent)
-  const isSentOn = !isInApp && !event.url.searchParams.has('choose')
-  const staysFor = (platform: Platform) => sandboxed.includes(platform) && takesPages(event.req.headers)
-  if (device !== 'undetermined' && wallets[device] && isSentOn && !staysFor(device)) {
+  const sendsOn = !isInApp && !event.url.searchParams.has('choose')
+  if (device !== 'undetermined' && wallets[device] && sendsOn) {
     const location = links.urlFor(device, pass, at)
     return new Response(null, { status: 302, headers: { location, 'cache-control': 'no-store', vary: LINK_VARY } })
   }
@@ -166,7 +164,6 @@ async function openSmart(event: H3Event, pass: StoredPass, services: OpeningServ
   const rendered = await render(pass, issuing, language.ofTexts)
   const platforms = wallets.all.map(({ platform }) => platform)
   const views = viewsOf(rendered, wallets, at, { spoken: language.tag })
-  const sendsOn = isSentOn && !staysFor('apple')
   const facts = {
     pass,
     rendered,
@@ -184,11 +181,6 @@ async function openSmart(event: H3Event, pass: StoredPass, services: OpeningServ
   }
   if (event.req.method === 'GET') services.openings.note(pass, 'other', at)
   return compressedPage(linkPage(facts), event.req.headers)
-}
-
-/** As browsers say it when somebody opens a link, and programs do not. */
-function takesPages(headers: Headers): boolean {
-  return (headers.get('accept') ?? '').toLowerCase().includes('text/html')
 }
 
 async function compressedPage(page: Page, asked: Headers): Promise<Response> {

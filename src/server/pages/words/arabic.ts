@@ -9,9 +9,9 @@ export const arabic: PageWords = {
     both: 'أضف هذه البطاقة إلى Apple Wallet أو Google Wallet.',
   },
   sandbox: {
-    all: 'SANDBOX – ليست بطاقة حقيقية',
-    apple: 'SANDBOX – ليست بطاقة حقيقية في Apple Wallet',
-    google: 'SANDBOX – ليست بطاقة حقيقية في Google Wallet',
+    all: 'SANDBOX – ليست بطاقة حقيقية: لا يقبلها أي هاتف',
+    apple: 'SANDBOX – ليست بطاقة حقيقية في Apple Wallet: لا يقبلها أي iPhone',
+    google: 'SANDBOX – ليست بطاقة حقيقية في Google Wallet: لا يقبلها أي هاتف Android',
   },
   validUntil: 'صالحة حتى {time}',
   addToCalendar: 'أضف إلى التقويم',

@@ -9,9 +9,9 @@ export const chinese: PageWords = {
     both: '将此凭证添加到 Apple 钱包或 Google 钱包。',
   },
   sandbox: {
-    all: 'SANDBOX – 并非真实凭证',
-    apple: 'SANDBOX – 在 Apple 钱包中并非真实凭证',
-    google: 'SANDBOX – 在 Google 钱包中并非真实凭证',
+    all: 'SANDBOX – 并非真实凭证：没有手机会接受它',
+    apple: 'SANDBOX – 在 Apple 钱包中并非真实凭证：没有 iPhone 会接受它',
+    google: 'SANDBOX – 在 Google 钱包中并非真实凭证：没有 Android 手机会接受它',
   },
   validUntil: '有效期至 {time}',
   addToCalendar: '添加到日历',

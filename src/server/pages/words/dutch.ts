@@ -9,9 +9,9 @@ export const dutch: PageWords = {
     both: 'Voeg deze pas toe aan Apple Wallet of Google Wallet.',
   },
   sandbox: {
-    all: 'SANDBOX – geen echte pas',
-    apple: 'SANDBOX – geen echte pas in Apple Wallet',
-    google: 'SANDBOX – geen echte pas in Google Wallet',
+    all: 'SANDBOX – geen echte pas: geen telefoon accepteert hem',
+    apple: 'SANDBOX – geen echte pas in Apple Wallet: geen iPhone accepteert hem',
+    google: 'SANDBOX – geen echte pas in Google Wallet: geen Android-telefoon accepteert hem',
   },
   validUntil: 'Geldig tot {time}',
   addToCalendar: 'Toevoegen aan agenda',

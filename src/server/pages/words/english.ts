@@ -9,9 +9,9 @@ export const englishWords: PageWords = {
     both: 'Add this pass to Apple Wallet or Google Wallet.',
   },
   sandbox: {
-    all: 'SANDBOX - not a real pass',
-    apple: 'SANDBOX - not a real pass in Apple Wallet',
-    google: 'SANDBOX - not a real pass in Google Wallet',
+    all: 'SANDBOX - not a real pass: no phone accepts it',
+    apple: 'SANDBOX - not a real pass in Apple Wallet: no iPhone accepts it',
+    google: 'SANDBOX - not a real pass in Google Wallet: no Android phone accepts it',
   },
   validUntil: 'Valid until {time}',
   addToCalendar: 'Add to calendar',

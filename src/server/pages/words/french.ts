@@ -9,9 +9,9 @@ export const french: PageWords = {
     both: 'Ajouter ce pass à Apple Wallet ou à Google Wallet.',
   },
   sandbox: {
-    all: 'SANDBOX – pas un vrai pass',
-    apple: 'SANDBOX – pas un vrai pass dans Apple Wallet',
-    google: 'SANDBOX – pas un vrai pass dans Google Wallet',
+    all: 'SANDBOX – pas un vrai pass : aucun téléphone ne l’accepte',
+    apple: 'SANDBOX – pas un vrai pass dans Apple Wallet : aucun iPhone ne l’accepte',
+    google: 'SANDBOX – pas un vrai pass dans Google Wallet : aucun téléphone Android ne l’accepte',
   },
   validUntil: 'Valable jusqu’au {time}',
   addToCalendar: 'Ajouter au calendrier',

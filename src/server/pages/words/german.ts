@@ -9,9 +9,9 @@ export const german: PageWords = {
     both: 'Diesen Pass zu Apple Wallet oder Google Wallet hinzufügen.',
   },
   sandbox: {
-    all: 'SANDBOX – kein echter Pass',
-    apple: 'SANDBOX – kein echter Pass in Apple Wallet',
-    google: 'SANDBOX – kein echter Pass in Google Wallet',
+    all: 'SANDBOX – kein echter Pass: kein Telefon nimmt ihn an',
+    apple: 'SANDBOX – kein echter Pass in Apple Wallet: kein iPhone nimmt ihn an',
+    google: 'SANDBOX – kein echter Pass in Google Wallet: kein Android-Telefon nimmt ihn an',
   },
   validUntil: 'Gültig bis {time}',
   addToCalendar: 'Zum Kalender hinzufügen',

@@ -9,9 +9,9 @@ export const hebrew: PageWords = {
     both: 'הוסיפו את הכרטיס הזה ל-Apple Wallet או ל-Google Wallet.',
   },
   sandbox: {
-    all: 'SANDBOX – זה לא כרטיס אמיתי',
-    apple: 'SANDBOX – זה לא כרטיס אמיתי ב-Apple Wallet',
-    google: 'SANDBOX – זה לא כרטיס אמיתי ב-Google Wallet',
+    all: 'SANDBOX – זה לא כרטיס אמיתי: אף טלפון לא מקבל אותו',
+    apple: 'SANDBOX – זה לא כרטיס אמיתי ב-Apple Wallet: אף iPhone לא מקבל אותו',
+    google: 'SANDBOX – זה לא כרטיס אמיתי ב-Google Wallet: אף טלפון Android לא מקבל אותו',
   },
   validUntil: 'בתוקף עד {time}',
   addToCalendar: 'הוספה ליומן',

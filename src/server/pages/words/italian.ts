@@ -9,9 +9,9 @@ export const italian: PageWords = {
     both: 'Aggiungi questo pass ad Apple Wallet o a Google Wallet.',
   },
   sandbox: {
-    all: 'SANDBOX – non è un pass vero',
-    apple: 'SANDBOX – non è un pass vero in Apple Wallet',
-    google: 'SANDBOX – non è un pass vero in Google Wallet',
+    all: 'SANDBOX – non è un pass vero: nessun telefono lo accetta',
+    apple: 'SANDBOX – non è un pass vero in Apple Wallet: nessun iPhone lo accetta',
+    google: 'SANDBOX – non è un pass vero in Google Wallet: nessun telefono Android lo accetta',
   },
   validUntil: 'Valido fino al {time}',
   addToCalendar: 'Aggiungi al calendario',

@@ -9,9 +9,9 @@ export const japanese: PageWords = {
     both: 'このパスを Apple ウォレットまたは Google ウォレットに追加できます。',
   },
   sandbox: {
-    all: 'SANDBOX – 本物のパスではありません',
-    apple: 'SANDBOX – Apple ウォレットでは本物のパスではありません',
-    google: 'SANDBOX – Google ウォレットでは本物のパスではありません',
+    all: 'SANDBOX – 本物のパスではありません。どの電話にも追加できません',
+    apple: 'SANDBOX – Apple ウォレットでは本物のパスではありません。どの iPhone にも追加できません',
+    google: 'SANDBOX – Google ウォレットでは本物のパスではありません。どの Android にも追加できません',
   },
   validUntil: '有効期限：{time}',
   addToCalendar: 'カレンダーに追加',

@@ -9,9 +9,9 @@ export const korean: PageWords = {
     both: '이 패스를 Apple 지갑 또는 Google 월렛에 추가하세요.',
   },
   sandbox: {
-    all: 'SANDBOX – 실제 패스가 아닙니다',
-    apple: 'SANDBOX – Apple 지갑에서는 실제 패스가 아닙니다',
-    google: 'SANDBOX – Google 월렛에서는 실제 패스가 아닙니다',
+    all: 'SANDBOX – 실제 패스가 아닙니다. 어떤 휴대폰에도 추가할 수 없습니다',
+    apple: 'SANDBOX – Apple 지갑에서는 실제 패스가 아닙니다. 어떤 iPhone에도 추가할 수 없습니다',
+    google: 'SANDBOX – Google 월렛에서는 실제 패스가 아닙니다. 어떤 Android 휴대폰에도 추가할 수 없습니다',
   },
   validUntil: '유효 기한: {time}',
   addToCalendar: '캘린더에 추가',

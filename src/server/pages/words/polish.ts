@@ -9,9 +9,9 @@ export const polish: PageWords = {
     both: 'Dodaj tę kartę do Apple Wallet lub Google Wallet.',
   },
   sandbox: {
-    all: 'SANDBOX – to nie jest prawdziwa karta',
-    apple: 'SANDBOX – to nie jest prawdziwa karta w Apple Wallet',
-    google: 'SANDBOX – to nie jest prawdziwa karta w Google Wallet',
+    all: 'SANDBOX – to nie jest prawdziwa karta: żaden telefon jej nie przyjmie',
+    apple: 'SANDBOX – to nie jest prawdziwa karta w Apple Wallet: żaden iPhone jej nie przyjmie',
+    google: 'SANDBOX – to nie jest prawdziwa karta w Google Wallet: żaden telefon z Androidem jej nie przyjmie',
   },
   validUntil: 'Ważna do: {time}',
   addToCalendar: 'Dodaj do kalendarza',

@@ -9,9 +9,9 @@ export const portuguese: PageWords = {
     both: 'Adicione este passe à Apple Wallet ou à Google Wallet.',
   },
   sandbox: {
-    all: 'SANDBOX – não é um passe real',
-    apple: 'SANDBOX – não é um passe real na Apple Wallet',
-    google: 'SANDBOX – não é um passe real na Google Wallet',
+    all: 'SANDBOX – não é um passe real: nenhum telefone o aceita',
+    apple: 'SANDBOX – não é um passe real na Apple Wallet: nenhum iPhone o aceita',
+    google: 'SANDBOX – não é um passe real na Google Wallet: nenhum telefone Android o aceita',
   },
   validUntil: 'Válido até {time}',
   addToCalendar: 'Adicionar ao calendário',

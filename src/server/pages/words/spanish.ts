@@ -9,9 +9,9 @@ export const spanish: PageWords = {
     both: 'Añade este pase a Apple Wallet o a Google Wallet.',
   },
   sandbox: {
-    all: 'SANDBOX – no es un pase real',
-    apple: 'SANDBOX – no es un pase real en Apple Wallet',
-    google: 'SANDBOX – no es un pase real en Google Wallet',
+    all: 'SANDBOX – no es un pase real: ningún teléfono lo acepta',
+    apple: 'SANDBOX – no es un pase real en Apple Wallet: ningún iPhone lo acepta',
+    google: 'SANDBOX – no es un pase real en Google Wallet: ningún teléfono Android lo acepta',
   },
   validUntil: 'Válido hasta {time}',
   addToCalendar: 'Añadir al calendario',

@@ -9,9 +9,9 @@ export const turkish: PageWords = {
     both: 'Bu kartı Apple Wallet’a veya Google Wallet’a ekleyin.',
   },
   sandbox: {
-    all: 'SANDBOX – gerçek bir kart değil',
-    apple: 'SANDBOX – Apple Wallet’ta gerçek bir kart değil',
-    google: 'SANDBOX – Google Wallet’ta gerçek bir kart değil',
+    all: 'SANDBOX – gerçek bir kart değil: hiçbir telefon kabul etmez',
+    apple: 'SANDBOX – Apple Wallet’ta gerçek bir kart değil: hiçbir iPhone kabul etmez',
+    google: 'SANDBOX – Google Wallet’ta gerçek bir kart değil: hiçbir Android telefon kabul etmez',
   },
   validUntil: 'Son geçerlilik: {time}',
   addToCalendar: 'Takvime ekle',

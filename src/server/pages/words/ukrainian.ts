@@ -9,9 +9,9 @@ export const ukrainian: PageWords = {
     both: 'Додайте цю картку до Apple Wallet або Google Wallet.',
   },
   sandbox: {
-    all: 'SANDBOX – це не справжня картка',
-    apple: 'SANDBOX – це не справжня картка в Apple Wallet',
-    google: 'SANDBOX – це не справжня картка в Google Wallet',
+    all: 'SANDBOX – це не справжня картка: жоден телефон її не прийме',
+    apple: 'SANDBOX – це не справжня картка в Apple Wallet: жоден iPhone її не прийме',
+    google: 'SANDBOX – це не справжня картка в Google Wallet: жоден телефон Android її не прийме',
   },
   validUntil: 'Дійсна до: {time}',
   addToCalendar: 'Додати до календаря',
