@@ -16,10 +16,7 @@ export default class WebhookDeliveries extends ClientCommand {
   static override description =
     'Different filters must all hold; the values of one that is repeated are alternatives. Members may look, too.'
   static override examples = [
-    {
-      description: 'What is lost or late',
-      command: '<%= config.bin %> webhook deliveries --status FAILED --status PENDING',
-    },
+    { description: 'Deliveries that fail', command: '<%= config.bin %> webhook deliveries --failing' },
     {
       description: 'What one endpoint got of the door, for a script',
       command:
@@ -40,6 +37,7 @@ export default class WebhookDeliveries extends ClientCommand {
     status: Flags.option({ options: DeliveryStatus.options, ...alternatives })({
       summary: 'Only those of this status. Repeatable.',
     }),
+    failing: Flags.boolean({ summary: 'Only those whose last attempt failed, whether or not a retry is due.' }),
     ...listFlags,
     follow: followFlag,
   }
@@ -52,7 +50,12 @@ export default class WebhookDeliveries extends ClientCommand {
       this.log(showDelivery(delivery, { withPayload: true }))
       return delivery
     }
-    const query = { webhookId: flags.webhook, eventType: flags.event, status: flags.status }
+    const query = {
+      webhookId: flags.webhook,
+      eventType: flags.event,
+      status: flags.status,
+      lastAttempt: flags.failing ? ('failed' as const) : undefined,
+    }
     const show = (pages: AsyncIterable<Page<Delivery>>) =>
       this.showList({
         pages,

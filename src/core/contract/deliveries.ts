@@ -62,6 +62,9 @@ export type DeliveryDetail = z.output<typeof DeliveryDetail>
 export const DeliveryListFilters = {
   eventType: anyOf(DeliveryEventType).optional(),
   status: anyOf(DeliveryStatus).optional(),
+  lastAttempt: anyOf(z.literal('failed'))
+    .optional()
+    .describe('Deliveries with a lastError: those that wait for a retry, and those that are FAILED.'),
 }
 
 const ById = z.strictObject({ id: Uuid })

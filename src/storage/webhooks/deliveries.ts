@@ -42,6 +42,7 @@ export interface DeliveryFilters extends ListRequest {
   webhookId?: string[] | undefined
   eventType?: Delivery['eventType'][] | undefined
   status?: DeliveryStatus[] | undefined
+  lastAttempt?: 'failed'[] | undefined
 }
 
 type DueRow = PayloadRow & ProgressRow & { endpoint_generation: number; erasures: number; endpoint_updated_at: number }
@@ -49,7 +50,7 @@ type DueRow = PayloadRow & ProgressRow & { endpoint_generation: number; erasures
 /** Ids ascend with the time of creation. */
 const specOf = (id: string): ListSpec => ({ name: 'webhook_deliveries', id, sorts: { createdAt: { key: id } } })
 
-/** Pages by status come from the deliveries, others from their keys. */
+/** Pages by status or last attempt come from the deliveries, others from their keys. */
 const specs = {
   webhook_deliveries: specOf('webhook_deliveries.id'),
   delivery_keys: specOf('delivery_keys.id'),
@@ -93,15 +94,17 @@ export class Deliveries {
 
   /** A page of the deliveries of a workspace, newest first (decisions/0018). */
   async list(workspaceId: string, request: DeliveryFilters): Promise<ListPage<StoredDelivery>> {
-    const { webhookId, eventType, status } = request
+    const { webhookId, eventType, status, lastAttempt } = request
     // What succeeded is most: those of an endpoint or a type are found by that.
     const isByStatus = status && !((webhookId || eventType) && status.includes('SUCCESS'))
-    const table = isByStatus ? 'webhook_deliveries' : 'delivery_keys'
+    const isByProgress = isByStatus || lastAttempt
+    const table = isByProgress ? 'webhook_deliveries' : 'delivery_keys'
     const filtered = this.db(table).where(`${table}.workspace_id`, workspaceId)
     if (webhookId) filtered.whereIn(`${table}.webhook_id`, webhookId)
     if (eventType) filtered.whereIn(`${table}.event_type`, eventType)
-    if (status && !isByStatus) filtered.join('webhook_deliveries', 'webhook_deliveries.id', 'delivery_keys.id')
+    if (status && !isByProgress) filtered.join('webhook_deliveries', 'webhook_deliveries.id', 'delivery_keys.id')
     if (status) filtered.whereIn('webhook_deliveries.status', status)
+    if (lastAttempt) filtered.whereNotNull('webhook_deliveries.last_error')
     const page = await listPage<DeliveryRow>(this.db, filtered, specs[table], request, (query) =>
       query.select('webhook_deliveries.*'),
     )

@@ -34,6 +34,7 @@ describe.each(dialects)('on %s', (dialect) => {
       await tx.deliveries.insert(workspaceId, pairs, start)
     })
     const db = database.writer
+    await db('webhook_deliveries').where('event_type', 'pass.failed').update({ last_error: 'HTTP 500' })
     const done = db('webhook_deliveries').where('event_type', 'pass.issued').where('webhook_id', target.id)
     await done.update({ status: 'SUCCESS', due_at: null })
     if (dialect === 'postgres') await db.raw('vacuum analyze')
@@ -60,6 +61,8 @@ describe.each(dialects)('on %s', (dialect) => {
     ['a common status', { status: ['SUCCESS'] }],
     ['a webhook and a rare status', { webhookId: [target.id], status: ['PENDING', 'FAILED'] }],
     ['a webhook and a common status', { webhookId: [target.id], status: ['SUCCESS'] }],
+    ['a failed last attempt', { lastAttempt: ['failed'] }],
+    ['a failed last attempt and a common status', { lastAttempt: ['failed'], status: ['SUCCESS'] }],
     ['a rare event and any status', { eventType: ['pass.failed'], status: ['PENDING', 'SUCCESS', 'FAILED'] }],
   ]
 

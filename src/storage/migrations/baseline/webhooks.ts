@@ -57,6 +57,10 @@ export async function createWebhooks(db: Knex): Promise<void> {
   await db.raw(
     `create index webhook_deliveries_due on webhook_deliveries (webhook_id, generation, due_at) where status = 'PENDING'`,
   )
+  // Deliveries whose last attempt failed. An attempt that succeeds writes nothing to it.
+  await db.raw(
+    'create index webhook_deliveries_failing on webhook_deliveries (workspace_id, id) where last_error is not null',
+  )
   // Each attempt rewrites the row: free space on the page keeps unchanged indexes out of it.
   await setStorage(db, 'webhook_deliveries', `fillfactor = 80, ${QUEUE_VACUUM}`)
   await createDeliveryKeys(db)
