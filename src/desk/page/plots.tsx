@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import { scaleBand, scaleLinear } from 'd3-scale'
 import { line, stack } from 'd3-shape'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { useDesk } from './context.ts'
 
 /** One series of a plot; its colour and dash are those of its place. */
@@ -18,22 +19,41 @@ interface PlotProps {
   as: 'lines' | 'bars'
 }
 
-const WIDTH = 480
-const HEIGHT = 160
-const LEFT = 52
-const BOTTOM = 26
-const TOP = 10
+/** The size of a plot in pixels; `em` is that of its labels, so that they are as large as other text on every screen. */
+interface Size {
+  width: number
+  height: number
+  em: number
+}
 
-/** Numbers over time. What it shows stands in its name too, for whoever does not see it. */
+/** The size at which an element is laid out. */
+function useSize() {
+  const ref = useRef<SVGSVGElement>(null)
+  const [size, setSize] = useState<Size>({ width: 480, height: 160, em: 12 })
+  useLayoutEffect(() => {
+    const element = ref.current!
+    const watch = new ResizeObserver(() => {
+      const em = Number.parseFloat(getComputedStyle(element).fontSize)
+      setSize({ width: element.clientWidth, height: element.clientHeight, em })
+    })
+    watch.observe(element)
+    return () => watch.disconnect()
+  }, [])
+  return { ref, ...size }
+}
+
+/** Numbers over time. Its accessible name has the sums. */
 export function Plot({ title, at, series, as }: PlotProps) {
   const { number, short, time } = useDesk().language
+  const { ref, width, height, em } = useSize()
   const buckets = at.map((_, index) => index)
-  const x = scaleBand(buckets, [LEFT, WIDTH]).padding(0.2)
+  const left = 3.25 * em
+  const x = scaleBand(buckets, [left, width]).padding(0.2)
   const heights =
     as === 'bars'
       ? buckets.map((index) => series.reduce((sum, { values }) => sum + (values[index] ?? 0), 0))
       : series.flatMap(({ values }) => values)
-  const y = scaleLinear([0, Math.max(1, ...heights)], [HEIGHT - BOTTOM, TOP]).nice(3)
+  const y = scaleLinear([0, Math.max(1, ...heights)], [height - 1.75 * em, 0.75 * em]).nice(3)
   const ticks = y.ticks(3).filter(Number.isInteger)
   const spoken = series.map(({ name, values }) => `${name}: ${number(values.reduce((sum, value) => sum + value, 0))}`)
   return (
@@ -48,19 +68,19 @@ export function Plot({ title, at, series, as }: PlotProps) {
           </span>
         ))}
       </figcaption>
-      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={`${title}. ${spoken.join(', ')}`} direction="ltr">
+      <svg ref={ref} class="drawing" role="img" aria-label={`${title}. ${spoken.join(', ')}`} direction="ltr">
         {ticks.map((tick) => (
           <g key={tick} class="tick">
-            <line x1={LEFT} x2={WIDTH} y1={y(tick)} y2={y(tick)} />
-            <text x={LEFT - 6} y={y(tick)} dy="0.32em" text-anchor="end">
+            <line x1={left} x2={width} y1={y(tick)} y2={y(tick)} />
+            <text x={left - em / 2} y={y(tick)} dy="0.32em" text-anchor="end">
               {short(tick)}
             </text>
           </g>
         ))}
         {buckets
-          .filter((index) => index % 6 === 0)
+          .filter((index) => index % (x.step() * 6 < 6 * em ? 12 : 6) === 0)
           .map((index) => (
-            <text key={index} class="hour" x={x(index)} y={HEIGHT - 6}>
+            <text key={index} class="hour" x={x(index)} y={height - em / 2}>
               {time(at[index]!)}
             </text>
           ))}
