@@ -1,4 +1,9 @@
-/** What the desk says in one language; names of the interface, such as reasons and events, stand as they are in it. */
+import type { BroadcastStatus } from '../core/contract/broadcasts.ts'
+import type { PassStatus } from '../core/contract/common.ts'
+import type { NotificationStatus } from '../core/contract/notifications.ts'
+import type { ScanReasonCode } from '../core/contract/scan-shapes.ts'
+
+/** The texts of the desk in one language. Names of events stay as the API has them. */
 export interface DeskWords {
   desk: string
   token: string
@@ -24,11 +29,22 @@ export interface DeskWords {
   removed: string
   updated: string
   voided: string
+  /** Devices with a pass in Apple Wallet: Google does not report who holds what. */
   phonesCurrent: string
-  phonesLate: string
+  phonesBehind: string
   scans: string
+  /** Passes that can be admitted, or were. */
+  expected: string
+  /** Passes with an accepted scan. */
+  admitted: string
+  entriesPerMinute: string
+  /** The heading of a column of entries per minute. */
+  perMinute: string
   accepted: string
   denied: string
+  /** The result of a reversal. */
+  takenBack: string
+  reasons: Record<ScanReasonCode, string>
   byGate: string
   gate: string
   noGate: string
@@ -40,10 +56,13 @@ export interface DeskWords {
   broadcasts: string
   message: string
   status: string
+  statuses: Record<PassStatus | BroadcastStatus | NotificationStatus, string>
   waiting: string
   sent: string
   failed: string
-  failedDeliveries: string
+  failingDeliveries: string
+  lastAttemptFailed: string
+  nextAttempt: string
   event: string
   attempts: string
   error: string
@@ -63,12 +82,17 @@ export interface DeskWords {
   requestsInFlight: string
   doors: string
   lastSeen: string
+  /** Doors without a request for an hour. */
+  silent: string
   /** Scans that a door has still to report. */
   pendingScans: string
   search: string
   searchField: string
   noPass: string
   back: string
+  externalId: string
+  /** Before the decision that a scan would get now. */
+  ifScannedNow: string
   revision: string
   created: string
   expires: string
@@ -76,6 +100,8 @@ export interface DeskWords {
   wallets: string
   device: string
   holds: string
+  /** Whether a wallet holds the newest version. */
+  walletStates: { current: string; stale: string }
   notifications: string
   events: string
   commands: string

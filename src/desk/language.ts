@@ -10,9 +10,22 @@ export interface DeskLanguage {
   number(value: number): string
   /** In a few characters, such as 12K. */
   short(value: number): string
+  /** In binary units, such as 10 GiB. */
+  bytes(value: number): string
   time(at: string): string
   moment(at: string): string
+  /** In the largest unit that fits, such as `3 min. ago`. */
+  ago(ms: number): string
 }
+
+const BYTE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB']
+
+const TIME_UNITS = [
+  ['day', 86_400_000],
+  ['hour', 3_600_000],
+  ['minute', 60_000],
+  ['second', 1000],
+] as const
 
 /** Each is loaded by itself; a word that is missing does not compile. */
 const dictionaries: Record<SpokenLanguage, () => Promise<DeskWords>> = {
@@ -41,6 +54,8 @@ export async function deskLanguage(locales: readonly string[]): Promise<DeskLang
   const numbers = new Intl.NumberFormat(locale)
   const shortNumbers = new Intl.NumberFormat(locale, { notation: 'compact' })
   const times = new Intl.DateTimeFormat(locale, { timeStyle: 'short' })
+  const sizes = new Intl.NumberFormat(locale, { maximumFractionDigits: 1 })
+  const agos = new Intl.RelativeTimeFormat(locale, { style: 'short' })
   const moments = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'medium' })
   return {
     tag,
@@ -50,5 +65,13 @@ export async function deskLanguage(locales: readonly string[]): Promise<DeskLang
     short: (value) => shortNumbers.format(value),
     time: (at) => times.format(new Date(at)),
     moment: (at) => moments.format(new Date(at)),
+    bytes(value) {
+      const power = value < 1 ? 0 : Math.min(Math.floor(Math.log2(value) / 10), BYTE_UNITS.length - 1)
+      return `${sizes.format(value / 1024 ** power)} ${BYTE_UNITS[power]}`
+    },
+    ago(ms) {
+      const [unit, size] = TIME_UNITS.find(([, size]) => ms >= size) ?? TIME_UNITS.at(-1)!
+      return agos.format(-Math.floor(ms / size), unit)
+    },
   }
 }

@@ -9,14 +9,17 @@ test('the desk speaks fifteen languages, each with all its words and none of the
     const { tag: spoken, words } = await deskLanguage([`${tag}-XX`])
     expect(spoken).toBe(tag)
     expect(Object.keys(words)).toEqual(Object.keys(english))
-    expect(Object.values(words).filter((word) => word.trim() === '')).toEqual([])
+    const texts: string[] = Object.values(words).flatMap((word) =>
+      typeof word === 'string' ? word : Object.values(word),
+    )
+    expect(texts.filter((text) => text.trim() === '')).toEqual([])
     // Columns of one table are told apart by their headings.
     const { time, pass, gate, result, reason, message, status, waiting, sent, failed, error, commands } = words
     for (const table of [
       [time, pass, gate, result, reason, commands],
-      [gate, words.accepted, words.denied],
+      [gate, words.accepted, words.denied, words.perMinute],
       [message, status, waiting, sent, failed, error],
-      [time, words.event, words.attempts, error, commands],
+      [time, words.event, words.attempts, error, words.nextAttempt, commands],
       [words.name, gate, words.lastSeen, words.pendingScans],
       [words.name, words.used, words.allowed],
       [words.name, words.platform, words.daysLeft],
@@ -25,6 +28,18 @@ test('the desk speaks fifteen languages, each with all its words and none of the
       expect(new Set(table).size, `${tag}: ${table}`).toBe(table.length)
     }
   }
+})
+
+test('writes bytes in binary units and durations in the largest unit that fits', async () => {
+  const { bytes, ago } = await deskLanguage(['en'])
+  expect([0, 1023, 1024, 10_737_418_240].map(bytes)).toEqual(['0 B', '1,023 B', '1 KiB', '10 GiB'])
+  expect([0, 59_999, 60_000, 3_600_000, 90_000_000].map(ago)).toEqual([
+    '0 sec. ago',
+    '59 sec. ago',
+    '1 min. ago',
+    '1 hr. ago',
+    '1 day ago',
+  ])
 })
 
 test('numbers are written as the browser does, and an unknown language is spoken to in English', async () => {

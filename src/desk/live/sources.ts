@@ -10,6 +10,8 @@ export interface Facts {
   projectId: string
   /** The beginning of the figures: see beginningOf. */
   from: string
+  /** The beginning of the entries per minute: see PACE_MINUTES. */
+  paceFrom: string
   zone: string
 }
 
@@ -58,6 +60,16 @@ export const boardSources = {
     load: ({ api, projectId, from }: Facts) =>
       api.scans.stats({ query: { projectId, from, groupBy: 'gate' } }) as Promise<ScanStatsByGate>,
   }),
+  /** Read every few seconds, since entries per minute decrease without an event. */
+  pace: source({
+    scope: 'scans:read',
+    load: ({ api, projectId, paceFrom: from }: Facts) =>
+      api.scans.stats({ query: { projectId, from, groupBy: 'gate' } }) as Promise<ScanStatsByGate>,
+  }),
+  passTotals: source({
+    scope: 'templates:read',
+    load: ({ api, projectId: id }: Facts) => api.projects.stats({ params: { id } }),
+  }),
   scanHours: source({
     scope: 'scans:read',
     isTouchedBy: byScans,
@@ -86,7 +98,7 @@ export const boardSources = {
   }),
   deliveries: source({
     scope: 'webhooks:read',
-    load: ({ api }: Facts) => api.deliveries.list({ query: { status: 'FAILED', limit: RECENT } }),
+    load: ({ api }: Facts) => api.deliveries.list({ query: { lastAttempt: 'failed', limit: RECENT } }),
   }),
   identities: source({
     scope: 'templates:read',
@@ -143,6 +155,14 @@ export const passSources = {
 }
 
 const HOUR_MS = 3_600_000
+
+/** Entries per minute are the mean of so many minutes. */
+export const PACE_MINUTES = 5
+
+/** The beginning of the entries per minute. */
+export function paceBeginningOf(now: Date): string {
+  return new Date(now.getTime() - PACE_MINUTES * 60_000).toISOString()
+}
 
 /** Figures are those of this hour and the 23 before it. */
 export function beginningOf(now: Date): string {

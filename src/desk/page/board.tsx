@@ -1,12 +1,15 @@
 /** @jsxImportSource preact */
 import type { Delivery } from '../../core/contract/deliveries.ts'
 import type { ProjectFigures } from '../../core/contract/projects.ts'
-import type { LedgerResult, ScanItem } from '../../core/contract/scan-shapes.ts'
+import type { ScanItem, ScanResult } from '../../core/contract/scan-shapes.ts'
+import type { ScanStatsByGate } from '../../core/contract/scans.ts'
+import { wordOfReason } from '../../core/rules/door/badge.ts'
 import type { DeskWords } from '../desk-words.ts'
-import { beginningOf, boardSources, sumOf } from '../live/sources.ts'
+import { beginningOf, boardSources, PACE_MINUTES, paceBeginningOf, sumOf } from '../live/sources.ts'
 import { redeliverCommand } from './commands.ts'
 import { useAnswers, useDesk } from './context.ts'
-import { Command, Foreign, Moment, Numbers, PassLink, Prose, Section, Shown, Table } from './parts.tsx'
+import { Doors } from './doors.tsx'
+import { Command, Foreign, knownValue, Moment, Numbers, PassLink, Prose, Section, Shown, Table } from './parts.tsx'
 import { Plot } from './plots.tsx'
 
 type Bucket = ProjectFigures['items'][number]
@@ -17,46 +20,52 @@ type LimitName = keyof NonNullable<Awaited<ReturnType<(typeof boardSources)['wor
 
 const DAY_MS = 86_400_000
 
-/** Of gates those with the most scans, of doors the newest. A wall has room for fewer, and nobody to scroll it. */
-const ROWS = { desk: 20, wall: 6 }
+/** The rows of a table. A wall has room for fewer, and nobody to scroll it. */
+const ROWS = {
+  desk: { gates: 20, scans: 8, doors: 20, deliveries: 8 },
+  wall: { gates: 6, scans: 4, doors: 4, deliveries: 1 },
+}
 
 /** All of a project at a glance. */
 export function Board({ projectId }: { projectId: string }) {
   const { api, clock, isWall, language } = useDesk()
-  const { words, number, time } = language
+  const { words, number, bytes, time } = language
   const rows = isWall ? ROWS.wall : ROWS.desk
   const answers = useAnswers(boardSources, projectId, () => ({
     api,
     projectId,
     from: beginningOf(clock.now()),
+    paceFrom: paceBeginningOf(clock.now()),
     zone: Intl.DateTimeFormat().resolvedOptions().timeZone,
   }))
+  const amount = (name: LimitName, value: number) =>
+    name === 'storedBytes' ? <bdi>{bytes(value)}</bdi> : number(value)
+  const gatesNow = knownValue(answers.pace)?.items
   return (
     <div class="board glance">
-      <Section title={`${words.passes} · ${words.lastDay}`}>
-        <Shown answer={answers.figures}>{(figures) => <Passes items={figures.items} />}</Shown>
-        <Shown answer={answers.freshness}>
-          {({ current, late, refused }) => (
-            <Numbers
-              items={[
-                { name: 'current', label: words.phonesCurrent, value: current },
-                { name: 'late', label: words.phonesLate, value: late + refused },
-              ]}
-            />
-          )}
-        </Shown>
-      </Section>
-
       <Section title={`${words.scans} · ${words.lastDay}`}>
         <Shown answer={answers.scanTotals}>
-          {({ totalScans, totalDenied }) => (
-            <Numbers
-              items={[
-                { name: 'scans', label: words.scans, value: totalScans },
-                { name: 'accepted', label: words.accepted, value: totalScans - totalDenied },
-                { name: 'denied', label: words.denied, value: totalDenied },
-              ]}
-            />
+          {({ redeemed, totalScans, totalDenied }) => (
+            <>
+              <Numbers
+                items={[
+                  { name: 'admitted', label: words.admitted, value: redeemed },
+                  { name: 'expected', label: words.expected, value: knownValue(answers.passTotals)?.livePassCount },
+                  {
+                    name: 'perMinute',
+                    label: words.entriesPerMinute,
+                    value: gatesNow && sumOf(gatesNow, entriesPerMinute),
+                  },
+                ]}
+              />
+              <Numbers
+                items={[
+                  { name: 'scans', label: words.scans, value: totalScans },
+                  { name: 'accepted', label: words.accepted, value: totalScans - totalDenied },
+                  { name: 'denied', label: words.denied, value: totalDenied },
+                ]}
+              />
+            </>
           )}
         </Shown>
         <Shown answer={answers.scanHours}>
@@ -86,8 +95,12 @@ export function Board({ projectId }: { projectId: string }) {
                   <span data-number={`gate ${JSON.stringify(gate)}`}>{number(totalScans - totalDenied)}</span>
                 ),
                 [words.denied]: ({ totalDenied }) => number(totalDenied),
+                [words.perMinute]: ({ gate }) => {
+                  const now = gatesNow?.find((one) => one.gate === gate)
+                  return gatesNow ? number(now ? entriesPerMinute(now) : 0) : '–'
+                },
               }}
-              rows={items.slice(0, rows)}
+              rows={items.slice(0, rows.gates)}
               total={items.length}
             />
           )}
@@ -106,10 +119,29 @@ export function Board({ projectId }: { projectId: string }) {
                 }),
                 [words.pass]: ({ passId, externalPassId }) => <PassLink id={passId}>{externalPassId ?? '–'}</PassLink>,
                 [words.gate]: ({ metadata }) => <Foreign>{metadata.gate ?? '–'}</Foreign>,
-                [words.result]: ({ result }) => resultOf(result, words),
-                [words.reason]: ({ reason }) => (reason === null ? '–' : <code>{reason}</code>),
+                [words.result]: ({ result, reason }) =>
+                  isWall && result === 'denied' ? reasonOf(reason, words) : resultOf(result, words),
+                ...(!isWall && { [words.reason]: ({ reason }: ScanItem) => reasonOf(reason, words) }),
               }}
-              rows={items.slice(0, rows)}
+              rows={items.slice(0, rows.scans)}
+            />
+          )}
+        </Shown>
+      </Section>
+
+      <Section title={words.doors}>
+        <Shown answer={answers.doors}>{(doors) => <Doors {...doors} rows={rows.doors} />}</Shown>
+      </Section>
+
+      <Section title={`${words.passes} · ${words.lastDay}`}>
+        <Shown answer={answers.figures}>{(figures) => <Passes items={figures.items} />}</Shown>
+        <Shown answer={answers.freshness}>
+          {({ phones, current }) => (
+            <Numbers
+              items={[
+                { name: 'current', label: words.phonesCurrent, value: current },
+                { name: 'behind', label: words.phonesBehind, value: phones - current },
+              ]}
             />
           )}
         </Shown>
@@ -123,7 +155,7 @@ export function Board({ projectId }: { projectId: string }) {
               keyOf={({ broadcast }) => broadcast.id}
               columns={{
                 [words.message]: ({ broadcast }) => <Prose>{textOf(broadcast.body)}</Prose>,
-                ...(!isWall && { [words.status]: ({ broadcast }: SentBroadcast) => <code>{broadcast.status}</code> }),
+                ...(!isWall && { [words.status]: ({ broadcast }: SentBroadcast) => words.statuses[broadcast.status] }),
                 [words.waiting]: ({ stats }) => number(stats?.pending ?? 0),
                 [words.sent]: ({ stats }) => number((stats?.sent ?? 0) + (stats?.partial ?? 0)),
                 [words.failed]: ({ stats }) => number(stats?.failed ?? 0),
@@ -134,54 +166,27 @@ export function Board({ projectId }: { projectId: string }) {
         </Shown>
       </Section>
 
-      <Section title={words.failedDeliveries}>
+      <Section title={words.failingDeliveries} wide>
         <Shown answer={answers.deliveries}>
           {({ total, items }) => (
             <>
-              <Numbers items={[{ name: 'failedDeliveries', label: words.failed, value: total }]} />
+              <Numbers items={[{ name: 'failingDeliveries', label: words.lastAttemptFailed, value: total }]} />
               <Table
-                label={words.failedDeliveries}
+                label={words.failingDeliveries}
                 keyOf={({ id }) => id}
                 columns={{
-                  [words.time]: ({ createdAt }) => <Moment at={createdAt} />,
+                  ...(!isWall && { [words.time]: ({ createdAt }: Delivery) => <Moment at={createdAt} /> }),
                   [words.event]: ({ eventType }) => <code>{eventType}</code>,
                   [words.attempts]: ({ attemptCount }) => number(attemptCount),
                   [words.error]: ({ lastError, lastResponseCode }) => (
                     <Prose>{lastError ?? lastResponseCode ?? '–'}</Prose>
                   ),
-                  ...(!isWall && { [words.commands]: ({ id }: Delivery) => <Command text={redeliverCommand(id)} /> }),
+                  ...(!isWall && {
+                    [words.nextAttempt]: ({ nextAttemptAt }: Delivery) => <Moment at={nextAttemptAt} />,
+                    [words.commands]: ({ id }: Delivery) => <Command text={redeliverCommand(id)} />,
+                  }),
                 }}
-                rows={items}
-              />
-            </>
-          )}
-        </Shown>
-      </Section>
-
-      <Section title={words.doors}>
-        <Shown answer={answers.doors}>
-          {({ total, items }) => (
-            <>
-              <Numbers
-                items={[
-                  { name: 'doors', label: words.doors, value: total },
-                  {
-                    name: 'pendingScans',
-                    label: words.pendingScans,
-                    value: sumOf(items, (door) => door.pendingScans ?? 0),
-                  },
-                ]}
-              />
-              <Table
-                label={words.doors}
-                keyOf={({ id }) => id}
-                columns={{
-                  [words.name]: (door) => <Foreign>{door.name}</Foreign>,
-                  [words.gate]: (door) => <Foreign>{door.gate}</Foreign>,
-                  [words.lastSeen]: (door) => <Moment at={door.lastSeenAt} />,
-                  [words.pendingScans]: (door) => number(door.pendingScans ?? 0),
-                }}
-                rows={items.slice(0, rows)}
+                rows={items.slice(0, rows.deliveries)}
                 total={total}
               />
             </>
@@ -197,8 +202,12 @@ export function Board({ projectId }: { projectId: string }) {
               keyOf={([name]) => name}
               columns={{
                 [words.name]: ([name]) => words[name],
-                [words.used]: ([name, used]) => <span data-number={`usage ${name}`}>{number(used)}</span>,
-                [words.allowed]: ([name]) => (limits ? number(limits[name]) : '–'),
+                [words.used]: ([name, used]) => (
+                  <data data-number={`usage ${name}`} value={used}>
+                    {amount(name, used)}
+                  </data>
+                ),
+                [words.allowed]: ([name]) => (limits ? amount(name, limits[name]) : '–'),
               }}
               rows={Object.entries(usage ?? {}) as [LimitName, number][]}
             />
@@ -206,24 +215,26 @@ export function Board({ projectId }: { projectId: string }) {
         </Shown>
       </Section>
 
-      <Section title={words.identities}>
-        <Shown answer={answers.identities}>
-          {({ items, total }) => (
-            <Table
-              label={words.identities}
-              keyOf={({ id }) => id}
-              columns={{
-                [words.name]: ({ name }) => <Foreign>{name}</Foreign>,
-                [words.platform]: ({ platform }) => (platform === 'apple' ? 'Apple' : 'Google'),
-                [words.daysLeft]: ({ expiresAt }) =>
-                  expiresAt === null ? '–' : number(daysUntil(expiresAt, clock.now())),
-              }}
-              rows={items}
-              total={total}
-            />
-          )}
-        </Shown>
-      </Section>
+      {isWall && knownValue(answers.identities)?.total === 0 ? null : (
+        <Section title={words.identities}>
+          <Shown answer={answers.identities}>
+            {({ items, total }) => (
+              <Table
+                label={words.identities}
+                keyOf={({ id }) => id}
+                columns={{
+                  [words.name]: ({ name }) => <Foreign>{name}</Foreign>,
+                  [words.platform]: ({ platform }) => (platform === 'apple' ? 'Apple' : 'Google'),
+                  [words.daysLeft]: ({ expiresAt }) =>
+                    expiresAt === null ? '–' : number(daysUntil(expiresAt, clock.now())),
+                }}
+                rows={items}
+                total={total}
+              />
+            )}
+          </Shown>
+        </Section>
+      )}
     </div>
   )
 }
@@ -251,9 +262,19 @@ function Passes({ items }: { items: Bucket[] }) {
   )
 }
 
-function resultOf(result: LedgerResult, words: DeskWords) {
+function reasonOf(reason: ScanItem['reason'], words: DeskWords): string {
+  return reason === null ? '–' : words.reasons[wordOfReason(reason)]
+}
+
+/** The mean over the last minutes. */
+function entriesPerMinute({ totalScans, totalDenied }: ScanStatsByGate['items'][number]): number {
+  return (totalScans - totalDenied) / PACE_MINUTES
+}
+
+/** A result as the desk names it: everything that is neither accepted nor a reversal was turned away. */
+export function resultOf(result: ScanResult, words: DeskWords): string {
   if (result === 'accepted') return words.accepted
-  return result === 'denied' ? words.denied : <code>{result}</code>
+  return result === 'reversal' ? words.takenBack : words.denied
 }
 
 /** Whole days that are left; below zero once it has passed. */

@@ -28,15 +28,20 @@ export function Shown<T>({ answer, children }: { answer: Answer<T>; children: (v
   return <p class="muted">{answer.is === 'denied' ? words.notAllowed : words.loading}</p>
 }
 
-/** Numbers with what they count; `name` tells whoever looks for one which it is. */
-export function Numbers({ items }: { items: { name: string; label: string; value: number }[] }) {
+/** The value of an answer; undefined if there is none. */
+export function knownValue<T>(answer: Answer<T>): T | undefined {
+  return answer.is === 'there' ? answer.value : undefined
+}
+
+/** Numbers with their labels; a dash for undefined. `name` identifies a number to tests. */
+export function Numbers({ items }: { items: { name: string; label: string; value: number | undefined }[] }) {
   const { number } = useDesk().language
   return (
     <dl class="numbers">
       {items.map(({ name, label, value }) => (
         <div key={name}>
           <dt>{label}</dt>
-          <dd data-number={name}>{number(value)}</dd>
+          <dd data-number={name}>{value === undefined ? '–' : number(value)}</dd>
         </div>
       ))}
     </dl>

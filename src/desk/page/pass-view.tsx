@@ -2,8 +2,9 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import type { PassWallets } from '../../core/contract/wallets.ts'
+import { wordOfReason } from '../../core/rules/door/badge.ts'
 import { passSources } from '../live/sources.ts'
-import { textOf } from './board.tsx'
+import { resultOf, textOf } from './board.tsx'
 import { cancelCommand, passCommands, reverseCommand } from './commands.ts'
 import { useAnswers, useDesk, useFeed } from './context.ts'
 import { Command, Foreign, Moment, Prose, Section, Shown, Table } from './parts.tsx'
@@ -29,15 +30,16 @@ export function PassView({ passId }: { passId: string }) {
 
       <Section title={words.pass}>
         <Shown answer={answers.pass}>
-          {({ externalPassId, status, revision, createdAt, updatedAt, expiresAt, variables }) => (
+          {({ label, externalPassId, status, revision, createdAt, updatedAt, expiresAt, variables }) => (
             <>
               <dl class="facts">
                 <Fact name={words.name}>
+                  <Foreign>{label}</Foreign>
+                </Fact>
+                <Fact name={words.externalId}>
                   <Foreign>{externalPassId}</Foreign>
                 </Fact>
-                <Fact name={words.status}>
-                  <code>{status}</code>
-                </Fact>
+                <Fact name={words.status}>{words.statuses[status]}</Fact>
                 <Fact name={words.revision}>{number(revision)}</Fact>
                 <Fact name={words.created}>
                   <Moment at={createdAt} />
@@ -69,10 +71,12 @@ export function PassView({ passId }: { passId: string }) {
 
       <Section title={words.scans} wide>
         <Shown answer={answers.redemption}>
-          {({ result, reasonCode, message }) => (
-            <p>
-              <code>{result}</code> <code>{reasonCode}</code> <Foreign>{message}</Foreign>
-            </p>
+          {({ result, message }) => (
+            <dl class="facts">
+              <Fact name={words.ifScannedNow}>
+                <strong>{resultOf(result, words)}</strong> · <Foreign>{message}</Foreign>
+              </Fact>
+            </dl>
           )}
         </Shown>
         <Shown answer={answers.scans}>
@@ -83,8 +87,9 @@ export function PassView({ passId }: { passId: string }) {
               columns={{
                 [words.time]: ({ scannedAt }) => <Moment at={scannedAt} />,
                 [words.gate]: ({ metadata }) => <Foreign>{metadata.gate ?? '–'}</Foreign>,
-                [words.result]: ({ result }) => <code>{result}</code>,
-                [words.reason]: ({ reason, reversalReason }) => <Foreign>{reason ?? reversalReason ?? '–'}</Foreign>,
+                [words.result]: ({ result }) => resultOf(result, words),
+                [words.reason]: ({ reason, reversalReason }) =>
+                  reason ? words.reasons[wordOfReason(reason)] : <Foreign>{reversalReason ?? '–'}</Foreign>,
                 [words.commands]: ({ id, result }) =>
                   result === 'accepted' && !items.some(({ reversesScanId }) => reversesScanId === id) ? (
                     <Command text={reverseCommand(id)} />
@@ -109,7 +114,7 @@ export function PassView({ passId }: { passId: string }) {
                 [words.device]: ({ name }) => <Foreign>{name}</Foreign>,
                 [words.installed]: ({ since }) => <Moment at={since} />,
                 [words.holds]: ({ holds }) => (holds === null ? '–' : number(holds)),
-                [words.status]: ({ state }) => <code>{state}</code>,
+                [words.status]: ({ state }) => words.walletStates[state],
                 [words.error]: ({ lastError }) => <Prose>{lastError ?? '–'}</Prose>,
               }}
               rows={wallets ? holdersOf(wallets) : []}
@@ -144,7 +149,7 @@ export function PassView({ passId }: { passId: string }) {
               columns={{
                 [words.time]: ({ createdAt }) => <Moment at={createdAt} />,
                 [words.message]: ({ body }) => <Prose>{textOf(body)}</Prose>,
-                [words.status]: ({ status }) => <code>{status}</code>,
+                [words.status]: ({ status }) => words.statuses[status],
                 [words.error]: ({ apple, google }) => (
                   <Prose>{[apple.error, google.error].filter(Boolean).join(' · ') || '–'}</Prose>
                 ),

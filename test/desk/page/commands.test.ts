@@ -51,7 +51,7 @@ test('each source asks the interface for no more than the scope that it names, a
       {},
       { get: (_, resource: string) => new Proxy({}, { get: (_, name: string) => operation(resource, name) }) },
     )
-    const facts = { api, projectId: 'p', passId: 'p', from: '', zone: 'UTC' }
+    const facts = { api, projectId: 'p', passId: 'p', from: '', paceFrom: '', zone: 'UTC' }
     await (load as (facts: unknown) => Promise<unknown>)(facts).catch((error: unknown) => {
       // The cards are bytes.
       if (name !== 'cards') throw error

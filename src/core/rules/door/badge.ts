@@ -8,7 +8,7 @@ export type Tone = 'yes' | 'no' | 'ask' | 'note'
 export type BadgeWord = ScanReasonCode | 'denied' | 'same_scan' | 'undone' | 'not_judged'
 
 /** What a door calls a reason of the ledger, such as that of a conflict. */
-export function wordOfReason(reason: LedgerReason): BadgeWord {
+export function wordOfReason(reason: LedgerReason): ScanReasonCode {
   switch (reason) {
     case 'already_used':
       return 'already_scanned'

@@ -1,0 +1,57 @@
+/** @jsxImportSource preact */
+import type { Door } from '../../core/contract/doors.ts'
+import { sumOf } from '../live/sources.ts'
+import { useDesk } from './context.ts'
+import { Foreign, Numbers, Table } from './parts.tsx'
+
+/** A door is silent after an hour without a request: an open page sends one every 15 seconds. */
+const SILENT_MS = 3_600_000
+
+/** The doors of a project, silent ones first. */
+export function Doors({ items, total, rows }: { items: Door[]; total: number; rows: number }) {
+  const { clock, language } = useDesk()
+  const { words, number, ago, moment } = language
+  const now = clock.now().getTime()
+  const quietMs = ({ lastSeenAt, createdAt }: Door) => now - Date.parse(lastSeenAt ?? createdAt)
+  const isSilent = (door: Door) => quietMs(door) >= SILENT_MS
+  const silent = items.filter(isSilent)
+  const inOrder = [...silent, ...items.filter((door) => !isSilent(door))]
+  return (
+    <>
+      <Numbers
+        items={[
+          { name: 'doors', label: words.doors, value: total },
+          { name: 'silentDoors', label: words.silent, value: silent.length },
+          {
+            name: 'pendingScans',
+            label: words.pendingScans,
+            value: sumOf(items, (door) => door.pendingScans ?? 0),
+          },
+        ]}
+      />
+      <Table
+        label={words.doors}
+        keyOf={({ id }) => id}
+        columns={{
+          [words.name]: (door) => <Foreign>{door.name}</Foreign>,
+          [words.gate]: (door) => <Foreign>{door.gate}</Foreign>,
+          [words.lastSeen]: (door) => (
+            <>
+              {door.lastSeenAt === null ? (
+                '–'
+              ) : (
+                <time dateTime={door.lastSeenAt} title={moment(door.lastSeenAt)}>
+                  {ago(quietMs(door))}
+                </time>
+              )}{' '}
+              {isSilent(door) && <strong class="mark">{words.silent}</strong>}
+            </>
+          ),
+          [words.pendingScans]: (door) => number(door.pendingScans ?? 0),
+        }}
+        rows={inOrder.slice(0, rows)}
+        total={total}
+      />
+    </>
+  )
+}
