@@ -1,18 +1,16 @@
 import { useLayoutEffect } from 'preact/hooks'
 
-/** The smallest text size in pixels. A screen on which it does not fit, such as a phone, shows a page to scroll. */
+/** The smallest text size in pixels. */
 const MIN_PX = 9
 
 /** The largest text size, as a share of the width of the screen. */
 const MAX_SHARE = 0.018
 
-/** The least width of a column, in multiples of the text size. */
-const COLUMN = 24
-
 /** Halvings of the range of sizes: what is left is less than half a pixel. */
 const STEPS = 7
 
-const isWhole = (part: Element) => part.scrollWidth <= part.clientWidth && part.scrollHeight <= part.clientHeight
+/** A narrower screen, such as that of a phone, shows a page to scroll. */
+const MIN_WIDTH_PX = 800
 
 /**
  * Draws a wall with the largest text that fits its screen, whatever its language, its fonts and what it shows: nobody scrolls a
@@ -24,17 +22,19 @@ export function useWholeWall(isWall: boolean): void {
     const page = document.documentElement
     const fits = (px: number) => {
       page.style.fontSize = `${px}px`
-      page.style.setProperty('--columns', String(Math.max(1, Math.floor(page.clientWidth / (COLUMN * px)))))
       return [...document.querySelectorAll('.board, .scroll')].every(isWhole)
     }
     const fit = () => {
+      const { clientWidth: width, clientHeight: height } = page
       page.classList.add('whole')
-      let [fitting, tooLarge] = [MIN_PX, Math.max(MIN_PX, page.clientWidth * MAX_SHARE)]
-      if (!fits(MIN_PX)) {
+      // Four on a screen of 16:9. Their number does not depend on the size, so that smaller text never leaves less room for a word.
+      page.style.setProperty('--columns', String(Math.round(3 * Math.sqrt(width / height))))
+      if (width < MIN_WIDTH_PX || !fits(MIN_PX)) {
         page.classList.remove('whole')
         page.style.fontSize = ''
         return
       }
+      let [fitting, tooLarge] = [MIN_PX, Math.max(MIN_PX, width * MAX_SHARE)]
       for (let step = 0; step < STEPS; step += 1) {
         const middle = (fitting + tooLarge) / 2
         if (fits(middle)) fitting = middle
@@ -50,4 +50,9 @@ export function useWholeWall(isWall: boolean): void {
       removeEventListener('resize', fit)
     }
   }, [isWall])
+}
+
+/** Whether nothing of an element is cut off. Browsers round both sizes, each on its own. */
+function isWhole(part: Element): boolean {
+  return part.scrollWidth <= part.clientWidth + 1 && part.scrollHeight <= part.clientHeight + 1
 }

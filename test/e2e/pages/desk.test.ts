@@ -340,5 +340,5 @@ const BELOW_THE_SCREEN = 'document.documentElement.scrollHeight - innerHeight'
 
 /** Tables that are wider than their room. */
 const HIDDEN_COLUMNS = `[...document.querySelectorAll('.scroll')]
-  .filter((part) => part.scrollWidth > part.clientWidth)
+  .filter((part) => part.scrollWidth > part.clientWidth + 1)
   .map((part) => part.getAttribute('aria-label'))`
