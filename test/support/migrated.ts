@@ -39,9 +39,9 @@ async function migrateOnce(url: string): Promise<void> {
   await database.close()
 }
 
-/** Changes what databases there are. */
-export async function onServer(postgresUrl: string, sql: string): Promise<void> {
-  const client = new pg.Client(`${postgresUrl}postgres`)
+/** Runs SQL as the superuser, in the database `postgres` by default. */
+export async function onServer(postgresUrl: string, sql: string, database = 'postgres'): Promise<void> {
+  const client = new pg.Client(`${postgresUrl}${database}`)
   await client.connect()
   try {
     await client.query(sql)

@@ -61,12 +61,12 @@ describe.each(dialects)('on %s', (dialect) => {
     const database = await emptyDatabase(dialect)
     await run(['migrate', '--database', database])
     const opened = open(database)
-    await opened.writer('migrations').where({ name: '0010-failed-jobs' }).delete()
+    await opened.writer('migrations').where({ name: '0001-baseline' }).delete()
     const report = await doctor(database)
-    const pending = { status: 'FAILED', message: '1 pending: 0010-failed-jobs', fix: 'passes migrate' }
+    const pending = { status: 'FAILED', message: '1 pending: 0001-baseline', fix: 'passes migrate' }
     expect(report.find('Database: Migrations')).toMatchObject(pending)
     expect(report.find('Work: Jobs').status).toBe('SKIPPED')
-    expect(await opened.reader('migrations').where({ name: '0010-failed-jobs' })).toEqual([])
+    expect(await opened.reader('migrations').where({ name: '0001-baseline' })).toEqual([])
   })
 
   test('a server key that is not the one of the database fails, and nothing of either is shown', async () => {

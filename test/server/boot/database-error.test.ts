@@ -1,9 +1,11 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, inject, test } from 'vitest'
+import { expect, inject, onTestFinished, test } from 'vitest'
 import { describeFailure } from '../../../src/cli/command/failure.ts'
+import { withoutPassword } from '../../../src/server/boot/database-error.ts'
 import { withNewStore, withStore } from '../../../src/server/operator/operator.ts'
-import { temporaryFolder } from '../../support/databases.ts'
+import { emptyDatabase, temporaryFolder } from '../../support/databases.ts'
+import { onServer } from '../../support/migrated.ts'
 
 const look = (url: string) =>
   withNewStore(url, (store) => store.workspaces.list()).then(
@@ -24,6 +26,67 @@ test.each<[what: string, url: () => string, why: string, fix: string]>([
   expect(failure?.hint).toContain(fix)
   expect(failure?.message).toContain(databaseUrl.split(/@|sqlite:/).at(-1))
   expect(failure?.message).not.toMatch(/secret|select/)
+})
+
+test.each([
+  ['LATIN1', "encoding 'LATIN1' template template0 locale 'C'", '', 'has the encoding LATIN1', '--encoding=UTF8'],
+  ['read-only', '', 'alter database $db set default_transaction_read_only = on', 'is read-only', 'the primary server'],
+  [
+    'without a usable pg_trgm',
+    '',
+    'create schema other; create extension pg_trgm schema other',
+    'not in the search path',
+    'set search_path = public, other',
+  ],
+])('a new PostgreSQL database that is %s is rejected before a migration', async (_, options, setUp, why, fix) => {
+  const url = await emptyDatabase('postgres')
+  const name = new URL(url).pathname.slice(1)
+  if (options !== '') {
+    await onServer(inject('postgresUrl'), `drop database ${name}`)
+    await onServer(inject('postgresUrl'), `create database ${name} ${options}`)
+  }
+  if (setUp !== '') await onServer(url.replace(/[^/]*$/, ''), setUp.replace('$db', name), name)
+  const failure = await look(url)
+  expect(failure).toMatchObject({ code: 'SETUP', message: expect.stringContaining(why), reasons: [] })
+  expect(failure?.hint).toContain(fix)
+})
+
+test('a PostgreSQL user without the right to create tables or pg_trgm is told the statement to run', async () => {
+  const url = await emptyDatabase('postgres')
+  const { pathname, host } = new URL(url)
+  const name = pathname.slice(1)
+  await onServer(inject('postgresUrl'), `create role ${name} login password 'a/b#c@d'`)
+  onTestFinished(() => onServer(inject('postgresUrl'), `drop owned by ${name}; drop role ${name}`, name))
+  const own = `postgres://${name}:a%2Fb%23c%40d@${host}/${name}`
+  expect((await look(own))?.hint).toContain(`grant create on schema public to "${name}"`)
+  await onServer(inject('postgresUrl'), `grant create on schema public to ${name}`, name)
+  expect((await look(own))?.hint).toContain('create extension pg_trgm')
+  await onServer(inject('postgresUrl'), 'create extension pg_trgm', name)
+  expect(await look(own)).toBeUndefined()
+})
+
+test.each(['me:a/b@', 'me:1/b@', 'me:a#b@', 'me:1?b@'])(
+  'a PostgreSQL address with the unencoded password of %s is rejected without the password',
+  async (user) => {
+    const failure = await look(`postgres://${user}localhost/passes`)
+    expect(failure).toMatchObject({
+      code: 'SETUP',
+      message: 'The address of the PostgreSQL database cannot be parsed.',
+    })
+    expect(failure?.hint).toContain('/ as %2F')
+  },
+)
+
+test('a certificate that an address names and that is not there is reported with its path', async () => {
+  const failure = await look('postgres://me@localhost/passes?sslmode=verify-full&sslrootcert=/no-such.pem')
+  expect(failure).toMatchObject({ code: 'SETUP', message: expect.stringContaining('/no-such.pem') })
+})
+
+test.each([
+  ['postgres://me:a@b@host/db', 'postgres://me:…@host/db'],
+  ['postgres://host/db?user=me&password=secret', 'postgres://host/db?user=me&password=…'],
+])('%s is shown without its password', (url, shown) => {
+  expect(withoutPassword(url)).toBe(shown)
 })
 
 test('a command that only looks makes no SQLite file', async () => {
