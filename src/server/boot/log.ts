@@ -1,4 +1,5 @@
 import { type DestinationStream, destination, type Logger, pino } from 'pino'
+import { findUnavailability } from '../../storage/db/dialect.ts'
 
 export type { Logger } from 'pino'
 
@@ -9,8 +10,20 @@ export function createLogger(level: string, stream: DestinationStream = destinat
       level,
       redact: ['token', 'authorization', '*.token', '*.authorization', '*.secret'],
       base: null,
+      serializers: { err: serializeError },
       timestamp: () => `,"time":"${new Date().toISOString()}"`,
     },
     stream,
   )
+}
+
+/**
+ * Leaves out the stack and the statement of an unavailable database: they say nothing about an outage, and fill the log
+ * with each request that fails in it. knex puts the statement before the message.
+ */
+function serializeError(error: unknown): unknown {
+  const reason = findUnavailability(error)
+  if (reason === undefined) return pino.stdSerializers.err(error as Error)
+  const { code, message } = error as NodeJS.ErrnoException
+  return { reason, code, message: message.split(' - ').at(-1) }
 }
