@@ -6,10 +6,10 @@ import type { EngineStore } from '../../src/door/engine/store.ts'
 const generatedAt = '2026-03-01T12:00:00.000Z'
 
 /** A keeper of a stored list, whose server gives these replies one after another. */
-function keeper(replies: Reply<Partial<SnapshotPage>>[]) {
+function keeper(replies: Reply<Partial<SnapshotPage>>[], { tookMs = 0 } = {}) {
   const asked: Record<string, string>[] = []
   const list = { id: 'old', generatedAt }
-  let now = 0
+  const clock = { now: 0 }
   const store = {
     summary: async () => ({ list }),
     amendList: async (_changed, _removed, head) => void Object.assign(list, head),
@@ -17,18 +17,16 @@ function keeper(replies: Reply<Partial<SnapshotPage>>[]) {
   const server = {
     async snapshot({ projectId: _, limit: __, ...query }) {
       asked.push(query)
+      clock.now += tookMs
       return replies.shift()
     },
   } as Partial<DoorServer> as DoorServer
-  const { freshen } = createListKeeper({
+  const { freshen, isDue } = createListKeeper({
     store: () => store,
     server,
     environment: {
       withLock: (_, work) => work(),
-      monotonicMs: () => {
-        now += 3_600_000
-        return now
-      },
+      monotonicMs: () => clock.now,
       random: () => 0,
     },
     identity: () => ({ door: { projectId: 'p' } }) as never,
@@ -38,7 +36,7 @@ function keeper(replies: Reply<Partial<SnapshotPage>>[]) {
       throw error
     },
   })
-  return { asked, list, freshen: () => freshen(new AbortController().signal) }
+  return { asked, list, clock, isDue, freshen: () => freshen(new AbortController().signal) }
 }
 
 const page = (nextCursor: string | null): Reply<Partial<SnapshotPage>> => ({
@@ -47,11 +45,26 @@ const page = (nextCursor: string | null): Reply<Partial<SnapshotPage>> => ({
 })
 
 test('changes that break off before the last page are requested again from the same list', async () => {
-  const { asked, list, freshen } = keeper([page('c'), { kind: 'timeout' } as never, page('c'), page(null)])
+  const { asked, list, clock, freshen } = keeper([page('c'), { kind: 'timeout' } as never, page('c'), page(null)])
   await freshen()
   expect(list.id).toBe('old')
+  clock.now += 3_000
   await freshen()
   expect(list.id).toBe('new')
   const [first, second] = [{ since: 'old' }, { since: 'old', cursor: 'c' }]
   expect(asked).toEqual([first, second, first, second])
+})
+
+test('a list that takes ten seconds to come is requested again after 20 times as long, a quick one after 15 s', async () => {
+  for (const [tookMs, restMs] of [
+    [10_000, 200_000],
+    [10, 15_000],
+  ] as const) {
+    const { clock, isDue, freshen } = keeper([page(null)], { tookMs })
+    await freshen()
+    clock.now += restMs - 1
+    expect(isDue()).toBe(false)
+    clock.now += 1
+    expect(isDue()).toBe(true)
+  }
 })

@@ -57,3 +57,14 @@ test('where readings are not merged, every one is a scan of its own', () => {
   recent.take(first)
   expect(recent.take(second)).toBe(second)
 })
+
+test('the result of an earlier reading is not that of a later one of the same code', () => {
+  const recent = createRecentScans(3_000)
+  const [first, later] = [attempt(0), attempt(3)]
+  recent.take(first)
+  recent.take(later)
+  recent.resolve(first, accepted(first))
+  const taken = recent.take(attempt(4))
+  expect(taken).toMatchObject({ same: { externalRef: later.externalRef } })
+  expect(taken).not.toMatchObject({ same: { message: expect.stringContaining('Valid.') } })
+})

@@ -77,6 +77,15 @@ describe('alone', () => {
     expect(buckets.size()).toBe(1)
   })
 
+  test('requests that were not shared, since too many keys were, are not shared later either', () => {
+    const buckets = createBuckets(rate)
+    buckets.take('least', 0)
+    for (let n = 0; n < 2_000; n += 1) buckets.take(`key ${n % 1_000}`, 0)
+    expect(buckets.usage(0)).not.toHaveProperty('least')
+    buckets.take('least', 4)
+    expect(buckets.usage(6)).toEqual({ least: 1 })
+  })
+
   test('keys that no other process shares are deleted once they are full, when another key comes', () => {
     const now = monotonicSeconds()
     const buckets = createExpiringCache(rate)

@@ -52,3 +52,16 @@ test('a line that is full, or takes too long, is 503 with Retry-After', async ()
   leave()
   await hasty.enter('a')
 })
+
+test('requests that wait have a bound in all, and whoever was admitted waits no longer', async () => {
+  const gate = createPublicGate({ atOnce: 1, atOnceByAddress: 1, waiting: 1, waitingByAddress: 5, patienceMs: 60_000 })
+  const leave = await gate.enter('a')
+  const waiting = gate.enter('a')
+  await expect(gate.enter('b')).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' })
+  leave()
+  const leaveAgain = await waiting
+  const other = gate.enter('b')
+  leaveAgain()
+  const leaveOther = await other
+  leaveOther()
+})

@@ -59,3 +59,29 @@ test('a follower that closes wakes up, and the last one stops the timer of its w
   expect(await sleeping[1]).toBe(false)
   expect(vi.getTimerCount()).toBe(0)
 })
+
+test('the shortest wait of a workspace wakes all of its followers', async () => {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  const wakeUps = createWakeUps()
+  const waits = [60_000, 10].map((milliseconds) => wakeUps.listen('a').next(milliseconds, never))
+  await vi.advanceTimersByTimeAsync(10)
+  expect(vi.getTimerCount()).toBe(0)
+  expect(await Promise.all(waits)).toEqual([false, false])
+})
+
+test('a read that ends after something came leaves the newer read to be shared', async () => {
+  const wakeUps = createWakeUps()
+  const follower = wakeUps.listen('a')
+  const answers: ((value: number) => void)[] = []
+  const read = () => new Promise<number>((resolve) => answers.push(resolve))
+  const old = follower.share('end', read)
+  wakeUps.merge({ what: 'event', workspaceId: 'a' } as never)
+  const fresh = follower.share('end', read)
+  answers[0]!(0)
+  await old
+  const joined = follower.share('end', read)
+  expect(answers).toHaveLength(2)
+  answers[1]!(1)
+  expect(await Promise.all([fresh, joined])).toEqual([1, 1])
+})

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { createPacing } from '../../../src/wallets/google/api/pacing.ts'
 
 beforeEach(() => {
@@ -53,6 +53,19 @@ test('a pause lasts no longer than a minute, whatever was asked for', async () =
   await expect(pacing.turn('bulk')).rejects.toMatchObject({ retryAfterSeconds: 60 })
   await vi.advanceTimersByTimeAsync(60_000)
   await expect(pacing.turn('bulk')).resolves.toBeUndefined()
+})
+
+test('a timer that comes late is caught up on by one turn, and by no burst', async () => {
+  let lateMs = 0
+  const onTime = performance.now.bind(performance)
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => onTime() + lateMs)
+  onTestFinished(() => clock.mockRestore())
+  const turns = record(createPacing(20), 5)
+  await vi.advanceTimersByTimeAsync(10)
+  lateMs = 1000
+  await vi.advanceTimersByTimeAsync(1000)
+  expect(turns).toHaveLength(5)
+  expect(turns[4]! - turns[2]!).toBeGreaterThanOrEqual(99)
 })
 
 test('a shorter pause that is requested later does not end a longer one', async () => {

@@ -93,6 +93,17 @@ test('a key of another type than that of the sort, and one that no database take
   expect(decodeCursor(broken.toString('base64url'), walk, 'text')).toBeUndefined()
 })
 
+test('a cursor whose total or offset is no safe integer is none', () => {
+  const text = encodeCursor({ total: 1, offset: 1, id: randomUUID(), key: null }, walk)
+  for (const [from, to] of [
+    [9, 16],
+    [16, 23],
+  ]) {
+    const bytes = Buffer.from(text, 'base64url').fill(0xff, from, to)
+    expect(decodeCursor(bytes.toString('base64url'), walk, 'none')).toBeUndefined()
+  }
+})
+
 test('a cursor of another list, sort, direction or filter is none', () => {
   const text = encodeCursor({ total: 1, offset: 1, id: randomUUID(), key: 'k' }, walk)
   const others = [

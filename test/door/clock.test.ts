@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest'
+import { createDoorClock } from '../../src/door/engine/clock.ts'
+
+const source = { wall: 0, monotonic: 0 }
+const clockOf = () =>
+  createDoorClock({ wallMs: () => source.wall, monotonicMs: () => source.monotonic }, 0, () => undefined)
+const date = new Date(10_000).toUTCString()
+
+test('each answer of the server narrows what earlier ones said of the difference of the clocks', () => {
+  const clock = clockOf()
+  clock.observe(date, 0, 0)
+  expect(clock.offsetMs).toBe(10_500)
+  clock.observe(date, 500, 500)
+  expect(clock.offsetMs).toBe(10_250)
+})
+
+test('a clock of a phone that is set back goes on from where it was', () => {
+  const clock = clockOf()
+  source.monotonic += 5_000
+  source.wall -= 3_600_000
+  expect(clock.now()).toEqual(new Date(5_000))
+})
