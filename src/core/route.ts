@@ -65,6 +65,8 @@ export interface Route {
   rawBody?: RawBody
   /** True where an answer is read from very many rows, although the route is no list: it takes its turn as lists do. */
   readsMuch?: true
+  /** Whether a definition is read and rendered: a workspace has few such requests at work at a time, and the others wait. */
+  rendersDefinition?: true
   /** True where answers are large: they go out as gzip to whoever takes it. */
   compressed?: true
   /** Types of files that the endpoint may answer instead of JSON. */

@@ -1,7 +1,7 @@
 import { unzipSync } from 'fflate'
 import { beforeAll, expect, test } from 'vitest'
 import { type DefinitionInput, GoogleKind } from '../../src/core/contract/definition.ts'
-import { samplePass } from '../../src/server/pages/card/preview.ts'
+import { sampleInLanguages } from '../../src/server/pages/card/preview.ts'
 import { type AppleWallet, createAppleWallet } from '../../src/wallets/apple/wallet.ts'
 import { checkFields } from '../../src/wallets/google/check-fields.ts'
 import { typeOf } from '../../src/wallets/google/fields.ts'
@@ -47,7 +47,7 @@ const input: DefinitionInput = {
 }
 
 test('a package holds the texts of each language, by those of the default one, and every file stands in its manifest', async () => {
-  const pass = samplePass(parseDefinition(input), 'storeCard')
+  const pass = await sampleInLanguages(parseDefinition(input), 'storeCard')
   const unsigned = await apple.preparePackage(pass, new Date())
   const files = unzipSync(unsigned.complete(await apple.signPackage(unsigned, new Date())))
   const text = (name: string) => Buffer.from(files[name]!).toString()
@@ -73,8 +73,8 @@ test('a package holds the texts of each language, by those of the default one, a
   expect(readStrings(files['pt-BR.lproj/pass.strings']!).get('Pontos')).toBe('Pontos')
 })
 
-test('Google is given each text beside its translations, in forms that it knows', () => {
-  const pass = samplePass(parseDefinition(input), 'storeCard')
+test('Google is given each text beside its translations, in forms that it knows', async () => {
+  const pass = await sampleInLanguages(parseDefinition(input), 'storeCard')
   const [object, ofClass] = [google.objectOf(pass, at), google.classOf(pass)]
   const options = { needsLogos: false }
   expect([...checkFields(typeOf('loyalty', 'Object'), object, options)]).toEqual([])
@@ -112,7 +112,10 @@ test('images by language stand in the folder of each, and no longer at the top, 
   const { identity: signer } = await createTestIdentity()
   const wallet = createAppleWallet({ identity: signer, webServiceUrl, loadImageFiles })
   const filesOf = async (images: DefinitionInput['design']['images']) => {
-    const pass = samplePass(parseDefinition({ ...input, design: { ...input.design, images } }), 'storeCard')
+    const pass = await sampleInLanguages(
+      parseDefinition({ ...input, design: { ...input.design, images } }),
+      'storeCard',
+    )
     expect(JSON.stringify(google.objectOf(pass, at))).not.toMatch(new RegExp(`${image(2)}|${image(3)}`))
     const unsigned = await wallet.preparePackage(pass, new Date())
     const files = unzipSync(unsigned.complete(await wallet.signPackage(unsigned, new Date())))
@@ -143,7 +146,7 @@ test('images by language stand in the folder of each, and no longer at the top, 
 
 test.each(GoogleKind.options)(
   'an update of a %s object takes away every translation that the new one lacks',
-  (kind) => {
+  async (kind) => {
     const trip = {
       mode: 'train' as const,
       from: { code: 'LX', name: { 'pt-BR': 'Lisboa', en: 'Lisbon' } },
@@ -152,12 +155,16 @@ test.each(GoogleKind.options)(
     const isTrip = kind === 'transit' || kind === 'flight'
     const about = isTrip ? { trip } : kind === 'eventTicket' ? { event: { name: 'Noite', seat: { row: '7' } } } : {}
     const definition = parseDefinition({ ...input, ...about, google: { kind } })
-    const passOf = (content: typeof definition) => {
-      const made = samplePass(content, isTrip ? 'boardingPass' : kind === 'eventTicket' ? 'eventTicket' : 'generic')
+    const passOf = async (content: typeof definition) => {
+      const made = await sampleInLanguages(
+        content,
+        isTrip ? 'boardingPass' : kind === 'eventTicket' ? 'eventTicket' : 'generic',
+      )
       return { ...made, card: { ...made.card, images: { hero: 'x', icon: 'y' } } }
     }
     const { languages: _, ...inOne } = structuredClone(definition)
-    const [before, after] = [google.objectOf(passOf(definition), at), google.objectOf(passOf(inOne), at)]
+    const before = google.objectOf(await passOf(definition), at)
+    const after = google.objectOf(await passOf(inOne), at)
     expect(JSON.stringify(before)).toMatch(/translatedValues/)
     expect(JSON.stringify(after)).not.toMatch(/translatedValues/)
     const cleared = mergePatch(before, withCleared(kind, after))
@@ -172,7 +179,7 @@ test('the event is called and found in each language', async () => {
     startsAt: '2027-05-31T19:30:00Z',
   }
   const { google: _, ...parts } = input
-  const pass = samplePass(parseDefinition({ ...parts, event }), 'eventTicket')
+  const pass = await sampleInLanguages(parseDefinition({ ...parts, event }), 'eventTicket')
   expect(google.classOf(pass)).toMatchObject({
     eventName: {
       defaultValue: { language: 'pt-BR', value: 'Noite' },
@@ -212,7 +219,7 @@ test('a notification by language, and values with a type, are read in the langua
       },
     },
   })
-  const pass = { ...samplePass(definition, 'generic'), message: { en: 'Rain today', de: 'Heute Regen' } }
+  const pass = { ...(await sampleInLanguages(definition, 'generic')), message: { en: 'Rain today', de: 'Heute Regen' } }
   const unsigned = await apple.preparePackage(pass, new Date())
   const files = unzipSync(unsigned.complete(await apple.signPackage(unsigned, new Date())))
   const { backFields } = JSON.parse(Buffer.from(files['pass.json']!).toString()).generic

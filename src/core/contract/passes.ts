@@ -314,6 +314,7 @@ export const passes = {
     description:
       'format=html answers a page with the pass as an iPhone and an Android phone draw it; platform=apple&format=pkpass ' +
       'the signed file, which holds every language. language=de shows what phones of that language do.',
+    rendersDefinition: true,
     params: ById,
     query: PassPreviewQuery,
     files: ['application/vnd.apple.pkpass', 'text/html'],

@@ -58,6 +58,7 @@ export const templateVersions = {
     path: '/v1/template-versions/{id}',
     scope: 'templates:read',
     summary: 'Read a version with its definition',
+    rendersDefinition: true,
     params: ById,
     responses: { 200: TemplateVersionDetail },
     errors: ['TEMPLATE_NOT_FOUND'],
@@ -67,6 +68,7 @@ export const templateVersions = {
     path: '/v1/template-versions/{id}',
     scope: 'templates:write',
     summary: 'Replace the definition of a draft',
+    rendersDefinition: true,
     params: ById,
     body: z.strictObject({ definition: Definition }),
     responses: { 200: TemplateVersionDetail },
@@ -90,6 +92,7 @@ export const templateVersions = {
       'The definition is validated whole and for each configured platform. What wallets take and holders would regret is ' +
       `told as warnings, which keep nothing from being published:\n\n${WARNINGS}\n\nA definition accepts a warning by its ` +
       'code: `accept: ["contrast-low"]`.',
+    rendersDefinition: true,
     params: ById,
     responses: { 200: TemplateVersionDetail },
     errors: [...errors, 'VALIDATION_ERROR'],
@@ -102,6 +105,7 @@ export const templateVersions = {
     description:
       'The variables are filled with their examples, else their defaults, else samples. format=html answers a page with ' +
       'the pass as an iPhone and an Android phone draw it; language=de what phones of that language show.',
+    rendersDefinition: true,
     params: ById,
     query: z.strictObject({
       format: z.enum(['json', 'html']).default('json'),

@@ -110,6 +110,7 @@ export const templates = {
     scope: 'templates:write',
     summary: 'Create a draft version',
     description: 'Without a definition the draft starts as a copy of the newest version.',
+    rendersDefinition: true,
     params: ById,
     body: z
       .strictObject({

@@ -6,6 +6,7 @@ import { maxBodyBytesOf, type OpenStream, type Route, type RouteInput, type Rout
 import { findLossyNumbers } from '../../core/rules/lists/json-numbers.ts'
 import { STATEMENT_LIMIT_MS } from '../../storage/db/database.ts'
 import { isTooSlow } from '../../storage/db/dialect.ts'
+import { FairGate } from '../../storage/db/fair-gate.ts'
 import { PUBLIC } from '../../storage/store.ts'
 import { createTakeQueue, type TakeQueue } from '../api/limits.ts'
 import type { PublicContext, RequestContext, Services } from '../context.ts'
@@ -59,7 +60,14 @@ interface Bounds {
   streams: InFlight
   bodyRoom: BodyRoom
   takeQueue: TakeQueue
+  /** Requests that hold a definition and what is rendered of it, which may be megabytes. */
+  renders: FairGate
 }
+
+/** Requests that render definitions at a time, of all workspaces and of one, and how long others wait. */
+const RENDERS = 4
+const RENDERS_OF_WORKSPACE = 2
+const RENDER_WAIT_MS = 30_000
 
 /** Puts every route of the contract on the app: parse, authorize, call, reply. */
 export function mountContract(app: H3, options: MountOptions): void {
@@ -69,6 +77,7 @@ export function mountContract(app: H3, options: MountOptions): void {
     streams: createInFlight({ limit: 'eventStreams', noun: 'streams of events' }),
     bodyRoom: createBodyRoom(),
     takeQueue: createTakeQueue(),
+    renders: new FairGate({ places: RENDERS, shareOf: () => RENDERS_OF_WORKSPACE }),
   }
   for (const [resource, operations] of Object.entries(contract)) {
     for (const [operation, route] of Object.entries(operations) as [string, Route][]) {
@@ -87,7 +96,7 @@ async function serve(
   handler: Handler<Route>,
   options: MountOptions & Bounds,
 ): Promise<HTTPResponse> {
-  const { services, inFlight, bodyRoom, takeQueue } = options
+  const { services, inFlight, bodyRoom, takeQueue, renders } = options
   const { headers } = event.req
   const now = services.clock()
   const token = await options.authenticate(headers, now).catch((error: unknown) => {
@@ -103,11 +112,16 @@ async function serve(
   const leave = inFlight.enter(workspaceId, token.workspace.limits.requestsInFlight)
   const place = bodyRoom.enter(workspaceId)
   let leaveThread: Leave | undefined
+  let leaveRenders: Leave | undefined
   try {
     const bytes = await readBytes(event, route, place.reserve)
     // An image takes its turn in its handler, and then one of another kind at the process that decodes it.
     // A door that lists doors, as each does every few seconds, gets itself alone.
     const isSelf = token.door !== null && route === contract.doors.list
+    if (route.rendersDefinition) {
+      await renders.enter(workspaceId, RENDER_WAIT_MS)
+      leaveRenders = () => renders.leave(workspaceId)
+    }
     const cost = takesTurnsAsList(route) && !isSelf ? LIST_BYTES : bytes.length
     if (!route.rawBody) leaveThread = await services.thread.enterRequest(workspaceId, cost)
     const input = parseInput(event, route, bytes)
@@ -127,6 +141,7 @@ async function serve(
     return await toResponse(withSealedCursor(reply as Reply, list, options.cursors), route, event)
   } finally {
     leaveThread?.()
+    leaveRenders?.()
     place.leave()
     leave()
   }
@@ -179,9 +194,11 @@ function startStream(
   return eventStream(open, { stopping, log, onEnd, requireAllowed: () => authenticate(headers, clock()) })
 }
 
-/** Lists, what is counted over time, and what says so of itself. */
-const takesTurnsAsList = ({ query, readsMuch }: Route) =>
-  readsMuch === true || (query !== undefined && ('cursor' in query.shape || 'by' in query.shape))
+/** Lists, counts over time, and routes that declare much work. */
+const takesTurnsAsList = ({ query, readsMuch, rendersDefinition }: Route) =>
+  readsMuch === true ||
+  rendersDefinition === true ||
+  (query !== undefined && ('cursor' in query.shape || 'by' in query.shape))
 
 /** Parameters that narrow nothing. */
 const NO_FILTERS = new Set(['limit', 'cursor', 'offset', 'sortBy', 'sortDir', 'groupBy'])

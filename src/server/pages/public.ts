@@ -2,9 +2,9 @@ import type { H3, H3Event, HTTPResponse } from 'h3'
 import { ApiError } from '../../core/errors.ts'
 import { Uuid } from '../../core/ids.ts'
 import { describeRoutes, openApiDocument } from '../../core/openapi.ts'
+import { mapInSlices } from '../../core/slices.ts'
 import type { Readiness } from '../boot/readiness.ts'
 import type { Services } from '../context.ts'
-import { mapInSlices } from '../http/thread.ts'
 import {
   type Asset,
   answerFile,

@@ -288,7 +288,7 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
     async upsertClass(workspaceId, version, { issuer, ofClass }) {
       const { templateId, id, version: templateVersion } = version
       const { api, wallet } = await sideOf(issuer)
-      const { templateCard: card, templateTranslations = [] } = renderTemplateCards(version, ofClass?.values)
+      const { templateCard: card, templateTranslations = [] } = await renderTemplateCards(version, ofClass?.values)
       const content = { templateId, templateVersion, ...(ofClass && { classDigest: ofClass.keyDigest }) }
       const names = ofClass ? await store.googleClasses.listNames(workspaceId, ofClass.id) : []
       const inUse = new Set(names.map(({ kind }) => kind))

@@ -7,6 +7,7 @@ import { distinctText } from '../../core/rules/sending/notification.ts'
 import { type ClassClaim, claimClass } from '../../core/rules/template/class-key.ts'
 import { inLanguage, otherLanguages } from '../../core/rules/template/languages.ts'
 import { buildScope } from '../../core/rules/template/resolve.ts'
+import { mapInSlices } from '../../core/slices.ts'
 import type { StoredRejection } from '../../storage/operations/rejections.ts'
 import type { StoredClass } from '../../storage/passes/google-classes.ts'
 import type { PassError, StoredPass } from '../../storage/passes/pass-row.ts'
@@ -16,7 +17,6 @@ import type { IdentityIds } from '../../storage/workspaces/identities.ts'
 import type { ApplePass } from '../../wallets/apple/pass-json.ts'
 import type { WalletPass } from '../../wallets/wallet.ts'
 import type { Wallets } from '../boot/wallets.ts'
-import { mapInSlices } from '../http/thread.ts'
 import { createDefinitions, VERSIONS_AT_ONCE, type VersionContent } from './definitions.ts'
 
 /** A pass that was rendered for every configured platform, or the reason why that cannot work. */
@@ -100,18 +100,25 @@ export function createIssuing(
     },
 
     async render(pass, language) {
-      const versions = await versionsOf(pass.workspaceId, [pass])
+      const version = await versionOf(pass, language)
       const classes = await classesOf(pass.workspaceId, [pass])
-      const ofClass = classes.get(pass.googleClassId ?? '')
-      const version = versionIn(versions.get(pass.templateVersionId)!, language)
-      return { ...toWalletPass(pass, version, ofClass), ...(await messageOf(pass, version)) }
+      const walletPass = await toWalletPass(pass, version, classes.get(pass.googleClassId ?? ''))
+      return { ...walletPass, ...(await messageOf(pass, version)) }
     },
 
     async renderForApple(pass, language) {
-      const found = await definitions.findVersion(pass.workspaceId, pass.templateVersionId)
-      const version = versionIn(found!, language)
-      return { ...toApplePass(pass, version), ...(await messageOf(pass, version)) }
+      const version = await versionOf(pass, language)
+      return { ...(await toApplePass(pass, version)), ...(await messageOf(pass, version)) }
     },
+  }
+
+  async function versionOf(
+    { workspaceId, templateVersionId }: StoredPass,
+    language: string | undefined,
+  ): Promise<VersionContent & InLanguages> {
+    const found = (await definitions.findVersion(workspaceId, templateVersionId))!
+    if (language === undefined) return found
+    return { ...found, definition: inLanguage(found.definition, language), isAlone: true }
   }
 
   /** Passes of few versions. */
@@ -199,12 +206,12 @@ export function rejectionOf({ message }: Error, at: Date): StoredRejection {
 
 async function check(
   pass: StoredPass,
-  walletPassOf: () => WalletPass,
+  walletPassOf: () => Promise<WalletPass>,
   walletsOf: () => Promise<Pick<Wallets, 'all'>>,
   at: Date,
 ): Promise<Outcome> {
   try {
-    const walletPass = walletPassOf()
+    const walletPass = await walletPassOf()
     const wallets = await walletsOf()
     let rejection: StoredRejection | undefined
     for (const wallet of wallets.all) {
@@ -230,28 +237,20 @@ interface InLanguages {
   isAlone?: true
 }
 
-function versionIn<V extends Pick<VersionContent, 'definition'>>(
-  version: V,
-  language: string | undefined,
-): V & InLanguages {
-  if (language === undefined) return version
-  return { ...version, definition: inLanguage(version.definition, language), isAlone: true }
-}
-
 function othersOf({ definition, isAlone }: Pick<VersionContent, 'definition'> & InLanguages): Definition[] {
   return isAlone ? [] : otherLanguages(definition)
 }
 
-function toApplePass(
+async function toApplePass(
   pass: StoredPass,
   version: VersionContent & InLanguages,
   scope = scopeOf(pass, version.definition),
-): ApplePass {
+): Promise<ApplePass> {
   const { definition, passType } = version
   const { copyId: id, serialNumber, expiresAt, status, appleToken: authenticationToken } = pass
   const cardOf = (shown: Definition) =>
     renderCard({ definition: shown, passType, scope, expiresAt, voided: status === 'VOID' })
-  const translations = othersOf(version).map(cardOf)
+  const translations = await mapInSlices(othersOf(version), cardOf)
   return {
     id,
     ...(serialNumber !== id && { serialNumber }),
@@ -264,12 +263,12 @@ function toApplePass(
 }
 
 /** The pass as its pinned version renders it. */
-function toWalletPass(
+async function toWalletPass(
   pass: StoredPass,
   version: VersionContent & InLanguages,
   ofClass: StoredClass | undefined,
   templateCardsOf: TemplateCardsOf = renderTemplateCards,
-): WalletPass {
+): Promise<WalletPass> {
   const { definition } = version
   const scope = scopeOf(pass, definition)
   // A preview can show another version than the pass has, of which the pass has no class.
@@ -278,11 +277,14 @@ function toWalletPass(
       ? ofClass
       : claimClass(definition, version.passType, scope, pass.googleIdentityId)
   return {
-    ...toApplePass(pass, version, scope),
+    ...(await toApplePass(pass, version, scope)),
     templateId: pass.templateId,
     templateVersion: version.version,
     ...(claim && { classDigest: claim.keyDigest }),
-    ...templateCardsOf({ ...version, templateName: pass.templateName, projectName: pass.projectName }, claim?.values),
+    ...(await templateCardsOf(
+      { ...version, templateName: pass.templateName, projectName: pass.projectName },
+      claim?.values,
+    )),
   }
 }
 
@@ -291,7 +293,7 @@ type TemplateCardsOf = typeof renderTemplateCards
 
 /** Renders the card of a version once for passes beside each other that share it. */
 function rememberTemplateCards(): TemplateCardsOf {
-  let last: { cards: TemplateCards; of: Parameters<TemplateCardsOf> } | undefined
+  let last: { cards: Promise<TemplateCards>; of: Parameters<TemplateCardsOf> } | undefined
   return (version, values) => {
     const isSame =
       last?.of[0].definition === version.definition &&
@@ -308,10 +310,10 @@ function scopeOf(pass: StoredPass, { variables }: Pick<Definition, 'variables'>)
 }
 
 /** The card of a version without any value of one holder: defaults, and what all its passes, or those of a class, share. */
-export function renderTemplateCards(
+export async function renderTemplateCards(
   version: Pick<PublishedVersion, 'definition' | 'passType' | 'templateName' | 'projectName'> & InLanguages,
   values: ClassClaim['values'] = {},
-): TemplateCards {
+): Promise<TemplateCards> {
   const { definition, passType, templateName, projectName } = version
   const scope = new Map([['template.name', templateName]])
   if (projectName !== null) scope.set('project.name', projectName)
@@ -319,7 +321,7 @@ export function renderTemplateCards(
   for (const [name, value] of Object.entries(values)) scope.set(name, value)
   const cardOf = (shown: Definition) =>
     renderCard({ definition: shown, passType, scope, expiresAt: null, voided: false })
-  const templateTranslations = othersOf(version).map(cardOf)
+  const templateTranslations = await mapInSlices(othersOf(version), cardOf)
   return { templateCard: cardOf(definition), ...(templateTranslations.length > 0 && { templateTranslations }) }
 }
 

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { ApiError, validationError } from '../../core/errors.ts'
+import { mapInSlices } from '../../core/slices.ts'
 import type { LoadImageFiles, Wallet } from '../wallet.ts'
 import { type AppleIdentity, assertSound } from './identity.ts'
 import { createImageSets, type ImageSet, toImageSets } from './image-files.ts'
@@ -77,12 +78,12 @@ export function createAppleWallet(options: AppleWalletOptions): AppleWallet {
   }
   const passJson = (pass: ApplePass) => buildPassJson(pass, identity, webServiceUrl)
   /** pass.json, and the texts of each language where there are several. */
-  function filesOf(pass: ApplePass): Pick<UnsignedPackage, 'ambiguous'> & { files: PackageFile[] } {
+  async function filesOf(pass: ApplePass): Promise<Pick<UnsignedPackage, 'ambiguous'> & { files: PackageFile[] }> {
     const json = passJson(pass)
     const file = packageFile('pass.json', Buffer.from(JSON.stringify(json)))
     const { card, translations = [] } = pass
     if (card.language === undefined) return { files: [file] }
-    const read = translations.map((other) => ({
+    const read = await mapInSlices(translations, (other) => ({
       language: other.language!,
       ...stringsOf(json, passJson({ ...pass, card: other })),
     }))
@@ -121,7 +122,7 @@ export function createAppleWallet(options: AppleWalletOptions): AppleWallet {
     async preparePackage(pass, at) {
       assertSound(identity, at)
       const sets = await imagesOf(pass)
-      const { files, ambiguous } = filesOf(pass)
+      const { files, ambiguous } = await filesOf(pass)
       const digests = Object.assign({}, ...sets.map(({ digests }) => digests))
       const parts = sets.map(({ part }) => part)
       const ownDigests = Object.fromEntries(files.map(({ name, sha1Hex }) => [name, sha1Hex]))

@@ -4,7 +4,7 @@ import { deviceFor, phoneOf } from '../../../src/cli/device/phones.ts'
 import { drawDevice } from '../../../src/cli/device/show.ts'
 import { Device, type DeviceFile, type DevicePlatform } from '../../../src/cli/device/store.ts'
 import type { DefinitionInput } from '../../../src/core/contract/definition.ts'
-import { samplePass } from '../../../src/server/pages/card/preview.ts'
+import { sampleInLanguages } from '../../../src/server/pages/card/preview.ts'
 import { buildClass } from '../../../src/wallets/google/classes.ts'
 import { buildObject } from '../../../src/wallets/google/objects.ts'
 import type { SandboxApple } from '../../../src/wallets/sandbox/apple/certificates.ts'
@@ -18,7 +18,7 @@ import { createChain, serial, startService } from './service.ts'
 const at = new Date('2026-07-01T12:00:00Z')
 
 /** A card in Portuguese, English and Arabic, whose terms have no Arabic. */
-function card(points: string, images: DefinitionInput['design']['images'] = {}): WalletPass {
+async function card(points: string, images: DefinitionInput['design']['images'] = {}): Promise<WalletPass> {
   const definition = parseDefinition({
     languages: { default: 'pt-BR', others: ['en', 'ar'] },
     variables: [{ name: 'points', label: 'Points' }],
@@ -53,7 +53,7 @@ function card(points: string, images: DefinitionInput['design']['images'] = {}):
       },
     },
   })
-  const pass = samplePass(definition, 'storeCard', new Map([['points', points]]))
+  const pass = await sampleInLanguages(definition, 'storeCard', new Map([['points', points]]))
   return { ...pass, id: serial, authenticationToken: 'token-of-at-least-16-characters' }
 }
 
@@ -86,7 +86,7 @@ beforeAll(async () => {
 test.each(phones)('an iPhone in $language shows its texts after install and after an update', async (phone) => {
   const { language, texts, hides } = phone
   const service = await startService(chain)
-  service.state.pass = card('1250')
+  service.state.pass = await card('1250')
   const file = await speaking('apple', language)
   const iphone = phoneOf(file)
   await iphone.install(`${service.url}/l/apple`)
@@ -94,7 +94,7 @@ test.each(phones)('an iPhone in $language shows its texts after install and afte
   for (const text of [...texts, number(language, 1250)]) expect(await drawn(file)).toContain(text)
   for (const text of hides) expect(await drawn(file)).not.toContain(text)
 
-  service.state.pass = card('98760')
+  service.state.pass = await card('98760')
   service.state.version += 1
   const { changes } = await iphone.check()
   const said = { ar: 'الآن', 'en-GB': 'Now', ja: 'Agora' }[language]
@@ -104,12 +104,12 @@ test.each(phones)('an iPhone in $language shows its texts after install and afte
 
 test('a translation that changes alone is an update, too', async () => {
   const service = await startService(chain)
-  service.state.pass = card('1')
+  service.state.pass = await card('1')
   const file = await speaking('apple', 'ar')
   const iphone = phoneOf(file)
   await iphone.install(`${service.url}/l/apple`)
   await iphone.check()
-  const pass = card('1')
+  const pass = await card('1')
   const translations = pass.translations!.map((other) => ({ ...other, organizationName: 'مرفأ' }))
   service.state.pass = { ...pass, translations }
   service.state.version += 1
@@ -120,11 +120,11 @@ test('a translation that changes alone is an update, too', async () => {
 test.each(phones)('an Android phone in $language shows its texts after install and after an update', async (phone) => {
   const { language, texts, hides } = phone
   const issuer = { issuerId, publicUrl: 'https://passes.example' }
-  const resources = (points: string) => {
-    const pass = card(points, { icon: serial })
+  const resources = async (points: string) => {
+    const pass = await card(points, { icon: serial })
     return [buildClass(issuer, pass), buildObject(issuer, pass, at)] as const
   }
-  const [ofClass, object] = resources('1250')
+  const [ofClass, object] = await resources('1250')
   const google = await startGoogle()
   const file = await speaking('google', language)
   const android = phoneOf(file)
@@ -134,7 +134,7 @@ test.each(phones)('an Android phone in $language shows its texts after install a
   for (const text of hides) expect(await drawn(file)).not.toContain(text)
 
   const rest = await authorized(google)
-  await rest('PUT', `/loyaltyObject/${object.id}`, resources('98760')[1])
+  await rest('PUT', `/loyaltyObject/${object.id}`, (await resources('98760'))[1])
   expect((await android.check()).changes).toHaveLength(1)
   for (const text of [...texts, '98760']) expect(await drawn(file)).toContain(text)
   const message = {

@@ -87,14 +87,13 @@ export function flightVariables(definition: FlightContent): string[] {
 /** One thing that a flight says. */
 interface Leaf {
   /** The placeholders that it is made of. */
-  names: string[]
+  names: readonly string[]
   /** What it comes to with these values; undefined where they come to nothing of its kind. */
   read(scope: Scope): string | undefined
 }
 
 type AirportLeaves = Record<'code' | 'gate' | 'terminal', Leaf | undefined>
 
-const NO_VALUES: Scope = new Map()
 const AIRPORT = /^([A-Z]{3})$/
 const AIRLINE = /^([A-Z0-9]{2})$/
 const NUMBER = /^(\d{1,4})$/
@@ -108,9 +107,10 @@ function leavesOf({ design, apple: overrides = {}, google, timeZone, trip }: Fli
   if (apple.transitType !== 'PKTransitTypeAir' || (google?.kind ?? 'flight') !== 'flight') return undefined
   const tags = semanticTags(apple)
   const isShared = sharedTexts(google?.classKey, trip)
+  const noValues: Scope = new Map()
   /** The first of the texts that is of the kind, or may be. */
   const firstOf = (...some: (Leaf | undefined)[]) =>
-    some.find((leaf) => leaf && (leaf.names.length > 0 || leaf.read(NO_VALUES) !== undefined))
+    some.find((leaf) => leaf && (leaf.names.length > 0 || leaf.read(noValues) !== undefined))
   const leaf = (pattern: RegExp, text: string | undefined): Leaf | undefined => {
     if (text === undefined || !isShared(text)) return undefined
     return { names: placeholdersIn(text), read: (scope) => pattern.exec(fill(text, scope).trim())?.[1] }

@@ -60,8 +60,19 @@ export function differingNames(some: ClassClaim['values'], others: ClassClaim['v
   return Object.keys(others).filter((name) => some[name] !== others[name])
 }
 
-/** What a class shows that is a matter of the pass: the placeholders of its key, of `google.class`, of its event and of its flight. */
+/** By definition: overrides may hold thousands of values, and each pass asks. */
+const knownVariables = new WeakMap<Definition, { passType: PassType; names: string[] }>()
+
 function classVariables(definition: Definition, passType: PassType): string[] {
+  const known = knownVariables.get(definition)
+  if (known?.passType === passType) return known.names
+  const names = findClassVariables(definition, passType)
+  knownVariables.set(definition, { passType, names })
+  return names
+}
+
+/** What a class shows that is a matter of the pass: the placeholders of its key, of `google.class`, of its event and of its flight. */
+function findClassVariables(definition: Definition, passType: PassType): string[] {
   const { google } = definition
   const names = [
     ...placeholdersIn(google?.classKey ?? ''),

@@ -13,7 +13,7 @@ import { checkClassTexts } from './class-key.ts'
 import { checkFacts, factSamples } from './fact-rules.ts'
 import { checkFieldTypes, typedSamples } from './field-types.ts'
 import { checkImages, isByLanguage } from './image-choice.ts'
-import { checkLanguages, inLanguage, languageOf, otherLanguages, writtenOf } from './languages.ts'
+import { checkLanguages, inLanguage, languageOf, languagesOf, translatedPart, writtenOf } from './languages.ts'
 import {
   literalPart,
   placeholdersDeep,
@@ -23,6 +23,7 @@ import {
   stringsDeep,
   systemVariables,
 } from './placeholder.ts'
+import { checkRenderWork } from './render-work.ts'
 import { checkSizes } from './rendered-size.ts'
 import { resolveExpiry, resolveRedemption } from './resolve.ts'
 import { policyTexts } from './variable-uses.ts'
@@ -34,6 +35,10 @@ export function checkDefinition(definition: Definition | WrittenDefinition): Iss
 }
 
 function* findIssues(written: WrittenDefinition): Generator<Issue> {
+  // Bound the work of every other check first.
+  const excess = checkRenderWork(written)
+  yield* excess
+  if (excess.length > 0) return
   const inItsLanguage = inLanguage(written)
   yield* checkLanguages(written)
   yield* checkImages(written)
@@ -41,9 +46,12 @@ function* findIssues(written: WrittenDefinition): Generator<Issue> {
     yield { ...issue, path: imagePlace(written, issue.path, written.languages?.default) ?? issue.path }
   }
   const found = new Set<string>()
-  for (const definition of otherLanguages(inItsLanguage)) {
-    const language = languageOf(definition)!
-    for (const issue of findIssuesIn(definition)) {
+  for (const language of languagesOf(written)) {
+    if (language === languageOf(inItsLanguage)) continue
+    // The rest is the same in each language and was checked with the first.
+    const { apple: _, redemption: __, google, ...translated } = translatedPart(written, language)
+    const definition = { ...translated, google: { classKey: google?.classKey } }
+    for (const issue of [...findTextIssues(definition), ...checkClassTexts(definition)]) {
       const isText = typeof textAt(written, issue.path) === 'object' && issue.path[1] !== 'images'
       const path = isText ? [...issue.path, language] : imagePlace(written, issue.path, language)
       // What is said in every language was found in the first.
@@ -69,15 +77,19 @@ function imagePlace(
 function* findIssuesIn(definition: Definition): Generator<Issue> {
   yield* checkDeclarations(definition)
   yield* checkFieldKeys(definition)
-  yield* checkFieldTypes(definition)
-  yield* checkFacts(definition)
-  yield* checkDoor(definition)
-  yield* checkPlaceholders(definition)
+  yield* findTextIssues(definition)
   yield* checkPolicies(definition)
   yield* checkPolicyTexts(definition)
   yield* checkClassTexts(definition)
   yield* checkBarcode(definition)
   yield* checkSizes(definition)
+}
+
+function* findTextIssues(definition: Definition): Generator<Issue> {
+  yield* checkFieldTypes(definition)
+  yield* checkFacts(definition)
+  yield* checkDoor(definition)
+  yield* checkPlaceholders(definition)
 }
 
 const SYSTEM_SAMPLES: Record<SystemVariable, string> = {

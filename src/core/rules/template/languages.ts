@@ -33,7 +33,7 @@ export function inLanguage(definition: Definition | WrittenDefinition, language?
   const wanted = language ?? written.languages?.default ?? UNSAID_LANGUAGE
   const byLanguage = known.get(written) ?? new Map<string, Definition>()
   known.set(written, byLanguage)
-  const made = byLanguage.get(wanted) ?? makeIn(written, wanted)
+  const made = byLanguage.get(wanted) ?? makeIn(written, (text) => textIn(text, wanted, written.languages), wanted)
   byLanguage.set(wanted, made)
   origins.set(made, { written, language: wanted })
   return made
@@ -65,8 +65,8 @@ export function textIn(text: WrittenText, language: string, languages?: Pick<Lan
   return text[language] ?? text[languages?.default ?? ''] ?? text[UNSAID_LANGUAGE] ?? Object.values(text)[0] ?? ''
 }
 
-function makeIn(written: WrittenDefinition, language: string): Definition {
-  const made = mapTexts(written, (text) => textIn(text, language, written.languages))
+function makeIn(written: WrittenDefinition, choose: (text: WrittenText) => string, language: string): Definition {
+  const made = mapTexts(written, choose)
   return { ...made, design: { ...made.design, images: imagesIn(written, language) } }
 }
 
@@ -153,12 +153,29 @@ function mapTexts(written: WrittenDefinition, change: (text: WrittenText, path: 
 
 /** Each translatable text with its place. */
 export function listTexts(written: WrittenDefinition): { text: WrittenText; path: Path }[] {
+  return splitTexts(written).texts
+}
+
+/** The translatable texts of a definition, and the definition with these texts empty. */
+export function splitTexts(written: WrittenDefinition): {
+  texts: { text: WrittenText; path: Path }[]
+  rest: Definition
+} {
   const texts: { text: WrittenText; path: Path }[] = []
-  mapTexts(written, (text, path) => {
+  const rest = mapTexts(written, (text, path) => {
     texts.push({ text, path })
     return ''
   })
-  return texts
+  return { texts, rest }
+}
+
+/** A definition in a language without the texts that are the same in each language, which are empty. */
+export function translatedPart(written: WrittenDefinition, language: string): Definition {
+  return makeIn(
+    written,
+    (text) => (typeof text === 'string' ? '' : textIn(text, language, written.languages)),
+    language,
+  )
 }
 
 /** What is wrong with the languages of a definition; that a translation is missing is a warning. */

@@ -23,28 +23,60 @@ export const SCAN_PAYLOAD = 'pass.scanPayload'
 /** No two passes have the same. */
 export const placeholdersOfOnePass: ReadonlySet<string> = new Set(['pass.id', 'pass.externalPassId', 'pass.scanCode'])
 
-/** Values by placeholder name; a name without a value renders as nothing. */
+/**
+ * Values by placeholder name; a name without a value renders as nothing. What a scope fills is kept as long as the scope:
+ * make one for each pass, and do not change it after it is used.
+ */
 export type Scope = ReadonlyMap<string, string>
 
 /**
- * The text with every placeholder replaced, in one pass: braces inside a value stay as they are. Comes out well-formed,
- * since no wallet takes half a surrogate pair.
+ * The text with every placeholder replaced once: braces inside a value stay as they are. The result is well-formed, since
+ * no wallet takes half a surrogate pair.
  */
 export function fill(template: string, scope: Scope): string {
-  const filled = template.includes('{{')
-    ? template.replace(PLACEHOLDER, (_, name: string) => scope.get(name) ?? '')
-    : template
+  return template.includes('{{') ? oncePerScope(template, scope, fillText) : template.toWellFormed()
+}
+
+function fillText(template: string, scope: Scope): string {
+  const { names, literals } = compileText(template)
+  let filled = literals[0]!
+  for (const [index, name] of names.entries()) filled += (scope.get(name) ?? '') + literals[index + 1]!
   return filled.toWellFormed()
 }
 
-/** Every string inside a JSON value filled; keys stay as they are. */
+/** Fills every string inside a JSON value and keeps its keys. Returns parts without a placeholder as they are, not copied. */
 export function fillDeep<T>(value: T, scope: Scope): T {
+  const isTree = value !== null && typeof value === 'object'
+  return isTree ? oncePerScope(value, scope, fillWithin) : fillWithin(value, scope)
+}
+
+function fillWithin<T>(value: T, scope: Scope): T {
   if (typeof value === 'string') return fill(value, scope) as T
-  if (Array.isArray(value)) return value.map((item) => fillDeep(item, scope)) as T
-  if (value !== null && typeof value === 'object') {
-    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, fillDeep(item, scope)])) as T
+  if (Array.isArray(value)) {
+    const filled = value.map((item) => fillWithin(item, scope))
+    return (filled.every((item, index) => item === value[index]) ? value : filled) as T
   }
-  return value
+  if (value === null || typeof value !== 'object') return value
+  let isChanged = false
+  const filled = Object.entries(value).map(([key, item]) => {
+    const inner = fillWithin(item, scope)
+    isChanged ||= inner !== item
+    return [key, inner] as const
+  })
+  return isChanged ? (Object.fromEntries(filled) as T) : value
+}
+
+/** The results of a scope by template. The languages of a pass share a scope and most of its texts. */
+const filledByScope = new WeakMap<Scope, Map<unknown, unknown>>()
+
+function oncePerScope<T>(template: T, scope: Scope, make: (template: T, scope: Scope) => T): T {
+  const filled = filledByScope.get(scope) ?? new Map<unknown, unknown>()
+  filledByScope.set(scope, filled)
+  const known = filled.get(template) as T | undefined
+  if (known !== undefined) return known
+  const made = make(template, scope)
+  filled.set(template, made)
+  return made
 }
 
 /** The name when the whole text is a single placeholder, else undefined. */
@@ -53,23 +85,44 @@ export function lonePlaceholder(text: string): string | undefined {
 }
 
 /** The names of the placeholders of a text, in their order, each as often as it stands there. */
-export function placeholdersIn(text: string): string[] {
-  return [...text.matchAll(PLACEHOLDER)].map((match) => match[1]!)
+export function placeholdersIn(text: string): readonly string[] {
+  return text.includes('{{') ? compileText(text).names : []
 }
 
-/** The names of its placeholders in order, and the texts before, between and after them: always one more. */
-export function splitPlaceholders(text: string): { names: string[]; literals: string[] } {
+/** A text taken apart: the names of its placeholders, and the texts before, between and after them, one more. */
+export interface CompiledText {
+  names: readonly string[]
+  literals: readonly string[]
+}
+
+/** The length of all compiled texts that are kept, in characters. */
+const MAX_COMPILED = 2 * 1024 * 1024
+
+const compiledTexts = new Map<string, CompiledText>()
+let compiledLength = 0
+
+/** Takes a text apart. Compiles the texts of a version once for all of its passes. */
+export function compileText(text: string): CompiledText {
+  const known = compiledTexts.get(text)
+  if (known) return known
   // Split by a pattern with a group, every other part is what the group holds.
   const parts = text.split(PLACEHOLDER)
-  return {
+  const compiled = {
     names: parts.filter((_, index) => index % 2 === 1),
     literals: parts.filter((_, index) => index % 2 === 0),
   }
+  if (compiledLength + text.length > MAX_COMPILED) {
+    compiledTexts.clear()
+    compiledLength = 0
+  }
+  compiledTexts.set(text, compiled)
+  compiledLength += text.length
+  return compiled
 }
 
 /** The text without its placeholders. */
 export function literalPart(text: string): string {
-  return text.replaceAll(PLACEHOLDER, '')
+  return text.includes('{{') ? compileText(text).literals.join('') : text
 }
 
 /** Each placeholder anywhere inside a JSON value, with the path of the string that holds it. */

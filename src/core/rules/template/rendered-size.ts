@@ -153,9 +153,15 @@ function placeOf(path: Oversize['path']): string {
  * @throws ApiError PASS_ISSUING_FAILED
  */
 export function requireFits(rendered: Partial<Definition>, scope: Scope): void {
-  const oversizes = compileSizes(rendered)(bytesIn(scope))
+  const findOversizes = compileSizes(rendered)
+  // Sizes are of all languages, which share a scope.
+  if (fitting.get(scope) === findOversizes) return
+  const oversizes = findOversizes(bytesIn(scope))
   const [first] = oversizes
-  if (!first) return
+  if (!first) {
+    fitting.set(scope, findOversizes)
+    return
+  }
   const made = first.cause ? ` (most of it is ${first.cause.name})` : ''
   throw new ApiError('PASS_ISSUING_FAILED', {
     message:
@@ -164,6 +170,9 @@ export function requireFits(rendered: Partial<Definition>, scope: Scope): void {
     details: issueDetails(toValueIssues(oversizes)),
   })
 }
+
+/** What the values of a scope were found to fit. */
+const fitting = new WeakMap<Scope, FindOversizes>()
 
 function bytesOfText(text: string): number {
   return Buffer.byteLength(text)

@@ -4,7 +4,7 @@ import { type Definition, fieldGroups, type ValueKind } from '../../contract/def
 import { policyBounds } from '../../contract/redemption.ts'
 import { currencies, isNumberKind, valueKinds } from '../display/format-value.ts'
 import { timeZones } from '../redemption/time-zones.ts'
-import { lonePlaceholder, placeholdersIn, splitPlaceholders, stringsDeep } from './placeholder.ts'
+import { compileText, lonePlaceholder, placeholdersIn, stringsDeep } from './placeholder.ts'
 
 /** What a variable must be where its placeholder stands for a value of the expiry or the redemption policy, or a piece of one. */
 export interface VariableUse {
@@ -147,7 +147,7 @@ function usesInDateTime(text: string): PolicyText['uses'] {
 }
 
 function usesInTimeZone(text: string, fact?: { mayBeEmpty: boolean }): PolicyText['uses'] {
-  const { names, literals } = splitPlaceholders(text)
+  const { names, literals } = compileText(text)
   const [name, ...others] = names
   if (name === undefined || others.length > 0) return undefined
   const [before, after] = literals as [string, string]
@@ -235,7 +235,7 @@ const forms = [
 /** What each placeholder of a date-time must be; undefined where the text does not tell, or can never be one. */
 function dateTimePieces(text: string): DateTimePiece[] | undefined {
   if (text.includes(MARK)) return undefined
-  const { names, literals } = splitPlaceholders(text)
+  const { names, literals } = compileText(text)
   const marked = literals.join(MARK)
   for (const form of forms) {
     const groups = form.exec(marked)?.groups

@@ -4,10 +4,10 @@ import { ApiError, validationError } from '../../../core/errors.ts'
 import { groupBy } from '../../../core/group-by.ts'
 import type { RouteInput } from '../../../core/route.ts'
 import { type ReplayedScan, replayPass } from '../../../core/rules/redemption/replay.ts'
+import { mapInSlices } from '../../../core/slices.ts'
 import type { ReplayEntry, ReplayedPass, ReplayFilter } from '../../../storage/scans/replay-rows.ts'
 import type { RequestContext } from '../../context.ts'
 import { createInFlight } from '../../http/middleware/in-flight.ts'
-import { mapInSlices } from '../../http/thread.ts'
 import { requireProject } from '../require-project.ts'
 
 const MAX_SCANS = 1_000_000

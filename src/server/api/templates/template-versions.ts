@@ -10,12 +10,13 @@ import { hasClassKeys } from '../../../core/rules/template/class-key.ts'
 import { checkDefinition, standsForAnything } from '../../../core/rules/template/definition.ts'
 import { namedImages } from '../../../core/rules/template/image-choice.ts'
 import { inLanguage } from '../../../core/rules/template/languages.ts'
+import { checkRenderWork } from '../../../core/rules/template/render-work.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import type { StoredVersion, StoredVersionSummary } from '../../../storage/templates/template-versions.ts'
 import type { StoredTemplate } from '../../../storage/templates/templates.ts'
 import type { RequestContext } from '../../context.ts'
 import type { Handlers } from '../../http/mount.ts'
-import { passIn, previewOf, previewPageOf, samplePass } from '../../pages/card/preview.ts'
+import { previewOf, previewPageOf, sampleInLanguages, samplePassIn } from '../../pages/card/preview.ts'
 import { findTemplateWarnings } from '../../pages/card/template-warnings.ts'
 import { renderOr } from '../../wallet-sync/issuing.ts'
 import { audit } from '../audit.ts'
@@ -43,6 +44,7 @@ export const templateVersions: Handlers<typeof contract> = {
 
   update: async ({ params, body }, context) => {
     const { store, workspaceId, now } = context
+    requireBoundedWork(body.definition)
     const version = await store.transaction(async (tx) => {
       const draft = await getDraft(tx, workspaceId, params.id)
       await requireBytes(tx, context, bytesOf(body.definition) - bytesOf(draft.definition))
@@ -99,8 +101,13 @@ export const templateVersions: Handlers<typeof contract> = {
     const { store, workspaceId, now } = context
     const version = (await store.templateVersions.find(workspaceId, params.id)) ?? missing(params.id)
     const template = (await store.templates.find(workspaceId, version.templateId)) ?? missing(params.id)
-    const whole = await renderOr(() => samplePass(inLanguage(version.definition), template.passType))
-    const sample = passIn(whole, query.language)
+    const definition = inLanguage(version.definition)
+    const isInOne = query.language !== undefined || query.format === 'html'
+    const sample = await renderOr(() =>
+      isInOne
+        ? samplePassIn(definition, template.passType, query.language)
+        : sampleInLanguages(definition, template.passType),
+    )
     const warnings = await findTemplateWarnings(version, context)
     const wallets = await walletsOfProject(template.projectId, context)
     if (query.format === 'html') {
@@ -130,6 +137,15 @@ function showVersion(version: StoredVersionSummary): TemplateVersion {
     publishedAt: publishedAt?.toISOString() ?? null,
     updatedAt: updatedAt.toISOString(),
   }
+}
+
+/**
+ * Rejects a draft that would be too much work to render, even if it is never published.
+ * @throws ApiError VALIDATION_ERROR
+ */
+export function requireBoundedWork(definition: WrittenDefinition): void {
+  const issues = checkRenderWork(definition)
+  if (issues.length > 0) throw validationError([...below('definition', issues)])
 }
 
 /** @throws ApiError VALIDATION_ERROR with everything that is wrong with the definition, for itself and each platform */
@@ -178,7 +194,7 @@ export async function findPlatformIssues(
   passType: PassType,
   { wallets, now }: { wallets: Pick<RequestContext['wallets'], 'all'>; now: Date },
 ): Promise<Issue[]> {
-  const sample = samplePass(definition, passType)
+  const sample = await sampleInLanguages(definition, passType)
   const results = await Promise.all(
     wallets.all.map(async ({ platform, check, checkVersion }) => {
       try {

@@ -8,7 +8,7 @@ import { audit } from '../audit.ts'
 import { bytesOf, requireBytes, requireUnderLimit } from '../limits.ts'
 import { holdProject } from '../require-project.ts'
 import { requireWholeWorkspace } from '../token-projects.ts'
-import { showVersionDetail } from './template-versions.ts'
+import { requireBoundedWork, showVersionDetail } from './template-versions.ts'
 
 const NEEDS_PROJECT = 'The token is bound to projects: give the projectId of one of them.'
 
@@ -67,6 +67,7 @@ export const templates: Handlers<typeof contract> = {
 
   createVersion: async ({ params, body }, context) => {
     const { store, workspaceId, now } = context
+    if (body.definition) requireBoundedWork(body.definition)
     const version = await store.transaction(async (tx) => {
       const number = (await tx.templates.takeVersionNumber(workspaceId, params.id)) ?? missing(params.id)
       const newest = await tx.templateVersions.findNewest(workspaceId, params.id)

@@ -9,8 +9,10 @@ import { readGoogleView } from '../../../core/rules/display/google-view.ts'
 import { readPoster } from '../../../core/rules/display/poster.ts'
 import { claimClass } from '../../../core/rules/template/class-key.ts'
 import { sampleScope } from '../../../core/rules/template/definition.ts'
-import { otherLanguages } from '../../../core/rules/template/languages.ts'
+import { inLanguage, languagesOf, otherLanguages, writtenOf } from '../../../core/rules/template/languages.ts'
+import type { Scope } from '../../../core/rules/template/placeholder.ts'
 import { resolveExpiry } from '../../../core/rules/template/resolve.ts'
+import { mapInSlices } from '../../../core/slices.ts'
 import { NIL_UUID } from '../../../core/uuid.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import type { AppleWallet } from '../../../wallets/apple/wallet.ts'
@@ -37,17 +39,28 @@ function languagesOfPass({ card, translations = [] }: Pick<WalletPass, 'card' | 
 export function passIn(pass: WalletPass, language: string | undefined): WalletPass {
   if (language === undefined) return pass
   const { translations = [], templateTranslations = [], ...inDefault } = pass
-  const known = languagesOfPass(pass)
-  if (!known.includes(language)) {
-    const advice = known.length === 0 ? 'names no languages: leave it out' : `is there in ${known.join(', ')}`
-    throw validationError([{ path: ['language'], message: `The definition ${advice}` }])
-  }
+  requireLanguage(languagesOfPass(pass), language)
   const isWanted = (card: Card) => card.language === language
   return {
     ...inDefault,
     card: translations.find(isWanted) ?? pass.card,
     templateCard: templateTranslations.find(isWanted) ?? pass.templateCard,
   }
+}
+
+function requireLanguage(known: string[], language: string): void {
+  if (known.includes(language)) return
+  const advice = known.length === 0 ? 'names no languages: leave it out' : `is there in ${known.join(', ')}`
+  throw validationError([{ path: ['language'], message: `The definition ${advice}` }])
+}
+
+/**
+ * A sample of a definition in one of its languages only, its default if none is given.
+ * @throws ApiError VALIDATION_ERROR for a language that the definition does not name
+ */
+export function samplePassIn(definition: Definition, passType: PassType, language: string | undefined): WalletPass {
+  if (language !== undefined) requireLanguage(languagesOf(writtenOf(definition)), language)
+  return samplePass(inLanguage(definition, language), passType, sampleScope(definition))
 }
 
 /** What each configured platform would be given of a pass; null for one that is not configured or not asked for. */
@@ -119,14 +132,10 @@ async function loadPictures(images: Card['images'], store: Pick<Repositories, 'i
   )
 }
 
-/** A pass that nobody holds, for trying a definition. */
+/** A pass without a holder, to try a definition. It is in the language of the definition only. */
 export function samplePass(definition: Definition, passType: PassType, scope = sampleScope(definition)): WalletPass {
-  const expiry = resolveExpiry(definition, scope)
-  const expiresAt = 'value' in expiry ? expiry.value : null
-  const cardOf = (shown: Definition) => renderCard({ definition: shown, passType, scope, expiresAt, voided: false })
-  const card = cardOf(definition)
-  const translations = otherLanguages(definition).map(cardOf)
-  const claim = claimClass(definition, passType, scope)
+  const card = sampleCard(definition, passType, scope)
+  const claim = claimClass(inLanguage(definition), passType, scope)
   return {
     id: NIL_UUID,
     templateId: NIL_UUID,
@@ -135,8 +144,24 @@ export function samplePass(definition: Definition, passType: PassType, scope = s
     authenticationToken: NIL_UUID,
     card,
     templateCard: card,
-    ...(translations.length > 0 && { translations, templateTranslations: translations }),
   }
+}
+
+/** The same in all languages of the definition. */
+export async function sampleInLanguages(
+  definition: Definition,
+  passType: PassType,
+  scope = sampleScope(definition),
+): Promise<WalletPass> {
+  const pass = samplePass(definition, passType, scope)
+  const translations = await mapInSlices(otherLanguages(definition), (other) => sampleCard(other, passType, scope))
+  return { ...pass, ...(translations.length > 0 && { translations, templateTranslations: translations }) }
+}
+
+function sampleCard(definition: Definition, passType: PassType, scope: Scope): Card {
+  const expiry = resolveExpiry(definition, scope)
+  const expiresAt = 'value' in expiry ? expiry.value : null
+  return renderCard({ definition, passType, scope, expiresAt, voided: false })
 }
 
 /** The images that each style shows on its front. */

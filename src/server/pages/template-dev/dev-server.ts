@@ -4,9 +4,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { basename, dirname } from 'node:path'
 import { ApiError } from '../../../core/errors.ts'
-import { languagesOf, writtenOf } from '../../../core/rules/template/languages.ts'
+import { inLanguage, languagesOf, writtenOf } from '../../../core/rules/template/languages.ts'
 import { pageIcon } from '../assets.ts'
-import { passIn, samplePass, viewsOf } from '../card/preview.ts'
+import { samplePass, viewsOf } from '../card/preview.ts'
 import { phoneStyles, phonesHtml } from '../card/preview-page.ts'
 import { pageHeaders, schemeStyle } from '../html.ts'
 import { type DevContent, type PlacedNote, previewWallets, scopeOf, warningsOf } from './content.ts'
@@ -150,8 +150,7 @@ function draw(
 ): Record<'phones' | 'styles', Record<Scheme, string>> {
   const at = new Date()
   const { definition, passType, images } = content
-  const whole = samplePass(definition, passType, scopeOf(content, content.holders[holder - 1]))
-  const pass = passIn(whole, language)
+  const pass = samplePass(inLanguage(definition, language), passType, scopeOf(content, content.holders[holder - 1]))
   const facts = { ...viewsOf(pass, previewWallets, at), images: pass.card.images, at }
   const imageUrl = (id: string) => (images.has(id) ? `/images/${id}` : undefined)
   const sheets = phoneStyles(facts)

@@ -55,6 +55,33 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await workspace.ok(get, { params: { id: pass.id } })).toEqual(pass)
   })
 
+  test('rejects a draft that is too much work to render, and keeps an older one readable', async () => {
+    const workspace = await api.workspace()
+    const excess: DefinitionInput = { ...sound, apple: { userInfo: { x: '{{about}}'.repeat(20_001) } } }
+    const issues = [
+      {
+        path: ['definition', 'apple', 'userInfo', 'x'],
+        message: expect.stringContaining(
+          'render 20002 placeholders in all of its languages, and at most 20000 are allowed',
+        ),
+      },
+    ]
+    const rejection = { status: 400, errorCode: 'VALIDATION_ERROR', details: { issues } }
+    const template = await publishedTemplate(workspace, { definition: sound })
+    const body = { definition: excess }
+    expect(
+      await workspace.refused(contract.templates.createVersion, { params: { id: template.id }, body }),
+    ).toMatchObject(rejection)
+    const { createVersion } = contract.templates
+    const draft = await workspace.ok(createVersion, { params: { id: template.id }, body: { definition: sound } })
+    const params = { id: draft.id }
+    expect(await workspace.refused(contract.templateVersions.update, { params, body })).toMatchObject(rejection)
+    await redefine(workspace, draft.id, excess)
+    const read = await workspace.ok(contract.templateVersions.get, { params })
+    expect(read.definition.apple).toEqual(excess.apple)
+    expect(await workspace.refused(contract.templateVersions.publish, { params })).toMatchObject(rejection)
+  })
+
   test('a pass of before the bounds fails with its reason, and is mended by shorter values', async () => {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace, { definition: sound })

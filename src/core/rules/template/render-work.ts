@@ -1,0 +1,53 @@
+import type { WrittenDefinition } from '../../contract/definition.ts'
+import type { Issue } from '../../errors.ts'
+import { languagesOf, splitTexts } from './languages.ts'
+import { placeholdersIn, stringsDeep } from './placeholder.ts'
+
+/** The placeholders that a pass renders in all of its languages. A large design in 20 languages has about 6,000. */
+export const MAX_PLACEHOLDERS = 20_000
+/** The names and values at any depth. A package for Apple writes its overrides again for each language. */
+export const MAX_OVERRIDE_VALUES = { apple: 2_000, google: 10_000 }
+
+/**
+ * What makes a definition too much work to render, which its size in bytes does not show (decisions/0092). Run it before
+ * the definition is checked in any other way.
+ */
+export function checkRenderWork(written: WrittenDefinition): Issue[] {
+  const issues = (['apple', 'google'] as const).flatMap((key) => {
+    const values = countValues(written[key])
+    const max = MAX_OVERRIDE_VALUES[key]
+    if (values <= max) return []
+    const message = `Has ${values} names and values, and at most ${max} are allowed: remove some`
+    return [{ path: [key], message }]
+  })
+  return issues.length > 0 ? issues : checkPlaceholderCount(written)
+}
+
+function checkPlaceholderCount(written: WrittenDefinition): Issue[] {
+  const languages = Math.max(1, languagesOf(written).length)
+  const { texts, rest } = splitTexts(written)
+  const { variables: _, ...content } = rest
+  let total = 0
+  let most = { count: 0, path: [] as Issue['path'] }
+  const add = (text: string, path: Issue['path'], times: number) => {
+    const count = placeholdersIn(text).length * times
+    total += count
+    if (count > most.count) most = { count, path }
+  }
+  for (const { text, path } of stringsDeep(content)) add(text, path, languages)
+  for (const { text, path } of texts) {
+    if (typeof text === 'string') add(text, path, languages)
+    else for (const [language, translation] of Object.entries(text)) add(translation, [...path, language], 1)
+  }
+  if (total <= MAX_PLACEHOLDERS) return []
+  const message =
+    `Makes a pass render ${total} placeholders in all of its languages, and at most ${MAX_PLACEHOLDERS} are allowed: ` +
+    `use fewer here, where there are ${most.count}`
+  return [{ path: most.path, message }]
+}
+
+function countValues(value: unknown): number {
+  if (value === null || typeof value !== 'object') return 0
+  if (Array.isArray(value)) return value.reduce((sum: number, item) => sum + 1 + countValues(item), 0)
+  return Object.values(value).reduce((sum: number, item) => sum + 2 + countValues(item), 0)
+}

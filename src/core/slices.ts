@@ -1,0 +1,19 @@
+/** The longest time that the work of one request or job keeps the thread at a time, in milliseconds. */
+const SLICE_MS = 3
+
+/** Maps each item in order. Between slices of a few milliseconds, the thread does other work that is due. */
+export async function mapInSlices<Item, Result>(
+  items: Iterable<Item>,
+  map: (item: Item) => Result | Promise<Result>,
+): Promise<Result[]> {
+  const results: Result[] = []
+  let began = performance.now()
+  for (const item of items) {
+    const result = map(item)
+    results.push(result instanceof Promise ? await result : result)
+    if (performance.now() - began < SLICE_MS) continue
+    await new Promise((resolve) => setImmediate(resolve))
+    began = performance.now()
+  }
+  return results
+}
