@@ -32,8 +32,9 @@ export default class Scan extends ClientCommand {
     'cat payloads.txt | <%= config.bin %> scan --stdin > verdicts.jsonl',
   ]
   static override flags = {
-    project: namedFlag('project', ' whose passes may come in here; its id where the server may be away', {
+    project: namedFlag('project', ' whose passes may come in here', {
       ask: { orNone: 'Every project' },
+      isFoundByCommand: true,
     }),
     context: Flags.string({
       summary: 'Scan context, such as an event day: a pass without a limit is let in once in each.',
@@ -61,18 +62,18 @@ export default class Scan extends ClientCommand {
       client,
       url: url.value,
       token: token!.value,
-      projectId: checked.projectId,
+      project: flags.project,
       folder: doorsFolder(),
     })
     const store = openStore(entrance.folder)
-    const { projectId, deviceId, context, scanContextKey = null, validityDate = null } = checked
+    const { deviceId, context, scanContextKey = null, validityDate = null } = checked
     const door = {
       client,
       store,
       clock,
       folder: entrance.folder,
       isReached: entrance.isReached,
-      station: { projectId, deviceId, context: context! },
+      station: { projectId: entrance.place.projectId, deviceId, context: context! },
       overrides: { scanContextKey, validityDate },
     }
     try {
@@ -126,13 +127,10 @@ export default class Scan extends ClientCommand {
   }
 
   /** What every scan will say, by the rules of a scan: better refused now than at each scan. */
-  #checked(
-    flags: Record<'project' | 'context' | 'date' | 'device-id' | 'gate' | 'lane' | 'location', string | undefined>,
-  ) {
+  #checked(flags: Record<'context' | 'date' | 'device-id' | 'gate' | 'lane' | 'location', string | undefined>) {
     const { gate, lane, location } = flags
     const sessionId = newId(clock())
     const names: Record<string, string> = {
-      projectId: '--project',
       scanContextKey: '--context',
       validityDate: '--date',
       deviceId: '--device-id',
@@ -143,7 +141,6 @@ export default class Scan extends ClientCommand {
     const checked = ScanCreate.safeParse({
       // Any payload: the rest is what is checked.
       qrPayload: 'payload',
-      projectId: flags.project,
       scanContextKey: flags.context,
       validityDate: flags.date,
       deviceId: flags['device-id'] ?? hostname().slice(0, 128),

@@ -12,15 +12,17 @@ interface Mark {
   ask?: { orNone?: string }
   /** The word none (null in the interface) stands for nothing of this kind. */
   mayBeNone: boolean
+  /** The command gets the text and finds the row, such as one that it remembers for when the server is away. */
+  isFoundByCommand: boolean
 }
 
 /** Marks an argument or flag whose text names a row: the command gets the id. */
 export function named<T extends object>(
   kind: NamedKind,
   input: T,
-  { mayBeNone = false, ask }: { mayBeNone?: boolean; ask?: Mark['ask'] } = {},
+  { mayBeNone = false, isFoundByCommand = false, ask }: Partial<Omit<Mark, 'kind'>> = {},
 ): T {
-  return Object.assign(input, { named: { kind, mayBeNone, ...(ask && { ask }) } satisfies Mark })
+  return Object.assign(input, { named: { kind, mayBeNone, isFoundByCommand, ...(ask && { ask }) } satisfies Mark })
 }
 
 /** The inputs with none required of which somebody can be asked. */
@@ -91,7 +93,10 @@ export async function resolveNames(
   values: Record<string, unknown>,
   connect: () => Client,
 ): Promise<void> {
-  const given = Object.entries(inputs).filter(([name, input]) => markOf(input) && values[name] !== undefined)
+  const given = Object.entries(inputs).filter(([name, input]) => {
+    const mark = markOf(input)
+    return mark && !mark.isFoundByCommand && values[name] !== undefined
+  })
   if (given.length === 0) return
   const { Uuid } = await import('../../core/ids.ts')
   const listed = new Map<NamedKind, Promise<Candidate[]>>()

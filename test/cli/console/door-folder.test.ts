@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest'
+import { enter } from '../../../src/cli/console/offline/door-folder.ts'
+import { type Client, ConnectionError } from '../../../src/client/client.ts'
+import { temporaryFolder } from '../../support/databases.ts'
+
+const projectId = '0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10'
+const url = 'http://127.0.0.1:9'
+
+function clientWith(respond: <T>(value: T) => Promise<T>): Client {
+  return {
+    tokens: { current: () => respond({ workspaceId: 'w', workspaceName: 'Fair' }) },
+    projects: {
+      list: () => respond({ items: [{ id: projectId, name: 'Summer' }], hasMore: false, nextCursor: null }),
+      get: () => respond({ name: 'Summer' }),
+    },
+  } as unknown as Client
+}
+
+const reached = clientWith(async (value) => value)
+const away = clientWith(() => Promise.reject(new ConnectionError(url, new Error('away'))))
+
+test('a door of a project that was named opens without the server, once it was open with it', async () => {
+  const options = { url, token: 't', folder: temporaryFolder() }
+  const start = (client: Client, project: string | undefined) => enter({ ...options, client, project })
+  await expect(start(away, 'Summer')).rejects.toThrow('has no list of that door')
+  const first = await start(reached, 'Summer')
+  expect(first.place).toMatchObject({ projectId, projectName: 'Summer' })
+  expect(await start(away, 'Summer')).toEqual({ ...first, isReached: false })
+  // By its id it is the same door, whose list is there already.
+  expect(await start(reached, projectId)).toEqual(first)
+  await expect(start(reached, 'Winter')).rejects.toThrow('There is no project called Winter')
+  expect((await start(reached, undefined)).folder).not.toBe(first.folder)
+})
