@@ -99,12 +99,27 @@ export async function dispatch(sent: SentRequest, options: ExchangeOptions): Pro
   } catch (error) {
     throw connectionError(error, sent, options)
   }
-  // A passes server names each of its answers; whatever another one says is not to be taken for success.
+  // A passes server sends a correlation ID with each response. Another server's success means nothing.
   if (answer.statusCode < 400 && !answer.headers['x-correlation-id']) {
-    answer.body.on('error', () => undefined).destroy()
+    await readForeign(answer.body, sent, options)
     throw new ForeignServerError(url)
   }
   return answer
+}
+
+const MAX_FOREIGN_BYTES = 64 * 1024
+
+/** Reads a response that will be discarded: one that stops in the middle is a timeout, whoever sent it. */
+async function readForeign(body: Dispatcher.ResponseData['body'], sent: SentRequest, options: ExchangeOptions) {
+  let bytes = 0
+  try {
+    for await (const chunk of body) {
+      bytes += (chunk as Buffer).length
+      if (bytes > MAX_FOREIGN_BYTES) break
+    }
+  } catch (error) {
+    throw connectionError(error, sent, options)
+  }
 }
 
 /** What to tell of a request that got no answer; one that was given up is told as it is. */
