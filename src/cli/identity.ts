@@ -1,5 +1,6 @@
 import { Flags, type Interfaces } from '@oclif/core'
 import { details, localTimeOr } from './command/output.ts'
+import { askSecret, canAsk, readStdin } from './command/prompt.ts'
 import { databaseFlags, serveFlags } from './settings/server-flags.ts'
 
 /** What every command about identities takes that seals keys. */
@@ -12,11 +13,19 @@ export const identityFlags = {
 
 /** The files of a certificate of Apple. */
 export const certificateFlags = {
-  certificate: Flags.string({ summary: 'Pass Type ID certificate: a PEM or DER file.', helpGroup: 'APPLE' }),
-  key: Flags.string({ summary: 'Its private key: a PEM file.', helpGroup: 'APPLE' }),
+  certificate: Flags.string({
+    summary: 'Pass Type ID certificate: a PEM or DER file, or a .p12 file that holds its key as well.',
+    helpGroup: 'APPLE',
+  }),
+  key: Flags.string({ summary: 'Its private key: a PEM or DER file.', helpGroup: 'APPLE' }),
   'key-passphrase': Flags.string({
-    summary: 'Passphrase of the key.',
+    summary: 'Password of the key or of the .p12 file.',
     env: 'PASSES_APPLE_KEY_PASSPHRASE',
+    helpGroup: 'APPLE',
+  }),
+  'password-stdin': Flags.boolean({
+    summary: 'Read the password from stdin.',
+    exclusive: ['key-passphrase'],
     helpGroup: 'APPLE',
   }),
   wwdr: Flags.string({
@@ -24,6 +33,19 @@ export const certificateFlags = {
     env: 'PASSES_APPLE_WWDR',
     helpGroup: 'APPLE',
   }),
+}
+
+/** The password of a key or a .p12 file. On a terminal, asks for that of a .p12 file if no flag gives it. */
+export async function passwordOf(flags: {
+  certificate?: string | undefined
+  'key-passphrase'?: string | undefined
+  'password-stdin': boolean
+  'no-input': boolean
+}): Promise<string | undefined> {
+  if (flags['password-stdin']) return readStdin()
+  const isNeeded = flags['key-passphrase'] === undefined && /\.(p12|pfx)$/i.test(flags.certificate ?? '')
+  if (!isNeeded || !canAsk({ noInput: flags['no-input'] })) return flags['key-passphrase']
+  return askSecret(`Password of ${flags.certificate}: `)
 }
 
 /** Where a new identity is the default at once. */

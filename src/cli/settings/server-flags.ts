@@ -77,12 +77,12 @@ export const serveFlags = {
     helpGroup: 'WALLETS',
   }),
   'apple-certificate': Flags.string({
-    summary: 'Pass Type ID certificate: a PEM or DER file, or the PEM itself.',
+    summary: 'Pass Type ID certificate: a PEM or DER file, a .p12 file with its key, or the PEM itself.',
     env: 'PASSES_APPLE_CERTIFICATE',
     helpGroup: 'WALLETS',
   }),
   'apple-key': Flags.string({
-    summary: 'Its private key: a PEM file, or the PEM itself.',
+    summary: 'Its private key: a PEM or DER file, or the PEM itself.',
     env: 'PASSES_APPLE_KEY',
     helpGroup: 'WALLETS',
   }),

@@ -2,7 +2,7 @@ import { Args, Flags } from '@oclif/core'
 import { BaseCommand } from '../../cli/command/base-command.ts'
 import { UsageError } from '../../cli/command/errors.ts'
 import { untilStopped } from '../../cli/command/program.ts'
-import { certificateFlags, identityConfig, identityFlags, showIdentity } from '../../cli/identity.ts'
+import { certificateFlags, identityConfig, identityFlags, passwordOf, showIdentity } from '../../cli/identity.ts'
 import type { IdentityConfig, ShownIdentity } from '../../server/operator/identities.ts'
 import type { RenewedFrom } from '../../server/operator/renew-identity.ts'
 
@@ -31,10 +31,10 @@ export default class IdentityRenew extends BaseCommand {
 
   async run() {
     const { args, flags } = await this.parse(IdentityRenew)
-    const { certificate, key, wwdr, 'key-passphrase': passphrase, 'key-file': keyFile } = flags
-    if ((certificate === undefined) !== (key === undefined))
-      throw new UsageError('Give --certificate and --key together')
-    const files = certificate !== undefined && key !== undefined ? { certificate, key, passphrase, wwdr } : undefined
+    const { certificate, key, wwdr, 'key-file': keyFile } = flags
+    if (certificate === undefined && key !== undefined) throw new UsageError('Give --certificate together with --key')
+    const passphrase = await passwordOf(flags)
+    const files = certificate === undefined ? undefined : { certificate, key, passphrase, wwdr }
     if (flags.watch) return this.follow(args.name, { files, keyFile }, identityConfig(flags))
     const { renewIdentity } = await import('../../server/operator/renew-identity.ts')
     const identity = await renewIdentity(identityConfig(flags), args.name, { files, keyFile, at: new Date() })

@@ -1,5 +1,11 @@
 import type { StoredIdentity } from '../../storage/workspaces/identities.ts'
-import { type AppleCredentials, type AppleIdentity, parseAppleIdentity } from '../../wallets/apple/identity.ts'
+import {
+  type AppleCredentials,
+  type AppleIdentity,
+  type CredentialSource,
+  parseAppleIdentity,
+} from '../../wallets/apple/identity.ts'
+import { isPkcs12, readPkcs12 } from '../../wallets/apple/pkcs12.ts'
 import { type AppleWallet, createAppleWallet } from '../../wallets/apple/wallet.ts'
 import type { KeylessOptions } from '../../wallets/google/api/keyless.ts'
 import {
@@ -96,16 +102,32 @@ async function loadApple(config: Config, isSandboxed: boolean, at: Date): Promis
  */
 export function readAppleCredentials({ apple }: Pick<Config, 'apple'>): AppleCredentials {
   const { certificate, key, keyPassphrase, wwdr, passTypeIdentifier, teamIdentifier } = apple
+  const given = readSecret(required(certificate, '--apple-certificate'), '--apple-certificate')
+  const keyGiven = isPkcs12(given) ? undefined : readSecret(required(key, '--apple-key'), '--apple-key')
   return {
-    certificate: readSecret(required(certificate, '--apple-certificate'), '--apple-certificate'),
-    key: {
-      ...readSecret(required(key, '--apple-key'), '--apple-key'),
-      ...(keyPassphrase !== undefined && { passphrase: keyPassphrase }),
-    },
+    ...readPassFiles({ certificate: given, key: keyGiven }, keyPassphrase),
     wwdr: readSecret(required(wwdr, '--apple-wwdr'), '--apple-wwdr'),
     ...(passTypeIdentifier !== undefined && { passTypeIdentifier }),
     ...(teamIdentifier !== undefined && { teamIdentifier }),
   }
+}
+
+/**
+ * A certificate and its key, which a .p12 file holds together.
+ * @param passphrase of the key, or of the .p12 file
+ * @throws CredentialError
+ */
+export function readPassFiles(
+  { certificate, key }: { certificate: CredentialSource; key: CredentialSource | undefined },
+  passphrase: string | undefined,
+): Pick<AppleCredentials, 'certificate' | 'key'> {
+  if (isPkcs12(certificate)) {
+    const { source } = certificate
+    const read = readPkcs12(certificate, passphrase)
+    return { certificate: { source, pem: read.certificate }, key: { source, pem: read.key } }
+  }
+  if (!key) throw new CredentialError(`${certificate.source} has no private key: give the file of the key too.`)
+  return { certificate, key: { ...key, ...(passphrase !== undefined && { passphrase }) } }
 }
 
 async function loadGoogle(config: Config, isSandboxed: boolean): Promise<GoogleSigner> {

@@ -1,4 +1,3 @@
-import { createPrivateKey } from 'node:crypto'
 import { z } from 'zod'
 import { isSealedUnder, seal, unlessLost, unseal } from '../../core/rules/crypto/server-key.ts'
 import type { Store } from '../../storage/store.ts'
@@ -8,9 +7,9 @@ import {
   type AppleIdentity,
   parseCertificate,
   readAppleIdentity,
+  readKey,
 } from '../../wallets/apple/identity.ts'
 import { type GoogleSigner, keylessConfiguration, parseGoogleIdentity } from '../../wallets/google/identity.ts'
-import { CredentialError } from '../../wallets/wallet.ts'
 import type { Logger } from '../boot/log.ts'
 import type { ServerKeys } from '../boot/server-key.ts'
 import { loadKeyless } from '../boot/wallets.ts'
@@ -87,13 +86,7 @@ export function toPem(source: AppleCredentials['certificate']): string {
   return parseCertificate(source, 'certificate').toString()
 }
 
-/** A private key without its passphrase, since it is sealed otherwise. @throws CredentialError */
-export function toKeyPem({ source, pem }: AppleCredentials['certificate'], passphrase: string | undefined): string {
-  try {
-    return createPrivateKey({ key: pem, passphrase }).export({ type: 'pkcs8', format: 'pem' }) as string
-  } catch (cause) {
-    const isEncrypted = pem.includes('ENCRYPTED')
-    const why = isEncrypted ? 'cannot be decrypted: give its --key-passphrase' : 'is not a private key in PEM'
-    throw new CredentialError(`The key in ${source} ${why}.`, { cause })
-  }
+/** A private key in PEM without its passphrase, since it is sealed otherwise. @throws CredentialError */
+export function toKeyPem(key: AppleCredentials['key']): string {
+  return readKey(key).export({ type: 'pkcs8', format: 'pem' }) as string
 }

@@ -11,7 +11,7 @@ import type { Config } from '../boot/config.ts'
 import { makeSandboxIssuer, makeSandboxPass } from '../boot/sandbox.ts'
 import { loadServerKeys, type ServerKeys } from '../boot/server-key.ts'
 import { readGoogleSigner, sealSecrets } from '../identities/secrets.ts'
-import { type AppleFiles, credentialsOf, readFiles, readKeyFile } from './identity-files.ts'
+import { type AppleFiles, checkIdentity, credentialsOf, readFiles, readKeyFile } from './identity-files.ts'
 import {
   auditOperator,
   getOrCreateWorkspace,
@@ -57,7 +57,9 @@ export function addApple(
   return add(config, options, async () => {
     const isSandbox = 'passTypeIdentifier' in from
     const secrets = isSandbox ? await makeSandboxPass(config as Config, from, at) : readFiles(from)
-    const { passTypeIdentifier, teamIdentifier, certificate } = parseAppleIdentity(credentialsOf(secrets, from), at)
+    const credentials = credentialsOf(secrets, from)
+    const read = isSandbox ? parseAppleIdentity(credentials, at) : await checkIdentity(credentials, at)
+    const { passTypeIdentifier, teamIdentifier, certificate } = read
     const identity: NewIdentity = {
       platform: 'apple',
       name,
@@ -225,10 +227,10 @@ function requireName(name: string): void {
   if (name === SERVER_IDENTITY) {
     throw new OperatorError(`${SERVER_IDENTITY} is what the flags of passes serve give: choose another name.`)
   }
-  if (/^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(name) && name.length <= MAX_NAME) return
+  if (/^[A-Za-z0-9](?:[A-Za-z0-9 ._-]*[A-Za-z0-9._-])?$/.test(name) && name.length <= MAX_NAME) return
   throw new OperatorError(
-    `The name ${JSON.stringify(name)} must begin with a letter or digit and have letters, digits, dots, dashes and ` +
-      `underscores only, ${MAX_NAME} at most: it stands in metrics.`,
+    `The name ${JSON.stringify(name)} must begin with a letter or digit, not end with a space, and have only letters, ` +
+      `digits, spaces, dots, dashes and underscores, ${MAX_NAME} at most: metrics contain it.`,
   )
 }
 

@@ -13,7 +13,7 @@ import {
   show,
   withKeys,
 } from './identities.ts'
-import { type AppleFiles, credentialsOf, readFiles, readKeyFile } from './identity-files.ts'
+import { type AppleFiles, checkIdentity, credentialsOf, readFiles, readKeyFile } from './identity-files.ts'
 import { OperatorError, withStore } from './operator.ts'
 
 /** What an identity is renewed from: the files of a certificate, or the key file of an account. */
@@ -103,7 +103,7 @@ async function renewed(
   if (!files) throw new OperatorError('Give the renewed certificate and its key: --certificate and --key.')
   const secrets = readFiles(files, files.wwdr === undefined ? knownIntermediate(known, keys) : undefined)
   // Another pass type or team is named with the one that it should be.
-  const { certificate } = parseAppleIdentity({ ...credentialsOf(secrets, files), ...subject }, at)
+  const { certificate } = await checkIdentity({ ...credentialsOf(secrets, files), ...subject }, at)
   return { text: JSON.stringify(secrets), expiresAt: certificate.notAfter }
 }
 

@@ -120,7 +120,7 @@ export function parseCertificate({ source, pem }: CredentialSource, what: string
     return new X509Certificate(pem)
   } catch (cause) {
     throw new CredentialError(
-      `The ${what} in ${source} is not a certificate in PEM or DER: give the .pem or .cer file itself (a .p12 has to be converted first).`,
+      `The ${what} in ${source} is not a certificate in PEM or DER: give the .pem or .cer file itself.`,
       { cause },
     )
   }
@@ -137,17 +137,31 @@ export function parseKey(credential: AppleCredentials['key']): KeyObject {
   return key
 }
 
-function readKey({ source, pem, passphrase }: AppleCredentials['key']): KeyObject {
+/** A private key in PEM or DER. @throws CredentialError */
+export function readKey({ source, pem, passphrase }: AppleCredentials['key']): KeyObject {
+  const bytes = Buffer.from(pem)
+  const isPem = bytes.includes('-----BEGIN')
   try {
-    return createPrivateKey({ key: pem, passphrase })
+    if (isPem) return createPrivateKey({ key: bytes, passphrase })
+    return readDerKey(bytes, passphrase)
   } catch (cause) {
-    const encrypted = pem.includes('ENCRYPTED')
+    const encrypted = isPem
+      ? bytes.includes('ENCRYPTED')
+      : (cause as NodeJS.ErrnoException).code === 'ERR_MISSING_PASSPHRASE'
     const reason = encrypted
       ? passphrase === undefined
         ? 'is encrypted: set its passphrase'
         : 'cannot be decrypted with the passphrase given: check the passphrase'
-      : 'is not a private key in PEM: give the file that begins with "-----BEGIN PRIVATE KEY-----"'
+      : 'is not a private key in PEM or DER: give the file that begins with "-----BEGIN PRIVATE KEY-----"'
     throw new CredentialError(`The private key in ${source} ${reason}.`, { cause })
+  }
+}
+
+function readDerKey(key: Buffer, passphrase: string | undefined): KeyObject {
+  try {
+    return createPrivateKey({ key, format: 'der', type: 'pkcs1' })
+  } catch {
+    return createPrivateKey({ key, format: 'der', type: 'pkcs8', passphrase })
   }
 }
 

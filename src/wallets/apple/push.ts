@@ -109,6 +109,11 @@ interface Connection {
   calls: number
 }
 
+/** That Apple push accepts a certificate. @throws CredentialError */
+export function assertTakesPush(identity: AppleIdentity): void {
+  void openProvider({ identity }).shutdown()
+}
+
 function openProvider({ identity, server }: Pick<ApplePushOptions, 'identity' | 'server'>): Provider {
   try {
     return new Provider({

@@ -43,7 +43,10 @@ test('a server signs with a renewed certificate that is put in its place, withou
 
 test('a watch of an identity renews it from its files, a line each, and Ctrl-C ends it with 130', async () => {
   const folder = temporaryFolder()
-  const [first, renewed] = await Promise.all([makeAppleChain(folder), makeAppleChain(folder, { wwdrUnit: 'G5' })])
+  const [first, renewed] = await Promise.all([
+    makeAppleChain(folder, { pushes: true }),
+    makeAppleChain(folder, { wwdrUnit: 'G5', pushes: true }),
+  ])
   const filesOf = ({ certificate, key, wwdr }: AppleChain) => [
     '--certificate',
     certificate,

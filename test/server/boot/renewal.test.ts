@@ -132,7 +132,7 @@ test('what phones would refuse is not taken: it is said once, and what is right 
     ['a key of another certificate', () => put({ ...renewed, key: first.key }), [paths.key, 'does not belong']],
     ['another intermediate', () => put({ ...renewed, wwdr: first.wwdr }), [paths.wwdr, 'did not issue']],
     ['one that has expired', () => put(expired), ['expired on']],
-    ['a .p12', () => put({ ...renewed, certificate: p12 }), ['not a certificate in PEM or DER', '.p12']],
+    ['a .p12 without its password', () => put({ ...renewed, certificate: p12 }), ['pass.pem needs its password']],
     ['none', () => rmSync(paths.certificate), ['there is no file']],
   ]
   for (const [what, place, words] of wrong) {

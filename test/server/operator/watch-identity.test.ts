@@ -19,8 +19,8 @@ beforeAll(async () => {
   const cleanUps: (() => void)[] = []
   const folder = temporaryFolder((cleanUp) => cleanUps.push(cleanUp))
   ;[first, renewed, expired] = await Promise.all([
-    makeAppleChain(folder),
-    makeAppleChain(folder, { wwdrUnit: 'G5', days: 700 }),
+    makeAppleChain(folder, { pushes: true }),
+    makeAppleChain(folder, { wwdrUnit: 'G5', days: 700, pushes: true }),
     makeAppleChain(folder, { wwdrUnit: 'G6', days: -1 }),
   ])
   return () => {
@@ -199,4 +199,13 @@ test('what cannot be watched is said at once', async () => {
       }),
     ).rejects.toThrow(words)
   }
+})
+
+test('a certificate that Apple push refuses is rejected when it is added and when it is renewed', async () => {
+  const config = await operator()
+  const noPush = await makeAppleChain(temporaryFolder(), { wwdrUnit: 'G7' })
+  const refused = 'Apple push does not take the certificate'
+  await expect(addApple(config, { name: 'two words', from: noPush, at: new Date() })).rejects.toThrow(refused)
+  await addApple(config, { name: 'two words', from: first, at: new Date() })
+  await expect(renewIfNew(config, 'two words', { files: noPush, at: new Date() })).rejects.toThrow(refused)
 })

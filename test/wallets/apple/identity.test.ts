@@ -77,6 +77,20 @@ test('certificates may be DER, and the key encrypted', () => {
   )
 })
 
+test('a key may be DER, encrypted or not', () => {
+  const key = createPrivateKey(chain.keyPem)
+  const cipher = { cipher: 'aes-256-cbc', passphrase: 'open sesame' }
+  const encrypted = { source: 'k.der', pem: key.export({ type: 'pkcs8', format: 'der', ...cipher }) }
+  for (const given of [
+    { source: 'k.der', pem: key.export({ type: 'pkcs1', format: 'der' }) },
+    { source: 'k.der', pem: key.export({ type: 'pkcs8', format: 'der' }) },
+    { ...encrypted, passphrase: 'open sesame' },
+  ]) {
+    expect(parseAppleIdentity(credentials({ key: given }), at).key.equals(key)).toBe(true)
+  }
+  expect(rejection({ key: encrypted })).toBe('The private key in k.der is encrypted: set its passphrase.')
+})
+
 test('what is no certificate or key is refused by the name of its file', () => {
   expect(rejection({ certificate: { source: 'certs/a.p12', pem: Buffer.from([0x30, 0x82, 1, 2]) } })).toMatch(
     /^The pass certificate in certs\/a\.p12 is not a certificate in PEM or DER: /,

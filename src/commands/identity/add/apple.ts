@@ -1,7 +1,14 @@
 import { Flags } from '@oclif/core'
 import { BaseCommand } from '../../../cli/command/base-command.ts'
 import { UsageError } from '../../../cli/command/errors.ts'
-import { certificateFlags, identityConfig, identityFlags, placeFlags, showIdentity } from '../../../cli/identity.ts'
+import {
+  certificateFlags,
+  identityConfig,
+  identityFlags,
+  passwordOf,
+  placeFlags,
+  showIdentity,
+} from '../../../cli/identity.ts'
 
 export default class IdentityAddApple extends BaseCommand {
   static override summary = 'Add a pass type of Apple with its certificate.'
@@ -10,6 +17,7 @@ export default class IdentityAddApple extends BaseCommand {
     'are made under it where a workspace or a project has it as its default: say so here, or with identity use.'
   static override examples = [
     '<%= config.bin %> identity add apple --name acme --certificate pass.pem --key pass.key --wwdr AppleWWDRCAG4.cer --workspace acme',
+    '<%= config.bin %> identity add apple --name acme --certificate Certificates.p12 --wwdr AppleWWDRCAG4.cer',
     '<%= config.bin %> identity add apple --name trial --sandbox --pass-type pass.test.trial --team TRIAL00001 --json',
   ]
   static override flags = {
@@ -35,7 +43,7 @@ export default class IdentityAddApple extends BaseCommand {
       name,
       workspace,
       project,
-      from: sourceOf(flags),
+      from: sourceOf(flags, await passwordOf(flags)),
       at: new Date(),
     })
     this.log(showIdentity(identity))
@@ -43,13 +51,13 @@ export default class IdentityAddApple extends BaseCommand {
   }
 }
 
-type Given = Partial<Record<'certificate' | 'key' | 'key-passphrase' | 'wwdr' | 'pass-type' | 'team', string>>
+type Given = Partial<Record<'certificate' | 'key' | 'wwdr' | 'pass-type' | 'team', string>>
 
 /** @throws UsageError */
-function sourceOf({ certificate, key, wwdr, ...flags }: Given & { sandbox: boolean }) {
+function sourceOf({ certificate, key, wwdr, ...flags }: Given & { sandbox: boolean }, passphrase: string | undefined) {
   if (flags.sandbox) return { passTypeIdentifier: flags['pass-type']!, teamIdentifier: flags.team! }
-  if (certificate === undefined || key === undefined) {
-    throw new UsageError('Give --certificate and --key, or --sandbox with --pass-type and --team')
+  if (certificate === undefined) {
+    throw new UsageError('Give --certificate (with --key, or a .p12 file), or --sandbox with --pass-type and --team')
   }
-  return { certificate, key, passphrase: flags['key-passphrase'], wwdr }
+  return { certificate, key, passphrase, wwdr }
 }
