@@ -1,4 +1,4 @@
-import type { GoogleKind } from '../../core/contract/definition.ts'
+import { GoogleKind } from '../../core/contract/definition.ts'
 import type { Issue } from '../../core/errors.ts'
 import { isJsonObject } from '../../core/json.ts'
 import { type Field, isRecordType, type PlainType, type RecordType, typeOf } from './fields.ts'
@@ -35,7 +35,10 @@ function* checkRecord(type: RecordType, value: unknown, path: Issue['path']): Ge
   for (const [key, item] of Object.entries(value)) {
     const field = type.fields.get(key)
     if (field) yield* checkField(field, item, [...path, key])
-    else yield { path: [...path, key], message: `Google knows no such field of ${type.name}${suggestion(type, key)}` }
+    else {
+      const message = `Unknown field: Google's ${type.name} has no such field${suggestion(type, key)}`
+      yield { path: [...path, key], message }
+    }
   }
   for (const [key, { isRequired }] of type.fields) {
     if (isRequired && !(key in value)) yield { path: [...path, key], message: `Google requires it of ${type.name}` }
@@ -146,8 +149,13 @@ function isDateTime(value: string, { isLocal = false } = {}): boolean {
   return !Number.isNaN(Date.parse(`${value.slice(0, 16)}Z`))
 }
 
-/** The field that was probably meant: of the same letters, whatever their case. */
-function suggestion({ fields }: RecordType, key: string): string {
-  const meant = [...fields.keys()].find((name) => name.toLowerCase() === key.toLowerCase())
-  return meant ? `; did you mean ${meant}?` : ''
+/** The field of the same letters in another case, or the kinds whose class or object has the field. */
+function suggestion({ name, fields }: RecordType, key: string): string {
+  const meant = [...fields.keys()].find((field) => field.toLowerCase() === key.toLowerCase())
+  if (meant) return `; did you mean ${meant}?`
+  const role = (['Class', 'Object'] as const).find((end) =>
+    GoogleKind.options.some((kind) => typeOf(kind, end).name === name),
+  )
+  const kinds = role ? GoogleKind.options.filter((kind) => typeOf(kind, role).fields.has(key)) : []
+  return kinds.length > 0 ? `; set google.kind to ${kinds.join(' or ')}, which has it` : ''
 }

@@ -71,6 +71,6 @@ test('a field that is only spelt in another case is named', () => {
   const [issue] = checkFields(typeOf('loyalty', 'Class'), { programname: 'x' }, { needsLogos: false })
   expect(issue).toEqual({
     path: ['programname'],
-    message: 'Google knows no such field of LoyaltyClass; did you mean programName?',
+    message: "Unknown field: Google's LoyaltyClass has no such field; did you mean programName?",
   })
 })
