@@ -35,8 +35,8 @@ export interface TokenWithWorkspace extends StoredToken {
     limits: WorkspaceLimits
     usage: StoredUsage
   }
-  /** Of the token of a door: its gate, and what it last said of itself. */
-  door: (DoorReport & { gate: string }) | null
+  /** Of the token of a door: its gate, its last report, and whether a request of it is stored. */
+  door: (DoorReport & { gate: string; isSeen: boolean }) | null
 }
 
 /** What doors are told is stored, which come with each scan and add nothing to it; and what a workspace has that is empty. */
@@ -201,6 +201,7 @@ interface FoundRow extends Row, LimitsRow {
   door_gate: string | null
   door_version: string | null
   door_pending_scans: number | null
+  door_last_seen_at: number | null
   workspace_name: string
   workspace_suspended_at: number | null
   workspace_expires_at: number | null
@@ -223,6 +224,7 @@ const findTogether = grouped(async (db: Knex, take: () => string[]): Promise<(To
           door_gate: 'doors.gate',
           door_version: 'doors.version',
           door_pending_scans: 'doors.pending_scans',
+          door_last_seen_at: 'doors.last_seen_at',
           workspace_name: 'workspaces.name',
           workspace_suspended_at: 'workspaces.suspended_at',
           workspace_expires_at: 'workspaces.expires_at',
@@ -251,8 +253,9 @@ const findTogether = grouped(async (db: Knex, take: () => string[]): Promise<(To
   return digests.map((digest) => tokens.get(digest))
 })
 
-function doorOf({ door_gate: gate, door_version: version, door_pending_scans: pendingScans }: FoundRow) {
-  return gate === null ? null : { gate, version, pendingScans }
+function doorOf(row: FoundRow) {
+  const { door_gate: gate, door_version: version, door_pending_scans: pendingScans } = row
+  return gate === null ? null : { gate, version, pendingScans, isSeen: row.door_last_seen_at !== null }
 }
 
 function toToken(row: Row): StoredToken {

@@ -24,6 +24,8 @@ const PENDING = /^\d{1,7}$/
 export function createSightings({ store, log }: { store: Store; log: Logger }): Sightings {
   let noted = new Map<string, DoorSighting & { workspaceId: string }>()
   let waiting: NodeJS.Timeout | undefined
+  /** Tokens of doors whose first request is written at once; a cached token does not know yet that it is stored. */
+  const firstSeen = new WeakSet<TokenWithWorkspace>()
 
   async function flush(): Promise<void> {
     clearTimeout(waiting)
@@ -39,7 +41,8 @@ export function createSightings({ store, log }: { store: Store; log: Logger }): 
   }
 
   return {
-    note({ id, workspaceId, door }, headers, at) {
+    note(token, headers, at) {
+      const { id, workspaceId, door } = token
       if (!door) return
       const known = noted.get(id) ?? door
       const version = headers.get(doorHeaders.version)
@@ -51,6 +54,10 @@ export function createSightings({ store, log }: { store: Store; log: Logger }): 
         version: version !== null && VERSION.test(version) ? version : known.version,
         pendingScans: pending !== null && PENDING.test(pending) ? Number(pending) : known.pendingScans,
       })
+      if (!door.isSeen && !firstSeen.has(token)) {
+        firstSeen.add(token)
+        void flush()
+      }
       waiting ??= setTimeout(flush, FLUSH_MS).unref()
     },
     flush,
