@@ -1,7 +1,19 @@
-import { Help } from '@oclif/core'
+import { CommandHelp, Help } from '@oclif/core'
+
+/** oclif's help of a command. oclif names each flag once, and leaves a gap where it would name it again. */
+class ProgramCommandHelp extends CommandHelp {
+  protected override defaultUsage(): string {
+    return super
+      .defaultUsage()
+      .replaceAll(/ \| (?=[|\])]| \|)/g, '')
+      .replaceAll(/ +(?=[\])])/g, '')
+  }
+}
 
 /** oclif's help, but for a command that does not exist: that is said as where it is run. */
 export default class ProgramHelp extends Help {
+  protected override CommandHelpClass = ProgramCommandHelp
+
   /**
    * Help of a command, a topic or, after `api`, an operation of the contract; of what is none, the names that come
    * near it.

@@ -3,7 +3,7 @@ import { jsonLines } from '../cli/arguments/list.ts'
 import { ClientCommand } from '../cli/command/client-command.ts'
 import { CliError, readNamed, UsageError } from '../cli/command/errors.ts'
 import { writeOut } from '../cli/command/output.ts'
-import { leaveEcho, onInterrupt } from '../cli/command/program.ts'
+import { onInterrupt, startNewLine } from '../cli/command/program.ts'
 import { readStdinBytes } from '../cli/command/prompt.ts'
 import { type Client, eachPage, type RawRequest, type RawResponse } from '../client/client.ts'
 import { messagesOf } from '../client/stream-messages.ts'
@@ -83,7 +83,7 @@ export default class Api extends ClientCommand {
   async #follow({ stream, ...head }: RawResponse, include: boolean, stop: AbortController): Promise<void> {
     const release = onInterrupt(() => {
       process.exitCode = 130
-      leaveEcho()
+      startNewLine()
       stop.abort()
     })
     try {

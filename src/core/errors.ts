@@ -125,8 +125,10 @@ export class ApiError extends Error {
 /** What an operator gave or set up cannot work: the message says what, why, and what to do. Shown without a stack. */
 export class SetupError extends Error {
   override readonly name: string = 'SetupError'
-  /** What mends it, where the message does not say so. */
+  /** How to fix it, if the message does not say. */
   readonly fix: string | undefined
+  /** Whether a setting is malformed: a mistake in the command line. */
+  readonly isMalformed: boolean = false
 
   constructor(message: string, { fix, ...options }: ErrorOptions & { fix?: string } = {}) {
     super(message, options)

@@ -38,6 +38,14 @@ export function formerly(name: string) {
   return { aliases: [name], deprecateAliases: true }
 }
 
+/** A flag that names a file to write. `-` means stdout, as if the flag were left out. */
+export function outFlag(
+  summary: string,
+  options: Partial<ReturnType<typeof formerly>> & { dependsOn?: string[] } = {},
+) {
+  return Flags.string({ ...options, summary, parse: async (path) => (path === '-' ? undefined : path) as string })
+}
+
 /** A filter whose values are alternatives. */
 export function filterFlag(summary: string) {
   return Flags.string({ summary: `${summary} Repeatable.`, multiple: true, multipleNonGreedy: true })

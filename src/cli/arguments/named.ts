@@ -163,7 +163,8 @@ export async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
 }
 
 /** Fewer letters of an id are taken for a mistyped name. */
-const SHORTEST_PREFIX = 4
+export const SHORTEST_PREFIX = 4
+const MAX_LISTED = 10
 
 /**
  * The id of what is called so.
@@ -190,9 +191,24 @@ export function findCandidate(listed: readonly Candidate[], kind: NamedKind, tex
     })
   }
   if (found.length === 1) return found[0]!.id
-  const list = found.map(({ id, key, names }) => [id, key ?? names[0]].join('  '))
-  throw new UsageError([`${text} may be any of ${found.length} ${kind}s:`, ...list].join('\n'), {
+  throw ambiguousName(text, {
+    what: kind,
+    total: found.length,
+    found: found.map(({ id, key, names }) => ({ id, name: key ?? names[0] })),
+  })
+}
+
+/** The error for a name or the start of an id that fits several rows: lists the first ten. */
+export function ambiguousName(
+  text: string,
+  { what, total, found }: { what: string; total: number; found: readonly { id: string; name: string | undefined }[] },
+): UsageError {
+  const listed = found.slice(0, MAX_LISTED)
+  const lines = listed.map(({ id, name }) => [id, name].join('  '))
+  const more = total > listed.length ? [`and ${total - listed.length} more`] : []
+  const plural = what === 'pass' ? 'passes' : what.replace(/y$/, 'ie') + 's'
+  return new UsageError([`${text} may be any of ${total} ${plural}:`, ...lines, ...more].join('\n'), {
     hint: 'give the id, or more of it.',
-    details: { [kind]: text, ids: found.map(({ id }) => id) },
+    details: { [what]: text, ids: listed.map(({ id }) => id) },
   })
 }

@@ -4,6 +4,7 @@ import type { Pass } from '../../core/contract/passes.ts'
 import { Uuid } from '../../core/ids.ts'
 import type { Variables } from '../../core/rules/template/variables.ts'
 import { CliError, UsageError } from '../command/errors.ts'
+import { ambiguousName, SHORTEST_PREFIX } from './named.ts'
 
 /** The argument that names one pass; `findPass` looks it up. */
 export const passArgs = {
@@ -46,22 +47,32 @@ export async function getPassId(client: Client, { id, external }: PassReference)
   return !external && Uuid.safeParse(id).success ? id : (await getPass(client, { id, external })).id
 }
 
-/** Digits of an id that begins with its time in milliseconds (12): these leave 16 of them. */
-const SHORTEST_PREFIX = 11
+/** Digits of an id that hold its time in milliseconds. */
+const TIME_DIGITS = 12
 
-/** The pass whose id begins so: an id holds the moment that it was made at, by which the server finds it. */
+/** The pass whose id begins so: an id begins with the time that the pass was created at, which is how the server finds it. */
 async function findByPrefix(client: Client, text: string): Promise<Pass | undefined> {
   const digits = text.toLowerCase().replaceAll('-', '')
   if (!/^0[0-9a-f]+$/.test(digits) || digits.length < SHORTEST_PREFIX) return undefined
-  const moment = (filler: string) => new Date(Number.parseInt(digits.slice(0, 12).padEnd(12, filler), 16)).toISOString()
+  const bound = (filler: string) =>
+    new Date(Number.parseInt(digits.slice(0, TIME_DIGITS).padEnd(TIME_DIGITS, filler), 16)).toISOString()
+  const query = { createdFrom: bound('0'), createdTo: bound('f') }
+  if (digits.length <= TIME_DIGITS) {
+    const { items, total } = await client.passes.list({ query: { ...query, limit: 10 } })
+    return onlyPass(text, items, total)
+  }
   const found: Pass[] = []
-  const query = { createdFrom: moment('0'), createdTo: moment('f') }
   for await (const pass of paginate((call) => client.passes.list(call), query)) {
     if (pass.id.replaceAll('-', '').startsWith(digits)) found.push(pass)
-    if (found.length > 1)
-      throw new UsageError(`The ids of several passes begin with ${text}`, { hint: 'give more of it.' })
   }
-  return found[0]
+  return onlyPass(text, found, found.length)
+}
+
+/** @throws UsageError if there are several */
+function onlyPass(text: string, found: readonly Pass[], total: number): Pass | undefined {
+  if (total < 2) return found[0]
+  const named = found.map(({ id, label, externalPassId }) => ({ id, name: `${externalPassId}  ${label}` }))
+  throw ambiguousName(text, { what: 'pass', total, found: named })
 }
 
 /** `--var name=value`, once for each variable. */

@@ -4,6 +4,7 @@ import { ClientCommand, PATIENT_ATTEMPTS } from '../command/client-command.ts'
 import { CliError, InterruptedError, UsageError } from '../command/errors.ts'
 import { count } from '../command/output.ts'
 import { commandLine, onInterrupt } from '../command/program.ts'
+import { eraseInterrupted } from '../command/progress.ts'
 import { canAsk, confirm, isReadOnce } from '../command/prompt.ts'
 import type { ConnectionFlags } from '../settings/settings.ts'
 import type { BulkSummary } from './bulk-file.ts'
@@ -68,9 +69,13 @@ export abstract class BulkCommand extends ClientCommand {
     const release = onInterrupt(
       () => {
         stop.abort()
-        this.note('\nStopping: waiting for what is in flight (Ctrl-C again to stop at once)')
+        eraseInterrupted()
+        this.note('Stopping: waiting for what is in flight (Ctrl-C again to stop at once)')
       },
-      () => this.note(`\nStopped at once; ${goOn}`),
+      () => {
+        eraseInterrupted()
+        this.note(`Stopped at once; ${goOn}`)
+      },
     )
     let hasBegun = false
     try {

@@ -47,7 +47,8 @@ export function describeFailure(error: unknown, { connection, flags = [] }: Fail
     return { ...plain('USAGE', tidyUsage(error.message)), exitCode: error.oclif.exit ?? 2, hint: hint ?? SEE_HELP }
   }
   if (error instanceof SetupError) {
-    return { ...plain('SETUP', error.message), hint: error.fix === undefined ? undefined : `${error.fix}.` }
+    const hint = error.fix === undefined ? undefined : `${error.fix}.`
+    return { ...plain('SETUP', error.message), exitCode: error.isMalformed ? 2 : 1, hint }
   }
   if (error instanceof FileInUseError) {
     const hint = 'wait for its end, or stop it with Ctrl-C; then the same command goes on where it was.'

@@ -25,8 +25,8 @@ function quote(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
 }
 
-/** A terminal shows ^C where the cursor stands: what comes next, a prompt perhaps, begins a line of its own. */
-export function leaveEcho(): void {
+/** Starts a new line on a terminal, which shows ^C at the cursor. */
+export function startNewLine(): void {
   if (process.stderr.isTTY) process.stderr.write('\n')
 }
 
@@ -67,7 +67,7 @@ export async function untilStopped(
   if (bySigterm) process.once('SIGTERM', end)
   const release = onInterrupt(() => {
     process.exitCode = 130
-    leaveEcho()
+    startNewLine()
     end()
   })
   try {

@@ -1,6 +1,7 @@
 import type { SingleBar } from 'cli-progress'
 import { canAnimate } from '../settings/settings.ts'
 import { count, duration } from './output.ts'
+import { startNewLine } from './program.ts'
 
 /** How far some work has come. */
 export interface ProgressState {
@@ -29,6 +30,14 @@ export interface Progress {
   [Symbol.dispose](): void
 }
 
+/** Begins an empty line after Ctrl-C: erases the ^C that the terminal shows, and the bar before it. */
+export function eraseInterrupted(): void {
+  if (canAnimate(process.stderr)) process.stderr.write(ERASE_LINE)
+  else startNewLine()
+}
+
+const ERASE_LINE = '\r\u001B[2K'
+const SAVE_CURSOR = '\u001B7'
 const LINE_EVERY_MS = 5_000
 
 /** Progress on stderr: a bar with rate and time left on a terminal, a plain line now and then elsewhere. */
@@ -45,8 +54,13 @@ export async function startProgress(options: ProgressOptions): Promise<Progress>
         process.stderr.write(`${lineOf(facts)}\n`)
       }
     },
-    note: (message) => process.stderr.write(bar ? `\r\u001B[2K${message}\n` : `${message}\n`),
-    [Symbol.dispose]: () => bar?.stop(),
+    note: (message) => process.stderr.write(bar ? `${ERASE_LINE}${message}\n` : `${message}\n`),
+    [Symbol.dispose]: () => {
+      if (!bar) return
+      // The bar ends where it began, which is above the lines that were written since: end it on its current line.
+      process.stderr.write(`${ERASE_LINE}${SAVE_CURSOR}`)
+      bar.stop()
+    },
   }
 }
 

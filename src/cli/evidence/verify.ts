@@ -17,7 +17,7 @@ import {
   Verification,
 } from '../../core/rules/evidence/verification.ts'
 import { NIL_UUID } from '../../core/uuid.ts'
-import { formerly } from '../arguments/list.ts'
+import { formerly, outFlag } from '../arguments/list.ts'
 import type { BaseCommand } from '../command/base-command.ts'
 import { CliError, readNamed, streamNamed } from '../command/errors.ts'
 import { count } from '../command/output.ts'
@@ -49,10 +49,7 @@ export const verifyFlags = {
 export const proveFlags = {
   ...databaseFlags,
   workspace: Flags.string({ summary: 'Of this workspace (name or id).', default: 'default' }),
-  out: Flags.string({
-    summary: 'File to write, which only you can read; stdout where it is left out.',
-    ...formerly('output'),
-  }),
+  out: outFlag('File to write, which only you can read; stdout if it is - or left out.', formerly('output')),
 }
 
 /** A chain as it is reported. */

@@ -1,7 +1,8 @@
-import type { Client } from '../../client/client.ts'
+import { type Client, paginate } from '../../client/client.ts'
 import { ApiError } from '../../client/errors.ts'
 import type { Page } from '../../core/contract/common.ts'
 import type { ScanItem } from '../../core/contract/scan-shapes.ts'
+import { Uuid } from '../../core/ids.ts'
 import { jsonLines, type PageFormat } from '../arguments/list.ts'
 import { findPasses } from '../changes/find-passes.ts'
 import { csvOf } from '../list/csv.ts'
@@ -44,7 +45,8 @@ export const scansShape: ListShape<HeldScan> = {
     { name: 'projectId', value: ({ projectId }) => projectId, kind: 'id', title: 'project' },
     { name: 'scannedAt', value: ({ scannedAt }) => scannedAt, kind: 'time', title: 'scanned' },
     { name: 'recordedAt', value: ({ recordedAt }) => recordedAt, kind: 'time', title: 'recorded' },
-    { name: 'deviceId', value: ({ deviceId }) => deviceId, title: 'device' },
+    { name: 'deviceId', value: ({ deviceId }) => deviceId, whole: true },
+    { name: 'device', value: ({ door, deviceId }) => door ?? deviceId },
     { name: 'reversesScanId', value: (scan) => scan.reversesScanId ?? null, whole: true },
     { name: 'reversalReason', value: (scan) => scan.reversalReason ?? null },
     { name: 'conflict', value: ({ metadata }) => metadata.conflict ?? null },
@@ -59,7 +61,7 @@ export const scansShape: ListShape<HeldScan> = {
     },
   ],
   table: ['id', 'scannedAt', 'verdict', 'label', 'externalPassId'],
-  wide: ['id', 'scannedAt', 'verdict', 'label', 'externalPassId', 'deviceId', 'verification'],
+  wide: ['id', 'scannedAt', 'verdict', 'label', 'externalPassId', 'device', 'verification'],
   csv: CSV,
 }
 
@@ -74,19 +76,20 @@ export function scansFormat(
   return format === 'csv' ? csvOf(scansShape, { header: !isContinued, rawCells }) : jsonLines
 }
 
-/** A scan with the name of the holder as the pass has it now; null where there is no such pass. */
-export type HeldScan = ScanItem & { label: string | null }
+/** A scan with the current names of its holder and its door; null if there is no such pass or door. */
+export type HeldScan = ScanItem & { label: string | null; door: string | null }
 
 /** Names that are kept: the passes at one door come again and again. */
 const KEPT = 10_000
 
-/** Adds the holders to pages of scans, a few requests a page. A token that may not read passes sees no names. */
+/** Adds holders and doors to pages of scans, with a few requests a page. A token that may not read passes gets no holders. */
 export async function* withHolders(
   client: Client,
   pages: AsyncIterable<Page<ScanItem>>,
   note: (message: string) => void,
 ): AsyncGenerator<Page<HeldScan>> {
   const names = new Map<string, string>()
+  const doors = new Map<string, string | null>()
   let canRead = true
   for await (const page of pages) {
     if (names.size > KEPT) names.clear()
@@ -100,7 +103,16 @@ export async function* withHolders(
       canRead = false
       note('Holders are not named: the token may not read passes (passes:read)')
     }
-    const items = page.items.map((scan) => ({ ...scan, label: names.get(scan.externalPassId ?? '') ?? null }))
+    const devices = page.items.flatMap(({ deviceId }) => (Uuid.safeParse(deviceId).data ? deviceId! : []))
+    if (devices.some((id) => !doors.has(id))) {
+      for (const id of devices) doors.set(id, doors.get(id) ?? null)
+      for await (const { id, name } of paginate((call) => client.doors.list(call), { limit: 100 })) doors.set(id, name)
+    }
+    const items = page.items.map((scan) => ({
+      ...scan,
+      label: names.get(scan.externalPassId ?? '') ?? null,
+      door: doors.get(scan.deviceId ?? '') ?? null,
+    }))
     yield { ...page, items }
   }
 }

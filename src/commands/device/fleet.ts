@@ -6,7 +6,7 @@ import { parseDuration } from '../../cli/arguments/moment.ts'
 import { named } from '../../cli/arguments/named.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { type Column, count, duration, table } from '../../cli/command/output.ts'
-import { leaveEcho, onInterrupt } from '../../cli/command/program.ts'
+import { onInterrupt, startNewLine } from '../../cli/command/program.ts'
 import type { Fleet } from '../../cli/device/fleet/fleet.ts'
 import type { BehaviourReport } from '../../cli/device/fleet/report.ts'
 
@@ -78,7 +78,7 @@ export default class DeviceFleet extends ClientCommand {
     const stop = new AbortController()
     const release = onInterrupt(() => {
       process.exitCode = 130
-      leaveEcho()
+      startNewLine()
       stop.abort()
     })
     try {

@@ -1,14 +1,17 @@
 import { Flags } from '@oclif/core'
 import { getPassId, passArgs, passFlags } from '../../cli/arguments/pass-argument.ts'
+import { terminalWidth } from '../../cli/command/base-command.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { UsageError } from '../../cli/command/errors.ts'
+import { colorDepth } from '../../cli/settings/settings.ts'
 import { writePrivate } from '../../files/private-file.ts'
 
 export default class PassPreview extends ClientCommand {
-  static override summary = 'Show what each platform would be given of a pass.'
+  static override summary = 'Show a pass as phones show it, or the data that each platform gets.'
   static override description =
-    'The pass.json for Apple, and the class and object for Google, as JSON. With --out the signed file for Apple, with ' +
-    '--html a page that shows the pass on an iPhone and on an Android phone.'
+    'On a terminal, draws the pass as an iPhone shows it. With --json or --platform, or in a pipe, prints the pass.json for ' +
+    'Apple, and the class and object for Google. --out writes the signed file for Apple, --html a page that shows the pass on ' +
+    'an iPhone and on an Android phone.'
   static override examples = [
     '<%= config.bin %> pass preview 0198c7a3-1b02-7d44-a1c8-5e9f0b7d6c33 --platform apple',
     {
@@ -50,7 +53,18 @@ export default class PassPreview extends ClientCommand {
       return { id: params.id, file: path, bytes: file.length }
     }
     const preview = await client.passes.preview({ params, query: { platform, language } })
-    this.log(JSON.stringify(preview, undefined, 2))
+    if (this.jsonEnabled() || preview instanceof Uint8Array) return preview
+    const width = terminalWidth()
+    const { previewedByApple } = await import('../../cli/device/show.ts')
+    const card = platform === undefined && width !== undefined && previewedByApple(preview.apple, language)
+    if (!card) {
+      this.log(JSON.stringify(preview, undefined, 2))
+      return preview
+    }
+    const { drawCard } = await import('../../cli/card-picture.ts')
+    const depth = flags['no-color'] ? 1 : colorDepth(process.stdout)
+    this.log(await drawCard(card, { width, colorDepth: depth, marksSurplus: true }))
+    this.note('Add --json or --platform for the data that each platform gets.')
     return preview
   }
 }

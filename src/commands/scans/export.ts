@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { Flags } from '@oclif/core'
-import { formerly } from '../../cli/arguments/list.ts'
+import { formerly, outFlag } from '../../cli/arguments/list.ts'
 import { rawCellsFlag } from '../../cli/bulk/spreadsheet-cells.ts'
 import { ClientCommand, PATIENT_ATTEMPTS } from '../../cli/command/client-command.ts'
 import { InterruptedError, UsageError } from '../../cli/command/errors.ts'
@@ -37,7 +37,7 @@ export default class ScansExport extends ClientCommand {
       options: ['csv', 'jsonl'] as const,
     })(),
     'raw-cells': rawCellsFlag,
-    out: Flags.string({ summary: 'Write to this file; stdout where it is left out.', ...formerly('output') }),
+    out: outFlag('Write to this file; stdout if it is - or left out.', formerly('output')),
     restart: Flags.boolean({ summary: 'Forget the journal and begin anew.', dependsOn: ['out'] }),
     cursor: Flags.string({
       summary: 'Go on from where an export to stdout stopped; writes no header.',

@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { Flags } from '@oclif/core'
 import { namedArg } from '../../cli/arguments/id-argument.ts'
+import { outFlag } from '../../cli/arguments/list.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { getVersion } from '../../cli/template/template-version.ts'
 
@@ -19,7 +20,7 @@ export default class TemplatePull extends ClientCommand {
   static override args = { id: namedArg('template') }
   static override flags = {
     version: Flags.integer({ summary: 'Number of the version; the newest by default.', min: 1 }),
-    out: Flags.string({ summary: 'Write to this file.' }),
+    out: outFlag('Write to this file.'),
   }
 
   async run() {

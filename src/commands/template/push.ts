@@ -6,7 +6,12 @@ import { UsageError } from '../../cli/command/errors.ts'
 import { details, table } from '../../cli/command/output.ts'
 import { programName } from '../../cli/command/program.ts'
 import { canAsk, confirm } from '../../cli/command/prompt.ts'
-import { readTemplateFiles, type TemplateFile, templateFileArgs } from '../../cli/template/template-file.ts'
+import {
+  readTemplateFiles,
+  requirePublishable,
+  type TemplateFile,
+  templateFileArgs,
+} from '../../cli/template/template-file.ts'
 import { type Change, type Pushed, pushTemplate, showChanges } from '../../cli/template/template-push.ts'
 import { warningText } from '../../cli/template/template-version.ts'
 
@@ -44,6 +49,8 @@ export default class TemplatePush extends ClientCommand {
     if (isMany && flags.template) throw new UsageError('--template is for one file; several are named by their keys')
     const isAsked = flags.publish && !flags.yes && canAsk({ noInput: flags['no-input'] })
     const client = this.connect(flags)
+    // A draft can be unfinished. Check every file that will be published before the first one changes the server.
+    if (flags.publish) for (const file of files) await requirePublishable(file)
     const pushed: Pushed[] = []
     for (const file of files) {
       let made: string | undefined

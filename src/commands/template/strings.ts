@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { Args, Flags } from '@oclif/core'
+import { outFlag } from '../../cli/arguments/list.ts'
 import { BaseCommand } from '../../cli/command/base-command.ts'
 import { UsageError } from '../../cli/command/errors.ts'
 import { stringsFor, writeStrings } from '../../cli/template/strings-file.ts'
@@ -22,7 +23,7 @@ export default class TemplateStrings extends BaseCommand {
   static override args = { file: Args.string({ description: 'Template file.', required: true }) }
   static override flags = {
     language: Flags.string({ summary: 'One of the other languages of the definition, such as de.' }),
-    out: Flags.string({ summary: 'Write to this file.', dependsOn: ['language'] }),
+    out: outFlag('Write to this file.', { dependsOn: ['language'] }),
     in: Flags.string({ summary: 'Take the translations from this file.', exclusive: ['language', 'out'] }),
   }
 

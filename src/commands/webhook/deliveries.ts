@@ -3,8 +3,10 @@ import { idOf } from '../../cli/arguments/id-argument.ts'
 import { filterFlag, followFlag, listFlags, listPages } from '../../cli/arguments/list.ts'
 import { named } from '../../cli/arguments/named.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
+import { CliError } from '../../cli/command/errors.ts'
 import { untilStopped } from '../../cli/command/program.ts'
 import { deliveriesShape, showDelivery } from '../../cli/webhook/show.ts'
+import { ApiError } from '../../client/errors.ts'
 import type { Page } from '../../core/contract/common.ts'
 import { type Delivery, DeliveryStatus } from '../../core/contract/deliveries.ts'
 import { eventTypes } from '../../core/events.ts'
@@ -46,7 +48,9 @@ export default class WebhookDeliveries extends ClientCommand {
     const { args, flags } = await this.parse(WebhookDeliveries)
     const { deliveries } = this.connect(flags)
     if (args.id) {
-      const delivery = await deliveries.get({ params: { id: args.id } })
+      const delivery = await deliveries
+        .get({ params: { id: args.id } })
+        .catch((error) => explainMissing(error, args.id!))
       this.log(showDelivery(delivery, { withPayload: true }))
       return delivery
     }
@@ -75,4 +79,14 @@ export default class WebhookDeliveries extends ClientCommand {
       return show(followPages({ list, limit: flags.limit, writtenAt: ({ updatedAt }) => updatedAt, stop, note }))
     })
   }
+}
+
+/** The id is often that of a webhook. @throws CliError, or the error itself */
+function explainMissing(error: unknown, id: string): never {
+  if (!(error instanceof ApiError && error.status === 404)) throw error
+  throw new CliError(`Delivery not found: ${id}`, {
+    code: error.code,
+    details: error.details,
+    hint: `if it is the id of a webhook, list its deliveries: passes webhook deliveries --webhook ${id}`,
+  })
 }

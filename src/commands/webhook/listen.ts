@@ -22,7 +22,7 @@ export default class WebhookListen extends ClientCommand {
     '{"event": "listening" | "delivery" | "problem", …}.'
   static override examples = [
     '<%= config.bin %> webhook listen --forward-to http://localhost:8080/hooks/passes',
-    '<%= config.bin %> webhook listen --events pass.scanned,pass.voided --seconds 60 --json',
+    '<%= config.bin %> webhook listen --event pass.scanned,pass.voided --seconds 60 --json',
     {
       description: 'Once more what came after an event that was shown before',
       command: '<%= config.bin %> webhook listen --since 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10',

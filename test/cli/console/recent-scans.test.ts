@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { count, noScans } from '../../../src/cli/console/recent-scans.ts'
 import { newId } from '../../../src/core/ids.ts'
 import { type Attempt, failedOutcome, type Outcome } from '../../../src/core/rules/door/outcome.ts'
 import { createRecentScans } from '../../../src/core/rules/door/recent-readings.ts'
@@ -67,4 +68,12 @@ test('the result of an earlier reading is not that of a later one of the same co
   const taken = recent.take(attempt(4))
   expect(taken).toMatchObject({ same: { externalRef: later.externalRef } })
   expect(taken).not.toMatchObject({ same: { message: expect.stringContaining('Valid.') } })
+})
+
+test('an ambiguous scan counts as the choice that decides it', () => {
+  const first = attempt(0)
+  const ambiguous: Outcome = { ...failedOutcome(first, ''), result: 'ambiguous', reasonCode: 'multiple_matches' }
+  const asked = count(noScans, ambiguous, 0)
+  expect(asked).toMatchObject({ accepted: 0, turnedAway: 0, recent: [], last: [{ result: 'ambiguous' }] })
+  expect(count(asked, accepted(attempt(1)), 1)).toMatchObject({ accepted: 1, turnedAway: 0, recent: [1] })
 })

@@ -20,6 +20,7 @@ function scan(change: Partial<HeldScan> = {}): HeldScan {
     deviceId: 'gate-1',
     metadata: {},
     label: 'Ada',
+    door: null,
     ...change,
   }
 }
@@ -34,6 +35,12 @@ test('a table fits a terminal of 80 columns, never cuts an id, and shows conflic
   expect(scansTable(undefined)([long, scan({ result: 'reversal', reason: null })])).toMatch(
     /quota_exhausted .* offline, conflict\n.* reversal /,
   )
+})
+
+test('a table shows the name of a door, and CSV its id', () => {
+  const [byDoor, byDevice] = [scan({ door: 'Phone of Eve', deviceId: '0198c7a3-1b02-7d44-a1c8-5e9f0b7d6c34' }), scan()]
+  expect(scansTable(undefined)([byDoor, byDevice])).toMatch(/Phone of Eve .*\n.* gate-1 /)
+  expect(scansFormat('csv', { isContinued: true, rawCells: false })([byDoor])).toContain(`,${byDoor.deviceId},`)
 })
 
 test('CSV holds whatever a device wrote, and goes on without a second header', () => {

@@ -79,15 +79,14 @@ export function zoneOf(policy: Zoned | null, read = (text: string) => text): Dat
   return moment?.isValid ? moment.zone : 'UTC'
 }
 
-/** The same as luxon takes it. */
-export function clockOf(policy: RedemptionPolicy | null): DateTime['zone'] | string {
-  const zone = zoneOf(policy)
+/** A zone in the form that luxon is given it. */
+export function luxonZone(zone: DateTime['zone'] | string): DateTime['zone'] | string {
   return typeof zone === 'string' ? oneSpelling(zone) : zone
 }
 
 /** The date (YYYY-MM-DD) of an expiry in the zone of the policy: the last one that a pass may be scanned as of. */
 export function expiryDate(expiresAt: Date, policy: RedemptionPolicy | null): string {
-  return DateTime.fromJSDate(expiresAt, { zone: clockOf(policy) }).toISODate()!
+  return DateTime.fromJSDate(expiresAt, { zone: luxonZone(zoneOf(policy)) }).toISODate()!
 }
 
 /** Where an attempt stands in time. */

@@ -5,9 +5,8 @@ import { writeMoment } from '../../intl-formats.ts'
 import { type DoorLanguage, doorEnglish } from './door-language.ts'
 import { isPastExpiry } from './redemption.ts'
 import type { PlacedAttempt, RedemptionHistory } from './redemption-plan.ts'
-import { windowDates, windowsOf, zoneOf } from './redemption-windows.ts'
+import { luxonZone, windowDates, windowsOf, zoneOf } from './redemption-windows.ts'
 import { firstUseAt, isPeriodFull, isUsedUpForGood, type ScanDecision, type ScanFacts } from './scan-decision.ts'
-import { oneSpelling } from './time-zones.ts'
 
 /** What a message may say beside the decision. */
 export interface MessageOptions {
@@ -175,7 +174,7 @@ function describeMoment(at: Date, policy: RedemptionPolicy | null, language: Doo
   const zoneName = typeof zone === 'string' ? zone : zone.name
   const isEnglish = words === doorEnglish.words
   const time = isEnglish
-    ? DateTime.fromJSDate(at, { zone: typeof zone === 'string' ? oneSpelling(zone) : zone })
+    ? DateTime.fromJSDate(at, { zone: luxonZone(zone) })
         .setLocale(locale)
         .toFormat("d LLL yyyy 'at' HH:mm:ss")
     : writeMoment(at, { dateStyle: 'medium', timeStyle: 'medium', hourCycle: 'h23' }, locale, zoneName)

@@ -5,6 +5,7 @@ import type { Settings } from './pipeline.ts'
 /** A setting that names no database we can open: says what is wrong with it and what to write instead. */
 export class DatabaseUrlError extends SetupError {
   override readonly name = 'DatabaseUrlError'
+  override readonly isMalformed = true
 }
 
 /** The address of a PostgreSQL database, as the driver takes it, and the settings in it. */
