@@ -206,7 +206,7 @@ export function ambiguousName(
   const listed = found.slice(0, MAX_LISTED)
   const lines = listed.map(({ id, name }) => [id, name].join('  '))
   const more = total > listed.length ? [`and ${total - listed.length} more`] : []
-  const plural = what === 'pass' ? 'passes' : what.replace(/y$/, 'ie') + 's'
+  const plural = what === 'pass' ? 'passes' : `${what.replace(/y$/, 'ie')}s`
   return new UsageError([`${text} may be any of ${total} ${plural}:`, ...lines, ...more].join('\n'), {
     hint: 'give the id, or more of it.',
     details: { [what]: text, ids: listed.map(({ id }) => id) },
