@@ -130,4 +130,12 @@ export const clientGuards: Fault[] = [
     replacement: 'moment >= now)',
     tests: ['test/core/rules/sending/nudging.test.ts'],
   },
+  {
+    name: 'partial-is-not-sent',
+    breaks: 'The desk leaves out passes that a broadcast reached in one of two wallets.',
+    file: 'src/desk/live/sources.ts',
+    text: 'return sent + partial',
+    replacement: 'return sent',
+    tests: ['test/desk/live/sources.test.ts'],
+  },
 ]

@@ -173,3 +173,8 @@ export function beginningOf(now: Date): string {
 export function sumOf<T>(items: readonly T[], numberOf: (item: T) => number): number {
   return items.reduce((sum, item) => sum + numberOf(item), 0)
 }
+
+/** The number of passes that a broadcast reached in at least one wallet. */
+export function reachedBy({ sent, partial }: { sent: number; partial: number }): number {
+  return sent + partial
+}

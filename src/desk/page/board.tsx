@@ -5,7 +5,7 @@ import type { ScanItem, ScanResult } from '../../core/contract/scan-shapes.ts'
 import type { ScanStatsByGate } from '../../core/contract/scans.ts'
 import { wordOfReason } from '../../core/rules/door/badge.ts'
 import type { DeskWords } from '../desk-words.ts'
-import { beginningOf, boardSources, PACE_MINUTES, paceBeginningOf, sumOf } from '../live/sources.ts'
+import { beginningOf, boardSources, PACE_MINUTES, paceBeginningOf, reachedBy, sumOf } from '../live/sources.ts'
 import { redeliverCommand } from './commands.ts'
 import { useAnswers, useDesk } from './context.ts'
 import { Doors } from './doors.tsx'
@@ -157,7 +157,7 @@ export function Board({ projectId }: { projectId: string }) {
                 [words.message]: ({ broadcast }) => <Prose>{textOf(broadcast.body)}</Prose>,
                 ...(!isWall && { [words.status]: ({ broadcast }: SentBroadcast) => words.statuses[broadcast.status] }),
                 [words.waiting]: ({ stats }) => number(stats?.pending ?? 0),
-                [words.sent]: ({ stats }) => number((stats?.sent ?? 0) + (stats?.partial ?? 0)),
+                [words.sent]: ({ stats }) => number(stats ? reachedBy(stats) : 0),
                 [words.failed]: ({ stats }) => number(stats?.failed ?? 0),
               }}
               rows={items}
