@@ -201,6 +201,7 @@ interface FoundRow extends Row, LimitsRow {
   door_gate: string | null
   door_version: string | null
   door_pending_scans: number | null
+  /** That of the claim until the first request. */
   door_last_seen_at: number | null
   workspace_name: string
   workspace_suspended_at: number | null
@@ -255,7 +256,7 @@ const findTogether = grouped(async (db: Knex, take: () => string[]): Promise<(To
 
 function doorOf(row: FoundRow) {
   const { door_gate: gate, door_version: version, door_pending_scans: pendingScans } = row
-  return gate === null ? null : { gate, version, pendingScans, isSeen: row.door_last_seen_at !== null }
+  return gate === null ? null : { gate, version, pendingScans, isSeen: row.door_last_seen_at !== row.created_at }
 }
 
 function toToken(row: Row): StoredToken {

@@ -346,10 +346,25 @@ describe.each(oneDialect)('a door, on %s', (dialect) => {
     expect(await seen()).toMatchObject({ version: '0.3.0+abc', pendingScans: 0 })
   })
 
+  test('the first request of a door is stored at once', async () => {
+    const { phone: some, door: made } = await claimed(project.id, 'East')
+    const seenAt = async () => {
+      const { items } = await owner.ok(doors.list, { query: { projectId: [project.id] } })
+      return items.find(({ id }) => id === made.id)!.lastSeenAt
+    }
+    expect(await seenAt()).toBeNull()
+    api.advance(1)
+    await some.send('GET', contract.tokens.current.path)
+    await vi.waitFor(async () => expect(await seenAt()).toBe(api.now.toISOString()))
+  })
+
   test('of any number of requests of any number of doors one statement is written', async () => {
     const one = await claimed(project.id, 'East')
     const two = await claimed(project.id, 'West')
     const { store } = api.services
+    // The first request of each is stored at once.
+    for (const { phone: some } of [one, two]) await some.send('GET', contract.tokens.current.path)
+    await api.services.sightings.flush()
     const statement = vi.spyOn(store, 'statement')
     for (let n = 0; n < 20; n += 1) {
       for (const { phone: some } of [one, two]) {
