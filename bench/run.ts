@@ -43,7 +43,7 @@ if (unknown !== undefined) throw new Error(`There is no benchmark ${unknown}, on
 const MOST_MINUTES = 10
 
 /** What the time of figures is made of that miss their goals, seen from the results. */
-const REASONS = '../../docs/decisions/0057-what-the-time-is-made-of.md'
+const REASONS = '../../docs/decisions/0028-speed.md'
 
 const results = join(import.meta.dirname, 'results')
 mkdirSync(results, { recursive: true })

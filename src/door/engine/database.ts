@@ -33,7 +33,7 @@ export interface Meta {
 type Slot = 'items-a' | 'items-b'
 type ItemStore = { key: string; value: SnapshotItem; indexes: Record<'active' | 'stale' | 'group', string> }
 
-/** The stores of the database of a door, with their keys and indexes (decisions/0050). */
+/** The stores of the database of a door, with their keys and indexes (decisions/0009). */
 export interface Schema extends DBSchema {
   meta: { key: keyof Meta; value: Meta[keyof Meta] }
   /** The list: see ITEM_STORES. */

@@ -3,7 +3,7 @@ import type { Candidate, Outcome } from '../../core/rules/door/outcome.ts'
 
 /**
  * The engine of a door in a browser: evaluates scans with the server or without it, and keeps what it decided until the server has
- * it. It knows no screen: pages subscribe to its state and call its methods. `openEngine` makes one (decisions/0050).
+ * it. It knows no screen: pages subscribe to its state and call its methods. `openEngine` makes one (decisions/0009).
  */
 export interface DoorEngine {
   readonly state: EngineState

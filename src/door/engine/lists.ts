@@ -4,7 +4,7 @@ import type { EngineStore, Identity } from './store.ts'
 
 /**
  * A list is asked for what changed as often, and again that soon where there is none. With the time between two looks at the
- * server it is less than a list of all doors stands for, so that each goes from one of those to the next (decisions/0052).
+ * server it is less than a list of all doors stands for, so that each goes from one of those to the next (decisions/0010).
  */
 const REFRESH_MS = 15_000
 const FETCH_AGAIN_MS = 3_000

@@ -27,7 +27,7 @@ const LOOK_MS = 3_000
 
 /**
  * Takes renewed certificates from the files that the flags name, as an operator or a secret store puts them there
- * (decisions/0062). What would lose passes, or phones would refuse, is not taken: the log says why, once, and what was
+ * (decisions/0014). What would lose passes, or phones would refuse, is not taken: the log says why, once, and what was
  * signed with goes on. Files are written one after the other, so they are checked once two looks have read the same.
  */
 export function watchAppleFiles({ config, identities, renew, clock, log }: WatchAppleFilesOptions): AppleFilesWatch {

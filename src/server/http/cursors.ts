@@ -24,7 +24,7 @@ export interface RequestedList {
   params: unknown
 }
 
-/** Signs cursors with the current server key, and verifies them with the previous ones too (decisions/0020). */
+/** Signs cursors with the current server key, and verifies them with the previous ones too (decisions/0006). */
 export function createCursors({ current, previous }: ServerKeys): Cursors {
   const keys = [current, ...previous].map((key) => deriveKey(key, 'cursors'))
   return {

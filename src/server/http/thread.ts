@@ -64,7 +64,7 @@ export const isLarge = (bytes: number) => bytes > LARGE_BYTES
 
 /**
  * While small requests of its workspace come and time is short, the next large one waits for so long, and the next jobs for a
- * millisecond for each of those before: who issues thousands of passes goes on scanning (decisions/0057).
+ * millisecond for each of those before: who issues thousands of passes goes on scanning (decisions/0028).
  */
 const ROOM_MS = 100
 

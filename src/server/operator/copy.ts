@@ -20,7 +20,7 @@ export interface CopyAddresses {
 
 /**
  * Copies a database of either kind into another one of either kind, checked row by row; an interrupted copy goes on where it
- * was (decisions/0055). A SQLite file has its name only once it is whole; a server refuses a database that is not.
+ * was (decisions/0021). A SQLite file has its name only once it is whole; a server refuses a database that is not.
  * @throws OperatorError, CopyError, DatabaseError, DatabaseUrlError
  */
 export async function copy(addresses: CopyAddresses, options: CopyOptions & { at: Date }): Promise<CopiedTable[]> {

@@ -89,7 +89,7 @@ const PAGE = 500
 const MAX_VARIABLES = 1_000
 
 /**
- * Opens what `passes import` needs to take the passes of a workspace over on another server (decisions/0078), with their secrets.
+ * Opens what `passes import` needs to take the passes of a workspace over on another server (decisions/0020), with their secrets.
  * It reads in pages, passes that are there now, as each stands when it is read: a server that only reads (`serve --freeze`) changes none.
  * @throws OperatorError for a name that nothing has, or that several have; where the signal stops it
  */

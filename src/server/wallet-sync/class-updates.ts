@@ -4,7 +4,7 @@ import type { GoogleCalls } from '../../wallets/google/api/api.ts'
 import type { GoogleResource } from '../../wallets/google/resource.ts'
 
 /**
- * Makes or replaces a class, but for what broadcasts said to all of it (decisions/0082). That is looked up at Google only where there
+ * Makes or replaces a class, but for what broadcasts said to all of it (decisions/0013). That is looked up at Google only where there
  * was such a broadcast: each other class is as many requests as ever.
  * @throws GoogleApiError
  */

@@ -3,7 +3,7 @@ import type { Repositories, Store } from '../../storage/store.ts'
 /** Phones that are told of changes at once: all of them are in memory and in one transaction, and a pass may be on 10,000. */
 const MOST_DEVICES = 20_000
 
-/** What is to be told of passes, in parts that so many phones hold together (decisions/0085). */
+/** What is to be told of passes, in parts that so many phones hold together (decisions/0003). */
 export async function inParts<Item>(
   workspaceId: string,
   items: Item[],
@@ -34,7 +34,7 @@ export interface HoldingCause {
 
 /**
  * Tells which of the passes are in wallets of a platform now and were in none, or the other way round: `pass.installed`,
- * `pass.removed`, each once. Called last in the transaction that changed registrations or objects (decisions/0053). True where
+ * `pass.removed`, each once. Called last in the transaction that changed registrations or objects (decisions/0018). True where
  * there was anything to tell.
  */
 export async function tellHolders(

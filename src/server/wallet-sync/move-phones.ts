@@ -1,7 +1,7 @@
 import type { LongJobServices, Services } from '../context.ts'
 
 /**
- * Tells phones of the address that they are to ask from now on, as many a second as each move says (decisions/0078). What was done
+ * Tells phones of the address that they are to ask from now on, as many a second as each move says (decisions/0020). What was done
  * stands in the database: whoever goes on after it tells nobody twice.
  */
 export async function movePhones(services: LongJobServices & Pick<Services, 'metrics'>): Promise<void> {

@@ -82,7 +82,7 @@ const MAX_SENDING_BYTES = 4 * MAX_BUNDLE_BYTES
 const MAX_BUNDLES = 64
 const MAX_BUNDLES_OF_WORKSPACE = 16
 
-/** Builds packages, and keeps their signatures by content (decisions/0037): see Packages. */
+/** Builds packages, and keeps their signatures by content (decisions/0014): see Packages. */
 export function createPackages(
   walletOf: (pass: StoredPass) => Promise<Pick<AppleWallet, 'preparePackage' | 'signPackage'>>,
   issuing: Pick<Issuing, 'renderForApple'>,

@@ -129,7 +129,7 @@ export async function admitPushes(
 
 /**
  * Makes a call of Google for one of its identities, unless that is paused: the job then waits, and what waits behind it. So it does
- * where the call shows that Google does not answer the identity, or refuses its key (decisions/0090).
+ * where the call shows that Google does not answer the identity, or refuses its key (decisions/0019).
  */
 export async function callGoogle(
   job: Job,

@@ -105,7 +105,7 @@ async function pushOfIdentity(
     const dropped = await dropGone(tx, results)
     const held = outdated.filter(({ passId }) => ours.has(passId))
     await phones.record(tx, workspaceId, groupByOutcome(held, results), at)
-    // A pause says nothing of them: they are tried again when the identity is (decisions/0090).
+    // A pause says nothing of them: they are tried again when the identity is (decisions/0019).
     if (pausedUntil) await tx.jobs.snooze(failed, pausedUntil)
     else for (const job of failed) await nackFailed(tx, job, new Error(errors.get(job.subject)), at)
     await tellDropped(tx, dropped, at)

@@ -34,7 +34,7 @@ class CopyError extends SetupError {
 
 /**
  * Copies all that a database of either kind holds into another one, which is empty or holds what an earlier run copied
- * (decisions/0055). Nobody writes to the source meanwhile: it is locked, and reads go on. What was copied is read again in
+ * (decisions/0021). Nobody writes to the source meanwhile: it is locked, and reads go on. What was copied is read again in
  * the target before anybody may use it. May be ended at any moment, and goes on from there when it is run again.
  * @throws CopyError
  */

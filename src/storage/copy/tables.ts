@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { isPostgres, rowsOf } from '../db/dialect.ts'
 
 /**
- * How a value of a column is written down for both databases (decisions/0055); a position is the place of something in the order of
+ * How a value of a column is written down for both databases (decisions/0021); a position is the place of something in the order of
  * its database, which means nothing in another one.
  */
 type ColumnKind = 'text' | 'number' | 'bytes' | 'boolean' | 'position'

@@ -40,7 +40,7 @@ const insertNames = new Map<string, string>()
 /**
  * Inserts any number of rows, all with the same columns and in their order, by one statement, which is the same for any
  * number of them. They go as one value, which is JSON: a driver takes longer for many values than a database to read it
- * (decisions/0029).
+ * (decisions/0004).
  * @param ending what follows the values, such as what to do about a conflict; where it returns nothing, nobody waits for it
  */
 export async function insertRows<Returned = never>(
@@ -78,7 +78,7 @@ export async function insertRows<Returned = never>(
 
 /**
  * Before a statement of SQLite: its JSON in rows. Materialized: each column that is read would else write its row as text anew,
- * which took 28 µs a scan instead of 9 (decisions/0029).
+ * which took 28 µs a scan instead of 9 (decisions/0004).
  */
 const ROWS_OF_JSON = 'with json_rows as materialized (select value as json_row from json_each(:rows))'
 const valueAt = (n: number) => `json_row ->> ${n}`
@@ -161,7 +161,7 @@ export interface Lookup {
 
 /**
  * Runs a select that looks something up for any number of items, by a statement that is the same for any number of them
- * (decisions/0029). As with `insertRows`, materialized on SQLite.
+ * (decisions/0004). As with `insertRows`, materialized on SQLite.
  * @param sql selects from `given`: what each item brings, beside `workspace_id` and `n`, the place of the item
  */
 export async function selectForEach<Found extends { n: number }>(

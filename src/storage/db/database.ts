@@ -33,7 +33,7 @@ export interface Database extends Connections {
   forJobs(party: string): Connections
   /**
    * So many passes of one request go into a transaction, and then whoever waits has a turn: few where all share one writer
-   * (decisions/0059).
+   * (decisions/0003).
    */
   passesATurn: number
   /** One connection that only authentication and health use, so that both answer however busy the others are. */

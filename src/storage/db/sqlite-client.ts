@@ -69,7 +69,7 @@ type Done = (error: Error | null, rows?: unknown[]) => void
  *   of its own to a thread.
  * - Statements of a connection run in the order in which they are asked for, also where several are at once; the driver would
  *   give them to several threads.
- * - Of a transaction what answers nothing goes with what follows it, at best with the commit (decisions/0029).
+ * - Of a transaction what answers nothing goes with what follows it, at best with the commit (decisions/0004).
  * - Statements with a time limit are interrupted, and damage of the file is noted.
  */
 export function sqliteClient({ statementLimitMs, damage }: SqliteClientOptions = {}): typeof Knex.Client {

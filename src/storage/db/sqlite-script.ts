@@ -6,7 +6,7 @@ const QUOTED_OR_PLACE = /'[^']*'|"[^"]*"|`[^`]*`|\?/g
 /**
  * Statements as one text, their values written into it: what SQLite runs in one go, where each by itself would wait for the
  * thread before the next: beside tenants that attack, a void held the writer for 5 ms instead of 11, and a scan for 4 instead of 7
- * (decisions/0029). Only for what answers nothing.
+ * (decisions/0004). Only for what answers nothing.
  */
 export function scriptOf(statements: Sent[]): string {
   return statements.map(withValues).join(';\n')

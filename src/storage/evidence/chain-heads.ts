@@ -13,7 +13,7 @@ export interface ChainKeys {
 
 const HOUR_MS = 3_600_000
 
-/** Where chains end, as it is signed, and the keys that sign it (decisions/0064). */
+/** Where chains end, as it is signed, and the keys that sign it (decisions/0022). */
 export class ChainHeads {
   private readonly db: Knex
 

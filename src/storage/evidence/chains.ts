@@ -37,7 +37,7 @@ export interface Block extends ChainKey {
 /** As many as the digest that it hides has bits to guess: more would bring nothing. */
 export const SALT_BYTES = 16
 
-/** The chains of digests over what nobody may change (decisions/0064). */
+/** The chains of digests over what nobody may change (decisions/0022). */
 export class Chains {
   private readonly db: Knex
 

@@ -9,7 +9,7 @@ const SCANS_AT_ONCE = 1_000
 
 /**
  * Takes what they say of a holder out of scans. What their chain holds of it goes on standing for it: a digest, whose salt is
- * deleted (decisions/0064).
+ * deleted (decisions/0022).
  * @param scans which
  */
 export async function eraseScans(db: Knex, scans: () => Knex.QueryBuilder): Promise<void> {

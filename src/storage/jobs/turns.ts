@@ -98,7 +98,7 @@ function nextOf(due: DueRow[], { after = '', except = [] }: TurnOptions): string
  * The next workspace that has a job which may run, in the order of their ids. Steps from workspace to workspace along the
  * index, so that a look costs what the workspaces with waiting jobs cost that it passes, however many jobs those have. Jobs
  * of suspended and of expired workspaces wait. With 200,000 jobs of one workspace waiting a look takes 4 ms on SQLite and 22 on
- * PostgreSQL; by the index of moments instead, which a planner without statistics had taken, it read all 200,000 (decisions/0025).
+ * PostgreSQL; by the index of moments instead, which a planner without statistics had taken, it read all 200,000 (decisions/0003).
  */
 async function findTurn(
   db: Knex,

@@ -24,7 +24,7 @@ export type CounterName =
   | 'redeemed-by-context'
   | 'notifications'
 
-/** Counts rows of a table by parts of a key. Triggers of the database maintain it (decisions/0005). */
+/** Counts rows of a table by parts of a key. Triggers of the database maintain it (decisions/0002). */
 export interface Counter {
   name: CounterName
   table: string

@@ -36,7 +36,7 @@ const BLOCK_HOURS = 28 * 24
 /** Rows of a project that one transaction packs. */
 const MOST_ROWS = 1_000
 
-/** What was counted of projects by the hour: most of it by triggers, as it happened (decisions/0069). */
+/** What was counted of projects by the hour: most of it by triggers, as it happened (decisions/0005). */
 export class Figures {
   private readonly db: Knex
 

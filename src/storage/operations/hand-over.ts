@@ -21,7 +21,7 @@ export interface HandOverPass {
   devices: { deviceId: string; pushToken: string }[]
 }
 
-/** Reads passes with what another server needs to go on with them, in the order of their ids (decisions/0078). */
+/** Reads passes with what another server needs to go on with them, in the order of their ids (decisions/0020). */
 export class HandOver {
   private readonly db: Knex
 

@@ -4,7 +4,7 @@ import { insertRows } from '../db/bulk-rows.ts'
 import { forUpdateSkipLocked, toDate } from '../db/dialect.ts'
 import { lockPasses, withWalletVersionBump } from '../passes/pass-change.ts'
 
-/** Phones of a workspace are sent to another address (decisions/0078). */
+/** Phones of a workspace are sent to another address (decisions/0020). */
 export interface StoredMove {
   id: string
   /** What packages name as their webServiceURL. */

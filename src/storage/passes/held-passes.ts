@@ -22,7 +22,7 @@ interface Row extends Devices {
   pass_id: string
 }
 
-/** Which passes wallets hold, as was told last: a row while any holds one (decisions/0053). */
+/** Which passes wallets hold, as was told last: a row while any holds one (decisions/0018). */
 export class HeldPasses {
   private readonly db: Knex
 

@@ -141,7 +141,7 @@ export async function isActiveIdentifier(
 
 /**
  * As many codes as a pass is known by that it no longer shows; doors get all of them. Who shows another one is not known, and not
- * let in either. The last one is always among them (decisions/0085).
+ * let in either. The last one is always among them (decisions/0003).
  */
 export const MAX_STALE = 100
 

@@ -42,7 +42,7 @@ const NEWER = `on conflict (pass_id) do update set version = excluded.version, p
 /** Pairs of one statement. */
 const CHUNK = 500
 
-/** Passes whose phones were pushed, and when it is time to see which of them stayed silent (decisions/0075). */
+/** Passes whose phones were pushed, and when it is time to see which of them stayed silent (decisions/0018). */
 export class Nudges {
   private readonly db: Knex
 

@@ -287,7 +287,7 @@ export class Registrations {
 
   /**
    * Announces a change of passes: devices that hold them get the next tag, which is held until the transaction ends. It stands
-   * with them, since a pass that is written is written to every index of lists (decisions/0083).
+   * with them, since a pass that is written is written to every index of lists (decisions/0014).
    */
   async bumpUpdateTag(workspaceId: string, passIds: string[]): Promise<void> {
     // Before the counter: who waits for passes or devices must not hold up what others announce.

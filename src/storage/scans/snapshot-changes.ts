@@ -3,7 +3,7 @@ import { idBound } from '../../core/ids.ts'
 import { isPostgres, positionOf, positionsNow, whereSeen, whereUnseen } from '../db/dialect.ts'
 import { type ProjectScope, withinProjects } from '../db/project-scope.ts'
 
-/** A list that was given out, and where the order of changes stood when it was begun (decisions/0049). */
+/** A list that was given out, and where the order of changes stood when it was begun (decisions/0010). */
 export interface StoredSnapshot {
   id: string
   projectId: string | null

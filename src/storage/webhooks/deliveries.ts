@@ -92,7 +92,7 @@ export class Deliveries {
     return listAttempts(this.db, workspaceId, deliveryId)
   }
 
-  /** A page of the deliveries of a workspace, newest first (decisions/0018). */
+  /** A page of the deliveries of a workspace, newest first (decisions/0012). */
   async list(workspaceId: string, request: DeliveryFilters): Promise<ListPage<StoredDelivery>> {
     const { webhookId, eventType, status, lastAttempt } = request
     // What succeeded is most: those of an endpoint or a type are found by that.

@@ -22,7 +22,7 @@ interface LoggedRow extends Place {
 
 /**
  * The events of a workspace in an order that a reader can follow: whatever commits later stands after what was read
- * before, on however many servers it is written (decisions/0032).
+ * before, on however many servers it is written (decisions/0012).
  */
 export class EventLog {
   private readonly db: Knex
@@ -56,7 +56,7 @@ export class EventLog {
     return first?.id
   }
 
-  /** Events after a place, in the order in which they are followed (decisions/0032). */
+  /** Events after a place, in the order in which they are followed (decisions/0012). */
   async listAfter(workspaceId: string, place: Place, limit: number): Promise<LoggedEvent[]> {
     const rows: LoggedRow[] = await this.of(workspaceId)
       .whereRaw(afterPlace(this.db), { ...place })

@@ -8,7 +8,7 @@ import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/
 /** What is called so is no row: the identity that the flags of `serve` give, which is the default. */
 export const SERVER_IDENTITY = 'server'
 
-/** Who signs passes and keeps them up to date, beside what the flags of the server give (decisions/0068). */
+/** Who signs passes and keeps them up to date, beside what the flags of the server give (decisions/0019). */
 export interface StoredIdentity {
   id: string
   platform: Platform

@@ -79,7 +79,7 @@ export interface UsageOverview {
   near: number
 }
 
-/** How much each workspace has; what may be much is counted by triggers (decisions/0026), the rest along indexes. */
+/** How much each workspace has; what may be much is counted by triggers (decisions/0005), the rest along indexes. */
 export class Usage {
   private readonly db: Knex
 
@@ -96,7 +96,7 @@ export class Usage {
     if (isPostgres(this.db)) await this.db('workspaces').where({ id: workspaceId }).forNoKeyUpdate().select('id')
   }
 
-  /** What triggers have counted of a workspace (decisions/0026). */
+  /** What triggers have counted of a workspace (decisions/0005). */
   async findStored(workspaceId: string): Promise<StoredUsage> {
     return (await this.listStored([workspaceId])).get(workspaceId) ?? { passes: 0, storedBytes: 0 }
   }

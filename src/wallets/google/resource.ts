@@ -51,7 +51,7 @@ export function placeOf(pass: Omit<WalletPass, 'authenticationToken' | 'template
 type ClassOwner = Pick<WalletPass, 'templateId' | 'templateVersion' | 'classDigest'>
 
 /**
- * The part of a class's id after the issuer: of the version, or of what passes of a key share (decisions/0034). The latter
+ * The part of a class's id after the issuer: of the version, or of what passes of a key share (decisions/0015). The latter
  * is short, since a save link names the class of each of its passes.
  */
 export function classSuffixOf(owner: ClassOwner, kind: GoogleKind): string {

@@ -113,7 +113,7 @@ export interface Claims {
   claim(before: Claim | undefined, claim: Omit<Claim, 'number'>): Promise<Claim | undefined>
 }
 
-/** The claims to an emulator in a shared folder (decisions/0006): see Claims. */
+/** The claims to an emulator in a shared folder (decisions/0027): see Claims. */
 export function createClaims(folder: string, name: string): Claims {
   const pattern = new RegExp(`^${name}-owner-(\\d+)\\.json$`)
   const fileOf = (number: number) => join(folder, `${name}-owner-${number}.json`)

@@ -3,7 +3,7 @@ import { type Claim, createClaims, openLeader, watchLeader } from './leader-elec
 
 /**
  * An emulator that all processes of a folder share: one of them leads and runs it; another takes over when it ends, however it ends
- * (decisions/0006).
+ * (decisions/0027).
  */
 export interface SharedEmulator<Addresses> {
   /** Where the emulator is at this moment; undefined while nobody runs it. */

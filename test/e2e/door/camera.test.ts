@@ -54,7 +54,7 @@ describe.skipIf(skipReason !== undefined)(`with a camera${skipReason ? ` (skippe
 
 const SEEN = 'new Set(fake.scans.map(({ payload }) => payload)).size'
 
-/** For the figures of decision 0051: from the frame that is taken to the verdict that is drawn, beside the decoder alone. */
+/** For the figures of decision 0009: from the frame that is taken to the verdict that is drawn, beside the decoder alone. */
 const MEASURE = `
 globalThis.verdicts = []
 globalThis.decodes = []

@@ -1,7 +1,7 @@
 import { hash, type KeyObject, sign, verify } from 'node:crypto'
 
 /**
- * Chains of digests over what nobody may change (decisions/0064). Each entry of a workspace's chain has a digest over the digest
+ * Chains of digests over what nobody may change (decisions/0022). Each entry of a workspace's chain has a digest over the digest
  * of the entry before and its own values as canonical JSON (RFC 8785), and the digest of the last one is signed.
  */
 

@@ -44,7 +44,7 @@ export interface ReplayRequest {
 const FIXED: LedgerReason[] = ['no_match', 'multiple_matches', 'wrong_project', 'unverifiable', 'not_active']
 
 /**
- * The ledger of one pass evaluated again under another policy, by the rules of every scan (decisions/0049).
+ * The ledger of one pass evaluated again under another policy, by the rules of every scan (decisions/0010).
  * @param entries all of the pass, in the order in which they were recorded
  */
 export function* replayPass<Entry extends LedgerEntry>(

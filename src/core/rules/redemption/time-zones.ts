@@ -44,7 +44,7 @@ export function isTimeZone(name: string): boolean {
 
 /**
  * A zone as luxon is to be given it. Luxon keeps some 35 KiB for each text that ever named a zone, and the same zone may be
- * written in millions of ways (decisions/0085).
+ * written in millions of ways (decisions/0003).
  */
 export function oneSpelling(zone: string): string {
   return zone.toLowerCase()

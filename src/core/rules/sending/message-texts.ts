@@ -5,7 +5,7 @@ import type { Issue } from '../../errors.ts'
 import { languagesOf, textIn, UNSAID_LANGUAGE, type WrittenText } from '../template/languages.ts'
 
 /**
- * What is wrong with the languages of a message (decisions/0045).
+ * What is wrong with the languages of a message (decisions/0013).
  * @param declared those of each version whose passes it may go to; a version that names none asks for none
  */
 export function* checkMessageLanguages(

@@ -9,7 +9,7 @@ export const MAX_PLACEHOLDERS = 20_000
 export const MAX_OVERRIDE_VALUES = { apple: 2_000, google: 10_000 }
 
 /**
- * What makes a definition too much work to render, which its size in bytes does not show (decisions/0092). Run it before
+ * What makes a definition too much work to render, which its size in bytes does not show (decisions/0016). Run it before
  * the definition is checked in any other way.
  */
 export function checkRenderWork(written: WrittenDefinition): Issue[] {

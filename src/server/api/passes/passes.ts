@@ -133,7 +133,7 @@ async function getPass(passId: string, { store, workspaceId }: RequestContext): 
   return (await findTogether(store, { workspaceId, passId })) ?? missing(passId)
 }
 
-/** Finds a pass, by one statement with others of the workspace that are asked for at the same moment (decisions/0029). */
+/** Finds a pass, by one statement with others of the workspace that are asked for at the same moment (decisions/0004). */
 const findTogether = grouped(async (store: Store, take: () => { workspaceId: string; passId: string }[]) => {
   const asked = take()
   const ids = asked.map(({ passId }) => passId)

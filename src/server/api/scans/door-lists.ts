@@ -3,7 +3,7 @@ import type { Store } from '../../../storage/store.ts'
 import { createFairCache } from '../../fair-cache.ts'
 import { EncodedBody, encodeBody } from '../../http/compress.ts'
 
-/** Lists that the doors of a project share, so that what all of them need is read and written once (decisions/0052). */
+/** Lists that the doors of a project share, so that what all of them need is read and written once (decisions/0010). */
 export interface DoorLists {
   /** A list that was begun here not long ago. */
   find(workspaceId: string, id: string): StoredSnapshot | undefined

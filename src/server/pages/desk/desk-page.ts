@@ -20,7 +20,7 @@ const policy = {
   'connect-src': "'self'",
 }
 
-/** The desk and what it loads, by path, ready to be sent (decisions/0079). */
+/** The desk and what it loads, by path, ready to be sent (decisions/0026). */
 export async function loadDesk(): Promise<Map<string, PublicFile>> {
   const build = await readBuild('desk', bundleFromSource)
   const manifest = JSON.parse(Buffer.from(build.get('desk.json')!).toString()) as DeskManifest

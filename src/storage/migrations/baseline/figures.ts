@@ -5,7 +5,7 @@ import { columnTypes } from './columns.ts'
 
 /**
  * Creates the hourly figures of projects and the triggers that count them, in slots like the counters. Past hours are packed
- * into one row per project and four weeks (decisions/0005).
+ * into one row per project and four weeks (decisions/0002).
  */
 export async function createFigures(db: Knex): Promise<void> {
   const [uuid, { sortedText, bytes }] = [isPostgres(db) ? 'uuid' : 'text', columnTypes(db)]

@@ -16,7 +16,7 @@ const MERGE = `on conflict (workspace_id, shard) do update set passes = workspac
 
 /**
  * Creates the usage of workspaces, maintained by triggers. On PostgreSQL each connection counts in its own row
- * (decisions/0005).
+ * (decisions/0002).
  */
 export async function createUsage(db: Knex): Promise<void> {
   await db.schema.createTable('workspace_usage', (table) => {
