@@ -86,7 +86,7 @@ export async function* followPages<T extends { id: string }>(options: FollowOpti
 }
 
 /** Whether the server may come back by itself. */
-export function mayComeBack(error: unknown): error is Error {
+function mayComeBack(error: unknown): error is Error {
   return error instanceof ConnectionError || (error instanceof ApiError && error.status >= 500)
 }
 

@@ -113,15 +113,6 @@ export function webhookSecret(flag: string | undefined, environment: Environment
   return flag || environment.PASSES_WEBHOOK_SECRET || undefined
 }
 
-/** Where processes of the server show what they count. */
-export function metricsAddresses(
-  flag: readonly string[] | undefined,
-  environment: Environment = process.env,
-): string[] {
-  const addresses = flag ?? given(environment.PASSES_METRICS_URL)?.split(',') ?? []
-  return addresses.map((address) => address.trim())
-}
-
 /** Whether colour may be written to a stream: to a terminal that shows any, unless the environment forbids it. */
 export function canColor(stream: ColorStream, environment: Environment = process.env): boolean {
   return colorLevel(stream, environment) > 0

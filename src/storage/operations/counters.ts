@@ -41,7 +41,7 @@ export interface Counter {
 }
 
 /** Returns a nullable ID as text, empty if it is null, in SQL. */
-export const orNone = (id: string) => `coalesce(cast(${id} as text), '')`
+const orNone = (id: string) => `coalesce(cast(${id} as text), '')`
 
 /** Returns the hour of a time in SQL, also before 1970. */
 export const hourOf = (at: string) => `(${at} - ((${at} % ${HOUR_MS}) + ${HOUR_MS}) % ${HOUR_MS}) / ${HOUR_MS}`

@@ -40,7 +40,7 @@ test('a variable that is nearly a setting is told of, and neither one that is no
     'Warning: PASSES_PUBLICURL is no setting; did you mean PASSES_PUBLIC_URL?',
     'Warning: PASSES_RATE_LIMITS is no setting; did you mean PASSES_RATE_LIMIT?',
   ])
-  const others = ['URL', 'TOKEN', 'PROFILE', 'TIMEOUT', 'METRICS_URL', 'WEBHOOK_SECRET', 'COPY_TO', 'TEST_DATABASES']
+  const others = ['URL', 'TOKEN', 'PROFILE', 'TIMEOUT', 'WEBHOOK_SECRET', 'COPY_TO', 'TEST_DATABASES']
   // As Kubernetes sets them for a service of this name.
   const ofServices = ['SERVICE_HOST', 'SERVICE_PORT', 'PORT_3000_TCP', 'PORT_3000_TCP_ADDR']
   const known = ['PUBLIC_URL', 'HOST', 'PORT', ...others, ...ofServices].map((name) => `PASSES_${name}`)
