@@ -8,6 +8,7 @@ import { register } from 'tsx/esm/api'
 const root = fileURLToPath(new URL('../src', import.meta.url))
 const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8')
 const pjson = JSON.parse(text, (_, value) => (typeof value === 'string' ? value.replace(/^\.\/dist\//, './') : value))
+pjson.oclif.commands = { strategy: 'explicit', target: '../bin/dev-commands.js', identifier: 'commands' }
 
 register()
 await execute({ development: true, loadOptions: { root, pjson } })

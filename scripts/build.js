@@ -40,6 +40,20 @@ function writePage(page, files) {
   for (const [name, content] of files) writeFileSync(join(to, name), content)
 }
 
+/** Writes a module for each command of the tables in cli/resource to where oclif looks for it. */
+async function writeResourceCommands() {
+  for (const file of readdirSync(join(root, 'dist/cli/resource')).filter((name) => name.endsWith('.js'))) {
+    const { commands = {} } = await import(join(root, 'dist/cli/resource', file))
+    const topic = file.replace('.js', '')
+    for (const verb of Object.keys(commands)) {
+      const to = join(root, 'dist/commands', topic)
+      mkdirSync(to, { recursive: true })
+      const source = `import { commands } from '../../cli/resource/${file}'\n\nexport default commands['${verb}']\n`
+      writeFileSync(join(to, `${verb}.js`), source)
+    }
+  }
+}
+
 if (!process.argv.includes('--if-needed') || !isCurrent()) {
   rmSync(join(root, 'dist'), { recursive: true, force: true })
   const checked = process.argv.includes('--no-check') ? ['--noCheck'] : []
@@ -48,5 +62,6 @@ if (!process.argv.includes('--if-needed') || !isCurrent()) {
   copyReference()
   writePage('door', await buildDoor())
   writePage('desk', await buildDesk())
+  await writeResourceCommands()
   run('oclif/bin/run.js', 'manifest')
 }

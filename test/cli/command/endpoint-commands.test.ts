@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
 import { commandSamples } from '../../../src/core/openapi-examples.ts'
@@ -7,12 +7,21 @@ const operations = Object.entries(contract).flatMap(([resource, routes]) =>
   Object.keys(routes).map((operation) => `${resource}.${operation}`),
 )
 
+const src = new URL('../../../src/', import.meta.url)
+
+/** The commands of the tables in cli/resource, as topic/verb. */
+const fromTables = new Set<string>()
+for (const file of readdirSync(new URL('cli/resource/', src))) {
+  const { commands = {} }: { commands?: object } = await import(new URL(`cli/resource/${file}`, src).href)
+  for (const verb of Object.keys(commands)) fromTables.add(`${file.replace('.ts', '')}/${verb}`)
+}
+
 test.each(operations)('%s has a command, which exists', (operation) => {
   const sample = commandSamples[operation as keyof typeof commandSamples]
   expect(sample, 'add the endpoint to the table, with its command').toBeDefined()
   const words = sample.split(' ')
   const names = words.map((_, n) => words.slice(0, n + 1).join('/'))
-  const exists = (name: string) => existsSync(new URL(`../../../src/commands/${name}.ts`, import.meta.url))
+  const exists = (name: string) => fromTables.has(name) || existsSync(new URL(`commands/${name}.ts`, src))
   expect(names.some(exists), `passes ${sample}`).toBe(true)
 })
 

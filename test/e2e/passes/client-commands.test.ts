@@ -338,6 +338,6 @@ test('the program runs from source as well, with the same commands, and with not
   ])
   expect(source.stdout).toContain('issue')
   expect(source.stdout).toBe(built.stdout)
-  expect(source.stderr).toMatch(/\(import\) .*src.commands.completion\.ts/)
+  expect(source.stderr).toMatch(/bin.dev-commands\.js/)
   expect(source.stderr).not.toMatch(/\(import\) .*dist.commands/)
 })

@@ -1,0 +1,16 @@
+// Every command by its id, from source: the files in src/commands and the tables in src/cli/resource.
+import { readdirSync } from 'node:fs'
+
+const src = new URL('../src/', import.meta.url)
+
+/** The commands of the program, as oclif's explicit strategy wants them. */
+export const commands = {}
+
+for (const file of readdirSync(new URL('commands/', src), { recursive: true }).filter((name) => name.endsWith('.ts'))) {
+  const id = file.replace(/\.ts$/, '').replaceAll('/', ':')
+  commands[id] = (await import(new URL(`commands/${file}`, src).href)).default
+}
+for (const file of readdirSync(new URL('cli/resource/', src))) {
+  const { commands: table = {} } = await import(new URL(`cli/resource/${file}`, src).href)
+  for (const [verb, command] of Object.entries(table)) commands[`${file.replace(/\.ts$/, '')}:${verb}`] = command
+}
