@@ -63,7 +63,7 @@ export interface ListPage<Row> {
  * One page of a filtered query that selects nothing yet. Keyset pagination: a page costs the same wherever it stands. The
  * page is found first, so that nothing is joined to rows that it leaves out and no join can mislead the planner.
  * @param select adds the columns to a query of the page's rows, and joins that neither drop nor multiply them
- * @param count knows the total without a look at what it counts; asked for with the first page
+ * @param count knows the total without a look at what it counts; called for a first page only, if the page is full
  * @throws ApiError VALIDATION_ERROR for a cursor that is malformed or of another list
  */
 export async function listPage<Row extends { id: string }>(
@@ -96,7 +96,7 @@ export async function listPage<Row extends { id: string }>(
   )
     .select('page.sort_key')
     .orderBy(['page.sort_key', 'page.page_id'].map((column) => ({ column, order: sortDir })))
-  const total = cursor?.total ?? (await count())
+  const total = cursor?.total ?? (await totalOf({ limit, offset, found: rows.length }, count))
   const hasMore = rows.length > limit
   const shown = rows.slice(0, limit)
   const last = shown.at(-1)
@@ -136,6 +136,19 @@ export function findPlace(
   const listKey = fingerprint([...list, Object.entries(filters).sort(byName).map(canonicalise)])
   const cursor = text === undefined ? undefined : readCursor(text, listKey, keyType)
   return { cursor, offset: cursor?.offset ?? offset ?? 0, listKey }
+}
+
+/**
+ * The total of a list, by the page that was read of it. Rows may change between the page and the count, so a page that is not
+ * full decides the total, and the count never contradicts one that is.
+ * @param page `found` is the number of rows behind `offset`, up to one more than `limit`
+ */
+export async function totalOf(
+  { limit, offset, found }: { limit: number; offset: number; found: number },
+  count: () => Promise<number>,
+): Promise<number> {
+  if (found > limit) return Math.max(await count(), offset + found)
+  return found > 0 || offset === 0 ? offset + found : Math.min(await count(), offset)
 }
 
 async function countRows(filtered: Knex.QueryBuilder): Promise<number> {

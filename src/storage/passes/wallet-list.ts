@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import type { Platform } from '../../core/contract/notifications.ts'
 import { encodeCursor } from '../../core/rules/lists/cursor.ts'
 import { toDate } from '../db/dialect.ts'
-import { findPlace, type ListPage, type PageRequest } from '../db/list.ts'
+import { findPlace, type ListPage, type PageRequest, totalOf } from '../db/list.ts'
 import { narrowProjects, type ProjectScope } from '../db/project-scope.ts'
 import { heldPasses } from './held-passes.ts'
 import { type DeviceOfPass, forgetPushes } from './nudges.ts'
@@ -89,12 +89,11 @@ export class Wallets {
     // A pass has any number of wallets: a page goes on after so many of the pass that the one before ended with.
     const skipped = cursor ? (cursor.key as number) : offset
     const arms = this.arms(workspaceId, filter)
-    const [rows, total] = await Promise.all([
-      request.offset
-        ? this.readPage(arms, { limit: limit + 1, skipped, from: undefined })
-        : this.findPage(workspaceId, arms, { limit: limit + 1, skipped, from: cursor?.id }),
-      cursor?.total ?? this.countAll(workspaceId, arms),
-    ])
+    const rows = await (request.offset
+      ? this.readPage(arms, { limit: limit + 1, skipped, from: undefined })
+      : this.findPage(workspaceId, arms, { limit: limit + 1, skipped, from: cursor?.id }))
+    const total =
+      cursor?.total ?? (await totalOf({ limit, offset, found: rows.length }, () => this.countAll(workspaceId, arms)))
     const shown = rows.slice(0, limit)
     const last = shown.at(-1)
     const hasMore = rows.length > limit

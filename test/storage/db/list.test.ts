@@ -1,10 +1,22 @@
 import { describe, expect, test } from 'vitest'
-import type { ListRequest } from '../../../src/storage/db/list.ts'
+import { type ListRequest, totalOf } from '../../../src/storage/db/list.ts'
 import type { Store } from '../../../src/storage/store.ts'
 import { dialects } from '../../support/databases.ts'
 import { insertWorkspace, later, openTestStore, start } from '../fixtures.ts'
 
 const byName: ListRequest = { limit: 3, sortBy: 'name', sortDir: 'asc' }
+
+test.each([
+  { page: { limit: 3, offset: 0, found: 0 }, counted: 24, total: 0 },
+  { page: { limit: 3, offset: 0, found: 3 }, counted: 24, total: 3 },
+  { page: { limit: 3, offset: 6, found: 2 }, counted: 3, total: 8 },
+  { page: { limit: 3, offset: 6, found: 0 }, counted: 24, total: 6 },
+  { page: { limit: 3, offset: 6, found: 0 }, counted: 4, total: 4 },
+  { page: { limit: 3, offset: 6, found: 4 }, counted: 24, total: 24 },
+  { page: { limit: 3, offset: 6, found: 4 }, counted: 2, total: 10 },
+])('the total agrees with the page if rows change before the count: $page, $counted', async ({ page, ...expected }) => {
+  expect(await totalOf(page, async () => expected.counted)).toBe(expected.total)
+})
 
 describe.each(dialects)('on %s', (dialect) => {
   test.each(['asc', 'desc'] as const)(
