@@ -2,6 +2,8 @@ import type { Knex } from 'knex'
 import { ApiError } from '../core/errors.ts'
 import type { Connections, Database } from './db/database.ts'
 import type { ProjectScope } from './db/project-scope.ts'
+import { DeviceLists } from './devices/device-lists.ts'
+import { DeviceLogs } from './devices/device-logs.ts'
 import { ChainHeads } from './evidence/chain-heads.ts'
 import { ChainReader } from './evidence/chain-reader.ts'
 import { Chains } from './evidence/chains.ts'
@@ -22,7 +24,6 @@ import { Moves } from './operations/moves.ts'
 import { Overviews } from './operations/overview.ts'
 import { Rejections } from './operations/rejections.ts'
 import type { StoreEvent, StoreListener } from './operations/store-events.ts'
-import { DeviceLogs } from './passes/device-logs.ts'
 import { FormerPasses } from './passes/former-passes.ts'
 import { GoogleClasses } from './passes/google-classes.ts'
 import { GoogleObjects } from './passes/google-objects.ts'
@@ -64,6 +65,7 @@ export interface Repositories {
   images: Images
   passes: Passes
   registrations: Registrations
+  deviceLists: DeviceLists
   googleObjects: GoogleObjects
   googleClasses: GoogleClasses
   rejections: Rejections
@@ -228,6 +230,7 @@ function repositories(db: Knex, { onDue, onEvent }: Required<StoreListener>, sco
     images: new Images(db),
     passes: new Passes(db, scope),
     registrations: new Registrations(db),
+    deviceLists: new DeviceLists(db),
     googleObjects: new GoogleObjects(db),
     googleClasses: new GoogleClasses(db),
     rejections: new Rejections(db),

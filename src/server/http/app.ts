@@ -74,10 +74,11 @@ export function createApp(options: AppOptions): H3 {
   }
   const limitAddress = limitBy('address')
   const limitFiles = limitBy('files')
+  const limitWallets = limitBy('wallets')
 
   app.use(
     limitPublic(
-      { health: limitBy('health'), wallets: limitBy('wallets'), files: limitFiles },
+      { health: limitBy('health'), wallets: limitWallets, files: limitFiles },
       [APPLE_PREFIX, '/google', ...applePrefixes],
       (event) => limits.publicGate.enter(addressKey(addressOf(event))),
     ),
@@ -100,10 +101,11 @@ export function createApp(options: AppOptions): H3 {
   })
   mountPublic(app, { services: publicServices, readiness, limitFiles })
   requireFree(app, applePrefixes)
-  // Phones come in bursts: only what is refused counts against an address.
+  // Phones come in bursts: beyond the limit of all wallets, only what is refused counts against an address.
   const phoneLimits = {
     refused: limitAddress,
     removals: counted(limits.removals, () => rateLimited.inc({ limit: 'removal' })),
+    lists: limitWallets,
   }
   mountAppleService(app, publicServices, phoneLimits, [APPLE_PREFIX, ...applePrefixes])
   if (providers?.callbacks) mountGoogleCallbacks(app, publicServices, providers.callbacks, limitAddress)

@@ -3,6 +3,9 @@ import type { H3, H3Event } from 'h3'
 import { z } from 'zod'
 import { text } from '../../core/contract/common.ts'
 import { ApiError } from '../../core/errors.ts'
+import { Uuid } from '../../core/ids.ts'
+import { MAX_PASSES_PER_DEVICE } from '../../core/rules/pass/limits.ts'
+import type { DevicePlace } from '../../storage/devices/device-lists.ts'
 import { asFormer } from '../../storage/passes/former-passes.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Services } from '../context.ts'
@@ -20,6 +23,8 @@ export interface PhoneLimits {
   refused: LimitRefused
   /** Called with each pass that would be in no wallet any more; it throws where that happens too often. */
   removals: (passId: string) => void
+  /** Debits the address for a list that costs as much as several requests. */
+  lists: (event: H3Event, cost: number) => void
 }
 
 /** Slows down whoever guesses; called with every request that is refused. */
@@ -35,6 +40,10 @@ const MAX_BODY_BYTES = 64 * 1024
 
 /** Far more than a pass that is shared among friends, or shown to a crowd, has: its update reads all of them. */
 const MAX_DEVICES = 10_000
+
+/** A list counts for a request more with each of these passes that the device holds, up to the second number of passes. */
+const PASSES_A_REQUEST = 10
+const MAX_COUNTED = 10_000
 
 /** Where packages of this server say that phones find the PassKit web service. */
 export const APPLE_PREFIX = '/apple'
@@ -54,7 +63,7 @@ export function mountAppleService(
 }
 
 function mountAt(prefix: string, app: H3, services: AppleServices, limits: PhoneLimits): void {
-  const { refused: limitRefused, removals: limitRemovals } = limits
+  const { refused: limitRefused, removals: limitRemovals, lists: limitLists } = limits
   const { store, identities, packages, clock, log } = services
   if (!packages) return
   const toldFull = new Set<string>()
@@ -63,10 +72,7 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
     const { pass, isFormer } = await authenticatePass(event, services, limitRefused)
     const deviceId = deviceIdOf(event)
     const { pushToken } = await bodyOf(event, Registration)
-    const isFull = isFormer
-      ? await store.formerPasses.isFull(pass.workspaceId, pass.copyId, deviceId, MAX_DEVICES)
-      : await store.registrations.isFull(pass.workspaceId, pass.id, deviceId, MAX_DEVICES)
-    if (isFull) refuseDevice(event, pass)
+    await requireRoom(event, { pass, isFormer }, deviceId)
     const at = clock()
     const isNew = await store.transaction(async (tx) => {
       const { workspaceId, id: passId, copyId } = pass
@@ -107,21 +113,26 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
   app.get(`${prefix}/v1/devices/:device/registrations/:type`, async (event) => {
     const deviceId = deviceIdOf(event)
     const since = parseTag(event.url.searchParams.get('passesUpdatedSince'))
-    const isKnown = await store.registrations.isKnownDevice(deviceId)
+    const held = await store.deviceLists.countAll(deviceId, MAX_COUNTED)
+    const isKnown = held > 0
     const ofType = await identities.ofPassType(typeOf(event))
     const isOurs = ofType.length > 0
     if (!isOurs || !isKnown) limitRefused(event)
     if (!isOurs || (!isKnown && since !== null)) return new Response(null, { status: 404 })
-    const known = await store.registrations.listChanged(deviceId, since, ofType)
+    // Before the list is read, which takes as long whether it names all of them or none.
+    if (held >= PASSES_A_REQUEST) limitLists(event, Math.floor(held / PASSES_A_REQUEST))
+    const at = clock()
+    const list = (from: DevicePlace | null) => store.deviceLists.listChanged(deviceId, from, ofType, at)
+    const known = await list(since)
     // Nothing is new, or the tag was given by another server.
-    const isForeign = known.passIds.length === 0 && since !== null && (await store.registrations.isAhead(since))
-    const { serialNumbers, passIds, tag } = isForeign
-      ? await store.registrations.listChanged(deviceId, 0, ofType)
-      : known
+    const isForeign = known.serialNumbers.length === 0 && since !== null && (await store.deviceLists.isAhead(since.tag))
+    const { serialNumbers, toNote, place } = isForeign ? await list({ tag: 0 }) : known
     // A frozen server cannot know what changed in the copy of its database, whose server may have pushed the phone already.
     if (serialNumbers.length === 0 && !store.isFrozen) return new Response(null, { status: 204 })
-    await store.statement((tx) => tx.registrations.setListed(deviceId, passIds, clock()))
-    return Response.json({ serialNumbers, lastUpdated: walletTag(tag) })
+    if (toNote.length > 0 || store.isFrozen) {
+      await store.statement((tx) => tx.deviceLists.setListed(deviceId, toNote, at))
+    }
+    return Response.json({ serialNumbers, lastUpdated: walletTag(place) })
   })
 
   app.get(`${prefix}/v1/passes/:type/:serial`, async (event) => {
@@ -152,11 +163,28 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
     return store.registrations.isFetched(workspaceId, id, walletVersion)
   }
 
-  function refuseDevice(event: H3Event, { id, workspaceId }: StoredPass): never {
-    if (!toldFull.has(id)) log.warn({ passId: id, workspaceId }, `a pass has ${MAX_DEVICES} devices, and takes no more`)
-    toldFull.add(id)
+  /** @throws ApiError FORBIDDEN for a device that is new to a pass, if the pass or the device has no room */
+  async function requireRoom(event: H3Event, { pass, isFormer }: AuthenticatedPass, deviceId: string): Promise<void> {
+    const { workspaceId, id, copyId } = pass
+    const [holders, name] = isFormer ? [store.formerPasses, copyId] : [store.registrations, id]
+    if (await holders.has(workspaceId, name, deviceId)) return
+    if (await holders.isFull(workspaceId, name, MAX_DEVICES)) {
+      noteFull({ passId: id, workspaceId }, `a pass has ${MAX_DEVICES} devices, and takes no more`)
+      limitRefused(event)
+      throw new ApiError('FORBIDDEN', { message: 'Too many devices hold this pass.' })
+    }
+    const held = (await store.deviceLists.countPasses(workspaceId, [deviceId])).get(deviceId) ?? 0
+    if (held < MAX_PASSES_PER_DEVICE) return
+    noteFull({ workspaceId }, `a device holds ${MAX_PASSES_PER_DEVICE} passes of the workspace, and takes no more`)
     limitRefused(event)
-    throw new ApiError('FORBIDDEN', { message: 'Too many devices hold this pass.' })
+    throw new ApiError('FORBIDDEN', { message: 'The device holds too many passes of this issuer.' })
+  }
+
+  /** Once for each pass and workspace. */
+  function noteFull(what: { passId?: string; workspaceId: string }, message: string): void {
+    const key = what.passId ?? what.workspaceId
+    if (!toldFull.has(key)) log.warn(what, message)
+    toldFull.add(key)
   }
 }
 
@@ -233,13 +261,15 @@ function decoded(part = ''): string {
 }
 
 /** lastUpdated must be a string: a number stops the updates of a phone. It is opaque to phones and only ever grows. */
-function walletTag(tag: number): string {
-  return `v${tag}`
+function walletTag({ tag, passId }: DevicePlace): string {
+  return passId === undefined ? `v${tag}` : `v${tag}-${passId}`
 }
 
-/** Null where the phone names none. A tag that is not ours is older than every change. */
-function parseTag(text: string | null): number | null {
+/** `null` if the phone names none. A tag that is not ours is older than every change. */
+function parseTag(text: string | null): DevicePlace | null {
   if (text === null) return null
-  const digits = /^v(\d{1,15})$/.exec(text)?.[1]
-  return digits === undefined ? 0 : Number(digits)
+  const [, digits, id] = /^v(\d{1,15})(?:-(.{36}))?$/.exec(text) ?? []
+  const passId = Uuid.safeParse(id).data
+  if (digits === undefined || (id !== undefined && passId === undefined)) return { tag: 0 }
+  return { tag: Number(digits), passId }
 }

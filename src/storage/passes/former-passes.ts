@@ -127,15 +127,17 @@ export class FormerPasses {
     )
   }
 
-  /** As Registrations.isFull. */
-  async isFull(workspaceId: string, copyId: string, deviceId: string, maxDevices: number): Promise<boolean> {
-    const devices = () => this.registrations(workspaceId, copyId)
-    if (await devices().where({ device_id: deviceId }).first('device_id')) return false
+  /** As Registrations.has. */
+  async has(workspaceId: string, copyId: string, deviceId: string): Promise<boolean> {
     return (
-      (await devices()
-        .offset(maxDevices - 1)
-        .first('device_id')) !== undefined
+      (await this.registrations(workspaceId, copyId).where({ device_id: deviceId }).first('device_id')) !== undefined
     )
+  }
+
+  /** As Registrations.isFull. */
+  async isFull(workspaceId: string, copyId: string, maxDevices: number): Promise<boolean> {
+    const devices = this.registrations(workspaceId, copyId)
+    return (await devices.offset(maxDevices - 1).first('device_id')) !== undefined
   }
 
   /**

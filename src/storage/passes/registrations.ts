@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { Uuid } from '../../core/ids.ts'
 import { isOneOf } from '../db/bulk-rows.ts'
-import { bindIds, boundColumn, forUpdate, isAmong, isChosen, isPostgres, joinPasses, toDate } from '../db/dialect.ts'
+import { bindIds, boundColumn, forUpdate, isAmong, isPostgres, joinPasses, toDate } from '../db/dialect.ts'
 import { runPrepared, sendSilently } from '../db/prepared.ts'
 import { lockPasses } from './pass-change.ts'
 import { type PassRow, type StoredPass, selectPass, toPass } from './pass-row.ts'
@@ -44,13 +44,6 @@ export interface OutdatedRegistration extends PushedRegistration, Pick<StoredReg
 type Device = Pick<StoredRegistration, 'passId' | 'deviceId'>
 type Key = (string | number)[]
 type PushedRegistration = Device & Pick<StoredRegistration, 'pushedVersion'>
-
-/** What a device is told that asks what changed. */
-export interface ChangedPasses {
-  serialNumbers: string[]
-  passIds: string[]
-  tag: number
-}
 
 /** Phones that have passes in Apple Wallet, and which of them must still fetch a change. */
 export class Registrations {
@@ -118,9 +111,13 @@ export class Registrations {
     return rows.map(toPass).find(({ appleIdentityId }) => identityIds.includes(appleIdentityId))
   }
 
-  /** Whether a device that is new to the pass would be one too many. */
-  async isFull(workspaceId: string, passId: string, deviceId: string, maxDevices: number): Promise<boolean> {
-    if (await this.one(workspaceId, passId, deviceId).first('pass_id')) return false
+  /** Whether the device has the pass. */
+  async has(workspaceId: string, passId: string, deviceId: string): Promise<boolean> {
+    return (await this.one(workspaceId, passId, deviceId).first('pass_id')) !== undefined
+  }
+
+  /** Whether the pass has as many devices as it may have. */
+  async isFull(workspaceId: string, passId: string, maxDevices: number): Promise<boolean> {
     const ofPass = this.ofPasses(workspaceId, [passId])
     return (await ofPass.offset(maxDevices - 1).first('pass_id')) !== undefined
   }
@@ -159,61 +156,6 @@ export class Registrations {
       .whereRaw('apple_registrations.pushed_version < passes.wallet_version')
       .select({ passId: 'pass_id', deviceId: 'device_id', pushToken: 'push_token', pushedVersion: 'pushed_version' })
       .select({ walletVersion: 'wallet_version', appleIdentityId: 'apple_identity_id' })
-  }
-
-  /**
-   * The device's passes that were announced after the tag, by serial number, with the newest tag among them; without a
-   * tag all of them, also those that never changed. Those that went to another holder are among them: they are void.
-   * Without a workspace: the device id, which nobody else knows, stands for the person.
-   */
-  async listChanged(deviceId: string, sinceTag: number | null, identityIds: (string | null)[]): Promise<ChangedPasses> {
-    const held = this.db('apple_registrations')
-      .join('passes', 'passes.id', 'apple_registrations.pass_id')
-      .where({ device_id: deviceId })
-      .select('passes.id', 'passes.serial_number', 'passes.imported_serial_number', 'apple_registrations.update_tag')
-    const former = this.db('former_registrations')
-      .join('former_passes', 'former_passes.serial_number', 'former_registrations.serial_number')
-      .join('passes', 'passes.id', 'former_passes.pass_id')
-      .where({ device_id: deviceId })
-      .select('former_passes.pass_id as id', 'former_passes.serial_number')
-      .select('former_passes.imported_serial_number', 'former_passes.update_tag')
-    for (const query of [held, former]) query.where((one) => whereOfIdentities(one, identityIds))
-    if (sinceTag !== null) held.where('apple_registrations.update_tag', '>', sinceTag)
-    if (sinceTag !== null) former.where('former_passes.update_tag', '>', sinceTag)
-    const found: (Pick<PassRow, 'id' | 'serial_number' | 'imported_serial_number'> & { update_tag: number })[] = [
-      ...(await held),
-      ...(await former),
-    ]
-    const rows = found
-      .map((row) => ({ ...row, serialNumber: row.imported_serial_number ?? row.serial_number ?? row.id }))
-      .toSorted((a, b) => a.update_tag - b.update_tag || (a.serialNumber < b.serialNumber ? -1 : 1))
-    return {
-      serialNumbers: rows.map(({ serialNumber }) => serialNumber),
-      passIds: rows.map(({ id }) => id),
-      tag: rows.at(-1)?.update_tag ?? sinceTag ?? 0,
-    }
-  }
-
-  /** True of a tag that was never given out. */
-  async isAhead(tag: number): Promise<boolean> {
-    const row = await this.db('sequences').where({ name: 'update-tag' }).first('value')
-    return row.value < tag
-  }
-
-  /** True where the device has any pass of this server, or had one that went to another holder. */
-  async isKnownDevice(deviceId: string): Promise<boolean> {
-    const isIn = async (table: string) =>
-      (await this.db(table).where({ device_id: deviceId }).first('device_id')) !== undefined
-    return (await isIn('apple_registrations')) || (await isIn('former_registrations'))
-  }
-
-  /** The device asked what changed: the next fetch of one of these is most likely its own. */
-  async setListed(deviceId: string, passIds: string[], at: Date): Promise<void> {
-    const ofDevice = () => this.db('apple_registrations').where({ device_id: deviceId })
-    const some = isOneOf(this.db, 'pass_id', passIds)
-    const listed = forUpdate(this.db, ofDevice().whereRaw(some).orderBy(IN_ORDER)).select('pass_id')
-    const chosen = ofDevice().whereRaw(isChosen(this.db, 'pass_id', listed))
-    await chosen.update({ listed_at: at.getTime() })
   }
 
   /**
@@ -325,7 +267,7 @@ export function whereOfIdentities(passes: Knex.QueryBuilder, identityIds: (strin
 }
 
 /** In which devices are held, so that two never wait for each other: along their key, as whoever writes those of one device does. */
-const IN_ORDER = ['device_id', 'pass_id']
+export const IN_ORDER = ['device_id', 'pass_id']
 
 /** Keys of devices in one statement. */
 const CHUNK = 500

@@ -119,7 +119,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await setPushed(await outdated())
     expect(await pushed()).toEqual({ devices: [], jobs: 0 })
     await api.services.store.transaction(async (tx) => {
-      await tx.registrations.setListed('one', [id], api.now)
+      await tx.deviceLists.setListed('one', [id], api.now)
       await tx.registrations.setFetched(workspace.id, id, version, api.now)
     })
     expect(await call('POST', 'one')).toBe(200)
@@ -237,8 +237,27 @@ describe.each(dialects)('on %s', (dialect) => {
 })
 
 describe('with limits', () => {
-  const { removals } = createLimits({ perSecond: 100, burst: 100 })
-  const api = useApi('sqlite', { limits: { removals } })
+  const { removals, byAddress } = createLimits({ perSecond: 100, burst: 100 })
+  const costs: (number | undefined)[] = []
+  const wallets = (_: string, cost?: number) => void costs.push(cost)
+  const api = useApi('sqlite', { limits: { removals, byAddress: { ...byAddress, wallets } } })
+
+  test('a list of changed passes counts against the address for every ten passes of the device', async () => {
+    const workspace = await api.workspace()
+    const list = async () => {
+      costs.length = 0
+      await api.send('GET', `/apple/v1/devices/collector/registrations/${type}`)
+      return costs.slice()
+    }
+    const costsByHeld: Record<number, (number | undefined)[]> = {}
+    for (let held = 1; held <= 20; held++) {
+      const { id: passId } = await issuedPass(workspace)
+      const device = { passId, deviceId: 'collector', pushToken: 'push' }
+      await api.services.store.transaction((tx) => tx.registrations.insert(workspace.id, device, api.now))
+      costsByHeld[held] = await list()
+    }
+    expect([costsByHeld[9], costsByHeld[10], costsByHeld[20]]).toEqual([[undefined], [undefined, 1], [undefined, 2]])
+  })
 
   test('a pass that is added and removed without end tells its workspace no more than so often', async () => {
     const workspace = await api.workspace()

@@ -75,15 +75,15 @@ describe.each(dialects)('on %s', (dialect) => {
     const { store, push } = api.services
     const [registration] = await store.registrations.list(workspace.id, [id])
     const { deviceId } = registration!
-    const { tag } = await store.registrations.listChanged(deviceId, null, [null])
+    const { place } = await store.deviceLists.listChanged(deviceId, null, [null], api.now)
     const answers: unknown[] = []
     const pushing = vi.spyOn(push!, 'send').mockImplementation(async (pushTokens) => {
-      answers.push(await store.registrations.listChanged(deviceId, tag, [null]))
+      answers.push(await store.deviceLists.listChanged(deviceId, place, [null], api.now))
       return pushTokens.map((pushToken) => ({ pushToken, outcome: 'sent' as const, reason: null }))
     })
     onTestFinished(() => pushing.mockRestore())
     await send(id)
-    expect(answers).toMatchObject([{ passIds: [id] }])
+    expect(answers).toMatchObject([{ serialNumbers: [id] }])
   })
 
   test('an object that google still had to be sent is sent, and one that was current stays so', async () => {

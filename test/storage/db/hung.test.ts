@@ -34,7 +34,7 @@ test('what a server holds that hangs in a transaction on PostgreSQL is free agai
   )
   expect(isUnavailable(outcome)).toBe(true)
   await createStore(hung).transaction((tx) => tx.registrations.bumpUpdateTag(workspaceId, [passId!]))
-  expect((await store.registrations.listChanged('phone', 0, [null])).tag).toBe(2)
+  expect((await store.deviceLists.listChanged('phone', { tag: 0 }, [null], start)).place.tag).toBe(2)
 })
 
 test('a row that another keeps locked on PostgreSQL is unavailable after a while', async () => {

@@ -26,7 +26,8 @@ test('an announcement that waits for its passes on PostgreSQL holds up no other'
     await other.transaction((announcing) => announcing.registrations.bumpUpdateTag(workspaceId, [second]))
   })
   await waiting
-  expect((await store.registrations.listChanged('phone', 0, [null])).serialNumbers).toEqual([second, first])
+  const changed = await store.deviceLists.listChanged('phone', { tag: 0 }, [null], start)
+  expect(changed.serialNumbers).toEqual([second, first])
 })
 
 test('whoever takes the same passes on PostgreSQL takes them in one order, whatever order they stand in', async () => {
@@ -48,7 +49,7 @@ test('whoever takes the same devices on PostgreSQL takes them in one order', asy
     () => store.transaction((tx) => tx.registrations.bumpUpdateTag(workspaceId, passIds)),
     () => other.transaction((tx) => tx.registrations.setPushed(workspaceId, devices, start)),
     () => other.transaction((tx) => tx.registrations.setErrors(workspaceId, devices.toReversed(), 'error')),
-    () => store.statement((tx) => tx.registrations.setListed('phone', passIds, start)),
+    () => store.statement((tx) => tx.deviceLists.setListed('phone', passIds, start)),
   ]
   for (let n = 0; n < 10; n += 1) await Promise.all(works.map((work) => work()))
 })

@@ -15,7 +15,7 @@ test.each(dialects)('on %s what strangers and tenants have without a limit fits 
   await store.transaction((tx) => tx.registrations.insert(workspaceId, device, start))
   const many = Array.from({ length: MANY }, () => randomUUID())
 
-  await store.transaction((tx) => tx.registrations.setListed('phone', [...many, passId], start))
+  await store.transaction((tx) => tx.deviceLists.setListed('phone', [...many, passId], start))
   const pushes = many.map((pushToken) => ({ passId, pushToken }))
   await store.transaction((tx) => tx.formerPasses.setPushed(workspaceId, pushes))
   // A pass may be on 10,000 phones, whose tokens Apple may call dead all at once.

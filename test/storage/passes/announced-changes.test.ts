@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
+import type { DevicePlace } from '../../../src/storage/devices/device-lists.ts'
 import { dialects } from '../../support/databases.ts'
-import { insertPasses, insertTemplate, insertWorkspace, newPass, openTestStore, start } from '../fixtures.ts'
+import { insertPasses, insertTemplate, insertWorkspace, later, newPass, openTestStore, start } from '../fixtures.ts'
 
 test.each(dialects)('on %s lists the passes that were announced to a phone since its tag', async (dialect) => {
   const { store } = await openTestStore(dialect)
@@ -14,8 +15,8 @@ test.each(dialects)('on %s lists the passes that were announced to a phone since
   }
   const announce = (...ids: string[]) => store.transaction((tx) => tx.registrations.bumpUpdateTag(workspaceId, ids))
   const changed = async (deviceId: string, since: number) => {
-    const { passIds, tag } = await store.registrations.listChanged(deviceId, since, [null])
-    return { passIds, tag }
+    const { serialNumbers, place } = await store.deviceLists.listChanged(deviceId, { tag: since }, [null], start)
+    return { passIds: serialNumbers, tag: place.tag }
   }
   for (const id of [one, two, three]) await register(id, 'phone')
   await announce(one)
@@ -33,6 +34,55 @@ test.each(dialects)('on %s lists the passes that were announced to a phone since
   // Nobody holds it: no tag is given.
   const [free] = await insertPasses(store, workspaceId, [newPass(version)])
   await announce(free!)
-  expect(await store.registrations.isAhead(4)).toBe(false)
-  expect(await store.registrations.isAhead(5)).toBe(true)
+  expect(await store.deviceLists.isAhead(4)).toBe(false)
+  expect(await store.deviceLists.isAhead(5)).toBe(true)
+})
+
+test.each(dialects)('on %s a device with many passes gets them in lists that miss no change', async (dialect) => {
+  const { store } = await openTestStore(dialect)
+  const workspaceId = await insertWorkspace(store)
+  const version = await insertTemplate(store, workspaceId)
+  const ids = (await insertPasses(
+    store,
+    workspaceId,
+    Array.from({ length: 1_002 }, (_, n) => newPass(version, { externalPassId: `pass ${n}` })),
+  )) as string[]
+  for (const passId of ids) {
+    await store.transaction((tx) =>
+      tx.registrations.insert(workspaceId, { passId, deviceId: 'phone', pushToken: 'phone' }, start),
+    )
+  }
+  const list = (from: DevicePlace | null) => store.deviceLists.listChanged('phone', from, [null], start)
+  const announce = (...some: string[]) => store.transaction((tx) => tx.registrations.bumpUpdateTag(workspaceId, some))
+
+  // None of them ever changed: all share a tag.
+  const first = await list(null)
+  expect(first.serialNumbers).toHaveLength(1_000)
+  const seen = first.serialNumbers[0]!
+  await announce(seen)
+  const second = await list(first.place)
+  expect(second.serialNumbers).toEqual([...ids.toSorted().slice(1_000), seen])
+  expect(await list(second.place)).toMatchObject({ serialNumbers: [], place: second.place })
+
+  await announce(...ids)
+  const again = await list(second.place)
+  const rest = await list(again.place)
+  expect([...again.serialNumbers, ...rest.serialNumbers]).toEqual(ids.toSorted())
+  expect((await list(rest.place)).serialNumbers).toEqual([])
+})
+
+test('a device that asks again within seconds is noted once', async () => {
+  const { store } = await openTestStore('sqlite')
+  const workspaceId = await insertWorkspace(store)
+  const version = await insertTemplate(store, workspaceId)
+  const passIds = (await insertPasses(store, workspaceId, [newPass(version)])) as [string]
+  const device = { passId: passIds[0], deviceId: 'phone', pushToken: 'phone' }
+  await store.transaction((tx) => tx.registrations.insert(workspaceId, device, start))
+  const toNote = async (at: Date) => (await store.deviceLists.listChanged('phone', null, [null], at)).toNote
+  expect(await toNote(start)).toEqual(passIds)
+  await store.statement((tx) => tx.deviceLists.setListed('phone', passIds, start))
+  expect(await toNote(later(9))).toEqual([])
+  expect(await toNote(later(10))).toEqual(passIds)
+  // A clock that goes back does not keep it from being noted.
+  expect(await toNote(later(-10))).toEqual(passIds)
 })

@@ -28,6 +28,9 @@ export const defaultLimits: WorkspaceLimits = {
   requestsInFlight: 256,
 }
 
+/** The most passes that one device of Apple Wallet holds in a workspace. A list of what changed on the device names all of them. */
+export const MAX_PASSES_PER_DEVICE = 300
+
 /** What a limit may be set to: its counters stay whole numbers. */
 export const MAX_LIMIT = Number.MAX_SAFE_INTEGER
 

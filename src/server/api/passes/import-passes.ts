@@ -12,6 +12,7 @@ import type { RequestContext } from '../../context.ts'
 import { audit } from '../audit.ts'
 import { admitPasses, compileVersion, findExisting, parseItem, planPass } from './create-passes.ts'
 import type { ClaimingPass } from './google-class.ts'
+import { type NamedDevices, refuseFullDevices } from './import-devices.ts'
 import { type ImportVersion, openVersion, refuseForeign } from './import-version.ts'
 import { usesOf } from './pass-images.ts'
 
@@ -211,8 +212,11 @@ interface ImportOptions {
 async function insertImports(plans: PlannedImport[], options: ImportOptions): Promise<Imported> {
   const all: Imported = { inserted: new Map(), refused: new Map() }
   const { store } = options.context
+  let named: NamedDevices = new Map()
   for (const part of partsOf(plans, store.passesATurn)) {
-    const { inserted, refused } = await inTransaction(options, (tx) => insertPart(tx, part, options.context))
+    // What a dry run accepts is rolled back, so that the database does not count it.
+    if (!options.dryRun) named = new Map()
+    const { inserted, refused } = await inTransaction(options, (tx) => insertPart(tx, part, named, options.context))
     for (const [id, pass] of inserted) all.inserted.set(id, pass)
     for (const [id, problem] of refused) all.refused.set(id, problem)
   }
@@ -262,9 +266,16 @@ class RolledBack<T> extends Error {
   result: T | undefined
 }
 
-async function insertPart(tx: Repositories, plans: PlannedImport[], context: RequestContext): Promise<Imported> {
+async function insertPart(
+  tx: Repositories,
+  plans: PlannedImport[],
+  named: NamedDevices,
+  context: RequestContext,
+): Promise<Imported> {
   const { workspaceId, now } = context
-  const refused = await refuseTaken(tx, plans, context)
+  const taken = await refuseTaken(tx, plans, context)
+  const untaken = plans.filter(({ externalPassId }) => !taken.has(externalPassId))
+  const refused = new Map([...taken, ...(await refuseFullDevices(tx, workspaceId, untaken, named))])
   // What is refused takes no room, and makes no class.
   const free = plans.filter(({ externalPassId }) => !refused.has(externalPassId))
   const admitted = await admitPasses(tx, free, context)

@@ -6,7 +6,7 @@ import {
   type WalletItem,
 } from '../../../core/contract/wallets.ts'
 import { deviceDigest } from '../../../core/rules/crypto/device-digest.ts'
-import type { StoredDeviceLog } from '../../../storage/passes/device-logs.ts'
+import type { StoredDeviceLog } from '../../../storage/devices/device-logs.ts'
 import type { StoredWallet } from '../../../storage/passes/wallet-list.ts'
 import { toPage } from '../../http/cursors.ts'
 import type { Handlers } from '../../http/mount.ts'

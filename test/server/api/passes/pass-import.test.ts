@@ -226,6 +226,35 @@ describe.each(dialects)('on %s, a workspace that has the server for itself', (di
     }
   })
 
+  test('a device holds 300 passes of a workspace, and no import or registration adds one', async () => {
+    const pushToken = 'ab'
+    const full = { deviceLibraryIdentifier: 'full phone', pushToken }
+    const nearly = Array.from({ length: 298 }, () => item({ devices: [full] }))
+    for (const part of [nearly.slice(0, 100), nearly.slice(100, 200), nearly.slice(200)]) {
+      expect(new Set(await outcomes(workspace, templateId, part))).toEqual(new Set([true]))
+    }
+    // Written in several parts: a phone counts, too.
+    const others = Array.from({ length: 99 }, (_, n) => ({ deviceLibraryIdentifier: `beside-${n}`, pushToken }))
+    const passes = Array.from({ length: 6 }, () => item({ devices: [full, ...others] }))
+    for (const dryRun of [true, false]) {
+      const request = { ...importOf(templateId, passes), query: { dryRun } }
+      const { results } = await workspace.ok(contract.passes.import, request)
+      const outcome = results.map(({ created, error }) => error?.code ?? created)
+      expect(outcome).toEqual([true, true, 'CONFLICT', 'CONFLICT', 'CONFLICT', 'CONFLICT'])
+      expect(results[2]!.error!.message).toContain('The device full phone holds 300 passes of the workspace')
+    }
+    expect(await outcomes(workspace, templateId, [nearly[0]!, { ...passes[2]!, devices: others }])).toEqual([
+      false,
+      true,
+    ])
+
+    const register = async (device: string, serialNumber: string) =>
+      (await web('POST', `/devices/${device}/registrations/${addressOf(serialNumber)}`, { pushToken })).status
+    expect(await register('full%20phone', passes[2]!.serialNumber)).toBe(403)
+    expect(await register('full%20phone', passes[1]!.serialNumber)).toBe(200)
+    expect(await register('another', passes[2]!.serialNumber)).toBe(201)
+  })
+
   test('phones go on with their serial number and token, get a push at the next update, and our address with the package', async () => {
     const pushToken = phones.apns.newDeviceToken(TYPE)
     const devices = [{ deviceLibraryIdentifier: 'old phone', pushToken }]
