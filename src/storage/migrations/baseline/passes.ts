@@ -6,6 +6,9 @@ import { addSortedPrefix, addSortKey } from './sorted-prefix.ts'
 /** Represents the identity of the server where an index needs a value. */
 const SERVER_IDENTITY = '00000000-0000-0000-0000-000000000000'
 
+/** Every status under which a pass is stored that can be added to a wallet. */
+const IS_INSTALLABLE = `status in ('QUEUED', 'ISSUING', 'ISSUED')`
+
 /** Creates passes, what they are found by, their groups, and their former holders. */
 export async function createPasses(db: Knex): Promise<void> {
   const { sortedText, position } = columnTypes(db)
@@ -114,6 +117,8 @@ async function createPassIndexes(db: Knex): Promise<void> {
   await create('passes_erased_imported', 'erased_at', 'erased_at is not null and imported_serial_number is not null')
   await create('passes_by_google_class', 'google_class_id', 'google_class_id is not null')
   await create('passes_of_group', 'group_id, id', 'group_id is not null')
+  // The page of a group, which needs no token, reads past no pass that is void or expired.
+  await create('passes_installable_of_group', 'group_id, id', `group_id is not null and ${IS_INSTALLABLE}`)
   await create('passes_by_change', 'workspace_id, change_position, id', 'change_position is not null')
   await create('passes_erased_by_change', 'workspace_id, change_position', 'erased_at is not null')
   await create('passes_by_serial_number', 'serial_number', 'serial_number is not null', 'unique')

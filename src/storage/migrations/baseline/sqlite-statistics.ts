@@ -19,6 +19,7 @@ const statistics: Record<string, Record<string, string>> = {
     passes_by_label: `${TABLE} ${WORKSPACE} 1 1`,
     passes_by_group_key: `${TABLE} ${WORKSPACE} 5 1`,
     passes_of_group: `${WORKSPACE} 5 1`,
+    passes_installable_of_group: `${WORKSPACE} 4 1`,
     passes_by_change: `${TABLE} ${WORKSPACE} 1 1`,
     passes_erased_by_change: '10000 1000 1',
   },
