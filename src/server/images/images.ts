@@ -17,6 +17,8 @@ import type { MadeFiles } from './make-files.ts'
 /** An image that was uploaded and found sound. */
 export interface AcceptedImage {
   contentType: ImageType
+  /** The upload up to the end of the picture. */
+  data: Uint8Array
   width: number
   height: number
   files: StoredImageFile[]
@@ -51,14 +53,15 @@ export function createImages(store: Store, decoder: Decoder): Images {
       .catch((error: unknown) => {
         throw error instanceof QueueFull ? busy(error) : error
       })
-    return { ...made, contentType: facts.contentType, isAnimated: facts.isAnimated }
+    const { contentType, isAnimated, end } = facts
+    return { ...made, contentType, isAnimated, data: bytes.subarray(0, end) }
   }
 
   return {
     async accept(workspaceId, bytes) {
-      const { contentType, isAnimated, width, height, files } = await decode(workspaceId, bytes, appleImageSizes)
+      const { isAnimated, files, ...facts } = await decode(workspaceId, bytes, appleImageSizes)
       if (isAnimated) throw new ImageFault('is animated, and passes show still images')
-      return { contentType, width, height, files: files.map(toStored) }
+      return { ...facts, files: files.map(toStored) }
     },
 
     async loadFiles(id, sizes) {

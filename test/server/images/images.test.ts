@@ -88,6 +88,17 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect((answers[0]!.body as Image).id).not.toBe((answers[1]!.body as Image).id)
   })
 
+  test('an image is stored and served without what is appended to it', async () => {
+    const workspace = await api.workspace()
+    const picture = await png({ color: '#00ff03' })
+    const sent = Buffer.concat([picture, Buffer.from('<script>alert(1)</script>')])
+    const { id, bytes } = (await upload(workspace, sent)).body as Image
+    expect(bytes).toBe(picture.length)
+    expect((await api.send('GET', `/images/${id}`)).bytes).toEqual(Buffer.from(picture))
+    // The same file again is the same image.
+    expect(await upload(workspace, sent)).toMatchObject({ status: 200, body: { id, bytes } })
+  })
+
   test('the type is what the bytes say, not what the sender calls them', async () => {
     const answer = await upload(await api.workspace(), await jpeg(), 'image/png')
     expect(answer.body).toMatchObject({ contentType: 'image/jpeg' })

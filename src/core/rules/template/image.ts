@@ -12,6 +12,8 @@ export interface ImageFacts {
   width: number
   height: number
   isAnimated: boolean
+  /** The offset, in bytes, of what follows the picture: no decoder looks at it, and it could be anything. */
+  end: number
 }
 
 /** An image that can never be shown: the message says why, in words that fit after "The image". */
@@ -58,7 +60,7 @@ const CHUNK_BYTES = 12
 
 const BROKEN_PNG: Unfit = { fault: 'is a broken PNG' }
 
-function inspectPng(bytes: Uint8Array): { width: number; height: number; isAnimated: boolean } | Unfit {
+function inspectPng(bytes: Uint8Array): Omit<ImageFacts, 'contentType'> | Unfit {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   let size: { width: number; height: number } | undefined
   let hasPixels = false
@@ -85,7 +87,7 @@ function inspectPng(bytes: Uint8Array): { width: number; height: number; isAnima
     at += CHUNK_BYTES + length
     if (kind === 'IEND') break
   }
-  return size && hasPixels ? { ...size, isAnimated } : BROKEN_PNG
+  return size && hasPixels ? { ...size, isAnimated, end: at } : BROKEN_PNG
 }
 
 /** The case of its first letter says whether a picture can be shown without a chunk. */
@@ -120,8 +122,7 @@ const refused = new Map([
 
 const BROKEN_JPEG: Unfit = { fault: 'is a broken JPEG' }
 
-/** What stands after the end of the picture, as phones append previews, is not looked at. */
-function inspectJpeg(bytes: Uint8Array): { width: number; height: number; isAnimated: false } | Unfit {
+function inspectJpeg(bytes: Uint8Array): Omit<ImageFacts, 'contentType'> | Unfit {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   let size: { width: number; height: number } | undefined
   let scans = 0
@@ -163,7 +164,7 @@ function inspectJpeg(bytes: Uint8Array): { width: number; height: number; isAnim
       at = endOfScan(bytes, at)
     }
   }
-  return size && scans > 0 ? { ...size, isAnimated: false } : BROKEN_JPEG
+  return size && scans > 0 ? { ...size, isAnimated: false, end: at } : BROKEN_JPEG
 }
 
 function tooMuchMetadata(): Unfit {

@@ -17,14 +17,14 @@ export const images: Handlers<typeof contract> = {
     const known = await store.images.find(workspaceId, id).finally(leaveThread)
     // What was accepted once is not decoded again.
     if (known) return { status: 200, body: known }
-    const { files, ...facts } = await images.accept(workspaceId, body).catch((error: unknown) => {
+    const { files, data, ...facts } = await images.accept(workspaceId, body).catch((error: unknown) => {
       throw error instanceof ImageFault ? rejection(error) : error
     })
-    const image = { id, bytes: body.length, ...facts }
+    const image = { id, bytes: data.length, ...facts }
     const isNew = await store.transaction(async (tx) => {
       const known = await tx.images.listKnown(workspaceId, [image.id])
       if (!known.has(image.id)) await requireBytes(tx, context, storedBytes(image.bytes, files))
-      const inserted = await tx.images.insert(workspaceId, { ...image, data: body }, now)
+      const inserted = await tx.images.insert(workspaceId, { ...image, data }, now)
       if (!inserted) return false
       await tx.images.insertFiles(workspaceId, id, files)
       await audit(tx, context, 'image.create', id)

@@ -25,6 +25,15 @@ test.each(sound)('%s passes', (_, bytes, facts) => {
   expect(inspectImage(bytes)).toMatchObject(facts)
 })
 
+test.each([
+  ['PNG', png(header(1, 1), pixels(4))],
+  ['JPEG', jpeg(frame(0xc0), scan)],
+])('the end of a %s is before what was appended to it', (_, bytes) => {
+  for (const appended of ['', '<script>alert(1)</script>']) {
+    expect(inspectImage(Buffer.concat([bytes, Buffer.from(appended)]))).toMatchObject({ end: bytes.length })
+  }
+})
+
 const refused: [string, Buffer, string][] = [
   ['a JPEG of 33 scans', jpeg(frame(0xc2), ...times(33, scan)), 'more than 32 scans'],
   ['a baseline JPEG of 33 scans', jpeg(frame(0xc0), ...times(33, scan)), 'more than 32 scans'],
