@@ -48,7 +48,8 @@ export interface MountOptions {
   handlers: AllHandlers
   authenticate: Authenticate
   cursors: Cursors
-  limitToken: (tokenId: string) => Promise<void>
+  /** Called with the token id, or for a door with the project that it shares the limit of its doors with. */
+  limitToken: (key: string) => Promise<void>
   /** Slows down whoever guesses tokens. */
   limitAddress: (event: H3Event) => void
 }
@@ -105,7 +106,7 @@ async function serve(
     throw error
   })
   noteCaller(event, token)
-  await options.limitToken(token.id)
+  await options.limitToken(token.door ? token.projectIds!.join() : token.id)
   authorize(token, route)
   services.sightings.note(token, headers, now)
   const { workspaceId } = token

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { ErrorBody } from '../../../src/core/contract/common.ts'
 import { contract } from '../../../src/core/contract/contract.ts'
 import type { Route } from '../../../src/core/route.ts'
@@ -426,5 +426,40 @@ describe.each(oneDialect)('a door, on %s', (dialect) => {
     expect(held).toBeUndefined()
     api.advance(30 * DAY)
     expect(await made.phone.refused(doors.list, {})).toMatchObject({ errorCode: 'TOKEN_EXPIRED' })
+  })
+})
+
+describe('with a limit of requests', () => {
+  const burst = 5
+  const api = useApi('sqlite', { rateLimit: { perSecond: 1, burst } })
+  beforeEach(() => void vi.spyOn(performance, 'now').mockReturnValue(performance.now()))
+  afterEach(() => void vi.restoreAllMocks())
+
+  test('the doors of a project share the rate of one token, and no other token takes from it', async () => {
+    const owner = await api.workspace()
+    const expiresAt = new Date(api.now.getTime() + 3_600_000).toISOString()
+    const phones = new Map<string, TestWorkspace[]>()
+    for (const name of ['Spring fair', 'Autumn fair']) {
+      const project = await makeProject(owner, name)
+      const { code } = await owner.ok(doors.invite, {
+        body: { projectId: project.id, gate: 'North', uses: 2, expiresAt },
+      })
+      const claims = [
+        await api.send('POST', doors.claim.path, { body: { code, name: 'one' } }),
+        await api.send('POST', doors.claim.path, { body: { code, name: 'two' } }),
+      ]
+      const tokens = claims.map(({ body }) => (body as { token: string }).token)
+      phones.set(
+        name,
+        tokens.map((token) => new TestWorkspace(api, owner.id, token)),
+      )
+    }
+    const statuses = async (phone: TestWorkspace, count: number) => {
+      const answers = await Promise.all(Array.from({ length: count }, () => phone.call(contract.tokens.current, {})))
+      return answers.map(({ status }) => status)
+    }
+    const [one, two] = phones.get('Spring fair')!
+    expect([...(await statuses(one!, 3)), ...(await statuses(two!, 3))]).toEqual([...Array(burst).fill(200), 429])
+    expect(await statuses(phones.get('Autumn fair')![0]!, burst)).toEqual(Array(burst).fill(200))
   })
 })
