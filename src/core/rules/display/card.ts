@@ -15,6 +15,7 @@ import { zoneOf } from '../redemption/redemption-windows.ts'
 import { isTimeZone, oneSpelling } from '../redemption/time-zones.ts'
 import { ownImageRoles, resolveImages } from '../template/image-choice.ts'
 import { languageOf, UNSAID_LANGUAGE } from '../template/languages.ts'
+import { isSafeLink } from '../template/links.ts'
 import {
   fill,
   fillDeep,
@@ -143,7 +144,10 @@ export function renderCard({ passType, definition, scope, expiresAt, voided }: C
     })),
     relevantDate: optional(design.relevantDate),
     ...zones,
-    links: design.links.map((link) => ({ label: filled(link.label), url: filled(link.url) })),
+    // Passes from before links were checked can hold others.
+    links: design.links
+      .map((link) => ({ label: filled(link.label), url: filled(link.url) }))
+      .filter(({ url }) => isSafeLink(url)),
     expiresAt,
     voided,
     holder: scope.get('pass.label')?.toWellFormed(),

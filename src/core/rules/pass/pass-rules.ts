@@ -4,6 +4,7 @@ import { ApiError, type Issue, listIssues } from '../../errors.ts'
 import type { ChangedField } from '../../events.ts'
 import { compileBarcode } from '../template/barcode.ts'
 import { compileFacts } from '../template/fact-rules.ts'
+import { compileLinks } from '../template/links.ts'
 import type { Scope } from '../template/placeholder.ts'
 import { bytesIn, compileSizes, toValueIssues } from '../template/rendered-size.ts'
 import { buildScope, type PassFacts, type Resolved, resolvePolicies } from '../template/resolve.ts'
@@ -24,7 +25,7 @@ export function compilePass(definition: Definition, platformChecks: readonly Che
   const checkVariables = compileVariables(definition)
   const findOversizes = compileSizes(definition)
   const checkBarcode = compileBarcode(definition)
-  const own = [checkBarcode, compileGroup(definition), compileFacts(definition)]
+  const own = [checkBarcode, compileLinks(definition), compileGroup(definition), compileFacts(definition)]
   const checks = [...own, ...platformChecks].filter((check) => check !== undefined)
   return (facts) => {
     if (variablesTooLarge(facts.variables)) {

@@ -14,6 +14,7 @@ import { checkFacts, factSamples } from './fact-rules.ts'
 import { checkFieldTypes, typedSamples } from './field-types.ts'
 import { checkImages, isByLanguage } from './image-choice.ts'
 import { checkLanguages, inLanguage, languageOf, languagesOf, translatedPart, writtenOf } from './languages.ts'
+import { checkLinks } from './links.ts'
 import {
   literalPart,
   placeholdersDeep,
@@ -82,6 +83,7 @@ function* findIssuesIn(definition: Definition): Generator<Issue> {
   yield* checkPolicyTexts(definition)
   yield* checkClassTexts(definition)
   yield* checkBarcode(definition)
+  yield* checkLinks(definition)
   yield* checkSizes(definition)
 }
 
