@@ -231,7 +231,7 @@ describe.skipIf(skipReason !== undefined)(
       const lookOf = () => page.evaluate(LOOK)
       const yes = await lookOf()
       expect(await page.getByRole('status').innerText()).toBe(
-        'WELCOME. Ada Lovelace. Hand out the Speaker badge. Seat: A-17. Valid.',
+        'WELCOME. Ada Lovelace. Hand out the Speaker badge. Seat: A-17. Valid. 3 of 5 let in.',
       )
       await page.mouse.click(195, 60)
       expect(await page.locator('.verdict').count()).toBe(0)
@@ -336,6 +336,8 @@ describe.skipIf(skipReason !== undefined)(
         `fake.set({ connection: 'offline', list: { size: 7, generatedAt: new Date(Date.now() - ${byMs}) } })`,
       )
       await page.getByText('yesterday').waitFor()
+      // The mark of a decision without the server belongs to decisions only.
+      expect(await page.evaluate("getComputedStyle(document.querySelector('header'), '::before').content")).toBe('none')
       await set(page, { problems: [{ code: 'clock_wrong', byMs }] })
       await page.getByText('this minute').waitFor()
     })
@@ -461,8 +463,11 @@ describe.skipIf(skipReason !== undefined)(
       await page.getByRole('button', { name: 'Search' }).click()
       await page.getByRole('textbox').fill('nobody at all')
       await page.getByText('Nobody found').waitFor()
-      await page.getByRole('textbox').fill('used')
-      await page.getByRole('button', { name: 'Check code' }).click()
+      await page.getByRole('button', { name: 'Close' }).click()
+      await page.getByRole('button', { name: 'Search' }).click()
+      await page.getByRole('dialog').waitFor()
+      await page.keyboard.type('used')
+      await page.keyboard.press('Enter')
       await page.locator('.verdict.no').waitFor()
       expect(await lastScan(page)).toMatchObject({ payload: 'used', method: 'typed' })
       await page.getByRole('button', { name: 'Next' }).click()

@@ -32,7 +32,7 @@ export function GateSheet({ gate, onDone, onClose }: { gate: string; onDone(): v
       <form onSubmit={save}>
         <label>
           {words.gate}
-          <input value={text} maxLength={100} onInput={({ currentTarget }) => setText(currentTarget.value)} />
+          <input autofocus value={text} maxLength={100} onInput={({ currentTarget }) => setText(currentTarget.value)} />
         </label>
         <button type="submit" class="main" aria-busy={isBusy}>
           {words.save}

@@ -49,6 +49,8 @@ export function SearchSheet({ scanning, onClose }: { scanning: Scanning; onClose
           {words.searchField}
           <input
             value={text}
+            // On the heading, a name typed on a keyboard would be taken for the code of a scanner.
+            autofocus
             autocomplete="off"
             autocapitalize="off"
             spellcheck={false}

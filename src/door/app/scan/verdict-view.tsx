@@ -131,6 +131,7 @@ export function VerdictAnnouncement({ verdict }: { verdict: Verdict | null }) {
 
 function announcementOf(verdict: Verdict, language: AppLanguage): string {
   const { words } = language
+  const { group } = verdict
   const { notice, fields } = instructionsOf(verdict)
   const parts = [
     words.verdicts[badgeOf(verdict).word],
@@ -138,6 +139,7 @@ function announcementOf(verdict: Verdict, language: AppLanguage): string {
     notice,
     ...fields.map(({ label, value }) => `${label}: ${value}`),
     messageOf(verdict, language),
+    group !== null && group.size > 1 && say(words.group, { used: group.used, size: group.size }),
     isOffline(verdict) && words.checkedOffline,
   ]
   return parts
