@@ -1,7 +1,7 @@
 import type { DoorGroup } from '../../core/contract/scan-shapes.ts'
 import { ScanCreate } from '../../core/contract/scans.ts'
 import { badgeOf } from '../../core/rules/door/badge.ts'
-import type { Candidate, Outcome } from '../../core/rules/door/outcome.ts'
+import { type Candidate, type Outcome, rejectedFirst } from '../../core/rules/door/outcome.ts'
 import type { Door, Overrides } from './door.ts'
 import type { Input, Key } from './input.ts'
 import { badgeWords } from './outcome.ts'
@@ -112,13 +112,19 @@ export function createControls({ door, clearInput, onInterrupt, onChange }: Cont
   async function letIn(open: DoorGroup['open'], many: number): Promise<void> {
     if (many < 1 || many > open.length) return door.notify(`There are ${open.length}: type a number from 1 on.`)
     show(null)
-    const outcomes = await Promise.all(open.slice(0, many).map(({ passId }) => door.admit(passId)))
+    const outcomes = await Promise.all(
+      open.slice(0, many).map(async ({ passId, label }) => {
+        const outcome = await door.admit(passId)
+        // A scan that failed does not know the holder of the pass.
+        return { ...outcome, label: outcome.label ?? label }
+      }),
+    )
     const accepted = outcomes.filter(({ result }) => result === 'accepted')
     const title = `${accepted.length} of ${many} let in`
-    if (panel === null) show({ kind: 'entered', title, outcomes, first: 0 })
+    if (panel === null) show({ kind: 'entered', title, outcomes: rejectedFirst(outcomes), first: 0 })
     if (accepted.length === many) return door.notify(`${title}.`)
-    const rejected = outcomes.flatMap((outcome, n) => {
-      return outcome.result === 'accepted' ? [] : [`${open[n]!.label} (${badgeWords[badgeOf(outcome).word]})`]
+    const rejected = outcomes.flatMap((outcome) => {
+      return outcome.result === 'accepted' ? [] : [`${outcome.label} (${badgeWords[badgeOf(outcome).word]})`]
     })
     door.notify(`${title}, not ${rejected.join(', ')}.`)
   }

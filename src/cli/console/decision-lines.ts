@@ -92,7 +92,7 @@ function partsOf(decision: Outcome, room: Room): Record<'top' | 'door' | 'messag
   const most = Math.max(1, Math.floor((room.height - 3) / 2))
   return {
     top: [word, ...wrapAtMost(printable(who), room.width, mostOfName)].map((text) => ({ text, isStrong: true })),
-    door: [...instructionLines(decision, room.width, most), ...groupLine(decision)],
+    door: [...instructionLines(decision, room.width, most), ...groupLines(decision, room.width)],
     message: wrapText(printable(decision.message), room.width).map((text) => ({ text })),
   }
 }
@@ -136,11 +136,12 @@ export function instructionLines(
 }
 
 /** How many of a group are in. A single pass is not a group to an operator. */
-function groupLine({ group }: Outcome): TextLine[] {
+function groupLines({ group }: Outcome, width: number): TextLine[] {
   if (group === null || (group.size < 2 && group.open.length === 0)) return []
   const { used, size, hasMore, open } = group
   const more = open.length > 0 ? ' · F5 lets more in' : ''
-  return [{ text: `${used} of ${hasMore ? 'the first ' : ''}${size} of the group let in${more}` }]
+  const text = `${used} of ${hasMore ? 'the first ' : ''}${size} of the group let in${more}`
+  return wrapText(text, width).map((text) => ({ text }))
 }
 
 function wrapAtMost(text: string, width: number, most: number): string[] {

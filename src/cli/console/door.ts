@@ -5,6 +5,7 @@ import type { Attempt, Candidate, Outcome, Station } from '../../core/rules/door
 import { createRecentScans } from '../../core/rules/door/recent-readings.ts'
 import { ask, type Connection, createConnection } from './connection.ts'
 import { evaluate } from './evaluate.ts'
+import { clockTime } from './lines.ts'
 import { createListKeeper, type ListKeeper } from './offline/snapshot.ts'
 import type { DoorStore } from './offline/store.ts'
 import { failureMessage } from './outcome.ts'
@@ -97,7 +98,7 @@ export function createDoor(options: DoorOptions): Door {
       countPending()
     },
     onRejection(decision, error) {
-      state.notice = `The server does not take the scan of ${decision.scannedAt}: ${error.message}`
+      state.notice = `The server does not take the scan at ${clockTime(decision.scannedAt)}: ${error.message}`
       countPending()
     },
     onError: (error) => {

@@ -43,14 +43,14 @@ export function panelLines(
     }
     case 'group': {
       const { open } = panel
-      const hint = `F5 lets in ${open.length === 1 ? 'this one' : `all ${open.length}, or type how many and Enter`}`
+      const many = Number(typed)
+      const hint = `F5 lets in ${open.length === 1 ? 'this one' : `all ${open.length}; a number and Enter, that many from the top`}`
       return [
         ...question(`Not let in yet, of the group of ${printable(panel.label)}`, typed, hint, width),
         ...open.map(({ label, externalPassId }, n) => {
-          return filled(
-            ` ${String(n + 1).padStart(2)} ${joined([label, externalPassId].map(printable), width - 5)}`,
-            width,
-          )
+          const text = ` ${String(n + 1).padStart(2)} ${joined([label, externalPassId].map(printable), width - 5)}`
+          // In a numbered list, a number could be taken for the choice of one person: mark everyone whom Enter lets in.
+          return filled(text, width, n < many && many <= open.length ? { inverse: true } : {})
         }),
       ]
     }

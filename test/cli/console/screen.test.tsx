@@ -3,7 +3,7 @@ import { render } from 'ink-testing-library'
 import { expect, test, vi } from 'vitest'
 import { textWidth } from '../../../src/cli/command/output.ts'
 import type { DoorState } from '../../../src/cli/console/door.ts'
-import type { Panel } from '../../../src/cli/console/panel-lines.ts'
+import { type Panel, panelLines } from '../../../src/cli/console/panel-lines.ts'
 import { Screen } from '../../../src/cli/console/run-console.tsx'
 import { screenLines, type View } from '../../../src/cli/console/screen-lines.ts'
 import type { Outcome } from '../../../src/core/rules/door/outcome.ts'
@@ -232,6 +232,24 @@ test('a screen of 40x20 drops the last scans before name, notice, and fields', (
     expect(text).toHaveLength(19)
   }
   expect(frame(view(accepted, null, false), 40, 20).join('\n')).toContain('20:14')
+})
+
+test('marks everyone of a group whom a typed number lets in, and nobody for a number that is too large', () => {
+  const open = ['Bea', 'Cleo', 'Dora'].map((label) => ({ passId: label, externalPassId: label, label }))
+  const marked = (typed: string) =>
+    panelLines({ kind: 'group', label: 'Ada', open }, typed, { width: 80, height: 10 })
+      .flat()
+      .filter(({ inverse }) => inverse)
+      .map(({ text }) => text.trim())
+  expect(marked('2')).toEqual(['1 Bea · Bea', '2 Cleo · Cleo'])
+  for (const typed of ['', '4', 'a code']) expect(marked(typed)).toEqual([])
+})
+
+test('shows the key that lets in others of a group on a narrow screen', () => {
+  const text = frame(view(accepted, null, false), 40, 20)
+    .join(' ')
+    .replaceAll(/ +/g, ' ')
+  expect(text).toContain('3 of 5 of the group let in · F5 lets more in')
 })
 
 test('the people of a group who were let in are listed with the instructions for each', () => {

@@ -123,6 +123,12 @@ export function failedOutcome(attempt: Attempt, message: string): Outcome {
   }
 }
 
+/** Returns the outcomes of members of a group in the order in which a door shows them: rejected ones first. */
+export function rejectedFirst<T extends Pick<Outcome, 'result'>>(outcomes: readonly T[]): T[] {
+  const isIn = ({ result }: T) => result === 'accepted'
+  return [...outcomes.filter((outcome) => !isIn(outcome)), ...outcomes.filter(isIn)]
+}
+
 function candidateOf(pass: PassSummary): Candidate {
   return {
     passId: pass.id,

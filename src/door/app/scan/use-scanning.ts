@@ -1,6 +1,7 @@
 import { useCallback, useEffect, useMemo, useState } from 'preact/hooks'
 import type { DoorGroup } from '../../../core/contract/scan-shapes.ts'
 import { badgeOf } from '../../../core/rules/door/badge.ts'
+import { rejectedFirst } from '../../../core/rules/door/outcome.ts'
 import type { ScanRequest, Verdict } from '../../engine/engine.ts'
 import { useDoor } from '../context.ts'
 
@@ -89,11 +90,6 @@ export function useScanning(): Scanning {
 function completed(verdicts: readonly Verdict[], members: DoorGroup['open']): Verdict[] {
   const group = verdicts.findLast(({ group }) => group !== null)?.group ?? null
   return verdicts.map((verdict, n) => ({ ...verdict, group, label: verdict.label ?? members[n]!.label }))
-}
-
-function rejectedFirst(verdicts: readonly Verdict[]): Verdict[] {
-  const isIn = ({ result }: Verdict) => result === 'accepted'
-  return [...verdicts.filter((verdict) => !isIn(verdict)), ...verdicts.filter(isIn)]
 }
 
 /** A person who types takes longer between two keys than this; what he began is dropped. */
