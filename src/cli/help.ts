@@ -3,11 +3,15 @@ import { CommandHelp, Help } from '@oclif/core'
 /** oclif's help of a command. oclif names each flag once, and leaves a gap where it would name it again. */
 class ProgramCommandHelp extends CommandHelp {
   protected override defaultUsage(): string {
-    return super
-      .defaultUsage()
-      .replaceAll(/ \| (?=[|\])]| \|)/g, '')
-      .replaceAll(/ +(?=[\])])/g, '')
+    const alternatives = super.defaultUsage().replaceAll(/ \| (?=[|\])]| \|)/g, '')
+    return [']', ')'].reduce(trimBefore, alternatives)
   }
+}
+
+/** Removes the spaces before each occurrence of a character. */
+function trimBefore(text: string, character: string): string {
+  const parts = text.split(character)
+  return [...parts.slice(0, -1).map((part) => part.trimEnd()), parts.at(-1)].join(character)
 }
 
 /** oclif's help, but for a command that does not exist: that is said as where it is run. */

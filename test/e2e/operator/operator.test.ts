@@ -172,7 +172,7 @@ test('wrong usage exits 2, what cannot be done exits 1, and with --json stdout h
     [['workspace', 'suspend', 'nobody'], 2, 'USAGE'],
     [['workspace', 'suspend', 'nobody', '--yes'], 1, 'SETUP'],
     [['workspace', 'create', '--name', 'default'], 1, 'SETUP'],
-    [['migrate', '--database', 'mysql://x'], 1, 'SETUP'],
+    [['migrate', '--database', 'mysql://x'], 2, 'SETUP'],
   ]
   await ok(['workspace', 'create', '--name', 'default'], database)
   const results = await Promise.all(

@@ -16,7 +16,9 @@ describe('serve refuses to start, exits 1 and says which file or flag is to blam
   test('another server key than the database was made with', async () => {
     const { database, stop } = await hostServer()
     await stop()
-    await expectRefusal(database, ['--server-key', serverKey], ['server key', 'PASSES_SERVER_KEY'], spawnProgram)
+    await expectRefusal(database, ['--server-key', serverKey], ['server key', 'PASSES_SERVER_KEY'], {
+      start: spawnProgram,
+    })
   })
 
   test('PostgreSQL without a server key', async () => {
@@ -40,7 +42,7 @@ describe('serve refuses to start, exits 1 and says which file or flag is to blam
   })
 
   test('a database that is none', async () => {
-    await expectRefusal('mysql://root@127.0.0.1/passes', [], ['sqlite:FILE', 'postgres://'])
+    await expectRefusal('mysql://root@127.0.0.1/passes', [], ['sqlite:FILE', 'postgres://'], { exits: 2 })
   })
 
   test('a database that cannot be reached', async () => {
@@ -156,14 +158,14 @@ async function expectRefusal(
   database: string,
   args: string[],
   words: string[],
-  start: typeof run | typeof spawnProgram = run,
+  { start = run, exits = 1 }: { start?: typeof run | typeof spawnProgram; exits?: 1 | 2 } = {},
 ) {
   const refused = await start(['serve', '--database', database, ...args], undefined, {
     cwd: temporaryFolder(),
     env: { PASSES_PORT: '0' },
   })
   const { exitCode, stdout, stderr } = refused as { exitCode?: number; stdout: string; stderr: string }
-  expect(exitCode, stderr).toBe(1)
+  expect(exitCode, stderr).toBe(exits)
   expect(stdout).toBe('')
   for (const word of words) expect(stderr).toContain(word)
   expect(stderr, 'a sentence, not a stack').not.toMatch(/\n\s+at |mistake in passes/)
@@ -173,7 +175,7 @@ async function expectRefusal(
 
 async function expectAppleRefusal(chain: SandboxApple, args: string[], words: string[], start?: typeof spawnProgram) {
   const { args: files } = writeApple(chain)
-  return expectRefusal(await migratedDatabase('sqlite'), [...files, ...args], words, start)
+  return expectRefusal(await migratedDatabase('sqlite'), [...files, ...args], words, { ...(start && { start }) })
 }
 
 function writeApple(chain: SandboxApple): { args: string[] } {

@@ -1,12 +1,9 @@
 import fc from 'fast-check'
-import type { Knex } from 'knex'
 import { describe, expect, test } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
 import type { Pass } from '../../../src/core/contract/passes.ts'
 import { reasonCodeOf } from '../../../src/core/rules/redemption/scan-decision.ts'
 import { expirePasses, packFigures } from '../../../src/server/jobs/maintenance.ts'
-import { isPostgres } from '../../../src/storage/db/dialect.ts'
-import { migrate } from '../../../src/storage/db/migrate.ts'
 import { type Figure, pack, unpack } from '../../../src/storage/operations/figures.ts'
 import { TestWorkspace, useApi } from '../../support/api.ts'
 import { dialects } from '../../support/databases.ts'
@@ -166,10 +163,6 @@ describe.each(dialects)('figures, on %s', (dialect) => {
     expect((await recountScans()).length).toBeGreaterThan(0)
     expect((await figures()).map(({ scans }) => scans)).toEqual(right.map(({ scans }) => scans))
     expect(await recountScans()).toEqual([])
-    // A database of before, with all of it in it: the migration counts the events and scans that are there.
-    await forgetFigures(db)
-    expect(await migrate(api.database)).toEqual(['0067-figures'])
-    expect(recounted(flat(await figures()))).toEqual(await recount(workspace, project.id))
   })
 
   test('are packed by blocks of 28 days, each of its own hours alone', async () => {
@@ -252,19 +245,6 @@ describe.each(dialects)('figures, on %s', (dialect) => {
     expect((await figures())[0]!.opened).toEqual({ apple: 1, google: 1, other: 20 })
   })
 })
-
-async function forgetFigures(db: Knex): Promise<void> {
-  if (isPostgres(db)) {
-    for (const name of ['events', 'scanned', 'pushed', 'fetched', 'notified'])
-      await db.raw(`drop function count_${name}_figures cascade`)
-  } else {
-    const triggers: { name: string }[] = await db('sqlite_master').where('sql', 'like', '%insert into figures %')
-    for (const { name } of triggers) await db.raw(`drop trigger "${name}"`)
-  }
-  await db.schema.dropTable('figures')
-  await db.schema.dropTable('packed_figures')
-  await db('migrations').where({ name: '0067-figures' }).delete()
-}
 
 test('what is packed is unpacked again, summed by the hour', () => {
   const figure = fc.record({
