@@ -49,6 +49,8 @@ export interface LinkPageFacts {
   at: Date
 }
 
+const HOUR_MS = 3_600_000
+
 /** The page of a smart link: the pass as it will look, and a way to add it to either wallet. */
 export function linkPage(facts: LinkPageFacts): Page {
   const {
@@ -72,7 +74,8 @@ export function linkPage(facts: LinkPageFacts): Page {
   const buttons = inOrder.map((platform) =>
     buttonHtml(platform, links.urlFor(platform, pass, at), { badges, language }),
   )
-  const own = links.urlFor('smart', pass, at)
+  // The same for an hour, so that its symbol is drawn once.
+  const own = links.urlFor('smart', pass, new Date(at.getTime() - (at.getTime() % HOUR_MS)))
   const picture = draw(card, apple, google)
   const lang = ofTexts === tag ? '' : ` lang="${escapeHtml(ofTexts)}"`
   const main = `<div class="intro">${ribbonHtml(platforms, sandboxed, words)}<h1 dir="auto">${escapeHtml(pass.label)}</h1>

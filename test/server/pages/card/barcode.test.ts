@@ -1,7 +1,9 @@
+import { createRequire } from 'node:module'
 import sharp from 'sharp'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { BarcodeFormat } from '../../../../src/core/contract/definition.ts'
-import { barcodeHtml, barcodeSvg } from '../../../../src/server/pages/card/card.ts'
+import { barcodeHtml } from '../../../../src/server/pages/card/card.ts'
+import { barcodeSvg } from '../../../../src/server/pages/card/symbols.ts'
 
 test.each(BarcodeFormat.options)('%s is drawn as a picture that has a name', async (format) => {
   const html = barcodeHtml({ format, message: 'PG27-00016', altText: 'No. 16' })
@@ -17,11 +19,21 @@ test.each(BarcodeFormat.options)('two messages are two pictures as %s, and one i
   expect(barcodeSvg(format, 'A-1')).not.toBe(barcodeSvg(format, 'A-2'))
 })
 
+test('a symbol is drawn once, and a message that the format cannot hold is tried once', () => {
+  const toSVG = vi.spyOn(createRequire(import.meta.url)('bwip-js/node'), 'toSVG')
+  for (const message of ['drawn once', '日本語 once']) {
+    for (let n = 0; n < 3; n += 1) barcodeSvg('code128', message)
+  }
+  expect(toSVG).toHaveBeenCalledTimes(2)
+  toSVG.mockRestore()
+})
+
 test.each([
   { format: 'code128', message: '日本語', why: 'a script that it has no letters for' },
   { format: 'code128', message: 'x'.repeat(600), why: 'more than it holds' },
   { format: 'aztec', message: '語'.repeat(900), why: 'more than it holds' },
-  { format: 'qr', message: 'x'.repeat(2048), why: 'more than a camera can tell apart' },
+  { format: 'qr', message: 'x'.repeat(1001), why: 'more than a camera can tell apart' },
+  { format: 'qr', message: '語'.repeat(334), why: 'more bytes than a camera can tell apart' },
 ] as const)('$format shows as text what it cannot draw: $why', ({ format, message }) => {
   const html = barcodeHtml({ format, message, altText: null })
   expect(html).not.toContain('<svg')
