@@ -1,4 +1,4 @@
-import type { WrittenDefinition } from '../../contract/definition.ts'
+import { fieldGroups, type WrittenDefinition } from '../../contract/definition.ts'
 import type { Issue } from '../../errors.ts'
 import { languagesOf, splitTexts } from './languages.ts'
 import { placeholdersIn, stringsDeep } from './placeholder.ts'
@@ -7,6 +7,9 @@ import { placeholdersIn, stringsDeep } from './placeholder.ts'
 export const MAX_PLACEHOLDERS = 20_000
 /** The names and values at any depth. A package for Apple writes its overrides again for each language. */
 export const MAX_OVERRIDE_VALUES = { apple: 2_000, google: 10_000 }
+
+/** The currencies of all fields, once for every language: each needs a format of its own, which takes long to make. */
+export const MAX_CURRENCY_FORMATS = 200
 
 /**
  * What makes a definition too much work to render, which its size in bytes does not show (decisions/0016). Run it before
@@ -20,7 +23,18 @@ export function checkRenderWork(written: WrittenDefinition): Issue[] {
     const message = `Has ${values} names and values, and at most ${max} are allowed: remove some`
     return [{ path: [key], message }]
   })
-  return issues.length > 0 ? issues : checkPlaceholderCount(written)
+  return issues.length > 0 ? issues : [...checkCurrencies(written), ...checkPlaceholderCount(written)]
+}
+
+function checkCurrencies(written: WrittenDefinition): Issue[] {
+  const { fields } = written.design
+  const currencies = new Set(fieldGroups.flatMap((group) => fields[group].flatMap(({ currency }) => currency ?? [])))
+  const formats = currencies.size * Math.max(1, languagesOf(written).length)
+  if (formats <= MAX_CURRENCY_FORMATS) return []
+  const message =
+    `Makes a pass format ${currencies.size} currencies in each of its languages, ${formats} in all, and at most ` +
+    `${MAX_CURRENCY_FORMATS} are allowed: use fewer`
+  return [{ path: ['design', 'fields'], message }]
 }
 
 function checkPlaceholderCount(written: WrittenDefinition): Issue[] {

@@ -4,6 +4,7 @@ import { checkDefinition } from '../../../../src/core/rules/template/definition.
 import { inLanguage, writtenOf } from '../../../../src/core/rules/template/languages.ts'
 import {
   checkRenderWork,
+  MAX_CURRENCY_FORMATS,
   MAX_OVERRIDE_VALUES,
   MAX_PLACEHOLDERS,
 } from '../../../../src/core/rules/template/render-work.ts'
@@ -53,6 +54,17 @@ test.each(['apple', 'google'] as const)('limits the names and values of the over
   expect(checkRenderWork(of(max))).toEqual([])
   const message = expect.stringContaining(`Has ${max + 1} names and values, and at most ${max} are allowed`)
   expect(checkRenderWork(of(max + 1))).toEqual([{ path: [platform], message }])
+})
+
+test('limits the currencies of all fields, counted once for each language', () => {
+  // 50 currencies in 4 languages are the limit, however many fields show them.
+  const amount = (n: number, currency: string) => ({ key: `k${n}`, value: '1', as: 'currency', currency }) as const
+  const back = Array.from({ length: 50 }, (_, n) => amount(n, `{{c${n}}}`))
+  const auxiliary = [amount(100, '{{c0}}')]
+  expect(checkRenderWork(withFields({ back, auxiliary }))).toEqual([])
+  const exceeds = withFields({ back, auxiliary: [amount(100, 'EUR')] })
+  const message = expect.stringMatching(`51 currencies .*204 .* at most ${MAX_CURRENCY_FORMATS} `)
+  expect(checkRenderWork(exceeds)).toEqual([{ path: ['design', 'fields'], message }])
 })
 
 test('reports too much work alone, before any other check', () => {
