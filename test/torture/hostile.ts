@@ -79,7 +79,7 @@ type Send = (
   path: string,
   body?: string | Uint8Array,
   headers?: Record<string, string>,
-) => Promise<{ id: string; items?: { id: string }[]; hostedLinks?: { apple: string } } | undefined>
+) => Promise<{ id: string; items?: { id: string }[]; hostedLinks?: { apple: string; smart: string } } | undefined>
 
 function definition(message: string, variable: object = {}): DefinitionInput {
   return {
@@ -91,6 +91,27 @@ function definition(message: string, variable: object = {}): DefinitionInput {
       barcode: { format: 'qr', message: '{{pass.scanCode}}' },
     },
   } as unknown as DefinitionInput
+}
+
+/** Just below each limit of the work to render: 20 languages, 50 fields, a long code, and overrides for both platforms. */
+function mostWork(): DefinitionInput {
+  const languages = 'en pt es fr de it nl pl sv da fi cs hu ro tr el uk ja ko ar'.split(' ')
+  const inEach = (text: string) => Object.fromEntries(languages.map((language) => [language, `${language} ${text}`]))
+  const back = [...Array(50).keys()].map((n) => ({
+    key: `k${n}`,
+    label: inEach(`${n} ${'x'.repeat(80)}`),
+    value: inEach(`${n}${'{{a}}'.repeat(19)}`),
+  }))
+  const { design, ...parts } = definition('', { maxLength: 1, default: 'a' })
+  return {
+    ...parts,
+    languages: { default: 'en', others: languages.slice(1) },
+    design: { ...design, fields: { back }, barcode: { format: 'qr', message: `{{pass.scanCode}} ${'x'.repeat(900)}` } },
+    apple: { userInfo: { list: [...Array(1_980).keys()].map((n) => n % 10) } },
+    google: {
+      object: { textModulesData: [...Array(1_400).keys()].map((n) => ({ id: `t${n}`, header: 'H', body: 'B' })) },
+    },
+  } as DefinitionInput
 }
 
 async function publish(send: Send, content: DefinitionInput): Promise<string> {
@@ -202,14 +223,19 @@ const attacks: Record<string, () => Promise<unknown>> = {
     })
   },
   async placeholders() {
-    const body = JSON.stringify({ definition: definition('{{u}}'.repeat(150_000)) })
+    const body = JSON.stringify({ definition: mostWork() })
     let templateId: string | undefined
     return again('placeholders', 2, async (send) => {
-      templateId ??= (await send('POST', '/v1/templates', JSON.stringify({ name: 'Hostile', passType: 'generic' })))?.id
-      const version = templateId && (await send('POST', `/v1/templates/${templateId}/versions`, body))
-      if (!version) return
-      await send('POST', `/v1/template-versions/${version.id}/publish`)
-      await send('DELETE', `/v1/template-versions/${version.id}`)
+      templateId ??= await publish(send, mostWork())
+      const version = await send('POST', `/v1/templates/${templateId}/versions`, body)
+      if (version) {
+        await send('GET', `/v1/template-versions/${version.id}/preview`)
+        await send('DELETE', `/v1/template-versions/${version.id}`)
+      }
+      const passes = [...Array(20)].map(() => item(templateId!))
+      await send('POST', '/v1/passes/batch', JSON.stringify({ passes }))
+      const pass = await send('POST', '/v1/passes', JSON.stringify(item(templateId)))
+      if (pass?.hostedLinks) await send('GET', new URL(pass.hostedLinks.smart).pathname)
     })
   },
   async cursors() {

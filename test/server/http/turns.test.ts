@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { describe, expect, test } from 'vitest'
+import { NIL_UUID } from '../../../src/core/uuid.ts'
 import { LIST_BYTES } from '../../../src/server/http/thread.ts'
 import { useApi } from '../../support/api.ts'
 
@@ -26,5 +28,39 @@ describe('what a request counts as at the thread', () => {
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
     await app.request(path, { method, headers, ...(method === 'POST' && { body }) })
     expect(seen).toEqual([bytes])
+  })
+})
+
+describe('requests that render definitions', () => {
+  const api = useApi('sqlite')
+
+  test('are at work two at a time for a workspace, and four at a time for all', async () => {
+    const workspaces = [await api.workspace(), await api.workspace(), await api.workspace()]
+    const { thread } = api.services
+    const inWork: string[] = []
+    const most = { ofAll: 0, ofOne: 0 }
+    const full = new AbortController()
+    const isFull = once(full.signal, 'abort')
+    const enterRequest: typeof thread.enterRequest = async (workspaceId, cost) => {
+      if (cost !== LIST_BYTES) return thread.enterRequest(workspaceId, cost)
+      inWork.push(workspaceId)
+      most.ofAll = Math.max(most.ofAll, inWork.length)
+      most.ofOne = Math.max(most.ofOne, inWork.filter((id) => id === workspaceId).length)
+      if (inWork.length === 4) full.abort()
+      await isFull
+      // A request that renders nothing passes, and so would a further one that renders.
+      expect((await send('/v1/workspace')).status).toBe(200)
+      return () => void inWork.splice(inWork.indexOf(workspaceId), 1)
+    }
+    const app = api.createApp({ ...api.services, thread: { ...thread, enterRequest } })
+    const send = (path: string, { token } = workspaces[0]!) =>
+      app.request(path, { headers: { authorization: `Bearer ${token}` } })
+
+    const previews = workspaces.flatMap((workspace) =>
+      [1, 2, 3].map(() => send(`/v1/template-versions/${NIL_UUID}/preview`, workspace)),
+    )
+    expect((await Promise.all(previews)).map(({ status }) => status)).toEqual(Array(9).fill(404))
+    expect(most).toEqual({ ofAll: 4, ofOne: 2 })
+    expect(inWork).toEqual([])
   })
 })
