@@ -102,8 +102,9 @@ export function createControls({ door, clearInput, onInterrupt, onChange }: Cont
       void letIn(panel.open, panel.open.length)
       return
     }
-    const { decision } = door.state
-    if (!decision?.group) door.notify('The last scan is of no group.')
+    const { decision, isSlow } = door.state
+    if (isSlow) door.notify('The last scan is still being checked.')
+    else if (!decision?.group) door.notify('The last scan is of no group.')
     else if (decision.group.open.length === 0) door.notify('Nobody is left of the group.')
     else show({ kind: 'group', label: decision.label ?? '', open: decision.group.open })
   }

@@ -45,13 +45,17 @@ export function panelLines(
       const { open } = panel
       const many = Number(typed)
       const hint = `F5 lets in ${open.length === 1 ? 'this one' : `all ${open.length}; a number and Enter, that many from the top`}`
+      const head = question(`Not let in yet, of the group of ${printable(panel.label)}`, typed, hint, width)
+      const room = height - head.length
+      const shown = open.length > room ? open.slice(0, Math.max(0, room - 1)) : open
       return [
-        ...question(`Not let in yet, of the group of ${printable(panel.label)}`, typed, hint, width),
-        ...open.map(({ label, externalPassId }, n) => {
+        ...head,
+        ...shown.map(({ label, externalPassId }, n) => {
           const text = ` ${String(n + 1).padStart(2)} ${joined([label, externalPassId].map(printable), width - 5)}`
           // In a numbered list, a number could be taken for the choice of one person: mark everyone whom Enter lets in.
           return filled(text, width, n < many && many <= open.length ? { inverse: true } : {})
         }),
+        ...(shown.length < open.length ? [filled(` … and ${open.length - shown.length} more`, width)] : []),
       ]
     }
     case 'entered': {

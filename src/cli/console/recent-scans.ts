@@ -75,7 +75,8 @@ export function createUndo(options: { client: Client; store: DoorStore; station:
       references.set(scan.externalRef, externalRef)
       const attempt = { ...scan, externalRef, at, scanContextKey: null, validityDate: null }
       const failed = (message: string) => ({ ...failedOutcome(attempt, message), label: scan.label })
-      if (scan.scanId === null) return failed('The server has not got this scan yet. Undo it when the server is back.')
+      if (scan.scanId === null)
+        return failed('Not undone: the server has not got this scan yet. Undo it when the server is back.')
       const { deviceId, context } = station
       const body = { reason: 'Undone at the door', externalRef, context, ...(deviceId !== undefined && { deviceId }) }
       try {

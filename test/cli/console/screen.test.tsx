@@ -245,6 +245,14 @@ test('marks everyone of a group whom a typed number lets in, and nobody for a nu
   for (const typed of ['', '4', 'a code']) expect(marked(typed)).toEqual([])
 })
 
+test('shows how many of a long group are below the edge of the screen', () => {
+  const open = Array.from({ length: 8 }, (_, n) => ({ passId: `${n}`, externalPassId: `T-${n}`, label: `Guest ${n}` }))
+  const shown = (height: number) =>
+    panelLines({ kind: 'group', label: 'Ada', open }, '', { width: 80, height }).map(([span]) => span!.text.trim())
+  expect(shown(11).slice(3)).toEqual(open.map(({ label }, n) => `${n + 1} ${label} · T-${n}`))
+  expect(shown(7).slice(3)).toEqual(['1 Guest 0 · T-0', '2 Guest 1 · T-1', '3 Guest 2 · T-2', '… and 5 more'])
+})
+
 test('shows the key that lets in others of a group on a narrow screen', () => {
   const text = frame(view(accepted, null, false), 40, 20)
     .join(' ')

@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
+import { createControls } from '../../../src/cli/console/controls.ts'
 import { createDoor } from '../../../src/cli/console/door.ts'
 import { openStore } from '../../../src/cli/console/offline/store.ts'
 import type { Client } from '../../../src/client/client.ts'
@@ -34,6 +35,8 @@ test('the decision on whoever came before is gone while the next one is slow to 
     await door.stop()
     store.close()
   })
+  const nothing = () => undefined
+  const controls = createControls({ door, clearInput: nothing, onInterrupt: nothing, onChange: nothing })
   await door.scan('FIRST')
   expect(door.state).toMatchObject({ isSlow: false, decision: { payload: 'FIRST' } })
   gate = new Promise((resolve) => {
@@ -41,6 +44,8 @@ test('the decision on whoever came before is gone while the next one is slow to 
   })
   const second = door.scan('SECOND')
   await eventually(() => expect(door.state).toMatchObject({ isSlow: true, decision: null }))
+  controls.handle({ kind: 'key', key: 'group' })
+  expect([controls.panel, door.state.notice]).toEqual([null, 'The last scan is still being checked.'])
   answer()
   await second
   expect(door.state).toMatchObject({ isSlow: false, decision: { payload: 'SECOND' } })
