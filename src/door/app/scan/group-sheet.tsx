@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks'
 import type { DoorGroup } from '../../../core/contract/scan-shapes.ts'
 import { useDoor } from '../context.ts'
 import { say } from '../language.ts'
+import { Candidates } from './search-sheet.tsx'
 import { Sheet } from './sheet.tsx'
 import type { Scanning } from './use-scanning.ts'
 
@@ -41,15 +42,7 @@ export function GroupSheet({ group: { open, size, used }, scanning, onClose }: G
   }
   return (
     <Sheet title={say(words.group, { used, size })} closeLabel={words.close} onClose={onClose}>
-      <ul class="candidates">
-        {open.map((member) => (
-          <li key={member.passId}>
-            <button type="button" onClick={() => letIn([member])}>
-              <bdi>{member.label}</bdi>
-            </button>
-          </li>
-        ))}
-      </ul>
+      <Candidates candidates={open} onChoose={(passId) => letIn(open.filter((member) => member.passId === passId))} />
       {open.length > 1 && (
         <button type="button" onClick={() => setConfirming(true)}>
           {all}

@@ -71,7 +71,7 @@ export function Candidates({
   candidates,
   onChoose,
 }: {
-  candidates: readonly Candidate[]
+  candidates: readonly (Pick<Candidate, 'passId' | 'label' | 'externalPassId'> & Partial<Candidate>)[]
   onChoose(passId: string): void
 }) {
   return (
