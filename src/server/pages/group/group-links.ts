@@ -3,6 +3,7 @@ import { ApiError } from '../../../core/errors.ts'
 import { Uuid } from '../../../core/ids.ts'
 import type { Card } from '../../../core/rules/display/card.ts'
 import { inLanguage } from '../../../core/rules/template/languages.ts'
+import { mapInSlices } from '../../../core/slices.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import { type GooglePlace, placeOf } from '../../../wallets/google/resource.ts'
 import type { Link } from '../../links.ts'
@@ -92,15 +93,15 @@ async function showGroup(
   if (isCrawler(userAgent)) {
     return pageResponse(sharedPage({ issuer, platforms, publicUrl: links.publicUrl, language }), { headers })
   }
-  const shown: ShownPass[] = []
-  for (const pass of [first, ...others]) {
+  const { ofTexts } = language
+  // In slices, because 20 large cards take 20 ms and more.
+  const shown = await mapInSlices([first, ...others], async (pass): Promise<ShownPass> => {
     // Without its message, which would be a read of each: the page shows the front.
-    const { ofTexts } = language
     const { card } = await renderOr(() => issuing.renderForApple({ ...pass, message: null }, ofTexts), toFailedLink)
     const { languages } = (await definitions.find(pass.workspaceId, pass.templateVersionId))!
     const kind = kindOfPass(card.description, { template: pass.templateName, languages })
-    shown.push({ pass, card, kind, address: `${links.urlFor('smart', pass, at)}?choose` })
-  }
+    return { pass, card, kind, address: `${links.urlFor('smart', pass, at)}?choose` }
+  })
   const facts = issuerFacts(inLanguage(definition!, language.ofTexts), first)
   const page = groupPage({
     title: shareTitle({ ...facts, template: kindOfPass(facts.description, facts) }),
