@@ -3,7 +3,7 @@ import { Uuid } from '../../core/ids.ts'
 import { UsageError } from '../command/errors.ts'
 import { type NamedKind, named } from './named.ts'
 
-/** An argument that names a row by its id: idArg('template'). */
+/** Creates an argument for a row's id: idArg('template'). */
 export function idArg(what: string) {
   return Args.string({ description: `Id of the ${what}.`, required: true, parse: idOf(what) })
 }
@@ -16,32 +16,31 @@ const wordings: Record<NamedKind, string> = {
   identity: 'Name or id of the identity',
 }
 
-/** An argument that names a row in any way: namedArg('template'). The command gets its id. */
+/** Creates an argument that accepts any name of a row: namedArg('template'). The command receives the id. */
 export function namedArg(kind: NamedKind) {
   return named(kind, Args.string({ description: `${wordings[kind]}.`, required: true }))
 }
 
-/** The same where it may be left out. */
+/** Creates an optional argument that accepts any name of a row. */
 export function optionalNamedArg(kind: NamedKind) {
   return named(kind, Args.string({ description: `${wordings[kind]}.` }))
 }
 
-/** A flag that does; `what` goes on in the sentence that says what it is for. */
+/** Creates a flag that accepts any name of a row. `what` completes the sentence of its summary. */
 export function namedFlag(kind: NamedKind, what = '', options: Parameters<typeof named>[2] = {}) {
   return named(kind, Flags.string({ summary: `${wordings[kind]}${what}.` }), options)
 }
 
-/** The same where it must be given; on a terminal, where it is not, there is a list to choose from. */
+/** Creates a required flag that accepts any name of a row. If it is missing on a terminal, the user chooses from a list. */
 export function requiredFlag(kind: NamedKind, what = '') {
   return named(kind, Flags.string({ summary: `${wordings[kind]}${what}.`, required: true }), { ask: {} })
 }
 
-/** Parses an argument or a flag that holds an id; whatever is none never reaches the server. */
+/** Returns a parser that rejects values that are not ids before they reach the server. */
 export function idOf(what: string): (text: string) => Promise<string> {
   return async (text) => checkId(text, what)
 }
 
-/** @throws UsageError */
 function checkId(text: string, what: string): string {
   if (Uuid.safeParse(text).success) return text
   throw new UsageError(`${text} is not the id of a ${what}`)

@@ -5,7 +5,7 @@ import { rawCellsFlag } from '../bulk/spreadsheet-cells.ts'
 import { count } from '../command/output.ts'
 import { named } from './named.ts'
 
-/** Flags of every list, of how it is written. */
+/** Format flags of every list. */
 export const styleFlags = {
   columns: Flags.string({
     summary: 'Columns to show, with commas between; one that is unknown lists them all.',
@@ -18,7 +18,7 @@ export const styleFlags = {
   'raw-cells': rawCellsFlag,
 }
 
-/** Flags of every list that comes in pages. */
+/** Flags of every paginated list. */
 export const listFlags = {
   ...styleFlags,
   limit: Flags.integer({ summary: 'How many to show, 1 to 100 (20).', min: 1, max: 100, exclusive: ['all'] }),
@@ -26,19 +26,19 @@ export const listFlags = {
   all: Flags.boolean({ summary: 'Show every one, page after page.' }),
 }
 
-/** `--follow` of a list: shows what comes after its rows, until Ctrl-C. */
+/** The `--follow` flag of lists: shows new rows until Ctrl-C. */
 export const followFlag = Flags.boolean({
   summary: 'Then show what comes, until Ctrl-C: oldest first, each once, also over a restart of the server.',
   exclusive: ['all', 'cursor', 'sort'],
   helpGroup: 'LIST',
 })
 
-/** Options of a flag that had another name: it is still taken, with a warning. */
+/** Options of a renamed flag: the old name still works, with a warning. */
 export function formerly(name: string) {
   return { aliases: [name], deprecateAliases: true }
 }
 
-/** A flag that names a file to write. `-` means stdout, as if the flag were left out. */
+/** Creates a flag for an output file. `-` means stdout, which is the default. */
 export function outFlag(
   summary: string,
   options: Partial<ReturnType<typeof formerly>> & { dependsOn?: string[] } = {},
@@ -46,12 +46,12 @@ export function outFlag(
   return Flags.string({ ...options, summary, parse: async (path) => (path === '-' ? undefined : path) as string })
 }
 
-/** A filter whose values are alternatives. */
+/** Creates a repeatable filter whose values are alternatives. */
 export function filterFlag(summary: string) {
   return Flags.string({ summary: `${summary} Repeatable.`, multiple: true, multipleNonGreedy: true })
 }
 
-/** A flag for a moment of the past; it comes as ISO 8601. */
+/** Creates a flag for a time in the past; its value is ISO 8601. */
 export function pastFlag(summary: string, renamed: Partial<ReturnType<typeof formerly>> = {}) {
   return Flags.string({
     ...renamed,
@@ -63,12 +63,12 @@ export function pastFlag(summary: string, renamed: Partial<ReturnType<typeof for
   })
 }
 
-/** `--project` of a list: a project by name or id, or `none` for what stands in no project. */
+/** The `--project` flag of lists: a project by name or id, or `none` for rows without a project. */
 export const projectFilter = named('project', filterFlag('Only those of this project; none for those without one.'), {
   mayBeNone: true,
 })
 
-/** The interface calls the absence of a project null. */
+/** Maps `none` to `null`, which the API uses for rows without a project. */
 export function projectQuery(projects: string[] | undefined): { projectId?: string[] } {
   return projects ? { projectId: projects.map((project) => (project === 'none' ? 'null' : project)) } : {}
 }
@@ -81,7 +81,7 @@ interface ListFlags {
 
 type List<T, Q> = (call: { query: Q & { limit?: number; cursor?: string } }) => Promise<Page<T>>
 
-/** One page, or with --all every page after it: no more than one is held at a time. */
+/** Yields one page, or with `--all` every following page. Holds one page at a time. */
 export async function* listPages<T, Q extends object>(
   list: List<T, Q>,
   query: Q,
@@ -95,17 +95,17 @@ export async function* listPages<T, Q extends object>(
   }
 }
 
-/** What stands beneath a page that is not the whole list; undefined beneath the last. */
+/** Returns the hint below a page if more rows follow; `undefined` after the last page. */
 export function moreHint(page: Page<unknown>): string | undefined {
   if (!page.hasMore) return undefined
   const shown = page.offset + page.items.length
   return `${count(shown)} of ${count(page.total)} shown. More: add --all, or --limit with up to 100.`
 }
 
-/** How a page of a list is written; called for one page after another. */
+/** A formatter for one page of a list, called for each page in order. */
 export type PageFormat<T> = (items: readonly T[]) => string
 
-/** NDJSON: one item a line. */
+/** Formats items as NDJSON: one item per line. */
 export function jsonLines(items: readonly unknown[]): string {
   return items.map((item) => `${JSON.stringify(item)}\n`).join('')
 }

@@ -5,7 +5,7 @@ import { UsageError } from '../command/errors.ts'
 const unitSeconds = { s: 1, m: 60, h: 3600, d: 86_400 }
 
 /**
- * A moment as people give it: an ISO 8601 date-time with an offset, or how long from now, such as `in 2h` or `in 1d 12h`.
+ * Parses a time: an ISO 8601 date-time with an offset, or a duration from now, such as `in 2h` or `in 1d 12h`.
  * @throws UsageError
  */
 export function parseMoment(text: string, now: Date): Date {
@@ -13,7 +13,7 @@ export function parseMoment(text: string, now: Date): Date {
 }
 
 /**
- * The same where mostly the past is meant: `12h` is twelve hours ago.
+ * Parses a time that is usually in the past: `12h` is twelve hours ago.
  * @throws UsageError
  */
 export function parsePast(text: string, now: Date): Date {
@@ -23,7 +23,7 @@ export function parsePast(text: string, now: Date): Date {
 }
 
 /**
- * When something ends: a date, which is the first moment of that day in UTC, a date-time, `in 30d`, or `never`, which is null.
+ * Parses an end time: a date (its first instant in UTC), a date-time, `in 30d`, or `never`, which is `null`.
  * @throws UsageError
  */
 export function parseEnd(text: string, now: Date): Date | null {
@@ -32,13 +32,13 @@ export function parseEnd(text: string, now: Date): Date | null {
   return date.success ? new Date(`${date.data}T00:00:00Z`) : parseMoment(text, now)
 }
 
-/** A flag for how long a token lives. */
+/** The flag for the lifetime of a token. */
 export const lifetimeFlag = Flags.string({
   summary: 'When it ends: 3s, 15m, 12h, 30d or never; in a year when left out.',
 })
 
 /**
- * The end of a token by its flag: null for never, undefined where it was left out.
+ * Returns the end of a token: `null` for never, `undefined` if the flag was omitted.
  * @throws UsageError
  */
 export function parseLifetime(text: string | undefined, now: Date): Date | null | undefined {
@@ -46,7 +46,7 @@ export function parseLifetime(text: string | undefined, now: Date): Date | null 
   return text === 'never' ? null : shift(now, parseDuration(text, '--expires-in'))
 }
 
-/** 3s, 15m, 12h or 30d in seconds. */
+/** Parses 3s, 15m, 12h, or 30d as seconds. */
 export function parseDuration(text: string, flag: string): number {
   if (/^[1-9]\d{0,5}[smhd]$/.test(text)) return secondsOf(text)
   throw new UsageError(`${flag} takes a duration such as 3s, 15m, 12h or 30d, and holds "${text}"`)
@@ -66,7 +66,7 @@ function secondsOf(spans: string): number {
   )
 }
 
-/** Undefined beyond the end of time. */
+/** Returns `undefined` if the result is outside the range of dates. */
 function shift(at: Date, seconds: number): Date | undefined {
   const shifted = new Date(at.getTime() + seconds * 1000)
   return Number.isNaN(shifted.getTime()) ? undefined : shifted

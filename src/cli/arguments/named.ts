@@ -3,20 +3,23 @@ import { ApiError, type CallOptions, type Client, ConnectionError, paginate } fr
 import { CliError, UsageError } from '../command/errors.ts'
 import { printable } from '../command/output.ts'
 
-/** What may be named by its key, its exact name or the beginning of its id, wherever an id is expected. */
+/** The kinds of rows that commands accept by key, exact name, or id prefix, in place of an id. */
 export type NamedKind = 'project' | 'template' | 'webhook' | 'door' | 'identity'
 
 interface Mark {
   kind: NamedKind
-  /** Where it is left out on a terminal, somebody is asked; `orNone` goes first where it may be left out. */
+  /** If the value is missing on a terminal, the user is asked. `orNone` is the first choice if the value is optional. */
   ask?: { orNone?: string }
-  /** The word none (null in the interface) stands for nothing of this kind. */
+  /** Whether the word `none` (`null` in the API) is accepted. */
   mayBeNone: boolean
-  /** The command gets the text and finds the row, such as one that it remembers for when the server is away. */
+  /**
+   * Whether the command receives the text and finds the row itself, for example from a cache while the server is
+   * unreachable.
+   */
   isFoundByCommand: boolean
 }
 
-/** Marks an argument or flag whose text names a row: the command gets the id. */
+/** Marks an argument or flag as the name of a row: the command receives the id. */
 export function named<T extends object>(
   kind: NamedKind,
   input: T,
@@ -25,7 +28,7 @@ export function named<T extends object>(
   return Object.assign(input, { named: { kind, mayBeNone, isFoundByCommand, ...(ask && { ask }) } satisfies Mark })
 }
 
-/** The inputs with none required of which somebody can be asked. */
+/** Returns the inputs with those that the user can be asked for made optional. */
 export function askable<T extends Readonly<Record<string, object>>>(inputs: T): T {
   const relaxed = Object.entries(inputs).map(([name, input]) => {
     return [name, markOf(input)?.ask ? { ...input, required: false } : input] as const
@@ -33,7 +36,7 @@ export function askable<T extends Readonly<Record<string, object>>>(inputs: T): 
   return Object.fromEntries(relaxed) as T
 }
 
-/** Lets somebody choose what was left out: a list that narrows as it is typed in. */
+/** Asks the user to choose missing values from a list that typing filters. */
 export async function askForNames(
   inputs: Readonly<Record<string, object>>,
   values: Record<string, unknown>,
@@ -64,7 +67,7 @@ export async function askForNames(
   }
 }
 
-/** Where it may be left out, a server that is away or a token that may not look keeps nobody from going on. */
+/** For an optional value, ignores an unreachable server and missing permissions. */
 async function withoutWaiting(reading: Promise<Candidate[]>): Promise<Candidate[]> {
   try {
     return await Promise.race([reading, sleep(PATIENCE_MS, [], { ref: false })])
@@ -78,7 +81,7 @@ async function withoutWaiting(reading: Promise<Candidate[]>): Promise<Candidate[
 
 const PATIENCE_MS = 3_000
 
-/** What an argument or flag names, if anything. */
+/** Returns the kind of row that an argument or flag names, if any. */
 export function namedKindOf(input: object): NamedKind | undefined {
   return markOf(input)?.kind
 }
@@ -87,7 +90,7 @@ function markOf(input: object): Mark | undefined {
   return 'named' in input ? (input.named as Mark) : undefined
 }
 
-/** Replaces what names a row by its id, in the values of the inputs that are marked. */
+/** Replaces names of rows by their ids, in the values of marked inputs. */
 export async function resolveNames(
   inputs: Readonly<Record<string, object>>,
   values: Record<string, unknown>,
@@ -116,14 +119,13 @@ export async function resolveNames(
   }
 }
 
-/** What a name may stand for. */
 export interface Candidate {
   id: string
   key: string | null
   names: readonly string[]
 }
 
-/** Everything of a kind that the server has. */
+/** Lists all rows of a kind on the server. */
 export function listCandidates(kind: NamedKind, client: Client, signal?: AbortSignal): AsyncGenerator<Candidate> {
   return candidates[kind](client, signal && { signal })
 }
@@ -155,20 +157,19 @@ const candidates: Record<NamedKind, (client: Client, options?: CallOptions) => A
   },
 }
 
-/** All of what comes one after the other. */
 export async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
   const all: T[] = []
   for await (const item of items) all.push(item)
   return all
 }
 
-/** Fewer letters of an id are taken for a mistyped name. */
+/** The minimum length of an id prefix. Shorter texts are treated as mistyped names. */
 export const SHORTEST_PREFIX = 4
 const MAX_LISTED = 10
 
 /**
- * The id of what is called so.
- * @throws CliError where nothing is called so, UsageError with a list where several are
+ * Returns the id of the row with that name.
+ * @throws CliError if no row matches, UsageError with a list if several do
  */
 export function findCandidate(listed: readonly Candidate[], kind: NamedKind, text: string): string {
   const prefix = new RegExp(`^[0-9a-f-]{${SHORTEST_PREFIX},}$`, 'i').test(text) ? text.toLowerCase() : undefined
@@ -183,7 +184,7 @@ export function findCandidate(listed: readonly Candidate[], kind: NamedKind, tex
     throw new CliError(`There is no ${kind} called ${text}`, {
       code: 'NOT_FOUND',
       details: { [kind]: text },
-      // The list of identities is the operator's, and holds those of other workspaces too.
+      // Identities are listed by the operator and include those of other workspaces.
       hint:
         kind === 'identity'
           ? 'passes api GET /v1/identities shows those of this workspace; on the server passes identity use gives it one.'
@@ -198,7 +199,7 @@ export function findCandidate(listed: readonly Candidate[], kind: NamedKind, tex
   })
 }
 
-/** The error for a name or the start of an id that fits several rows: lists the first ten. */
+/** Returns the error for a name or an id prefix that matches several rows. Lists the first ten. */
 export function ambiguousName(
   text: string,
   { what, total, found }: { what: string; total: number; found: readonly { id: string; name: string | undefined }[] },

@@ -6,17 +6,17 @@ import type { Variables } from '../../core/rules/template/variables.ts'
 import { CliError, UsageError } from '../command/errors.ts'
 import { ambiguousName, SHORTEST_PREFIX } from './named.ts'
 
-/** The argument that names one pass; `findPass` looks it up. */
+/** The argument for one pass; `findPass` resolves it. */
 export const passArgs = {
   id: Args.string({ description: 'External id, id, or the beginning of an id of the pass.', required: true }),
 }
 
-/** The flags that say how the argument of a pass is read. */
+/** Flags that control how the pass argument is read. */
 export const passFlags = {
   external: Flags.boolean({ summary: 'It is an external id, whatever it looks like.' }),
 }
 
-/** `--if-match`: the change is refused where the pass has another revision. */
+/** The `--if-match` flag: the change is rejected if the pass has another revision. */
 export const ifMatchFlag = {
   'if-match': Flags.string({ summary: 'Change nothing unless this is the revision of the pass.' }),
 }
@@ -27,8 +27,8 @@ interface PassReference {
 }
 
 /**
- * A pass by its id, its external id or the beginning of its id.
- * @throws CliError where there is none, UsageError where the beginning of an id says too little
+ * Finds a pass by id, external id, or id prefix.
+ * @throws CliError if no pass matches, UsageError if an id prefix matches several
  */
 export async function getPass(client: Client, { id, external }: PassReference): Promise<Pass> {
   if (!external && Uuid.safeParse(id).success) return client.passes.get({ params: { id } })
@@ -42,15 +42,15 @@ export async function getPass(client: Client, { id, external }: PassReference): 
   })
 }
 
-/** The id of the pass; asks the server only where it must. */
+/** Returns the id of the pass. Calls the server only if the text is not an id. */
 export async function getPassId(client: Client, { id, external }: PassReference): Promise<string> {
   return !external && Uuid.safeParse(id).success ? id : (await getPass(client, { id, external })).id
 }
 
-/** Digits of an id that hold its time in milliseconds. */
+/** The leading hexadecimal digits of an id that hold its time, in milliseconds. */
 const TIME_DIGITS = 12
 
-/** The pass whose id begins so: an id begins with the time that the pass was created at, which is how the server finds it. */
+/** Finds the pass with an id prefix. Ids start with the creation time, so the server can search by time. */
 async function findByPrefix(client: Client, text: string): Promise<Pass | undefined> {
   const digits = text.toLowerCase().replaceAll('-', '')
   if (!/^0[0-9a-f]+$/.test(digits) || digits.length < SHORTEST_PREFIX) return undefined
@@ -75,7 +75,7 @@ function onlyPass(text: string, found: readonly Pass[], total: number): Pass | u
   throw ambiguousName(text, { what: 'pass', total, found: named })
 }
 
-/** `--var name=value`, once for each variable. */
+/** The `--var name=value` flag, repeatable. */
 export const variableFlag = Flags.string({
   summary: 'A variable as name=value. Repeatable.',
   multiple: true,
@@ -83,20 +83,20 @@ export const variableFlag = Flags.string({
   default: [],
 })
 
-/** name=value, split on the first equals sign. */
+/** Splits name=value on the first equals sign. */
 export function splitVariable(text: string): [name: string, value: string] {
   const at = text.indexOf('=')
   if (at < 1) throw new UsageError(`--var ${text} must be name=value`)
   return [text.slice(0, at), text.slice(at + 1)]
 }
 
-/** What to do where an external id has a pass already that is not what is asked for. */
+/** The flag for external ids that already have a different pass. */
 export const existingFlag = Flags.option({
   summary: 'A pass that is there and differs: keep leaves it as it is, update changes it. Left out, it is an error.',
   options: ['keep', 'update'] as const,
 })()
 
-/** `--unset name`, once for each variable that is removed. */
+/** The `--unset name` flag, repeatable. */
 export const unsetFlag = Flags.string({
   summary: 'Remove a variable; it falls back to the default of the template. Repeatable.',
   multiple: true,
@@ -104,7 +104,7 @@ export const unsetFlag = Flags.string({
   default: [],
 })
 
-/** What --var and --unset say; undefined where neither is given. */
+/** Returns the variables from `--var` and `--unset`; `undefined` if neither is given. */
 export function variablesOf({ var: set, unset }: Record<'var' | 'unset', string[]>): Variables | undefined {
   const given = set.map(splitVariable)
   const both = given.find(([name]) => unset.includes(name))

@@ -11,7 +11,7 @@ import type { BulkSummary } from './bulk-file.ts'
 import type { RowAction } from './row-action.ts'
 import { rawCellsFlag } from './spreadsheet-cells.ts'
 
-/** Of issue and update. */
+/** The group column flag of `issue` and `update`. */
 export const groupColumnFlag = Flags.string({
   summary: 'Column of what passes have in common that belong together (groupKey, where there is one).',
 })
@@ -24,7 +24,7 @@ export const bulkArgs = {
   }),
 }
 
-/** The flags that issue, update and void share. */
+/** Flags shared by `issue`, `update`, and `void`. */
 export const bulkFlags = {
   'external-id-column': Flags.string({ summary: 'Column of your own key of a pass.', default: 'externalPassId' }),
   failures: Flags.string({ summary: 'Write the failing rows with their error to this file, ready to be fed back.' }),
@@ -32,7 +32,7 @@ export const bulkFlags = {
   'raw-cells': rawCellsFlag,
 }
 
-/** The flags of a command over a CSV file, as they were given. */
+/** The parsed flags of a bulk command. */
 export interface BulkFlags extends ConnectionFlags {
   failures?: string | undefined
   restart: boolean
@@ -46,18 +46,21 @@ export interface BulkFlags extends ConnectionFlags {
 interface BulkCall<Name extends string> {
   file: string
   flags: BulkFlags
-  /** Shown before a run begins anew; on a terminal it is asked about. Not made of a pipe, which cannot be read twice. */
+  /**
+   * A preview shown before a new run; on a terminal it asks for confirmation. Skipped for a pipe, which cannot be
+   * read twice.
+   */
   plan?: {
     // biome-ignore lint/suspicious/noExplicitAny: the rows of a plan may be others than those of the run
     action: RowAction<any, Name>
-    /** Undefined where nothing would change. */
+    /** Returns `undefined` if nothing would change. */
     question: (counts: Record<Name, number>) => string | undefined
   }
 }
 
-/** A command that does something for each row of a CSV file, and can be stopped and called again at any time. */
+/** Base class of commands that process each row of a CSV file. Users can stop and resume them at any time. */
 export abstract class BulkCommand extends ClientCommand {
-  /** Resolves to the summary, in which each outcome of the action has its number. */
+  /** Resolves to the summary, which has a count for each outcome of the action. */
   protected async runFile<Item, Name extends string>(
     action: RowAction<Item, Name>,
     { file, flags, plan }: BulkCall<Name>,
@@ -98,7 +101,7 @@ export abstract class BulkCommand extends ClientCommand {
         note: (message: string) => this.note(message),
       }
       const review = async () => {
-        // The run itself says what is to be noted, and writes the files.
+        // The run itself reports notes and writes the files.
         const silent = { out: undefined, failures: undefined, note: () => undefined }
         const { summary, outcomes } = await runFile(plan!.action, { ...options, ...silent, dryRun: true })
         if (!summary.complete) return
@@ -130,7 +133,7 @@ export abstract class BulkCommand extends ClientCommand {
   }
 }
 
-/** The summary with each number under the name of its outcome. A plan also shows its first rows. */
+/** Returns the summary with the outcome counts as properties. A plan also includes its first rows. */
 function flatten<Name extends string>({ counts, failing, first, ...summary }: BulkSummary<Name>) {
   return { ...summary, ...counts, ...(summary.dryRun && { first }) }
 }
@@ -139,7 +142,7 @@ function goOnWith({ hasJournal }: { hasJournal: boolean }): string {
   return hasJournal ? `go on with: ${repeat()}` : `send the same input again (nothing is done twice): ${repeat()}`
 }
 
-/** With --restart the next run would begin anew. */
+/** Omit `--restart`, which would start a new run. */
 function repeat(): string {
   return commandLine({ without: ['--restart'] })
 }

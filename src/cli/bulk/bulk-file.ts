@@ -24,26 +24,24 @@ import {
 } from './row-action.ts'
 import { runRows } from './run.ts'
 
-/** What a run over a CSV file reads, writes and says. */
 export interface BulkOptions {
-  /** A path, or - for stdin. */
   file: string
-  /** Origin of the server, which the journal is bound to. */
+  /** The origin of the server, which the journal is bound to. */
   server: string
-  /** A path, or - for stdout, which is written anew by each run. */
+  /** A path, or `-` for stdout, to which each run writes from the start. */
   out: string | undefined
   failures: string | undefined
   dryRun: boolean
-  /** Forget what an earlier run wrote down. */
+  /** Whether to discard the journal of an earlier run. */
   restart: boolean
-  /** Read and write cells as they stand. */
+  /** Whether to read and write cells without escaping. */
   rawCells: boolean
   stop: AbortSignal
-  /** Told before the first row of a run that begins anew; where it throws, nothing is done. */
+  /** Called before the first row of a new run. If it throws, nothing is done. */
   review?: (() => Promise<void>) | undefined
-  /** For what is asked before the first row: gives up soon. */
+  /** The client for calls before the first row, with few retries. */
   client: Client
-  /** For the rows: waits out a server that restarts. */
+  /** Creates the client for rows, which retries through a restart of the server. */
   sender: (onRetry: (reason: { error: Error; waitSeconds: number }) => void) => Client
   note: (message: string) => void
 }
@@ -51,24 +49,23 @@ export interface BulkOptions {
 const SHOWN_ERRORS = 10
 const SHOWN_OF_EACH = 5
 
-/** What a run came to. */
 export interface BulkResult<Name extends string> {
   summary: BulkSummary<Name>
-  /** Everything that may become of a row. */
+  /** All possible outcomes of a row. */
   outcomes: readonly Outcome<Name>[]
 }
 
-/** Does something with each row of a CSV file. `runRows` says what survives a crash. */
+/** Processes each row of a CSV file. See `runRows` for the guarantees after a crash. */
 export async function runFile<Item, Name extends string>(
   action: RowAction<Item, Name>,
   options: BulkOptions,
 ): Promise<BulkResult<Name>> {
   const { file, dryRun, stop, note } = options
-  // Of a pipe nothing can be read, and of nothing can be cut away what was written, a second time.
+  // Keep no journal for a pipe, which cannot be read again, or for stdout, which cannot be truncated.
   const journalPath = isReadOnce(file) || options.out === '-' || dryRun ? undefined : `${file}.journal`
   refuseOverwriting(options, journalPath)
   for (const path of [options.out, options.failures]) if (path !== undefined) refusePipe(path, OR_STDOUT)
-  // Rows are short-lived. Left alone, V8 lets their garbage grow to 235 MB over a million of them; so, to 155 MB.
+  // Rows are short-lived. By default V8's heap grows to 235 MB over a million rows; with this flag, to 155 MB.
   setFlagsFromString('--optimize-for-size')
   const source = await openSource(file)
   try {
@@ -121,7 +118,7 @@ export async function runFile<Item, Name extends string>(
     await using out = await write(options.out, start.outBytes, outHeader(columns, action.resultColumns))
     await using failures = await write(options.failures, start.failuresBytes, failuresHeader(columns))
     const began = { done: start.bytes, rows: start.rows, failed: start.failing }
-    // On a terminal the links themselves are what moves.
+    // Show no bar if the links themselves are printed on the terminal.
     const isShown = options.out === '-' && process.stdout.isTTY
     using progress = isShown ? undefined : await startProgress({ total: await sizeOf(file), start: began })
     const noteBeside = progress?.note ?? note
@@ -154,7 +151,7 @@ function countsOf<Name extends string>(outcomes: readonly Outcome<Name>[], { cou
   return Object.fromEntries(numbers) as Record<Name, number>
 }
 
-/** A run that is complete, as it counts when it is called again. */
+/** Returns the counts that a completed run reports when it is called again. */
 function again(entry: JournalEntry, outcomes: readonly Outcome[]): JournalEntry {
   const counts: JournalEntry['counts'] = {}
   for (const { name, again: counted = name } of outcomes) {
@@ -165,7 +162,7 @@ function again(entry: JournalEntry, outcomes: readonly Outcome[]): JournalEntry 
 
 const OR_STDOUT = 'name a file, or give --out - for stdout.'
 
-/** A file must not be written while it is read, nor two into one. */
+/** Rejects an output that is also the input, and two outputs with the same path. */
 function refuseOverwriting({ file, out, failures }: BulkOptions, journal: string | undefined): void {
   const paths = [file, out, failures, journal].filter((path) => path !== undefined && path !== '-') as string[]
   const real = paths.map(realPath)
@@ -173,7 +170,7 @@ function refuseOverwriting({ file, out, failures }: BulkOptions, journal: string
   if (again) throw new UsageError(`${again} stands for two files: input, output, failures and journal are one each`)
 }
 
-/** @throws CliError where it was saved since it was looked at */
+/** @throws CliError if the file was changed since the preview */
 async function requireUnchanged(file: string, seen: JournalHead['file']): Promise<void> {
   if (isDeepStrictEqual(await fingerprint(file), seen)) return
   throw new CliError(`${file} has changed since the plan was made`, { hint: 'run it again for a new plan.' })
@@ -219,18 +216,18 @@ async function sizeOf(file: string): Promise<number | undefined> {
   return isReadOnce(file) ? undefined : (await fingerprint(file)).bytes
 }
 
-/** What a run came to. `rows` and `counts` are of the whole file, earlier runs included. */
+/** The result of a run. `rows` and `counts` cover the whole file, including earlier runs. */
 export interface BulkSummary<Name extends string = string> {
   file: string
   dryRun: boolean
-  /** False where the run was stopped before the end of the file. */
+  /** `false` if the run stopped before the end of the file. */
   complete: boolean
   rows: number
-  /** How many rows came to what; in a dry run, would come to. */
+  /** The number of rows for each outcome; in a dry run, the predicted number. */
   counts: Record<Name, number>
-  /** Rows that stand in the failures file. */
+  /** The number of rows in the failures file. */
   failing: number
-  /** Rows done by earlier runs, which this one left out. */
+  /** The number of rows that earlier runs completed, which this one skipped. */
   alreadyDone: number
   seconds: number
   rowsPerSecond: number
@@ -243,7 +240,7 @@ export interface BulkSummary<Name extends string = string> {
   first: Partial<Record<Name, PlacedRow[]>>
 }
 
-/** A run over a file, for people: how many rows came to what, and where the rest is. */
+/** Formats the summary of a run for people. */
 export function showSummary(summary: BulkSummary, outcomes: readonly Outcome[]): string {
   const { rows, counts, alreadyDone } = summary
   if (alreadyDone === rows && rows > 0 && summary.complete) {
@@ -254,7 +251,7 @@ export function showSummary(summary: BulkSummary, outcomes: readonly Outcome[]):
   }
   const numbers = details([
     ['Rows', count(rows)],
-    // A part is of interest where there is one.
+    // Show a sub-count only if it is not zero.
     ...outcomes
       .filter(({ name, within }) => !within || counts[name]! > 0)
       .map(({ name, title }) => [title, count(counts[name]!)] as const),
@@ -266,7 +263,7 @@ export function showSummary(summary: BulkSummary, outcomes: readonly Outcome[]):
   return summary.dryRun ? `Plan: what a run would come to.\n\n${numbers}` : numbers
 }
 
-/** The first rows of each outcome: what a dry run has to show beyond numbers. */
+/** Formats the first rows of each outcome for a dry run. */
 export function showFirst({ counts, first, failures }: BulkSummary, outcomes: readonly Outcome[]): string {
   return outcomes
     .filter(({ name }) => first[name])
@@ -286,7 +283,7 @@ export function showFirst({ counts, first, failures }: BulkSummary, outcomes: re
     .join('\n')
 }
 
-/** The failing rows for people, where no file takes them all. */
+/** Formats the failing rows, if no file receives them. */
 export function showErrors({ errors, failing, failures }: BulkSummary): string {
   const lines = errors.map(lineOf)
   if (failing > errors.length) {

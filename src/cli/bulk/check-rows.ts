@@ -4,15 +4,15 @@ import { CliError } from '../command/errors.ts'
 import type { CsvRow } from './csv.ts'
 import type { CheckedRow } from './row-action.ts'
 
-/** What a row asks for, or everything that is wrong with it. */
+/** A function that returns the request for a row, or all of its problems. */
 export type RowCheck<Item> = (cells: readonly string[]) => CheckedItem<Item> | Promise<CheckedItem<Item>>
 
 type CheckedItem<Item> = { item: Item } | { errors: string[] }
 
 /**
- * Checks row by row. Of rows with one external id only the first may have its content: several are in flight at once,
- * and nobody could say which came last. `idColumn` is the name of the column of the external id.
- * @param namesOf what no two external ids of a file may share, by the column that it stands in
+ * Checks row by row. If rows share an external id, only the content of the first is accepted: several rows are in
+ * flight at once, so that their order is undefined. `idColumn` is the column name of the external id.
+ * @param namesOf the values that two external ids of a file must not share, by column
  */
 export async function* checkRows<Item extends { externalPassId: string }>(
   rows: AsyncIterable<CsvRow>,
@@ -54,22 +54,21 @@ export async function* checkRows<Item extends { externalPassId: string }>(
   }
 }
 
-/** A column by its name and its place, from 0. */
+/** A column by name and index, from 0. */
 export interface HeaderColumn {
   name: string
   index: number
 }
 
-/** A header as its cells are meant. */
 export interface MatchedHeader {
-  /** Each cell by the name of its column where there is one. */
+  /** Each cell, replaced by the column name that it matches. */
   names: string[]
-  /** What was taken for something else than it says. */
+  /** Notes on cells that were matched to another name. */
   notes: string[]
   problems: string[]
 }
 
-/** Finds the columns in a header, whatever the case, and with spaces, underscores or hyphens where people put them. */
+/** Matches a header to columns. Ignores case, spaces, underscores, and hyphens. */
 export function matchHeader(header: readonly string[], columns: readonly string[]): MatchedHeader {
   const matched: MatchedHeader = { names: [...header], notes: [], problems: [] }
   const cells = new Map(header.filter((cell) => columns.includes(cell)).map((cell) => [cell, cell]))
@@ -87,12 +86,12 @@ export function matchHeader(header: readonly string[], columns: readonly string[
   return matched
 }
 
-/** The columns of a header that are variables: those with a name that is none of ours. */
+/** Returns the variable columns of a header: those that are not built in. */
 export function variableColumns(header: readonly string[], own: readonly string[]): HeaderColumn[] {
   return header.map((name, index) => ({ name, index })).filter(({ name }) => name !== '' && !own.includes(name))
 }
 
-/** What is wrong with a header whatever is done with the rows. */
+/** Returns the problems of a header that do not depend on the command. */
 export function headerProblems(header: readonly string[], variables: readonly HeaderColumn[]): string[] {
   return [
     ...variables
@@ -104,27 +103,27 @@ export function headerProblems(header: readonly string[], variables: readonly He
   ]
 }
 
-/** What is wrong with a header that lacks a column; empty where it has it. */
+/** Returns the problem of a missing column; empty if the header has it. */
 export function missingColumn(header: readonly string[], column: string, what: string, flag: string): string[] {
   return header.includes(column) ? [] : [`There is no column ${column} for ${what}; ${flag} names another one`]
 }
 
-/** The column that groups passes where nobody names another. */
+/** The default group column. */
 export const GROUP_COLUMN = 'groupKey'
 
-/** The warning about columns that are no variables of the template; empty where all are. */
+/** Returns the warning about columns that are not variables of the template; empty if all are. */
 export function unknownWarning(unknown: readonly string[]): string[] {
   return unknown.length > 0
     ? [`No variable of the template: ${unknown.join(', ')} (stored with each pass, shown nowhere)`]
     : []
 }
 
-/** The warning about a header in which a column has no name; empty where all have one. */
+/** Returns the warning about columns without a name; empty if all have one. */
 export function namelessWarning(header: readonly string[]): string[] {
   return header.includes('') ? ['A column without a name is ignored'] : []
 }
 
-/** Everything that keeps the file from being used, in one error. */
+/** Combines all problems of a header into one error. */
 export function badHeader(message: string, problems: string[], header: readonly string[], hint?: string): CliError {
   return new CliError(message, {
     code: 'VALIDATION_ERROR',
@@ -134,18 +133,18 @@ export function badHeader(message: string, problems: string[], header: readonly 
 }
 
 const START_SLOTS = 1 << 12
-/** Of each slot: two halves of the id's hash, the hash of the content, and the line (0 in a free slot). */
+/** Words per slot: two halves of the id's hash, the hash of the content, and the line (0 in a free slot). */
 const WORDS = 4
 
 /**
- * Ids seen so far, as 64 bits of their hash in one typed array: a million take 32 MB. Two ids that share
- * those bits (one chance in 37 million in a file of a million rows) would be taken for one.
+ * The set of seen ids, as 64-bit hashes in a typed array: a million ids take 32 MB. Two ids with the same hash
+ * (probability 1 in 37 million for a file of a million rows) would be treated as one.
  */
 class DuplicateIds {
   #slots = new Uint32Array(START_SLOTS * WORDS)
   #size = 0
 
-  /** The first row of the same id, where there was one before: its line, and whether it had the same content. */
+  /** Returns the line of the first row with the same id, if any, and whether its content was the same. */
   add(id: string, content: string, line: number): { line: number; isSame: boolean } | undefined {
     const idHash = hash('sha1', id)
     const high = wordAt(idHash, 0)
@@ -160,7 +159,7 @@ class DuplicateIds {
     return undefined
   }
 
-  /** Where the id stands, or the free slot where it would. */
+  /** Returns the slot of the id, or the free slot for it. */
   #find(high: number, low: number): number {
     const slots = this.#slots
     const mask = slots.length / WORDS - 1

@@ -4,33 +4,30 @@ import { stringify } from 'csv-stringify/sync'
 import { CliError } from '../command/errors.ts'
 import { escapeCell, unescapeCell } from './spreadsheet-cells.ts'
 
-/** A row of a CSV file, and where it stands. */
 export interface CsvRow {
   cells: string[]
-  /** Where the row ends, counted from 1. */
+  /** The last line of the row, counted from 1. */
   line: number
-  /** Bytes of the input up to the end of the row. */
+  /** The offset of the end of the row in the input, in bytes. */
   bytes: number
-  /** Why the row cannot be read as its columns; undefined where it can. */
+  /** The reason why the row cannot be split into columns; `undefined` if it can. */
   problem: string | undefined
 }
 
-/** A CSV file that is read row by row. */
 export interface CsvFile {
   dialect: Dialect
   header: string[]
   rows: AsyncIterable<CsvRow>
 }
 
-/** A row longer than this most likely is a quote that was never closed. */
+/** The size limit of a row. A longer row probably contains an unclosed quote. */
 const MAX_ROW_BYTES = 1024 * 1024
 const MAX_HEADER_BYTES = 64 * 1024
 
 /**
- * Reads CSV as a stream: memory does not grow with the file. Rows without any content are left out.
- * Cells mean what they did before they were written for a spreadsheet, unless they are to be taken raw.
- * UTF-16, as spreadsheets save "Unicode text", is read with a byte order mark and without one.
- * @throws CliError for an empty input, a workbook or whatever else is no text, a quote that never closes, or a huge row.
+ * Reads CSV as a stream, in constant memory. Skips empty rows. Removes spreadsheet escaping from cells, unless raw
+ * cells are requested. Reads UTF-16, as spreadsheets save "Unicode text", with or without a byte order mark.
+ * @throws CliError for an empty input, a workbook or other binary file, an unclosed quote, or a huge row
  */
 export async function openCsv(
   source: AsyncIterable<Uint8Array>,
@@ -46,7 +43,7 @@ export async function openCsv(
   const dialect = { ...detected, delimiter, bom: detected.bom || input.isUtf16 || separator?.bom === true, rawCells }
   const before = { line: separator ? 1 : 0, bytes: separator?.bytes ?? 0, scale: input.isUtf16 ? 2 : 1 }
   const meaning = (cells: string[]) => (rawCells ? cells : cells.map(unescapeCell))
-  // What was read before a failure, whether or not anybody took it: the place of the failure is after it.
+  // The last row that was parsed, even if it was not consumed: a failure is located after it.
   const last: LastRead = { line: before.line }
   const parser = parse({
     bom: true,
@@ -64,7 +61,7 @@ export async function openCsv(
     skip_empty_lines: true,
     skip_records_with_empty_values: true,
   })
-  // Errors of the source reach the reader through the parser, which pipeline destroys with them.
+  // Errors of the source reach the reader through the parser, which `pipeline` destroys with them.
   pipeline(Readable.from(joined(head, chunks)), parser, () => undefined)
   const records = parser[Symbol.asyncIterator]() as AsyncIterator<ParsedRecord>
   const first = await readable(() => records.next(), last)
@@ -77,14 +74,17 @@ export async function openCsv(
   return { dialect, header, rows: rowsOf(records, { columns: header.length, meaning, last, before }) }
 }
 
-/** What decoding leaves of other bytes than UTF-8, and control characters: another kind of file. A name may hold line breaks. */
+/**
+ * Replacement characters from invalid UTF-8, and control characters: not a text file. Column names can contain line
+ * breaks.
+ */
 const NO_TEXT = /\uFFFD|(?!\s)\p{Cc}/u
 
 interface LastRead {
   line: number
 }
 
-/** What stands before the bytes that are parsed, and how many of the file each of them is worth. */
+/** The input before the parsed bytes, and the ratio of file bytes to parsed bytes. */
 interface Before {
   line: number
   bytes: number
@@ -118,8 +118,8 @@ async function* rowsOf(
 
 function problemOf(cells: string[], raw: string, columns: number): string | undefined {
   for (const cell of cells) {
-    // A quote kept at the start of a cell is either doubled in the file, or opened one that was not closed where it
-    // should be, and may have swallowed the next rows.
+    // A quote at the start of a cell is either doubled in the file, or belongs to a quoted cell that was not closed
+    // properly and can contain the next rows.
     if (cell.startsWith('"') && !raw.includes(`"${cell.replaceAll('"', '""')}"`)) {
       return 'A quote is opened and not closed where the cell ends'
     }
@@ -150,13 +150,14 @@ const NEVER_CLOSED = 'cannot be read: a quote in it is never closed'
 
 interface DecodedInput {
   head: Buffer
-  /** The rest, in UTF-8. */
+  /** The remaining input, in UTF-8. */
   chunks: AsyncIterator<Uint8Array>
   isUtf16: boolean
 }
 
 /**
- * The input in UTF-8. In UTF-16 every second byte of a header is zero, where there is no mark that says it.
+ * Decodes the input to UTF-8. Without a byte order mark, detects UTF-16 by the zeros in every second byte of the
+ * header.
  * @throws CliError for a workbook
  */
 async function decode(chunks: AsyncIterator<Uint8Array>): Promise<DecodedInput> {
@@ -186,7 +187,7 @@ function utf16Of(head: Buffer): 'utf-16le' | 'utf-16be' | undefined {
   return (a === 0xfe && b === 0xff) || (a === 0 && b && c === 0 && d) ? 'utf-16be' : undefined
 }
 
-/** By their first bytes: a zip archive, and the compound file of before 2007. */
+/** Signatures of workbooks: a zip archive, and the compound file used before 2007. */
 const workbooks = [
   { name: 'a workbook (.xlsx or .ods) or another zip archive', signature: Buffer.from('PK\u0003\u0004', 'latin1') },
   { name: 'an old Excel workbook (.xls)', signature: Buffer.from([0xd0, 0xcf, 0x11, 0xe0]) },
@@ -202,8 +203,8 @@ interface SeparatorLine {
 }
 
 /**
- * The line `sep=;` with which files for Excel may begin, and which is no row.
- * @throws CliError for a separator that is not read here
+ * Parses the line `sep=;`, with which files for Excel can start.
+ * @throws CliError for an unsupported separator
  */
 function separatorLine(head: Buffer): SeparatorLine | undefined {
   const [line, mark, separator] = /^(\uFEFF?)sep=(.)(?:\r\n|\r|\n)/i.exec(head.toString('utf8')) ?? []
@@ -215,7 +216,7 @@ function separatorLine(head: Buffer): SeparatorLine | undefined {
   })
 }
 
-/** Enough of the input to see the whole header, and a line `sep=;` before it. */
+/** Reads enough of the input to hold the whole header and a preceding `sep=;` line. */
 async function readHead(chunks: AsyncIterator<Uint8Array>, begun: Buffer): Promise<Buffer> {
   let head = begun
   while (!firstLineEnds(head) && head.length < MAX_HEADER_BYTES) {
@@ -239,18 +240,18 @@ async function* joined(head: Buffer, chunks: AsyncIterator<Uint8Array>): AsyncGe
   }
 }
 
-/** How a CSV file is written; what is written from it is written the same way. */
+/** The format of a CSV file. Output files use the format of the input. */
 export interface Dialect {
   delimiter: ',' | ';' | '\t'
   newline: '\n' | '\r\n' | '\r'
   bom: boolean
-  /** Cells stand as they are, even where a spreadsheet would take them for formulas. */
+  /** Whether cells are written without escaping formulas. */
   rawCells: boolean
 }
 
 const delimiters = [',', ';', '\t'] as const
 
-/** Read off the header line: the delimiter that stands there most often outside quotes. */
+/** Detects the format from the header line: the most frequent delimiter outside quotes. */
 function detectDialect(head: Buffer): Omit<Dialect, 'rawCells'> {
   const text = head.toString('utf8')
   const bom = text.startsWith('\uFEFF')
@@ -264,15 +265,15 @@ function firstLineEnds(head: Buffer): boolean {
   return firstLine(head.toString('utf8')).newline !== undefined
 }
 
-/** Rows as the text of a file, each ended with a line break. */
+/** Formats rows as CSV, each with a trailing line break. */
 export function formatRows(rows: readonly (readonly (string | null)[])[], dialect: Dialect): string {
   const { delimiter, newline, rawCells } = dialect
   const written = rawCells ? rows : rows.map((cells) => cells.map((cell) => cell && escapeCell(cell)))
-  // A line break that is not the one between rows would be one for whoever reads it.
+  // Quote every kind of line break, because readers treat any of them as the end of a row.
   return stringify(written as (string | null)[][], { delimiter, record_delimiter: newline, quoted_match: /[\r\n]/ })
 }
 
-/** Empty lines first do not count, a line break inside quotes is none, and a CR at the very end may be half a CRLF. */
+/** Skips leading empty lines and line breaks in quotes. A CR at the end might be half of a CRLF. */
 function firstLine(text: string): { line: string; newline: Dialect['newline'] | undefined } {
   const match =
     /^\uFEFF?(?:sep=.(?:\r\n|\n|\r)|(?!sep=.[\r\n]))[\r\n]*(?:"[^"]*"|[^"\r\n])+?(\r\n|\n|\r(?=[\s\S]))/i.exec(text)

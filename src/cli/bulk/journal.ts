@@ -5,50 +5,49 @@ import { type FileLock, openUnderLock } from '../../files/file-lock.ts'
 import { beginJournal, continueJournal, type JournalFile, readJournal } from '../../files/journal.ts'
 import { CliError, withName } from '../command/errors.ts'
 
-/** What a run works on. Only a run over the very same may go on from a journal. */
+/** The identity of a run. A journal can be resumed only by a run with the same one. */
 export interface JournalHead {
   format: 2
   file: { bytes: number; modified: number; start: string }
   server: string
   workspaceId: string
-  /** The command of the program, such as issue. */
+  /** The name of the command, such as `issue`. */
   command: string
-  /** Its flags that change what is done with a row. */
+  /** The flags that affect the processing of rows. */
   settings: Readonly<Record<string, string>>
   out: string | null
   failures: string | null
 }
 
-/** How far a run has come: everything before this point is done, nothing after it counts. */
+/** A checkpoint of a run: all rows before it are done, no row after it counts. */
 export interface JournalEntry {
-  /** Rows of the input, from its first. */
+  /** The number of completed rows. */
   rows: number
-  /** Bytes of the input up to the end of those rows. */
+  /** The offset of the end of those rows in the input, in bytes. */
   bytes: number
-  /** Of those rows, how many came to what. */
+  /** The number of those rows for each outcome. */
   counts: Record<string, number>
-  /** Of those rows, how many stand in the failures file. */
+  /** The number of those rows in the failures file. */
   failing: number
-  /** What became of each row since the entry before, in their order; equal ones beside each other are counted. */
+  /** The outcomes of the rows since the previous entry, in order, run-length encoded. */
   outcomes: [outcome: string, rows: number][]
-  /** Sizes of the files that were written. */
+  /** Sizes of the output files. */
   outBytes: number
   failuresBytes: number
   complete: boolean
 }
 
-/** The journal of a run, open and locked. */
+/** An open and locked journal of a run. */
 export interface Journal {
-  /** Where to go on. */
+  /** The checkpoint to resume from. */
   readonly start: JournalEntry
-  /** @throws FileInUseError where another run took it over, as after a long sleep of this machine */
+  /** @throws FileInUseError if another run took the journal over, for example after this machine slept */
   append(entry: JournalEntry): void
-  /** Returns when all that was appended is on the disk. */
+  /** Returns when all appended entries are flushed to disk. */
   sync(): void
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** The entry of a run that has done nothing yet. */
 export const atStart: JournalEntry = {
   rows: 0,
   bytes: 0,
@@ -60,7 +59,7 @@ export const atStart: JournalEntry = {
   complete: false,
 }
 
-/** What tells one version of a file from another without reading it whole. */
+/** Returns values that detect a changed file without reading all of it. */
 export function fingerprint(path: string): Promise<JournalHead['file']> {
   return withName(path, async () => {
     const file = await open(path, 'r')
@@ -75,19 +74,17 @@ export function fingerprint(path: string): Promise<JournalHead['file']> {
   })
 }
 
-/** How a journal is opened. */
 export interface JournalOptions {
-  /** Forget what stands there. */
+  /** Whether to discard the existing journal. */
   restart: boolean
   note: (message: string) => void
 }
 
 /**
- * Opens the journal of a run, or begins one, and keeps other runs away from it. What stands after a line that is no entry,
- * such as a last one that a crash tore, is cut off. A journal of other work is replaced where that work is complete or
- * never came to a first row.
- * @throws FileInUseError where another run is at work; CliError where, without `restart`, it holds unfinished work of
- *   another kind or of another version of this program, or the file is no journal
+ * Opens or creates the journal of a run, and locks it. Truncates it after an invalid line, such as one that a crash
+ * cut off. Replaces a journal of other work if that work is complete or has no rows.
+ * @throws FileInUseError if another run holds the lock; CliError if, without `restart`, it holds unfinished work of
+ * another kind or version of this program, or is not a journal
  */
 export async function openJournal(path: string, head: JournalHead, options: JournalOptions): Promise<Journal> {
   const { restart, note } = options
@@ -106,7 +103,7 @@ async function openLocked(
     throw new CliError(`${path} holds an unfinished run ${difference}`, {
       code: 'JOURNAL_MISMATCH',
       details: { journal: path },
-      // No command goes on over a file that is no more.
+      // A run cannot be resumed if its file was replaced.
       hint: difference === OTHER_FILE ? ANEW : `go on with the command of that run, or ${ANEW}`,
     })
   }
@@ -131,8 +128,8 @@ function journalOver(file: JournalFile<JournalHead | JournalEntry>, start: Journ
 }
 
 /**
- * The last point at which the written files held what they still hold: an earlier one after a power cut, none where
- * one was deleted. The files of a complete run may have been edited since, and are left alone.
+ * Returns the last checkpoint that matches the output files: an earlier one after a power failure, the start if a
+ * file was deleted. The files of a complete run can be edited and are left unchanged.
  */
 async function startOf(entries: JournalEntry[], head: JournalHead): Promise<JournalEntry> {
   const outBytes = await sizeOf(head.out)
@@ -142,7 +139,7 @@ async function startOf(entries: JournalEntry[], head: JournalHead): Promise<Jour
   return entries.findLast((entry) => entry.outBytes <= outBytes && entry.failuresBytes <= failuresBytes) ?? atStart
 }
 
-/** Of a file that is not wanted, no size is too small. */
+/** An output that is not requested matches every checkpoint. */
 async function sizeOf(path: string | null): Promise<number> {
   if (path === null) return Number.POSITIVE_INFINITY
   try {
@@ -153,7 +150,7 @@ async function sizeOf(path: string | null): Promise<number> {
   }
 }
 
-/** What stands in the journal of a run; undefined where it was never begun. */
+/** Reads the journal of a run; `undefined` if the run was never started. */
 function readRun(path: string) {
   const [first, ...rest] = readJournal(path) ?? []
   if (!first) return undefined
@@ -184,12 +181,12 @@ function isEntry(value: unknown): value is JournalEntry {
   return isWhole(value, COUNTED) && isWhole(value.counts, Object.keys(value.counts))
 }
 
-/** Whether what stands under these names are whole numbers, none of them negative. */
+/** Returns whether the named values are non-negative integers. */
 export function isWhole(record: Record<string, unknown>, names: readonly string[]): boolean {
   return names.every((name) => Number.isSafeInteger(record[name]) && (record[name] as number) >= 0)
 }
 
-/** Raised when entries change: one of another format says too little to go on from. */
+/** The version of the entry format. Increase it when entries change, so that incompatible journals are not resumed. */
 const FORMAT: JournalHead['format'] = 2
 
 const ANEW = 'start anew with --restart: what is done is not done twice.'
@@ -211,7 +208,7 @@ function differenceOf(found: JournalHead, wanted: JournalHead): string | undefin
   return undefined
 }
 
-/** In words, which setting of the work that a journal is of is another now; undefined where all are the same. */
+/** Describes the first setting that differs from the journal's; `undefined` if all are equal. */
 export function changedSetting(found: JournalHead['settings'], wanted: JournalHead['settings']): string | undefined {
   const changed = Object.keys({ ...found, ...wanted }).find((name) => found[name] !== wanted[name])
   return changed && `with another ${changed} (${found[changed] ?? 'none'})`

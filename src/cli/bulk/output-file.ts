@@ -4,23 +4,23 @@ import { CliError, UsageError, withName } from '../command/errors.ts'
 import { writeOut } from '../command/output.ts'
 import { type Dialect, formatRows } from './csv.ts'
 
-/** A CSV file that is written beside the input, and goes on where an interrupted run left it. */
+/** A CSV output file, which a resumed run appends to. */
 export interface OutputFile {
-  /** Bytes written so far; the journal holds them, and a later run cuts the file there. */
+  /** The number of bytes written. The journal stores it, and a resumed run truncates the file to it. */
   readonly bytes: number
   append(rows: readonly (readonly (string | null)[])[]): Promise<void>
   sync(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** Opens `path`, cut to its first `keep` bytes; with none kept it starts anew with its header. */
+/** Opens `path` and truncates it to `keep` bytes. If `keep` is 0, writes the header. */
 export async function openOutput(
   path: string,
   options: { keep: number; header: readonly string[]; dialect: Dialect },
 ): Promise<OutputFile> {
   const { keep, header, dialect } = options
   const file = keep === 0 ? await openPrivate(path, 'w') : await open(path, 'r+')
-  // A device such as /dev/null has no size to cut, and nothing to bring to the disk.
+  // A device such as /dev/null cannot be truncated or synced.
   const isFile = (await file.stat()).isFile()
   if (isFile) await file.truncate(keep)
   let bytes = keep
@@ -40,7 +40,7 @@ export async function openOutput(
   }
 }
 
-/** The same on stdout, which nothing can be taken back from: it has no size to go on from. */
+/** Opens stdout as an output. It cannot be truncated, so that its size is not tracked. */
 export async function openStdout({
   header,
   dialect,
@@ -60,12 +60,12 @@ export async function openStdout({
   }
 }
 
-/** Of what was written to a pipe nothing can be cut away again. @throws UsageError */
+/** Rejects a pipe, which cannot be truncated. @throws UsageError */
 export function refusePipe(path: string, hint: string): void {
   if (isPipe(path)) throw new UsageError(`${path} is a pipe, where a file is needed`, { hint })
 }
 
-/** Writes all of it and returns its length. */
+/** Writes the whole buffer and returns its length. */
 export async function writeAt(file: FileHandle, buffer: Buffer, position: number): Promise<number> {
   for (let written = 0; written < buffer.length; ) {
     written += (await file.write(buffer, written, buffer.length - written, position + written)).bytesWritten

@@ -2,99 +2,96 @@ import type { Client } from '../../client/client.ts'
 import type { Issue } from '../../core/errors.ts'
 import type { CsvFile, CsvRow } from './csv.ts'
 
-/** What is done with each row of a file. The engine around it reads, batches, writes down and resumes. */
+/** The operation on each row of a file. The engine reads, batches, journals, and resumes. */
 export interface RowAction<Item, Name extends string = string> {
-  /** The command of the program, such as issue. A journal belongs to one. */
+  /** The name of the command, such as `issue`. A journal belongs to one command. */
   command: string
-  /** What else a run must share with the one that it goes on from: flag names and their values. */
+  /** Flag names and values that a resumed run must share with the first one. */
   settings: Readonly<Record<string, string>>
-  /** Batches in flight at once. */
+  /** The number of concurrent batches. */
   batchesInFlight: number
-  /** Reads what the checks need, and holds the header of the file against it. */
+  /** Reads the data that checks need and validates the header of the file. */
   plan(client: Client, header: string[]): Promise<RowPlan<Item, Name>>
   /**
-   * Does it for the items of one batch: a result for each, in their order.
-   * @throws what kept the batch as a whole from being done
+   * Processes a batch and returns a result for each item, in order.
+   * @throws an error that prevented the whole batch
    */
   send(items: Item[], context: SendContext): Promise<RowResult<Name>[]>
-  /** Columns that results add to the rows of the file given by --out. */
+  /** The columns that results add to the file of `--out`. */
   resultColumns: readonly string[]
 }
 
-/** What rows are sent with. */
 export interface SendContext {
-  /** Waits out a server that restarts. */
+  /** Retries through a restart of the server. */
   client: Client
-  /** A line for people beside the progress. */
+  /** Writes a line above the progress bar. */
   note: (message: string) => void
 }
 
-/** How the rows of one file are checked and sent, made once its header is known. */
+/** The checks and outcomes for one file, created after its header is known. */
 export interface RowPlan<Item, Name extends string = string> {
   columns: Columns
-  /** Everything that may become of a row, in the order of the summary. */
+  /** All possible outcomes of a row, in the order of the summary. */
   outcomes: readonly Outcome<Name>[]
-  /** Every row, checked as far as it can be without the server. */
+  /** Checks every row as far as possible without the server. */
   check(rows: CsvFile['rows']): AsyncIterable<CheckedRow<Item>>
 }
 
-/** One thing that may become of a row. */
 export interface Outcome<Name extends string = string> {
   name: Name
   /** The name for people. */
   title: string
-  /** What it counts as when a run that is complete is called again; itself where left out. */
+  /** The outcome that it is reported as when a completed run is called again; the same one by default. */
   again?: Name
-  /** The outcome that its rows are counted with too. */
+  /** The outcome whose count includes its rows. */
   within?: Name
 }
 
-/** The outcome of a row that cannot be done; every action has it. */
+/** The outcome of a row that failed; every action has it. */
 export const FAILED: Outcome<'failed'> = { name: 'failed', title: 'Failed' }
 
-/** Which cell of a row is what. */
+/** The roles of the columns. */
 export interface Columns {
   header: string[]
   externalId: number
-  /** The column that a failures file adds, and that is ignored where the input has it. */
+  /** The column that a failures file adds. It is ignored in the input. */
   errorColumn: string
-  /** What will work, but may not be meant. */
+  /** Possible mistakes that do not prevent the run. */
   warnings: string[]
-  /** How the header was understood where it does not say it. */
+  /** Notes on how unclear header cells were read. */
   notes: string[]
 }
 
-/** A row of the file that can be sent, with the bytes that it takes in a request, or what is wrong with it. */
+/** A row that can be sent, with its size in a request in bytes, or its error. */
 export type CheckedRow<Item> = CsvRow & (ReadyRow<Item> | { error: string })
 
 interface ReadyRow<Item> {
   item: Item
   size: number
-  /** A row before it has the same external id and the same content. */
+  /** Whether an earlier row has the same external id and content. */
   isRepeat?: boolean
 }
 
-/** What came of a row. */
 export interface RowResult<Name extends string = string> {
   outcome: Name | 'failed'
-  /** For the result columns of --out; where there are none, the row has no place in that file. */
+  /** The cells for the result columns of `--out`. If missing, the row is not written to that file. */
   cells?: readonly (string | null)[]
-  /** Why the row failed: it then stands in the failures file. */
+  /** The reason for a failure. The row is then written to the failures file. */
   error?: string
 }
 
-/** Rows that are sent, answered and written down together. */
+/** Rows that are sent and journaled together. */
 export interface Batch<Item> {
   rows: CheckedRow<Item>[]
-  /** Bytes of the input up to the end of the last row. */
+  /** The offset of the end of the last row in the input, in bytes. */
   bytes: number
 }
 
-/** What one request takes (100 passes), and below the 1 MiB that a server takes as a body. */
+/** The limits of a request: 100 passes, and less than the server's maximum body size of 1 MiB. */
 const MAX_ROWS = 100
 const MAX_BYTES = 900 * 1024
 
-/** Groups rows in their order; the first `skip` rows, done by an earlier run, are left out. */
+/** Groups rows in order. Skips the first `skip` rows, which an earlier run completed. */
 export async function* batchRows<Item>(
   rows: AsyncIterable<CheckedRow<Item>>,
   skip: number,
@@ -117,36 +114,35 @@ export async function* batchRows<Item>(
   if (batch.length > 0) yield { rows: batch, bytes: batch.at(-1)!.bytes }
 }
 
-/** What became of a row, with its place in the file for people. */
+/** The outcome of a row, with its position in the file. */
 export interface PlacedRow {
   line: number
   externalPassId: string
   outcome: string
 }
 
-/** A row that was not done, and why. */
 export interface FailedRow extends PlacedRow {
   error: string
 }
 
-/** What a batch comes to: the rows of both files that are written, and of each row what became of it, in their order. */
+/** The result of a batch: the rows for both output files, and the outcome of each input row, in order. */
 export interface BatchOutcome {
   out: (string | null)[][]
   failures: string[][]
   rows: (PlacedRow | FailedRow)[]
 }
 
-/** The header of the file of results: the columns of the input, then those of the results. */
+/** Returns the header of the results file: the input columns, then the result columns. */
 export function outHeader(columns: Columns, resultColumns: readonly string[]): string[] {
   return [...kept(columns.header, columns, resultColumns), ...resultColumns]
 }
 
-/** The header of the file of failures: the columns of the input, then that of the error. */
+/** Returns the header of the failures file: the input columns, then the error column. */
 export function failuresHeader(columns: Columns): string[] {
   return [...kept(columns.header, columns, []), columns.errorColumn]
 }
 
-/** Joins the rows of a batch to the results of those that were sent, which keep their order. */
+/** Joins the rows of a batch with the results of those that were sent, in order. */
 export function outcomeOf(
   batch: Batch<unknown>,
   results: readonly RowResult[],
@@ -170,12 +166,10 @@ export function outcomeOf(
   return outcome
 }
 
-/** True of a row that failed. */
 export function isFailure(row: PlacedRow | FailedRow): row is FailedRow {
   return 'error' in row
 }
 
-/** The result of a row that cannot be done. */
 export function failure(error: string): RowResult<'failed'> & { error: string } {
   return { outcome: FAILED.name, error }
 }
@@ -183,7 +177,7 @@ export function failure(error: string): RowResult<'failed'> & { error: string } 
 const MISSING = 'The server gave no result'
 const NO_RESULT = failure(MISSING)
 
-/** An error of the server in one line: its code, and every problem that it lists; that it gave none, where it did not. */
+/** Formats an API error as one line: its code and all issues. If there is no error, returns that the server gave none. */
 export function errorLine(
   error: { code: string; message: string; details?: Record<string, unknown> } = {
     code: 'INTERNAL_ERROR',
@@ -197,7 +191,7 @@ export function errorLine(
   return `${error.code}: ${reasons.length > 0 ? reasons.join('; ') : error.message}`
 }
 
-/** The cells without those of columns that are written anew. */
+/** Returns the cells without those of columns that are written again. */
 function kept(cells: readonly string[], { header, errorColumn }: Columns, without: readonly string[]): string[] {
   return header.flatMap((name, index) => {
     return name === errorColumn || without.includes(name) ? [] : [cells[index] ?? '']

@@ -5,36 +5,35 @@ import { MAX_IMAGE_BYTES } from '../../core/contract/images.ts'
 import { contentId, Uuid } from '../../core/ids.ts'
 import { inspectImage } from '../../core/rules/template/image.ts'
 
-/** Images that cells of a file name: their ids, by which rows are checked and compared before anything is sent. */
+/** Images named by cells. Their ids are known before upload, so that rows can be checked and compared first. */
 export interface RowImages {
   /**
-   * The id that an image has, or will have: of the same bytes it is always the same.
-   * @throws RowImageError where the cell names no image that can be sent
+   * Returns the id of an image, which depends only on its bytes.
+   * @throws RowImageError if the cell does not name a valid image
    */
   resolve(cell: string): Promise<RowImage>
-  /** Sends images that were not sent yet; those that the server has already stay as they are. */
+  /** Uploads images that the server does not have yet. */
   upload(client: Client, images: readonly RowImage[]): Promise<void>
 }
 
-/** An image that a cell names. */
 export interface RowImage {
-  /** That of the server, also before it has the image. */
+  /** The id on the server, known before the upload. */
   id: string
-  /** The file on this machine; undefined for one that stands in the cell by its id. */
+  /** The local file; `undefined` if the cell holds an id. */
   path: string | undefined
 }
 
-/** Keeps a row from being done. */
+/** The reason why a row cannot be sent. */
 export class RowImageError extends Error {
   override readonly name = 'RowImageError'
 }
 
-/** What is remembered of images; one that was forgotten is read, or sent, once more. */
+/** The size of the image cache. Evicted images are read or uploaded again. */
 const MAX_REMEMBERED = 20_000
 
 /**
- * Reads and uploads the images that cells name.
- * @param file the CSV file, whose folder holds the images; - for stdin, of which that is the current one
+ * Reads and uploads the images named by cells.
+ * @param file the CSV file, whose folder holds the images; `-` for stdin, which uses the working folder
  */
 export function createRowImages(file: string, workspaceId: string): RowImages {
   const folder = file === '-' ? process.cwd() : dirname(resolve(file))
@@ -76,7 +75,7 @@ async function send(client: Client, id: string, path: string): Promise<void> {
   if (image.id !== id) throw new RowImageError(`${path} changed while it was used`)
 }
 
-/** A row can name what lies beside its file, and nothing else of the machine. */
+/** Allows only files in the folder of the CSV file or below it. */
 async function findFile(folder: string, name: string): Promise<string> {
   const outside = new RowImageError(`${name} is outside the folder of the file; put it beside it`)
   if (isAbsolute(name)) throw outside

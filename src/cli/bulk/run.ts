@@ -11,32 +11,31 @@ import {
   type RowResult,
 } from './row-action.ts'
 
-/** What a run over rows reads, sends and writes. */
 export interface BulkRun<Item> {
   rows: AsyncIterable<CheckedRow<Item>>
   columns: Columns
   resultColumns: readonly string[]
-  /** A result for each item, in their order. */
+  /** Returns a result for each item, in order. */
   send: (items: Item[]) => Promise<RowResult[]>
   batchesInFlight: number
-  /** Undefined where the input cannot be read twice. */
+  /** `undefined` if the input cannot be read twice. */
   journal: Journal | undefined
   out: OutputFile | undefined
   failures: OutputFile | undefined
-  /** Aborted to stop: no more rows are taken, and what is in flight ends. */
+  /** If aborted, no more rows are read, and batches in flight finish. */
   stop: AbortSignal
   onProgress: (entry: JournalEntry) => void
   onRows: (rows: (PlacedRow | FailedRow)[]) => void
 }
 
-/** Written at least this often to the disk itself; the operating system has it at once. */
+/** The maximum interval between flushes to disk. The operating system receives writes immediately. */
 const SYNC_EVERY_MS = 1_000
 
 /**
- * Sends the rows in batches, several at a time, and writes each batch down in the order of the input: files first, then
- * the journal. A crash at any moment leaves a journal that says too little at most, and a batch may be sent twice: an
- * action must come to the same when it is repeated. Returns how far it came.
- * @throws what kept a whole batch from being answered, once everything before it is written down.
+ * Sends the rows in concurrent batches and writes each batch in the order of the input: first the output files, then
+ * the journal. After a crash the journal can only lag behind, and a batch can be sent twice: actions must be
+ * idempotent. Returns the last checkpoint.
+ * @throws the error that prevented a whole batch, after everything before it is written
  */
 export async function runRows<Item>(run: BulkRun<Item>): Promise<JournalEntry> {
   const book = openBook(run)
@@ -44,7 +43,7 @@ export async function runRows<Item>(run: BulkRun<Item>): Promise<JournalEntry> {
   let failure: { error: unknown } | undefined
   const settleFirst = async () => {
     const settled = await inFlight.shift()!
-    // After a batch that failed nothing is written down: the journal knows a beginning, and no gaps.
+    // Write nothing after a failed batch: the journal records a prefix without gaps.
     if (!failure) failure = 'error' in settled ? settled : await book.write(settled.batch, settled.results)
   }
   let unread: { error: unknown } | undefined
@@ -66,7 +65,7 @@ export async function runRows<Item>(run: BulkRun<Item>): Promise<JournalEntry> {
 
 type Answer<Item> = { batch: Batch<Item>; results: RowResult[] } | { error: unknown }
 
-/** Never rejects, since an answer may wait for its turn. */
+/** Never rejects, because the result can wait for its turn. */
 async function answer<Item>(batch: Batch<Item>, send: BulkRun<Item>['send']): Promise<Answer<Item>> {
   const items = batch.rows.flatMap((row) => ('item' in row ? [row.item] : []))
   try {
@@ -78,13 +77,13 @@ async function answer<Item>(batch: Batch<Item>, send: BulkRun<Item>['send']): Pr
 
 type BookKeys = 'columns' | 'resultColumns' | 'journal' | 'out' | 'failures' | 'onProgress' | 'onRows'
 
-/** Keeps the files and the journal in step. */
+/** Keeps the output files and the journal consistent. */
 function openBook(run: Pick<BulkRun<never>, BookKeys>) {
   const { columns, resultColumns, journal, out, failures } = run
   let entry = journal?.start ?? atStart
   let syncedAt = Date.now()
   const sync = async () => {
-    // The journal last: it must never promise what the files have lost.
+    // Flush the journal last: it must not contain rows that the files lost.
     await Promise.all([out?.sync(), failures?.sync()])
     journal?.sync()
     syncedAt = Date.now()
@@ -111,7 +110,7 @@ function openBook(run: Pick<BulkRun<never>, BookKeys>) {
   }
   return {
     entry: () => entry,
-    /** What kept the batch from being written down: a full disk, most likely. */
+    /** Returns the error if the batch could not be written, for example because the disk is full. */
     write: (batch: Batch<unknown>, results: RowResult[]): Promise<{ error: unknown } | undefined> => {
       return write(batch, results).then(
         () => undefined,
@@ -128,7 +127,7 @@ function openBook(run: Pick<BulkRun<never>, BookKeys>) {
   }
 }
 
-/** What became of each row, with equal ones beside each other counted. */
+/** Run-length encodes the outcomes of rows. */
 function runsOf(rows: readonly PlacedRow[]): JournalEntry['outcomes'] {
   const runs: JournalEntry['outcomes'] = []
   for (const { outcome } of rows) {
@@ -145,7 +144,7 @@ function addRuns(counts: JournalEntry['counts'], runs: JournalEntry['outcomes'])
   return sum
 }
 
-/** Ends at once when stopped, even while the next item is awaited: a pipe may never bring it. */
+/** Ends immediately when stopped, even while waiting for the next item, which a pipe might never deliver. */
 async function* untilStopped<T>(items: AsyncGenerator<T>, stop: AbortSignal): AsyncGenerator<T> {
   for (;;) {
     const next = await nextUnlessStopped(items, stop)
@@ -154,7 +153,7 @@ async function* untilStopped<T>(items: AsyncGenerator<T>, stop: AbortSignal): As
   }
 }
 
-/** Not Promise.race, which would keep every item alive for as long as the signal lives. */
+/** Do not use `Promise.race`, which would keep every item in memory as long as the signal. */
 function nextUnlessStopped<T>(items: AsyncGenerator<T>, stop: AbortSignal): Promise<IteratorResult<T> | undefined> {
   return new Promise((resolve, reject) => {
     if (stop.aborted) return resolve(undefined)

@@ -1,9 +1,8 @@
 import { Flags } from '@oclif/core'
 
 /**
- * Cells that a spreadsheet would take for a formula, and might run, are written with an apostrophe before them, which it
- * shows as text. The same is done to cells that begin with apostrophes before such a sign, so that what is read back is
- * exactly what was written.
+ * Escapes cells that a spreadsheet would run as formulas, with a leading apostrophe, which it shows as text. Cells
+ * that already have apostrophes before a formula sign get another one, so that reading restores the exact text.
  */
 
 export const rawCellsFlag = Flags.boolean({
@@ -13,15 +12,14 @@ export const rawCellsFlag = Flags.boolean({
 
 const FORMULA = /^[=+\-@\t\r]/
 
-/** +351 21 000, -12.5, +1 (555) 123-4567: digits and what stands between them run nothing. */
+/** Numbers such as +351 21 000, -12.5, and +1 (555) 123-4567, which are not formulas. */
 const NUMBER = /^[+-]\(?[.,]?\d[\d .,()\-/\u00A0\u202F]*(?:e[+-]?\d+)?%?$/i
 
-/** A cell as it is written for a spreadsheet. */
 export function escapeCell(text: string): string {
   return isFormula(text) ? `'${text}` : text
 }
 
-/** The cell that was given to `escapeCell`. */
+/** Returns the cell that was passed to `escapeCell`. */
 export function unescapeCell(text: string): string {
   return text.startsWith("'") && isFormula(text.slice(1)) ? text.slice(1) : text
 }

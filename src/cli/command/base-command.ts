@@ -6,9 +6,9 @@ import { canColor, isSet } from '../settings/settings.ts'
 import { describeFailure, type Failure, failureJson, formatFailure } from './failure.ts'
 
 /**
- * What every command shares: --json (exactly one JSON value on stdout: what `run` returns), errors that say what to
- * do next, and exit codes: 0 done, 1 it failed, 2 wrong usage, 130 stopped by Ctrl-C. Results for people go through
- * `log`, which is silent under --json; everything else goes through `note`, to stderr.
+ * Base class of all commands. Adds `--json` (exactly one JSON value on stdout: the return value of `run`), errors
+ * with hints, and exit codes: 0 success, 1 failure, 2 wrong usage, 130 stopped by Ctrl-C.
+ * Write results for people with `log`, which is silent under `--json`, and everything else with `note`, to stderr.
  */
 export abstract class BaseCommand extends Command {
   static override enableJsonFlag = true
@@ -17,12 +17,11 @@ export abstract class BaseCommand extends Command {
     'no-input': Flags.boolean({ summary: 'Never ask; fail where a question would be.', helpGroup: 'GLOBAL' }),
   }
 
-  /** A line for people beside the result: always on stderr. */
   protected note(message: string): void {
     process.stderr.write(`${message}\n`)
   }
 
-  /** Writes a list the way its flags say; resolves to what --json prints. */
+  /** Writes a list according to its flags and resolves to the value that `--json` prints. */
   protected async showList<T>(list: Omit<ShownList<T>, 'json' | 'width' | 'note'>): Promise<Page<T> | undefined> {
     const { showList } = await import('../list/show-list.ts')
     const note = (message: string) => this.note(message)
@@ -31,7 +30,7 @@ export abstract class BaseCommand extends Command {
 
   protected override async init(): Promise<void> {
     await super.init()
-    // Before oclif's own listener, which throws out of the blue.
+    // Run before oclif's own listener, which throws an uncaught error.
     process.stdout.prependListener('error', endWithoutStdout)
     for (const name of databasePasswordsIn(this.argv)) {
       const variable = this.ctor.flags[name]?.env
@@ -50,19 +49,19 @@ export abstract class BaseCommand extends Command {
 
   protected override async catch(error: Error): Promise<void> {
     if (error instanceof Errors.ExitError) throw error
-    // Flags that could not be parsed are an answer to the caller; oclif would warn that nobody parsed them.
+    // Mark the flags as parsed: oclif would warn that they were not, and the caller already gets the usage error.
     this.parsed = true
     const described = this.describe(error)
     const failure = { ...described, reasons: [...described.reasons, ...this.#sourcesOf(described.message)] }
     process.exitCode = failure.exitCode
-    // On one line, since it may come after the lines of a stream.
+    // Print one line: it can follow the lines of an NDJSON stream.
     if (this.jsonEnabled()) process.stdout.write(`${JSON.stringify(failureJson(failure))}\n`)
     else this.note(formatFailure(failure, { color: canColor(process.stderr) && !this.argv.includes('--no-color') }))
   }
 
-  /** A flag that a message names may have come from a variable: nobody looks for it there by himself. */
+  /** Explains which flags of a message came from environment variables, since users would not look for them there. */
   #sourcesOf(message: string): string[] {
-    // Without what follows the name, as in --port: and --role=boss
+    // Strip the punctuation and value after the name, as in `--port:` and `--role=boss`.
     const named = message
       .split(' ')
       .map((word) => ['=', ':', '.', ','].reduce((rest, end) => rest.split(end)[0]!, word))
@@ -73,21 +72,24 @@ export abstract class BaseCommand extends Command {
     })
   }
 
-  /** What oclif warns of, such as a flag under a name of before, stands as every other warning. */
+  /** Prints oclif's warnings, such as the use of a deprecated flag name, in the format of other warnings. */
   override warn(input: string | Error): string | Error {
     this.note(`Warning: ${typeof input === 'string' ? input : input.message}`)
     return input
   }
 
-  /** oclif would colour it; scripts want JSON and nothing else. */
+  /** Prints plain JSON for scripts; oclif would color it. */
   override logJson(value: unknown): void {
-    // A command that printed its one value early returns nothing.
+    // A command that already printed its value returns nothing.
     if (value === undefined) return
     process.stdout.write(`${JSON.stringify(value, undefined, 2)}\n`)
   }
 }
 
-/** Nobody reads any more, as behind `| head`: no error. Whatever else, such as a full disk, is one. */
+/**
+ * Ignores EPIPE, which means that the reader closed the pipe, as `| head` does. Other errors, such as a full disk,
+ * still fail.
+ */
 function endWithoutStdout(error: NodeJS.ErrnoException): void {
   if (error.code === 'EPIPE') return
   const why = error.code === 'ENOSPC' ? 'no space is left' : error.message
@@ -95,7 +97,10 @@ function endWithoutStdout(error: NodeJS.ErrnoException): void {
   process.exit(1)
 }
 
-/** Columns of the terminal behind stdout; undefined where it is a pipe or a file, or does not say. */
+/**
+ * Returns the width of the terminal behind stdout, in columns; `undefined` if stdout is a pipe or a file, or the
+ * width is unknown.
+ */
 export function terminalWidth(): number | undefined {
   return (process.stdout.isTTY && process.stdout.columns) || undefined
 }

@@ -14,7 +14,7 @@ import { UsageError } from './errors.ts'
 import { describeFailure, type Failure } from './failure.ts'
 import { canAsk } from './prompt.ts'
 
-/** A command that calls a server. */
+/** Base class of commands that call a server. */
 export abstract class ClientCommand extends BaseCommand {
   static override baseFlags = {
     ...BaseCommand.baseFlags,
@@ -33,11 +33,11 @@ export abstract class ClientCommand extends BaseCommand {
     }),
   }
 
-  /** Known once `connect` was called; errors name where the address and the token came from. */
+  /** Set by `connect`. Error messages use it to name the source of the address and the token. */
   protected connection: Connection | undefined
   readonly #clients: Client[] = []
 
-  /** What names a project, template or webhook in other words than by its id has become the id. */
+  /** Also replaces the names of projects, templates, and webhooks by their ids. */
   protected override async parse<
     F extends Interfaces.OutputFlags<Interfaces.FlagInput>,
     B extends Interfaces.OutputFlags<Interfaces.FlagInput>,
@@ -58,7 +58,7 @@ export abstract class ClientCommand extends BaseCommand {
     return parsed
   }
 
-  /** A client for the server and token that flags, environment and profile say. */
+  /** Creates a client for the server and the token from flags, environment, and profile. */
   protected connect(flags: ConnectionFlags, options: Omit<ClientOptions, 'url' | 'token'> = {}): Client {
     if (!this.connection) {
       this.connection = resolveConnection(flags)
@@ -80,7 +80,7 @@ export abstract class ClientCommand extends BaseCommand {
     return client
   }
 
-  /** Silence is long: whoever waits through it a second time is told so. Other reasons to try again are over at once. */
+  /** Reports retries after a timeout only, because other retries are short. */
   readonly #noteTimeout: ClientOptions['onRetry'] = ({ error }) => {
     if (error instanceof TimeoutError) this.note(`${error.message}; trying again`)
   }
@@ -95,17 +95,17 @@ export abstract class ClientCommand extends BaseCommand {
   }
 }
 
-/** What a class inherits is not copied with it. */
+/** Includes inherited static properties, which a copy of the class would lose. */
 function inherited<I extends { baseFlags?: unknown; enableJsonFlag?: boolean }>({ baseFlags, enableJsonFlag }: I) {
   return { baseFlags, enableJsonFlag } as Pick<I, 'baseFlags' | 'enableJsonFlag'>
 }
 
-/** Tries for a request of long work before it gives up: about 40 s, which outlasts a restart of the server. */
+/** The number of attempts for long-running work: about 40 s in total, which outlasts a restart of the server. */
 export const PATIENT_ATTEMPTS = 12
 
 const NOTE_EVERY_MS = 5_000
 
-/** Says that something is being waited for, but not once for each request in flight. */
+/** Creates a callback that reports retries, limited so that concurrent requests do not each report one. */
 export function retryNotes(note: (message: string) => void) {
   let notedAt = 0
   return ({ error, waitSeconds }: { error: Error; waitSeconds: number }) => {

@@ -1,22 +1,21 @@
 import { createReadStream, type ReadStream } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 
-/** What an error says beside its message. */
 export interface CliErrorOptions {
-  /** A short name for scripts, shown in the JSON form. */
+  /** A short name for scripts, included in the JSON output. */
   code?: string
-  /** 1 by default: it failed. */
+  /** 1 (failure) by default. */
   exitCode?: number
-  /** What to do next, in a sentence. */
+  /** The next step for the user, as one sentence. */
   hint?: string
   details?: Record<string, unknown>
   cause?: unknown
 }
 
-/** Exit code: differences were found, or are left. */
+/** The exit code if differences were found or remain. */
 export const DIFFERENT = 3
 
-/** Something that the person at the keyboard can mend; shown without a stack. */
+/** An error that the user can fix; printed without a stack trace. */
 export class CliError extends Error {
   override readonly name: string = 'CliError'
   readonly code: string
@@ -33,7 +32,7 @@ export class CliError extends Error {
   }
 }
 
-/** The command was called in a way that cannot work: exit code 2. */
+/** An error for invalid usage: exit code 2. */
 export class UsageError extends CliError {
   override readonly name = 'UsageError'
 
@@ -42,7 +41,7 @@ export class UsageError extends CliError {
   }
 }
 
-/** Ctrl-C: exit code 130. */
+/** The error for Ctrl-C: exit code 130. */
 export class InterruptedError extends CliError {
   override readonly name = 'InterruptedError'
 
@@ -51,7 +50,7 @@ export class InterruptedError extends CliError {
   }
 }
 
-/** Works with a file that the user named: Node's own error leaves the name out where a folder stands there. */
+/** Adds the path to errors of file operations: Node omits it if the path is a folder. */
 export async function withName<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -61,12 +60,10 @@ export async function withName<T>(path: string, work: () => Promise<T>): Promise
   }
 }
 
-/** Reads a file; an error names it. */
 export function readNamed(path: string): Promise<Buffer> {
   return withName(path, () => readFile(path))
 }
 
-/** The same as a stream. */
 export function streamNamed(path: string, options: { highWaterMark?: number } = {}): ReadStream {
   return createReadStream(path, options).once('error', (error) => Object.assign(error, { path }))
 }

@@ -9,28 +9,24 @@ import type { Connection } from '../settings/settings.ts'
 import { CliError } from './errors.ts'
 import { printable } from './output.ts'
 
-/** What every error becomes on its way out: for people as lines, for scripts as JSON. */
+/** An error prepared for output: as lines for people, as JSON for scripts. */
 export interface Failure {
   code: string
   message: string
   correlationId: string | null
   details: Record<string, unknown>
   exitCode: number
-  /** Why it failed, a sentence each. */
+  /** The reasons, one sentence each. */
   reasons: string[]
-  /** What to do next. */
+  /** The next step for the user. */
   hint?: string | undefined
 }
 
-/** What the words of a failure depend on. */
 export interface FailureContext {
-  /** That of a client command. */
   connection?: Connection | undefined
-  /** Names of the flags that the command takes. */
   flags?: readonly string[]
 }
 
-/** What failed, why and what to do next. */
 export function describeFailure(error: unknown, { connection, flags = [] }: FailureContext = {}): Failure {
   if (error instanceof RequestError) return describeRequestError(error, connection, flags)
   if (error instanceof ConnectionError) return describeConnectionError(error, connection)
@@ -58,10 +54,10 @@ export function describeFailure(error: unknown, { connection, flags = [] }: Fail
   return describeBug(error)
 }
 
-/** The lines for people, without the last line break. */
+/** Returns the lines for people, without a trailing line break. */
 export function formatFailure(failure: Failure, options: { color: boolean }): string {
   const [first, ...more] = failure.message.split('\n')
-  // Whoever pressed Ctrl-C knows that nothing went wrong.
+  // Omit the label after Ctrl-C, because nothing went wrong.
   const label = failure.code === 'INTERRUPTED' ? '' : `${options.color ? styleText('red', 'Error:') : 'Error:'} `
   return [
     `${label}${printable(first ?? '')}`,
@@ -71,14 +67,14 @@ export function formatFailure(failure: Failure, options: { color: boolean }): st
   ].join('\n')
 }
 
-/** A failure as `--json` prints it, in the form of the interface's own errors. */
+/** Returns a failure as `--json` prints it, in the format of API errors. */
 export function failureJson({ code, message, correlationId, details }: Failure) {
   return { error: { code, message, correlationId, details } }
 }
 
 const SEE_HELP = 'the same with --help says how it is called.'
 
-/** Without what oclif says around it, and without the values of flags: one may be a secret. */
+/** Returns oclif's message without its framing and without flag values, which can be secrets. */
 function tidyUsage(message: string): string {
   return stripVTControlCharacters(message)
     .replace(/^Parsing (--\S+) \n\t/, '$1: ')
@@ -87,7 +83,7 @@ function tidyUsage(message: string): string {
     .replace(/\nSee more help with --help$/, '')
 }
 
-/** The flag that was likely meant by the first that there is not. */
+/** Returns the flag that is closest to the first unknown one. */
 function likelyFlag([typed = '']: readonly string[], flags: readonly string[]): string | undefined {
   const near = flags
     .map((name) => ({ name: `--${name}`, distance: editDistance(typed, `--${name}`) }))
@@ -110,7 +106,7 @@ function describeRequestError(
   const reasons = [`${server} answered ${method} ${path} with ${error.status} ${error.code}.`]
   if (error.status === 401 && connection?.token) reasons.push(`The token came from ${connection.token.source}.`)
   const issues = issueLines(error.details, method === 'GET' ? flags : [])
-  // The message of a single issue is that issue, with the path that the interface gives it.
+  // If there is one issue, show it with its path in the API instead of the general message.
   const message = issues[issueLines(error.details).indexOf(error.message)] ?? error.message
   return {
     ...plain(error.code, message),
@@ -133,7 +129,7 @@ function hintFor(error: RequestError): string | undefined {
     return 'passes template list shows the templates; one without a published version needs passes template publish.'
   }
   if (error.code === 'PRECONDITION_FAILED') return 'passes pass get shows the revision as it is now.'
-  // No error body of ours is one of the caller's with this code.
+  // The server never returns this code with a client error, so another program answered.
   if (error.status < 500 && error.code === 'INTERNAL_ERROR')
     return 'see that a passes server answers there: --url (PASSES_URL).'
   if (error.retryAfterSeconds !== undefined) return `try again in ${error.retryAfterSeconds} s.`
@@ -163,12 +159,11 @@ function connectionHint(error: ConnectionError): string {
   return 'start a server with passes serve, or give the address of a running one with --url or PASSES_URL.'
 }
 
-/** Files that are not there, ports that are taken. */
 function isSystemError(error: unknown): error is Error & { code: string; path?: string } {
   return error instanceof Error && 'syscall' in error && 'code' in error && typeof error.code === 'string'
 }
 
-/** The system's own words, but for the mistakes with files that everybody makes. */
+/** Returns the system's message, or a clearer one for common file errors. */
 function systemMessage({ code, path, message }: { code: string; path?: string; message: string }): string {
   if (code === 'ENOENT') {
     const folder = path && dirname(path)
@@ -192,7 +187,7 @@ function describeBug(error: unknown): Failure {
   }
 }
 
-/** One a line; what a flag of the command said is called by its name. */
+/** Returns one line for each issue. If a flag set the value, the line names the flag. */
 function issueLines(details: Record<string, unknown>, flags: readonly string[] = []): string[] {
   if (!Array.isArray(details.issues)) return []
   const lines = (details.issues as LocatedIssue[]).map(({ path, message, line, column }) => {
@@ -204,14 +199,14 @@ function issueLines(details: Record<string, unknown>, flags: readonly string[] =
   return details.omittedIssues === undefined ? lines : [...lines, `and ${details.omittedIssues} more`]
 }
 
-/** createdFrom comes from --created-from, and templateId from --template. */
+/** Maps `createdFrom` to `--created-from`, and `templateId` to `--template`. */
 function flagOf([parameter, ...rest]: Issue['path'], flags: readonly string[]): string | undefined {
   if (typeof parameter !== 'string' || rest.some((part) => typeof part !== 'number')) return undefined
   const name = parameter.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
   return [name, name.replace(/-id$/, '')].find((candidate) => flags.includes(candidate))
 }
 
-/** The command that was likely meant by mistyped words, which arguments may follow; undefined where none is near. */
+/** Returns the command closest to the mistyped words, which arguments can follow; `undefined` if none is close. */
 export function suggestCommand(words: readonly string[], commands: readonly string[]): string | undefined {
   const candidates = commands
     .map((command) => {
@@ -219,12 +214,12 @@ export function suggestCommand(words: readonly string[], commands: readonly stri
       return { command, distance: editDistance(typed, command), most: Math.max(2, command.length / 3) }
     })
     .filter(({ distance, most }) => distance <= most)
-  // Of ones that are as near, that of more words: it leaves none of what was typed aside.
+  // If distances are equal, prefer the command with more words, because it uses all of the typed words.
   const wordsIn = ({ command }: { command: string }) => command.split(' ').length
   return candidates.sort((a, b) => a.distance - b.distance || wordsIn(b) - wordsIn(a))[0]?.command
 }
 
-/** Letters to insert, delete or replace until one text is the other (Levenshtein). */
+/** Returns the number of letters to insert, delete, or replace to turn one text into the other (Levenshtein distance). */
 export function editDistance(one: string, other: string): number {
   let row = Array.from({ length: other.length + 1 }, (_, index) => index)
   for (const [i, letter] of [...one].entries()) {
@@ -237,17 +232,17 @@ export function editDistance(one: string, other: string): number {
   return row.at(-1)!
 }
 
-/** A problem with the place in the file that it is about, where there is one; line and column begin at 1. */
+/** An issue with its position in the file, if it has one. Line and column start at 1. */
 export interface LocatedIssue extends Issue {
   line?: number
   column?: number
 }
 
-/** Finds the place of each problem in a JSON text; that of something that is missing is what should hold it. */
+/** Finds the position of each issue in a JSON text. If a value is missing, this is the position of its parent. */
 export async function locateIssues<T extends Issue>(text: string, issues: readonly T[]): Promise<(T & LocatedIssue)[]> {
   const { isNode, LineCounter, parseDocument } = await import('yaml')
   const lineCounter = new LineCounter()
-  // JSON is YAML, whose parser keeps the places.
+  // Use the YAML parser: JSON is a subset of YAML, and the parser keeps positions.
   const document = parseDocument(text, { lineCounter, uniqueKeys: false, logLevel: 'silent' })
   return issues.map((issue) => {
     for (let length = issue.path.length; length >= 0; length -= 1) {
@@ -260,7 +255,6 @@ export async function locateIssues<T extends Issue>(text: string, issues: readon
   })
 }
 
-/** Line and column of a place in a text. */
 export function placeOf(text: string, offset: number): { line: number; column: number } {
   const before = text.slice(0, offset).split('\n')
   return { line: before.length, column: before.at(-1)!.length + 1 }

@@ -1,32 +1,31 @@
 import stringWidth from 'string-width'
 
-/** How results look to people: plain text that fits the terminal, one row a line. */
+/** Plain-text output for people: fits the terminal, one row per line. */
 
 export interface Column<T> {
   title: string
   value: (row: T) => string | number | null
-  /** Never cut: an id is there to be copied. */
+  /** Whether the column is never truncated, such as an id that users copy. */
   whole?: true
 }
 
-/** How wide a table may be. */
 export interface TableOptions {
-  /** Columns of the terminal; where there is none, nothing is cut. */
+  /** The width of the terminal; if undefined, nothing is truncated. */
   width?: number | undefined
 }
 
 /**
- * Rows under titles. Where the lines would not fit, the widest columns that may be cut are, with an ellipsis; where that
- * is not enough, the last ones are left out.
+ * Formats rows under titles. If lines are too wide, truncates the widest columns that allow it with an ellipsis, then
+ * omits the last columns.
  */
 export function table<T>(rows: readonly T[], columns: readonly Column<T>[], options: TableOptions = {}): string {
   return tableWriter(columns, options)(rows)
 }
 
 /**
- * The same for rows that come page by page: titles stand above the first page, whose widths hold for the rest as long as
- * they do: a column that needs more takes what the terminal has to spare, and keeps it. On a terminal later cells are cut to
- * them; elsewhere nothing is.
+ * Formats rows that arrive page by page. The titles are written once, above the first page.
+ * The widths of the first page are kept until a column needs more: it then takes spare columns of the terminal and
+ * keeps them. Only on a terminal are later cells truncated to these widths.
  */
 export function tableWriter<T>(columns: readonly Column<T>[], { width }: TableOptions = {}) {
   let widths: number[] | undefined
@@ -43,14 +42,14 @@ export function tableWriter<T>(columns: readonly Column<T>[], { width }: TableOp
   }
 }
 
-/** One thing: a label and its value on each line; what is null is left out. */
+/** Formats one object as lines of label and value. Omits `null` values. */
 export function details(entries: readonly (readonly [label: string, value: string | number | null])[]): string {
   const shown = entries.filter(([, value]) => value !== null)
   const width = Math.max(...shown.map(([label]) => textWidth(label)))
   return shown.map(([label, value]) => `${pad(label, width)}  ${printable(String(value))}`).join('\n')
 }
 
-/** Text from elsewhere on one line, without what could steer the terminal: control characters, turns of direction. */
+/** Returns external text on one line, without control and bidirectional characters, which could change the terminal. */
 export function printable(text: string): string {
   return text
     .replaceAll(/\s+/g, ' ')
@@ -58,12 +57,12 @@ export function printable(text: string): string {
     .replaceAll(/[\u202A-\u202E\u2066-\u2069]/g, '')
 }
 
-/** A whole number with its thousands told apart: 12345 as 12,345. Loading a locale for it would take longer than a list. */
+/** Formats a whole number with thousands separators: 12345 as 12,345. Avoids `Intl`, which loads slower than a list takes. */
 export function count(value: number): string {
   return String(value).replaceAll(/\B(?=(?:\d{3})+$)/g, ',')
 }
 
-/** A moment in the zone of this machine, or a word where there is none. */
+/** Returns a time in the local time zone, or `none` if there is no time. */
 export function localTimeOr<None extends string | null>(
   at: string | Date | null | undefined,
   none: None,
@@ -71,7 +70,7 @@ export function localTimeOr<None extends string | null>(
   return at ? localTime(at) : none
 }
 
-/** A moment in the zone of this machine, with its offset: 2027-05-31 21:30+02:00, or 2027-05-31 19:30Z. */
+/** Returns a time in the local time zone, with its offset: 2027-05-31 21:30+02:00, or 2027-05-31 19:30Z. */
 export function localTime(at: string | Date): string {
   const date = new Date(at)
   const ahead = -date.getTimezoneOffset()
@@ -82,7 +81,7 @@ export function localTime(at: string | Date): string {
   return `${local}${ahead < 0 ? '-' : '+'}${two(hours)}:${two(minutes)}`
 }
 
-/** Seconds as a person says them: 42 s, 3 min 20 s, 2 h 5 min. */
+/** Formats seconds for people: 42 s, 3 min 20 s, 2 h 5 min. */
 export function duration(seconds: number): string {
   const whole = Math.round(seconds)
   if (whole < 60) return `${seconds < 10 ? Math.round(seconds * 10) / 10 : whole} s`
@@ -90,12 +89,15 @@ export function duration(seconds: number): string {
   return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`
 }
 
-/** Columns that a text takes on a terminal: East Asian characters and emoji take two, marks and joiners none. */
+/**
+ * Returns the number of terminal columns of a text: East Asian characters and emoji take two, combining marks and
+ * joiners none.
+ */
 export function textWidth(text: string): number {
   return /^[ -~]*$/.test(text) ? text.length : stringWidth(text)
 }
 
-/** A text in lines of at most `width` columns, broken between words where there is a gap; none for an empty one. */
+/** Splits a text into lines of at most `width` columns, between words if possible. An empty text has no lines. */
 export function wrapText(text: string, width: number): string[] {
   const lines: string[] = []
   let rest = text
@@ -130,7 +132,7 @@ function fittingWidths(
   return widths
 }
 
-/** Widths for more rows: none shrinks, and those that are never cut go first. */
+/** Returns widths for more rows: no column shrinks, and columns that are never truncated grow first. */
 function grownWidths(
   widths: readonly number[],
   cells: readonly string[][],
@@ -151,19 +153,18 @@ function grownWidths(
   return grown
 }
 
-/** A text with spaces after it up to that many columns. */
 export function pad(text: string, width: number): string {
   return text + ' '.repeat(Math.max(0, width - textWidth(text)))
 }
 
-/** A text in at most that many columns, with an ellipsis where something is missing. */
+/** Returns a text in at most that many columns, with an ellipsis if it was truncated. */
 export function cut(text: string, width: number): string {
   return textWidth(text) <= width ? text : `${fitting(text, width - 1)}…`
 }
 
 let segmenter: Intl.Segmenter | undefined
 
-/** As much of the beginning as fits; at least one character, so that a loop over the rest ends. */
+/** Returns the longest prefix that fits, but at least one character, so that loops over the rest end. */
 function fitting(text: string, width: number): string {
   let kept = ''
   let left = width
@@ -177,8 +178,8 @@ function fitting(text: string, width: number): string {
 }
 
 /**
- * Writes to stdout and waits until it is taken, so that a slow reader holds the writer back. False where nobody reads
- * any more, as behind `| head`.
+ * Writes to stdout and waits until the content is flushed, so that a slow reader applies backpressure. Returns
+ * `false` if the reader closed the pipe, as `| head` does.
  */
 export function writeOut(content: string | Uint8Array): Promise<boolean> {
   return new Promise((resolve, reject) => {

@@ -5,24 +5,22 @@ import { parseJson } from '../../core/json.ts'
 import { environmentWithoutSettings } from '../settings/settings.ts'
 import { CliError } from './errors.ts'
 
-/** The program itself as a child process, as a user would call it. */
+/** Runs this program as a child process, as a user would call it. */
 
-/** What a call of this program is made with. */
 export interface OwnProgram {
-  /** Its working folder, where it also looks for profiles. */
+  /** The working folder, which is also the base folder of profiles. */
   cwd: string
-  /** PASSES_* variables; those of whoever runs this change nothing. */
+  /** `PASSES_*` variables. Those of the parent process are not inherited. */
   settings?: Record<string, string>
-  /** Where it logs: to our stderr by default, or to an open file. */
+  /** An open file for logs; this process's stderr by default. */
   log?: number
 }
 
-/** A server that runs. */
 export interface OwnServer {
   url: string
-  /** Of the first owner, where the database was empty. */
+  /** The token of the first owner, if the database was empty. */
   token: string
-  /** SIGTERM, and waits for the end. */
+  /** Sends SIGTERM and waits for the process to exit. */
   stop(): Promise<void>
 }
 
@@ -41,7 +39,7 @@ function startProgram(args: string[], { cwd, settings = {}, log }: OwnProgram): 
 
 const PATIENCE_MS = 10_000
 
-/** Ends all that still run, as a service manager does: SIGTERM, and SIGKILL to what does not end by it. */
+/** Ends all running child processes: SIGTERM first, then SIGKILL. */
 export async function endOwnPrograms(): Promise<void> {
   await Promise.all([...alive].map(endProgram))
 }
@@ -56,8 +54,8 @@ async function endProgram(child: ChildProcess): Promise<void> {
 }
 
 /**
- * Starts `passes serve` on a free port, and waits until it answers.
- * @throws CliError where it does not start
+ * Starts `passes serve` on a free port and waits until it responds.
+ * @throws CliError if it does not start
  */
 export async function startOwnServer(args: string[], program: OwnProgram): Promise<OwnServer> {
   const child = startProgram(['serve', '--port', '0', '--json', ...args], program)
@@ -76,8 +74,8 @@ export async function startOwnServer(args: string[], program: OwnProgram): Promi
 }
 
 /**
- * Runs one command with --json and returns what it printed.
- * @throws CliError where it ends with another exit code than 0
+ * Runs one command with `--json` and returns its output.
+ * @throws CliError if the exit code is not 0
  */
 export async function runOwnProgram<T>(args: string[], program: OwnProgram): Promise<T> {
   const child = startProgram([...args, '--json'], program)
@@ -89,7 +87,7 @@ export async function runOwnProgram<T>(args: string[], program: OwnProgram): Pro
   return JSON.parse(text) as T
 }
 
-/** What a command that failed said with --json: its sentence, or all of it where it is of another form. */
+/** Returns the message of a failed command from its `--json` output, or the whole output if it has another format. */
 function reasonIn(text: string): string {
   return Failed.safeParse(parseJson(text)).data?.error.message ?? text.trim()
 }

@@ -1,19 +1,25 @@
 import { basename, relative } from 'node:path'
 
-/** How this program was called: `passes`, or `node bin/run.js` where it is not installed. */
+/** Returns the name that this program was called by: `passes`, or `node bin/run.js` if it is not installed. */
 export function programName(argv: readonly string[] = process.argv): string {
   const script = argv[1] ?? 'passes'
   return basename(script) === 'passes' ? 'passes' : `node ${quote(relative(process.cwd(), script) || script)}`
 }
 
-/** The command line that repeats this call, quoted for a shell, without some flags. The value of --token is a placeholder. */
+/**
+ * Returns the command line that repeats this call, quoted for a shell, without the given flags. The value of
+ * `--token` becomes a placeholder.
+ */
 export function commandLine(options: { without?: readonly string[]; argv?: readonly string[] } = {}): string {
   const argv = options.argv ?? process.argv
   const words = argv.slice(2).filter((word) => !options.without?.includes(word))
   return [programName(argv), ...withoutToken(words).map(quote)].join(' ')
 }
 
-/** Logs of CI keep what is printed. A placeholder stays: without the flag, a profile could supply another workspace's token. */
+/**
+ * Replaces tokens, because CI logs keep the output. A placeholder remains: without the flag, a profile could supply
+ * another workspace's token.
+ */
 function withoutToken(words: string[]): string[] {
   return words.map((word, at) => {
     if (words[at - 1] === '--token') return 'TOKEN'
@@ -31,8 +37,8 @@ export function startNewLine(): void {
 }
 
 /**
- * Calls `stop` on the first Ctrl-C; the second one ends the process at once, after `end` had its last words. Returns what
- * takes the listener off.
+ * Calls `stop` on the first Ctrl-C. The second one calls `end` and ends the process. Returns a function that removes
+ * the listener.
  */
 export function onInterrupt(stop: () => void, end?: () => void): () => void {
   let isFirst = true
@@ -48,15 +54,15 @@ export function onInterrupt(stop: () => void, end?: () => void): () => void {
   return () => process.off('SIGINT', listener)
 }
 
-/** What ends work beside Ctrl-C; both count as its ordinary end. */
+/** Events that end the work, in addition to Ctrl-C. Both count as a normal end. */
 interface StopOptions {
-  /** After so many; never by default. */
+  /** The time limit, in seconds; none by default. */
   seconds?: number | undefined
-  /** By SIGTERM, as containers are stopped; without it that ends the process as ever. */
+  /** Whether SIGTERM, as container managers send it, ends the work normally. By default it ends the process. */
   bySigterm?: true
 }
 
-/** Work that goes on until Ctrl-C, which says so by exit code 130, or until it ends by itself. What is broken off is no error. */
+/** Runs work until it finishes or until Ctrl-C, which sets exit code 130. Ignores the abort error of stopped work. */
 export async function untilStopped(
   work: (stop: AbortSignal) => Promise<unknown>,
   { seconds, bySigterm }: StopOptions = {},

@@ -3,34 +3,31 @@ import { canAnimate } from '../settings/settings.ts'
 import { count, duration } from './output.ts'
 import { startNewLine } from './program.ts'
 
-/** How far some work has come. */
 export interface ProgressState {
-  /** What was worked through of `total`, in the same unit. */
+  /** The processed part of `total`, in the same unit. */
   done: number
-  /** Things to count for people. */
+  /** Counts to show. */
   rows: number
   failed: number
 }
 
-/** What a progress bar counts. */
 export interface ProgressOptions {
-  /** Undefined where the end is not known. */
+  /** `undefined` if the total is not known. */
   total: number | undefined
-  /** Where this run begins, which the rate and the time left do not count. */
+  /** The state at the start of this run, which the rate and the remaining time exclude. */
   start: ProgressState
-  /** What is counted, in the plural; rows by default. */
+  /** The unit, in the plural; "rows" by default. */
   unit?: string
 }
 
-/** Shows how far some work has come. */
 export interface Progress {
   update(state: ProgressState): void
-  /** A line that stands beside the bar without tearing it. */
+  /** Writes a line above the progress bar without breaking it. */
   note(message: string): void
   [Symbol.dispose](): void
 }
 
-/** Begins an empty line after Ctrl-C: erases the ^C that the terminal shows, and the bar before it. */
+/** Starts an empty line after Ctrl-C: erases the ^C that the terminal shows, and the bar. */
 export function eraseInterrupted(): void {
   if (canAnimate(process.stderr)) process.stderr.write(ERASE_LINE)
   else startNewLine()
@@ -40,7 +37,7 @@ const ERASE_LINE = '\r\u001B[2K'
 const SAVE_CURSOR = '\u001B7'
 const LINE_EVERY_MS = 5_000
 
-/** Progress on stderr: a bar with rate and time left on a terminal, a plain line now and then elsewhere. */
+/** Shows progress on stderr: on a terminal a bar with rate and remaining time, elsewhere a plain line at intervals. */
 export async function startProgress(options: ProgressOptions): Promise<Progress> {
   const bar = canAnimate(process.stderr) ? await openBar(options) : undefined
   const startedAt = Date.now()
@@ -57,7 +54,7 @@ export async function startProgress(options: ProgressOptions): Promise<Progress>
     note: (message) => process.stderr.write(bar ? `${ERASE_LINE}${message}\n` : `${message}\n`),
     [Symbol.dispose]: () => {
       if (!bar) return
-      // The bar ends where it began, which is above the lines that were written since: end it on its current line.
+      // End the bar on the current line: its start line is above the lines written since.
       process.stderr.write(`${ERASE_LINE}${SAVE_CURSOR}`)
       bar.stop()
     },
@@ -75,7 +72,7 @@ async function openBar(options: ProgressOptions): Promise<SingleBar> {
       barsize: 24,
       fps: 5,
       hideCursor: false,
-      // Else it switches wrapping off, which a process that ends at once would leave so; lines are cut to fit anyway.
+      // Leave wrapping on, because a process that is killed could not restore it. Lines are truncated to fit anyway.
       linewrap: true,
       clearOnComplete: true,
     },

@@ -3,20 +3,19 @@ import { Writable } from 'node:stream'
 import { isPipe } from '../../files/private-file.ts'
 import { CliError, InterruptedError, UsageError } from './errors.ts'
 
-/** Whether anybody may be asked. */
 export interface PromptOptions {
-  /** From --no-input: never ask. */
+  /** The value of `--no-input`: never ask. */
   noInput: boolean
 }
 
-/** Whether there is a person to ask. */
+/** Returns whether stdin is a terminal and prompts are allowed. */
 export function canAsk({ noInput }: PromptOptions): boolean {
   return !noInput && process.stdin.isTTY === true && process.stderr.isTTY === true
 }
 
 /**
- * Asks before a dangerous act; `yes` answers in advance.
- * @throws UsageError where nobody can be asked, CliError where the answer is no.
+ * Asks for confirmation of a dangerous action; `yes` skips the prompt.
+ * @throws UsageError if prompts are not possible, CliError if the user declines
  */
 export async function confirm(question: string, options: PromptOptions & { yes: boolean }): Promise<void> {
   if (options.yes) return
@@ -25,29 +24,28 @@ export async function confirm(question: string, options: PromptOptions & { yes: 
   if (!/^y(es)?$/i.test(answer)) throw new CliError('Nothing was done.', { code: 'DECLINED' })
 }
 
-/** Asks for a line of text; empty where none was given. */
+/** Asks for a line of text; returns an empty text if the user enters none. */
 export function askText(question: string): Promise<string> {
   return ask(question, { hidden: false })
 }
 
-/** Asks for a secret without showing it. */
+/** Asks for a secret without echoing it. */
 export async function askSecret(question: string): Promise<string> {
   const answer = await ask(question, { hidden: true })
   process.stderr.write('\n')
   return answer
 }
 
-/** What stands on stdin, to its end, without blanks around it. */
+/** Reads stdin to its end and trims it. */
 export async function readStdin(): Promise<string> {
   return (await readStdinBytes()).toString('utf8').trim()
 }
 
-/** Whether an input that is named comes but once: stdin as `-`, or a pipe. */
+/** Whether an input can be read only once: stdin as `-`, or a pipe. */
 export function isReadOnce(file: string): boolean {
   return file === '-' || isPipe(file)
 }
 
-/** Every byte of stdin. */
 export async function readStdinBytes(): Promise<Buffer> {
   const chunks: Buffer[] = []
   for await (const chunk of process.stdin) chunks.push(chunk as Buffer)
@@ -60,7 +58,7 @@ async function ask(question: string, { hidden }: { hidden: boolean }): Promise<s
   const stopped = new AbortController()
   prompt.once('SIGINT', () => stopped.abort())
   prompt.once('close', () => stopped.abort())
-  // Written once the terminal echoes no more, so that nothing typed at once is seen.
+  // Write the question after echo is off, so that immediate typing is not shown.
   if (hidden) process.stderr.write(question)
   try {
     return (await prompt.question(hidden ? '' : question, { signal: stopped.signal })).trim()
@@ -72,13 +70,12 @@ async function ask(question: string, { hidden }: { hidden: boolean }): Promise<s
   }
 }
 
-/** One thing that may be chosen. */
 export interface Choice<T> {
   name: string
   value: T
 }
 
-/** Asks for one of a list on a terminal; what is typed narrows it. */
+/** Asks the user to choose from a list on a terminal. Typing filters the list. */
 export async function choose<T>(message: string, choices: readonly Choice<T>[]): Promise<T> {
   const { default: search } = await import('@inquirer/search')
   const source = (typed = '') => {

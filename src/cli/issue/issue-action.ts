@@ -23,21 +23,21 @@ import {
 import { compileRow, type IssueColumns, planColumns, readIssuedTemplate } from './rows.ts'
 
 interface IssueOptions {
-  /** The file of the rows, or - for stdin. */
+  /** The CSV file, or `-` for stdin. */
   file: string
   templateId: string
   externalIdColumn: string
   labelColumn: string
   groupColumn?: string | undefined
   existing: Existing | undefined
-  /** Batches in flight at once. */
+  /** The number of concurrent batches. */
   concurrency: number
 }
 
-/** Changes of passes in flight at once, over all batches. */
+/** The number of concurrent updates, across all batches. */
 const UPDATES_IN_FLIGHT = 8
 
-/** Makes a pass of each row, a hundred in a request. Repeating one makes no second pass. */
+/** Creates a pass for each row, 100 per request. Repeating a row does not create a second pass. */
 export function issueAction({ concurrency, ...options }: IssueOptions): RowAction<PassCreate, IssueOutcome> {
   const { templateId, existing } = options
   let columns: IssueColumns
@@ -82,7 +82,7 @@ export function issueAction({ concurrency, ...options }: IssueOptions): RowActio
   }
 }
 
-/** Holds the file against the template: what a run and a dry run have in common. */
+/** Validates the file against the template, for both runs and dry runs. */
 async function planIssue(
   client: Client,
   header: string[],
@@ -103,7 +103,7 @@ function columnsOf({ variables }: IssueColumns, names: readonly string[]): Heade
   return variables.filter(({ name }) => names.includes(name))
 }
 
-/** Rows whose image cells may name files: each is checked with the id that the image will have. */
+/** Replaces image files in rows by the ids that the images will have, and checks the rows. */
 async function withImages(
   client: Client,
   checkRow: RowCheck<PassCreate>,
@@ -154,7 +154,7 @@ function resultOf(
   return created ? { outcome: 'created', cells: cellsOf(pass) } : resultOfExisting(pass, wanted, options)
 }
 
-/** Sends the change; repeated, it comes to the same pass and makes no further revision. */
+/** Sends the change. Repeating it does not create another revision. */
 async function update(
   client: Client,
   pass: Pass,
@@ -165,13 +165,13 @@ async function update(
     const call = { params: { id: pass.id }, body: changeTo(pass, wanted) }
     return { outcome: 'updated', cells: cellsOf(await client.passes.update(call, { signal, idempotent: true })) }
   } catch (error) {
-    // Voided meanwhile.
+    // The pass was voided concurrently.
     if (!(error instanceof ApiError && error.code === 'PASS_ALREADY_VOIDED')) throw error
     return { outcome: 'void', error: voidPass(pass.id) }
   }
 }
 
-/** A row, and whether one before it asks for the very same: then that one makes the pass. */
+/** A row, and whether an earlier row is identical, which then creates the pass. */
 interface PlannedRow {
   pass: PassCreate
   isRepeat: boolean

@@ -3,8 +3,9 @@ import { formatRows } from '../bulk/csv.ts'
 import { chooseColumns, type ListShape, read } from './shape.ts'
 
 /**
- * CSV of every column where none is named, quoted where it must be. The header stands above the first page; `header` is
- * false where rows stand there already. Beside the table, since what writes CSV is loaded where it is asked for.
+ * Formats rows as CSV with the requested columns, or all of them. Set `header` to `false` when rows are already
+ * written.
+ * Separate from the table so that the CSV library is loaded only when needed.
  */
 export function csvOf<T>(
   shape: ListShape<T>,

@@ -3,13 +3,12 @@ import { eachPage } from '../../client/client.ts'
 import { ApiError, ConnectionError } from '../../client/errors.ts'
 import type { Page } from '../../core/contract/common.ts'
 
-/** The list that `--follow` watches. */
 export interface FollowOptions<T> {
-  /** A page of the list, newest first. */
+  /** Returns a page of the list, newest first. */
   list: (call: { query: { limit: number; cursor?: string } }) => Promise<Page<T>>
-  /** Rows to show of those that are there. */
+  /** The maximum number of existing rows to show. */
   limit: number | undefined
-  /** When the server wrote a row down, which need not be what the list is sorted by. */
+  /** Returns the time at which the server wrote a row, which can differ from the sort key. */
   writtenAt: (item: T) => string
   stop: AbortSignal
   note: (message: string) => void
@@ -19,14 +18,14 @@ export interface FollowOptions<T> {
 const POLL_MS = 1_000
 const PAGE = 100
 const SHOWN = 10
-/** Transactions end in another order than they began: so much older than the newest a row may be, and still be new. */
+/** How much older than the newest row a new row can be, because transactions commit out of order. */
 const OVERLAP_MS = 60_000
-/** Ids that are remembered, so that no row comes twice. */
+/** The number of remembered ids, which prevent duplicates. */
 const REMEMBERED = 100_000
 
 /**
- * The newest rows, and then every one that comes, oldest first. Rows that belong further down, such as scans that were
- * made without a network, are found because the total tells how many there are: as many pages are read as it takes.
+ * Yields the newest rows, then each new row, oldest first. Rows that sort further down, such as scans made offline,
+ * are found by the change of the total: it reads as many pages as needed.
  */
 export async function* followPages<T extends { id: string }>(options: FollowOptions<T>): AsyncGenerator<Page<T>> {
   const { list, limit = SHOWN, writtenAt, stop, note } = options
@@ -52,12 +51,12 @@ export async function* followPages<T extends { id: string }>(options: FollowOpti
     const found: T[] = []
     let now = total
     for await (const page of eachPage(list, { limit: PAGE })) {
-      // The cursor keeps it as it was at the first page.
+      // The cursor keeps the total of the first page.
       now = page.total
       found.push(...page.items.filter((item) => !seen.has(item.id) && writtenAt(item) > horizon))
       if (found.length >= now - total) break
     }
-    // A page may show a row again that another pushed down meanwhile.
+    // A page can repeat a row that a concurrent insert pushed down.
     const items = [...new Map(found.map((item) => [item.id, item])).values()].reverse()
     remember(items)
     total = now
@@ -85,7 +84,7 @@ export async function* followPages<T extends { id: string }>(options: FollowOpti
   }
 }
 
-/** Whether the server may come back by itself. */
+/** Returns whether the error is temporary, so that a retry can succeed. */
 function mayComeBack(error: unknown): error is Error {
   return error instanceof ConnectionError || (error instanceof ApiError && error.status >= 500)
 }

@@ -2,39 +2,38 @@ import type { PageFormat } from '../arguments/list.ts'
 import { UsageError } from '../command/errors.ts'
 import { localTime, tableWriter } from '../command/output.ts'
 
-/** One thing that a list says of each of its rows. */
 export interface ListColumn<T> {
-  /** As --columns and --sort call it, and the header of CSV. */
+  /** The name for `--columns` and `--sort`, and in the CSV header. */
   name: string
-  /** Times as dates, or as ISO 8601. */
+  /** Times are `Date` objects or ISO 8601 texts. */
   value: (item: T) => string | number | boolean | Date | null
-  /** The title in a table; the name in words where left out. */
+  /** The title in a table; by default the name in words. */
   title?: string
-  /** Never cut in a table. */
+  /** Whether the column is never truncated. */
   whole?: true
   /**
-   * `time` is shown to people in their own zone. `id` is shortened on a terminal: only for rows that commands find by the
-   * beginning of their id.
+   * `time` is shown in the local time zone. `id` is shortened on a terminal: use it only for rows that commands find
+   * by id prefix.
    */
   kind?: 'time' | 'id'
-  /** What a table shows for null; nothing where left out. */
+  /** The text for `null` in a table; empty by default. */
   none?: string
 }
 
-/** What a list can show, and what it does where nothing else is asked for. */
+/** The columns of a list and their defaults. */
 export interface ListShape<T> {
   columns: readonly ListColumn<T>[]
-  /** Names of the columns of a table; all where left out. */
+  /** The default columns of a table; all by default. */
   table?: readonly string[]
-  /** On terminals of 110 columns and more, and where there is none. */
+  /** The default columns on terminals of 110 columns or more, and without a terminal. */
   wide?: readonly string[]
-  /** Names of the columns of CSV; all where left out. */
+  /** The default columns of CSV; all by default. */
   csv?: readonly string[]
 }
 
 const WIDE_COLUMNS = 110
 
-/** Columns by their names. @throws UsageError for a name that none has */
+/** Returns columns by name. @throws UsageError for an unknown name */
 export function chooseColumns<T>({ columns }: ListShape<T>, names: readonly string[]): ListColumn<T>[] {
   return names.map((name) => {
     const column = columns.find((known) => known.name === name)
@@ -45,7 +44,7 @@ export function chooseColumns<T>({ columns }: ListShape<T>, names: readonly stri
   })
 }
 
-/** A table for people, page by page under one header. */
+/** Formats rows as a table, page by page under one header. */
 export function tableFormat<T>(
   shape: ListShape<T>,
   { names, width }: { names?: readonly string[] | undefined; width: number | undefined },
@@ -68,7 +67,7 @@ export function tableFormat<T>(
   }
 }
 
-/** Orders rows by the column that `label` or `createdAt:desc` names; what has no value comes last. */
+/** Returns a function that sorts rows by `label` or `createdAt:desc`. Rows without a value are last. */
 export function sorter<T>(shape: ListShape<T>, text: string): (items: T[]) => T[] {
   const [name = '', direction = 'asc', ...rest] = text.split(':')
   if (rest.length > 0 || !['asc', 'desc'].includes(direction)) {
@@ -93,7 +92,7 @@ function compare(a: string | number | boolean, b: string | number | boolean): nu
   return typeof a === 'string' || typeof b === 'string' ? words.compare(String(a), String(b)) : Number(a) - Number(b)
 }
 
-/** What a column says of a row; of a time, its text. */
+/** Returns the value of a column for a row. Times become text. */
 export function read<T>({ value }: ListColumn<T>, item: T): string | number | boolean | null {
   const said = value(item)
   return said instanceof Date ? said.toISOString() : said
@@ -106,16 +105,16 @@ function textOf<T>({ kind, none = '' }: ListColumn<T>, value: ReturnType<typeof 
   return typeof value === 'boolean' ? (value ? 'yes' : 'no') : value
 }
 
-/** Of ids that begin with their time in milliseconds: that, with a counter after it where several share the moment. */
+/** Lengths of the id prefix: the time in milliseconds, and the time with the counter of ids in the same millisecond. */
 const LENGTHS = [13, 23]
 
-/** How much of each id tells it from the others of the page. */
+/** Returns the prefix length at which the ids of the page are unique. */
 function lengthOfIds(ids: readonly unknown[]): number {
   const isEnough = (length: number) => new Set(ids.map((id) => String(id).slice(0, length))).size === new Set(ids).size
   return LENGTHS.find(isEnough) ?? Number.POSITIVE_INFINITY
 }
 
-/** A name of the interface as people write it: `maxUses` is `max uses`. */
+/** Converts an API name to words: `maxUses` is `max uses`. */
 export function inWords(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
 }

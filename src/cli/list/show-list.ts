@@ -3,7 +3,6 @@ import { jsonLines, moreHint, type PageFormat } from '../arguments/list.ts'
 import { count, writeOut } from '../command/output.ts'
 import { type ListShape, sorter, tableFormat } from './shape.ts'
 
-/** What the flags of a list say of how it is written. */
 export interface ListStyle {
   columns?: string | undefined
   sort?: string | undefined
@@ -13,30 +12,28 @@ export interface ListStyle {
   all?: boolean
 }
 
-/** A list and how it is shown. */
 export interface ShownList<T> {
-  /** One page, or every one. */
   pages: AsyncIterable<Page<T>>
   shape: ListShape<T>
   flags: ListStyle
   json: boolean
-  /** Columns of the terminal; undefined where there is none. */
+  /** The width of the terminal; `undefined` without a terminal. */
   width: number | undefined
-  /** Whether --json writes a row a line where every page is asked for, rather than all of them as one page. */
+  /** Whether `--json` with `--all` writes one row per line instead of one page with all rows. */
   streamsJson?: boolean
-  /** What a row is, and several. */
+  /** The name of a row, in the singular and the plural. */
   noun: readonly [one: string, many: string]
-  /** What to do where there is nothing at all. */
+  /** The hint if there are no rows at all. */
   empty: string
-  /** The filters of the list: where one is set, an empty list says so. */
+  /** The filters of the list. If one is set, the message for an empty list mentions it. */
   query?: object
   note: (message: string) => void
 }
 
 /**
- * Writes a list page by page, and says beneath it what is not shown. To be sorted, all that is shown is held.
- * @returns what --json prints; undefined where it is printed already
- * @throws UsageError for a column that there is none of
+ * Writes a list page by page, followed by a hint about rows not shown. Sorting holds all shown rows in memory.
+ * @returns the value for `--json`; `undefined` if it was already printed
+ * @throws UsageError for an unknown column
  */
 export async function showList<T>(list: ShownList<T>): Promise<Page<T> | undefined> {
   const { flags, json, note, shape } = list
@@ -60,7 +57,7 @@ export async function showList<T>(list: ShownList<T>): Promise<Page<T> | undefin
   return flags.all ? { ...last, items, total: shown, limit: shown, offset: 0 } : { ...last, items }
 }
 
-/** A list that comes whole. */
+/** Wraps an unpaginated list as one page. */
 export async function* onePage<T>(items: T[]): AsyncGenerator<Page<T>> {
   yield { items, total: items.length, limit: items.length, offset: 0, nextCursor: null, hasMore: false }
 }
@@ -73,7 +70,7 @@ async function formatOf<T>({ flags, json, shape, width }: ShownList<T>): Promise
   return csvOf(shape, { names, header: true, rawCells: flags['raw-cells'] })
 }
 
-/** An empty table is titles over nothing; CSV keeps its header. */
+/** Skips a table without rows; CSV keeps its header. */
 function isWorthWriting<T>({ flags }: ShownList<T>, page: Page<T>): boolean {
   return flags.csv || page.items.length > 0
 }

@@ -4,7 +4,7 @@ import { underLock } from '../../files/file-lock.ts'
 import { replacePrivateSync } from '../../files/private-file.ts'
 import { CliError, UsageError } from '../command/errors.ts'
 
-/** A server and the token for it, under a name. */
+/** A server and its token, stored under a name. */
 export interface Profile {
   /** The server that the token belongs to, as an origin such as https://passes.example. */
   url: string
@@ -12,14 +12,14 @@ export interface Profile {
   token?: string | undefined
 }
 
-/** The file of profiles as it stands on the disk. */
+/** The content of the profiles file. */
 export interface ProfilesFile {
-  /** The profile that is used where none is named; `default` where nothing is said. */
+  /** The default profile; `default` if not set. */
   current?: string | undefined
   profiles: Record<string, Profile>
 }
 
-/** The stored profiles; none where there is no file. */
+/** Reads the stored profiles; none if the file does not exist. */
 export function readProfiles(path: string): ProfilesFile {
   const text = readIfThere(path)
   if (text === undefined) return { profiles: {} }
@@ -30,7 +30,7 @@ export function readProfiles(path: string): ProfilesFile {
   return file
 }
 
-/** Without zod, which takes longer to load than a small request does: every command reads profiles. */
+/** Validates without zod, which takes longer to load than a small request takes: every command reads profiles. */
 function isProfilesFile(value: unknown): value is ProfilesFile {
   return (
     hasOnly(value, { current: isTextOrMissing, profiles: isJsonObject }) &&
@@ -52,17 +52,15 @@ function hasOnly(
 const isText = (value: unknown) => typeof value === 'string'
 const isTextOrMissing = (value: unknown) => value === undefined || isText(value)
 
-/** The profile of a name; undefined where there is none. */
 export function findProfile({ profiles }: ProfilesFile, name: string): Profile | undefined {
   return Object.hasOwn(profiles, name) ? profiles[name] : undefined
 }
 
-/** The name of the profile that is used where none is named. */
 export function currentProfile({ current = 'default' }: ProfilesFile): string {
   return current
 }
 
-/** Stores one profile beside the others. The first one is used from then on, whatever its name. */
+/** Stores a profile. The first one becomes the default profile. */
 export function writeProfile(path: string, name: string, profile: Profile): Promise<void> {
   return changeProfiles(path, (file) => {
     const isFirst = Object.keys(file.profiles).length === 0
@@ -70,7 +68,7 @@ export function writeProfile(path: string, name: string, profile: Profile): Prom
   })
 }
 
-/** Makes a profile the one that commands use. @throws UsageError where there is none of the name */
+/** Sets the default profile. @throws UsageError if it does not exist */
 export function chooseProfile(path: string, name: string): Promise<void> {
   return changeProfiles(path, (file) => {
     requireProfile(file, path, name)
@@ -78,7 +76,7 @@ export function chooseProfile(path: string, name: string): Promise<void> {
   })
 }
 
-/** Forgets a profile with its token. @throws UsageError where there is none of the name */
+/** Removes a profile with its token. @throws UsageError if it does not exist */
 export function removeProfile(path: string, name: string): Promise<void> {
   return changeProfiles(path, (file) => {
     requireProfile(file, path, name)
@@ -88,7 +86,7 @@ export function removeProfile(path: string, name: string): Promise<void> {
   })
 }
 
-/** Forgets the token of a profile and keeps its address. @throws UsageError where there is no such profile */
+/** Removes the token of a profile and keeps its address. @throws UsageError if the profile does not exist */
 export function forgetToken(path: string, name: string): Promise<void> {
   return changeProfiles(path, (file) => {
     const { url } = requireProfile(file, path, name)
@@ -96,10 +94,7 @@ export function forgetToken(path: string, name: string): Promise<void> {
   })
 }
 
-/**
- * The profile of a name.
- * @throws CliError that names those there are
- */
+/** @throws CliError that lists the existing profiles */
 export function requireProfile(file: ProfilesFile, path: string, name: string): Profile {
   const profile = findProfile(file, name)
   if (profile) return profile
@@ -110,7 +105,7 @@ export function requireProfile(file: ProfilesFile, path: string, name: string): 
   })
 }
 
-/** The file is replaced as a whole, so a crash leaves the old or the new one. */
+/** Replaces the file atomically, so that a crash leaves either the old or the new one. */
 function changeProfiles(path: string, change: (file: ProfilesFile) => ProfilesFile): Promise<void> {
   return underLock(path, () => {
     replacePrivateSync(path, `${JSON.stringify(change(readProfiles(path)), undefined, 2)}\n`)

@@ -3,7 +3,7 @@ import { UsageError } from '../command/errors.ts'
 import { editDistance } from '../command/failure.ts'
 import { ownVariables, requireClearSwitches } from './settings.ts'
 
-/** The database of a server: every operator command takes it. */
+/** The database flags of every operator command. */
 export const databaseFlags = {
   database: Flags.string({
     summary: 'sqlite:FILE or postgres://user:password@host/name.',
@@ -13,10 +13,10 @@ export const databaseFlags = {
   }),
 }
 
-/** Flags that take the address of a database, of whatever command. */
+/** Flags of any command that take a database address. */
 const addresses = ['database', 'from', 'to']
 
-/** Those among arguments whose database has a password, which the list of processes then shows. */
+/** Returns the flags whose database address contains a password, which the process list then shows. */
 export function databasePasswordsIn(argv: readonly string[]): string[] {
   return addresses.filter((name) => {
     const given = argv.flatMap((argument, n) => {
@@ -29,7 +29,7 @@ export function databasePasswordsIn(argv: readonly string[]): string[] {
 
 const platforms = ['apple', 'google'] as const
 
-/** Every setting of the server; each is a flag and a PASSES_* variable. */
+/** All settings of the server; each is a flag and a `PASSES_*` variable. */
 export const serveFlags = {
   ...databaseFlags,
   host: Flags.string({ summary: 'Address to listen on.', env: 'PASSES_HOST', default: '127.0.0.1' }),
@@ -241,13 +241,13 @@ export const serveFlags = {
   }),
 }
 
-/** Each once, without a slash at its end. */
+/** Returns each prefix once, without a trailing slash. */
 function prefixesIn(given: string[]): string[] {
   const prefixes = given.flatMap((text) => text.split(',')).map((text) => text.trim().replace(/\/+$/, ''))
   return [...new Set(prefixes)]
 }
 
-/** Says of each variable that is nearly a setting of the server, and is none, which one was likely meant. */
+/** Returns a warning for each variable that is close to the name of a server setting, with a suggestion. */
 export function mistypedVariables(names: readonly string[] = ownVariables()): string[] {
   const settings = Object.values(serveFlags).flatMap(({ env }) => env ?? [])
   const unknown = names.filter((name) => !settings.includes(name))
@@ -257,7 +257,7 @@ export function mistypedVariables(names: readonly string[] = ownVariables()): st
   })
 }
 
-/** `apple,google` as a list. */
+/** Parses `apple,google`. */
 export function parsePlatforms(text: string): ('apple' | 'google')[] {
   const names = text.split(',').map((name) => name.trim())
   const unknown = names.find((name) => !platforms.some((platform) => platform === name))
@@ -266,21 +266,21 @@ export function parsePlatforms(text: string): ('apple' | 'google')[] {
 }
 
 /**
- * The address in links and packages: what follows it there stands right behind its path.
+ * Returns the address for links and packages, to which paths are appended.
  * @throws UsageError
  */
 export function parsePublicUrl(url: URL | undefined): string | undefined {
   if (!url) return undefined
   const { protocol, username, password, search, hash, origin, pathname } = url
   if (/^https?:$/.test(protocol) && !username && !password && !search && !hash) return `${origin}${pathname}`
-  // Without what was given: it may hold the password.
+  // Do not print the value: it can contain a password.
   throw new UsageError('--public-url must begin with https:// or http://, hold no user, and end with its path', {
     hint: 'write it like https://passes.example.com.',
   })
 }
 
 /**
- * The settings of a server, as flags and environment gave them.
+ * Returns the server configuration from flags and environment.
  * @throws UsageError
  */
 export function serverConfig(flags: Interfaces.InferredFlags<typeof serveFlags>) {

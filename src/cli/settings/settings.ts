@@ -5,17 +5,17 @@ import { isOpenToOthers } from '../../files/private-file.ts'
 import { UsageError } from '../command/errors.ts'
 import { currentProfile, findProfile, readProfiles, requireProfile } from './profile.ts'
 
-/** The one reader of the environment in the command line. Flags win over environment, environment over profile. */
+/** The only module of the CLI that reads the environment. Flags override environment variables, which override the profile. */
 
 export const defaultUrl = 'http://127.0.0.1:3000'
 
-/** A value and where it came from, in words that fit after "came from". */
+/** A value and its source, in words that fit after "came from". */
 export interface Setting {
   value: string
   source: string
 }
 
-/** The flags that say which server, with which token. */
+/** Flags that select the server and the token. */
 export interface ConnectionFlags {
   url?: string | undefined
   token?: string | undefined
@@ -23,31 +23,29 @@ export interface ConnectionFlags {
   timeout?: string | undefined
 }
 
-/** The server, token and time limit of a command, each with where it came from. */
+/** The server, token, and timeout of a command, each with its source. */
 export interface Connection {
   url: Setting
-  /** Undefined where there is none; `noToken` then says why. */
+  /** If `undefined`, `noToken` explains why. */
   token: Setting | undefined
   noToken: string
   profile: { name: string; path: string }
   timeoutSeconds: number
-  /** What is to be said of a stored token that is used: others may read it. */
+  /** The warning about a stored token that other users can read. */
   warning?: string
 }
 
-/** Environment variables by name, as process.env has them. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Where settings are looked for beside the flags. */
 export interface ResolveOptions {
   environment?: Environment
-  /** Set by what makes or manages profiles. */
+  /** Set by commands that create or manage profiles. */
   profileMayBeMissing?: boolean
 }
 
 /**
- * Which server to talk to with which token.
- * @throws UsageError for an empty value, an address or a time limit that is none, or a named profile that is not there.
+ * Selects the server and the token.
+ * @throws UsageError for an empty value, an invalid address or timeout, or a named profile that does not exist
  */
 export function resolveConnection(flags: ConnectionFlags, options: ResolveOptions = {}): Connection {
   const environment = options.environment ?? process.env
@@ -55,7 +53,7 @@ export function resolveConnection(flags: ConnectionFlags, options: ResolveOption
   const path = profilesPath(environment)
   const chosenUrl = pick(flags.url, '--url', environment.PASSES_URL, 'PASSES_URL')
   let token = pick(flags.token, '--token', environment.PASSES_TOKEN, 'PASSES_TOKEN')
-  // Where nothing is open, a file that is broken is in nobody's way.
+  // Read the file only if a value is missing, so that a broken file does not matter otherwise.
   const isRead = named || !chosenUrl || !token || options.profileMayBeMissing
   const file = isRead ? readProfiles(path) : { profiles: {} }
   const name = named ?? currentProfile(file)
@@ -70,7 +68,7 @@ export function resolveConnection(flags: ConnectionFlags, options: ResolveOption
   let warning: string | undefined
   let noToken = 'There is no access token: no --token, no PASSES_TOKEN, and no profile.'
   if (!token && profile) {
-    // A stored token belongs to its server: it is never sent to another one.
+    // Never send a stored token to another server.
     if (profile.url !== origin) {
       noToken = `There is no access token for ${origin}: the one of ${source} belongs to ${profile.url}.`
     } else if (profile.token === undefined) noToken = `There is no access token: ${source} is logged out.`
@@ -98,40 +96,40 @@ function secondsOf(said: Setting | undefined): number {
   throw new UsageError(`${said.source} must be seconds, more than 0 and at most ${MAX_TIMEOUT_SECONDS}: ${said.value}`)
 }
 
-/** The profile that commands use, there or not, and the file of profiles. */
+/** Returns the selected profile, even if it does not exist, and the path of the profiles file. */
 export function profileInUse(flag?: string): Connection['profile'] {
   return resolveConnection({ profile: flag }, { profileMayBeMissing: true }).profile
 }
 
-/** Variables that win over a stored profile, so that login can say so. */
+/** Returns the variables that override a stored profile, for the message of `login`. */
 export function overridingVariables(environment: Environment = process.env): string[] {
   return ['PASSES_URL', 'PASSES_TOKEN', 'PASSES_PROFILE'].filter((name) => given(environment[name]))
 }
 
-/** A signing secret; the variable keeps it out of the list of processes. */
+/** Returns a signing secret. The variable keeps it out of the process list. */
 export function webhookSecret(flag: string | undefined, environment: Environment = process.env): string | undefined {
   return flag || environment.PASSES_WEBHOOK_SECRET || undefined
 }
 
-/** Whether colour may be written to a stream: to a terminal that shows any, unless the environment forbids it. */
+/** Returns whether a stream supports color, unless the environment forbids it. */
 export function canColor(stream: ColorStream, environment: Environment = process.env): boolean {
   return colorLevel(stream, environment) > 0
 }
 
-/** Bits of colour that a terminal takes: 1 is none that a picture can be drawn in, 8 are 256 colours. */
+/** Returns the color depth of a terminal in bits: 1 cannot show pictures, 8 is 256 colors. */
 export function colorDepth(stream: ColorStream, environment: Environment = process.env): 1 | 8 | 24 {
   return ([1, 1, 8, 24] as const)[colorLevel(stream, environment)]
 }
 
 interface ColorStream {
   isTTY?: boolean
-  /** As Node's terminals answer it; the environment tells it what the terminal is. */
+  /** The method of Node's TTY streams, which reads the terminal type from the environment. */
   getColorDepth?: (environment: object) => number
 }
 
 /**
- * What a stream shows: 0 no colour, 1 sixteen, 2 of 256, 3 of 16 million. FORCE_COLOR decides alone where it is set;
- * else NO_COLOR and TERM=dumb forbid colour, and only a terminal gets any.
+ * Returns the color level of a stream: 0 none, 1 16 colors, 2 256 colors, 3 16 million. FORCE_COLOR takes precedence.
+ * Otherwise, NO_COLOR and TERM=dumb disable color, and only terminals have any.
  */
 function colorLevel(stream: ColorStream, environment: Environment): 0 | 1 | 2 | 3 {
   const forced = environment.FORCE_COLOR
@@ -141,53 +139,52 @@ function colorLevel(stream: ColorStream, environment: Environment): 0 | 1 | 2 | 
     return level === 0 || level === 2 || level === 3 ? level : 1
   }
   if (!canAnimate(stream, environment) || given(environment.NO_COLOR)) return 0
-  // Node takes CI for a log without colour, and this is a terminal.
+  // Hide CI, for which Node assumes a log without color: this is a terminal.
   const { CI: _, ...terminal } = environment
   const depth = stream.getColorDepth?.(terminal) ?? 4
   return depth >= 24 ? 3 : depth >= 8 ? 2 : depth >= 4 ? 1 : 0
 }
 
-/** The environment for a program that must stand alone: nothing that is said to this one reaches it. */
+/** Returns the environment for an independent child process, without the settings of this one. */
 export function environmentWithoutSettings(environment: Environment = process.env): Environment {
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('PASSES_')))
 }
 
-/** The environment of this program with something added, for a command of the user. */
+/** Returns this program's environment with additions, for a command of the user. */
 export function environmentWith(added: Environment, environment: Environment = process.env): Environment {
   return { ...environment, ...added }
 }
 
-/** Whether a stream can redraw a line. */
 export function canAnimate(stream: { isTTY?: boolean }, environment: Environment = process.env): boolean {
   return stream.isTTY === true && environment.TERM !== 'dumb'
 }
 
-/** Where virtual phones keep their state. */
+/** The folder of the state of virtual phones. */
 export function devicesFolder(environment: Environment = process.env): string {
   return join(baseFolder(environment, 'XDG_DATA_HOME', '.local/share'), 'passes', 'devices')
 }
 
-/** Where completion keeps what the server answered. */
+/** The folder of the completion cache. */
 export function completionFolder(environment: Environment = process.env): string {
   return join(baseFolder(environment, 'XDG_CACHE_HOME', '.cache'), 'passes', 'completion')
 }
 
-/** Where `webhook listen` of a profile says how it is reached on this machine. */
+/** The folder in which `webhook listen` of a profile records its local address. */
 export function listenersFolder(profile: string, environment: Environment = process.env): string {
   const state = baseFolder(environment, 'XDG_STATE_HOME', '.local/state')
   return join(state, 'passes', 'listeners', encodeURIComponent(profile))
 }
 
-/** Where the door console keeps lists to go on with offline, and decisions that the server has not got yet. */
+/** The folder in which the door console stores offline lists and decisions that are not uploaded yet. */
 export function doorsFolder(environment: Environment = process.env): string {
   return join(baseFolder(environment, 'XDG_STATE_HOME', '.local/state'), 'passes', 'doors')
 }
 
 /**
- * Ink is told by the environment how to draw, when it is loaded: React for development keeps a record of every render,
- * and where CI is set Ink draws nothing until its end. On a terminal neither is wanted. What it colours with takes a
- * variable CI for a terminal without colour, whatever its value, so the level is said outright: one at least, since bold
- * and inverse stand in where colour is not wanted.
+ * Sets the environment variables that Ink reads when it loads. React's development mode keeps a record of every
+ * render, and with CI set Ink draws only at its end: a terminal needs neither.
+ * Ink's color library takes any value of CI for a terminal without color, so the level is set explicitly: at least 1,
+ * since bold and inverse replace color.
  */
 export function prepareDrawing(stream: ColorStream, environment: NodeJS.ProcessEnv = process.env): void {
   environment.FORCE_COLOR = String(Math.max(1, colorLevel(stream, environment)))
@@ -200,26 +197,26 @@ function profilesPath(environment: Environment): string {
   return join(baseFolder(environment, 'XDG_CONFIG_HOME', '.config'), 'passes', 'profiles.json')
 }
 
-/** A folder of the XDG base directories, which says that a relative path in its variable is to be ignored. */
+/** Returns a folder of the XDG Base Directory Specification, which requires that relative paths are ignored. */
 function baseFolder(environment: Environment, variable: string, belowHome: string): string {
   const said = given(environment[variable])
   return said && isAbsolute(said) ? said : join(homeFolder(environment), belowHome)
 }
 
-/** Never a folder below the one that the program happens to run in: a token would be left there. */
+/** Never returns a relative folder: a token would be written to the working folder. */
 function homeFolder({ HOME }: Environment): string {
   for (const find of [() => HOME, homedir, () => userInfo().homedir]) {
     try {
       const home = find()
       if (home && isAbsolute(home)) return home
     } catch {
-      // A container may run as a user that the system does not know.
+      // A container can run as a user that the system does not know.
     }
   }
   return parse(process.cwd()).root
 }
 
-/** An empty value most likely is a secret that was not filled in: what is stored must not take its place unseen. */
+/** Rejects an empty value, which is probably a missing secret: the stored value must not replace it silently. */
 function pick(flag: string | undefined, flagName: string, variable: string | undefined, name: string) {
   const [text, source] = flag === undefined ? [variable, name] : [flag, flagName]
   if (text === undefined) return undefined
@@ -230,7 +227,7 @@ function pick(flag: string | undefined, flagName: string, variable: string | und
 }
 
 /**
- * Looks at the variables that stand for switches: oclif takes whatever it does not know for no.
+ * Validates boolean environment variables: oclif treats unknown values as `false`.
  * @throws UsageError
  */
 export function requireClearSwitches(
@@ -245,17 +242,16 @@ export function requireClearSwitches(
   }
 }
 
-/** The variables that are called as settings are. */
+/** Returns the names of variables with the `PASSES_` prefix. */
 export function ownVariables(environment: Environment = process.env): string[] {
   return Object.keys(environment).filter((name) => name.startsWith('PASSES_'))
 }
 
-/** Whether a variable says anything. */
 export function isSet(variable: string, environment: Environment = process.env): boolean {
   return given(environment[variable]) !== undefined
 }
 
-/** A variable of the system that is empty counts as not given. */
+/** Treats an empty system variable as not set. */
 function given(value: string | undefined): string | undefined {
   return value?.trim() || undefined
 }
