@@ -32,28 +32,28 @@ const WebhookContent = z.strictObject({
 const limit = z.int().min(0).max(MAX_LIMIT).optional()
 const LimitsContent = z.strictObject({ $schema, ...mapNames(limitNames, limit) })
 
-/** `projects/*.json`: a project, matched by its name. */
+/** A `projects/*.json` file: a project, matched by name. */
 export type ProjectFile = JsonFile<z.output<typeof ProjectContent>>
-/** `webhooks/*.json`: an endpoint, matched by its URL. */
+/** A `webhooks/*.json` file: an endpoint, matched by URL. */
 export type WebhookFile = JsonFile<z.output<typeof WebhookContent>>
-/** `limits.json`: the limits of the workspace; one that is left out stays as it is. */
+/** The `limits.json` file: the limits of the workspace. Omitted limits are not changed. */
 export type LimitsFile = JsonFile<z.output<typeof LimitsContent>>
 
-/** What the files of a folder say that there should be. A kind without its folder or file is none of their business. */
+/** The desired state in a folder. A kind without a folder or file is not managed. */
 export interface DesiredState {
   projects?: ProjectFile[] | undefined
   templates?: TemplateFile[] | undefined
   webhooks?: WebhookFile[] | undefined
   limits?: LimitsFile | undefined
-  /** What looks as if it were meant for it, and is read by nothing. */
+  /** Files that look like input but are not read. */
   ignored: string[]
 }
 
 const KINDS = ['projects', 'templates', 'webhooks']
 
 /**
- * Reads and checks every file of a folder before anything is asked of a server.
- * @throws CliError with what is wrong with each, by line and column
+ * Reads and validates every file of a folder, without calling a server.
+ * @throws CliError with the problems of each file, by line and column
  */
 export async function readDesiredState(folder: string): Promise<DesiredState> {
   if (!(await withName(folder, () => stat(folder))).isDirectory()) throw new UsageError(`${folder} is not a folder`)
@@ -72,7 +72,7 @@ export async function readDesiredState(folder: string): Promise<DesiredState> {
   return { projects, templates, webhooks, limits, ignored: await findIgnored(folder) }
 }
 
-/** JSON in places where none is read, and YAML. */
+/** Returns JSON files outside the known places, and YAML files. */
 async function findIgnored(folder: string): Promise<string[]> {
   const isRead = /^(?:limits|webhook-secrets)\.json$/
   const above = (await readdir(folder)).filter((name) => /\.(?:json|ya?ml)$/i.test(name) && !isRead.test(name))
@@ -86,7 +86,7 @@ async function findIgnored(folder: string): Promise<string[]> {
   return [...above, ...inKinds.flat()].map((name) => join(folder, name))
 }
 
-/** Undefined where there is no such folder. */
+/** Returns `undefined` if the folder does not exist. */
 async function readFolder<T>(folder: string, read: (path: string) => Promise<T>): Promise<T[] | undefined> {
   if (!(await exists(folder))) return undefined
   return readAll((await withName(folder, () => listJsonFiles(folder))).map(read))
@@ -112,12 +112,12 @@ function mapNames<N extends string, T>(names: readonly N[], value: T): Record<N,
 const Content = z.record(z.string(), z.string().nullable())
 
 /**
- * Where the signing secrets of new webhooks are kept, by URL: the server shows each once. The file is made for its owner
- * alone (0600). Null stands for one whose making has begun.
+ * The file of signing secrets of new webhooks, by URL, because the server returns each secret only once. Only its
+ * owner can read it (0600). `null` marks a webhook whose creation has started.
  */
 export class SecretsFile {
   readonly path: string
-  /** Secrets that this run has written. */
+  /** The number of secrets written by this run. */
   written = 0
   readonly #note: (message: string) => void
   #content: Record<string, string | null>
@@ -129,36 +129,35 @@ export class SecretsFile {
     this.#note = note
   }
 
-  /** @throws CliError where something else stands there */
+  /** @throws CliError if the path holds something else */
   static async open(path: string, note: (message: string) => void): Promise<SecretsFile> {
     return new SecretsFile(path, await readContent(path), note)
   }
 
-  /** Whether a webhook was about to be made and nobody knows its secret. */
+  /** Whether the creation of a webhook started and its secret is not known. */
   isPending(url: string): boolean {
     return Object.hasOwn(this.#content, url) && this.#content[url] === null
   }
 
   /**
-   * Keeps the secret of an endpoint, on the disk when it resolves; null says that the endpoint is there and its
-   * secret is not known.
+   * Stores the secret of an endpoint; it is flushed to disk when the promise resolves. `null` means that the creation
+   * has started and the secret is not known.
    */
   async set(url: string, secret: string | null): Promise<void> {
     await this.#change((content) => ({ ...content, [url]: secret }))
     if (secret !== null) this.written += 1
   }
 
-  /** Forgets the endpoint and its secret. */
   async delete(url: string): Promise<void> {
     await this.#change((content) => Object.fromEntries(Object.entries(content).filter(([other]) => other !== url)))
   }
 
-  /** Lets other runs write it again. */
+  /** Releases the lock for other runs. */
   async close(): Promise<void> {
     await this.#lock?.release()
   }
 
-  /** @throws CliError where another run writes to it */
+  /** @throws CliError if another run holds the lock */
   async #change(change: (content: Record<string, string | null>) => Record<string, string | null>): Promise<void> {
     if (!this.#lock) {
       this.#lock = await lockFile(this.path, this.#note)

@@ -18,42 +18,40 @@ import {
 } from '../template/template-push.ts'
 import type { DesiredState, LimitsFile, ProjectFile, SecretsFile, WebhookFile } from './files.ts'
 
-/** What a plan says of one thing. */
+/** The planned action for one object. */
 export type Action = 'create' | 'change' | 'unchanged' | 'delete' | 'notInFiles' | 'operator'
 
-/** What became of it. */
+/** The result of an action. */
 export type Outcome = 'created' | 'updated' | 'unchanged' | 'deleted' | 'notInFiles' | 'operator'
 
-/** One project, template or webhook, or the limits: how the files and the server stand to each other, and what is to be done. */
+/** A project, template, webhook, or the limits: its differences and the planned action. */
 export interface Step {
   kind: 'project' | 'template' | 'webhook' | 'limits'
-  /** What files call it. */
+  /** The name in the files. */
   name: string
-  /** Null for what no file is about. */
+  /** `null` if no file describes it. */
   file: string | null
   action: Action
-  /** What differs; empty for what is made or deleted. */
   changes: Change[]
-  /** What to say beside it. */
+  /** An additional note. */
   note?: string
-  /** Brings the server to what the file says, from whatever state it is found in; absent where nothing is to be done. */
+  /** Applies the file, regardless of the current state on the server; missing if there is nothing to do. */
   carryOut?: () => Promise<Outcome>
 }
 
-/** Whether it keeps files and server from being the same. What no file is about does not: nobody asked for its end. */
+/** Whether the files and the server differ. Objects without a file do not count, because their deletion was not requested. */
 export function isDifference({ action }: Pick<Step, 'action'>): boolean {
   return action !== 'unchanged' && action !== 'notInFiles'
 }
 
-/** How a folder of files is carried out on the server. */
 export interface PlanOptions {
-  /** What no file is about is deleted, of the kinds that there are files of. */
+  /** Whether to delete objects without a file, of the kinds that have files. */
   prune: boolean
   publish: boolean
   secrets: SecretsFile
 }
 
-/** Holds files against the server: every step, in the order that they are carried out in. Writes nothing. */
+/** Compares files with the server and returns every step, in order of execution. Writes nothing. */
 export async function planApply(client: Client, desired: DesiredState, options: PlanOptions): Promise<Step[]> {
   const ends: Step[] = []
   const planEnd = (kind: Step['kind'], name: string, remove: () => Promise<unknown>) => {
@@ -67,7 +65,7 @@ export async function planApply(client: Client, desired: DesiredState, options: 
   return [
     ...(await planContent(client, desired, options, planEnd)),
     ...(desired.webhooks ? await planWebhooks(client, desired.webhooks, options, planEnd) : []),
-    // Templates before the projects that they belong to.
+    // Delete templates before their projects.
     ...ends,
     ...(desired.limits ? [await planLimits(client, desired.limits)] : []),
   ]
@@ -75,7 +73,7 @@ export async function planApply(client: Client, desired: DesiredState, options: 
 
 type PlanEnd = (kind: Step['kind'], name: string, remove: () => Promise<unknown>) => void
 
-/** Projects and templates. */
+/** Plans projects and templates. */
 async function planContent(
   client: Client,
   { projects, templates }: DesiredState,
@@ -120,7 +118,7 @@ async function planWebhooks(
   return files.map((file) => planWebhook(client, file, stored, secrets))
 }
 
-/** Limits are for operators to set: the interface only tells them. */
+/** Compares limits only: operators set them, and the API is read-only. */
 async function planLimits(client: Client, { path, value }: LimitsFile): Promise<Step> {
   const { $schema: _, ...wanted } = value
   const { name, limits } = await client.workspace.get()
@@ -135,7 +133,7 @@ async function planLimits(client: Client, { path, value }: LimitsFile): Promise<
   return { ...step, action: 'operator', note }
 }
 
-/** What another has deleted meanwhile is as it should be. */
+/** Treats an object that was deleted concurrently as deleted. */
 async function deleted(remove: () => Promise<unknown>): Promise<'deleted'> {
   try {
     await remove()
@@ -145,7 +143,7 @@ async function deleted(remove: () => Promise<unknown>): Promise<'deleted'> {
   return 'deleted'
 }
 
-/** The ids of projects by name, those that a run makes among them. */
+/** Project ids by name, including projects that this run creates. */
 type ProjectIds = Map<string, string>
 
 function planProject(client: Client, file: ProjectFile, stored: readonly Project[], ids: ProjectIds): Step {
@@ -163,7 +161,7 @@ function planProject(client: Client, file: ProjectFile, stored: readonly Project
           ids.set(wanted.name, (await client.projects.create({ body: { ...wanted, unique: true } })).id)
           return 'created'
         } catch (error) {
-          // Another run was quicker.
+          // A concurrent run created it first.
           const id = error instanceof ApiError && error.code === 'CONFLICT' && error.details.projectId
           if (typeof id !== 'string') throw error
           ids.set(wanted.name, id)
@@ -187,14 +185,14 @@ function planProject(client: Client, file: ProjectFile, stored: readonly Project
   }
 }
 
-/** What differs of the fields that a file gives; one that it leaves out is as it is. */
+/** Returns differences in the fields that a file sets. Omitted fields are not compared. */
 function changesIn(stored: object, wanted: object): Change[] {
   const given = Object.entries(wanted).filter(([, value]) => value !== undefined)
   const there = new Map(Object.entries(stored))
   return findChanges(Object.fromEntries(given.map(([name]) => [name, there.get(name)])), Object.fromEntries(given))
 }
 
-/** @throws CliError where a file may be about several */
+/** @throws CliError if a file matches several objects */
 function requireOne<T extends { id: string }>(
   stored: readonly T[],
   isMeant: (one: T) => boolean,
@@ -210,14 +208,13 @@ function requireOne<T extends { id: string }>(
   })
 }
 
-/** How the templates of a folder are carried out. */
 export interface TemplatePlanOptions {
   publish: boolean
-  /** Known once the projects before it were carried out. */
+  /** Complete after the project steps have run. */
   projectIds: ProjectIds
 }
 
-/** @throws CliError where what is to be published cannot be */
+/** @throws CliError if the template cannot be published */
 async function planTemplate(client: Client, file: TemplateFile, options: TemplatePlanOptions): Promise<Step> {
   const { publish, projectIds } = options
   const stored = await findStored(client, file)
@@ -232,13 +229,13 @@ async function planTemplate(client: Client, file: TemplateFile, options: Templat
   if (publish && stage === 'draft') changes.push({ path: 'stage', before: 'draft', after: 'published' })
   if (stored && changes.length === 0) return { ...step, action: 'unchanged', changes }
   if (publish) await requirePublishable(file)
-  // Of what is made, all is new.
+  // List no changes for a new template.
   return stored
     ? { ...step, action: 'change', changes, carryOut }
     : { ...step, action: 'create', changes: [], carryOut }
 }
 
-/** @throws CliError at the line of each project that is not there when the templates come to it */
+/** @throws CliError at the line of each project that will not exist when the templates are applied */
 async function requireProjects(
   files: readonly TemplateFile[],
   names: ReadonlySet<string>,
@@ -270,7 +267,8 @@ function planWebhook(client: Client, file: WebhookFile, stored: readonly Webhook
   }
 
   async function create(): Promise<Outcome> {
-    // Noted before it is made: where the answer with the secret is lost, the next run knows that it has none.
+    // Record the URL before the creation: if the response with the secret is lost, the next run knows that the secret
+    // is missing.
     await secrets.set(url, null)
     let made: WebhookWithSecret
     try {
@@ -279,7 +277,7 @@ function planWebhook(client: Client, file: WebhookFile, stored: readonly Webhook
       if (!(error instanceof ApiError) || error.status >= 500) throw error
       await secrets.delete(url)
       const { webhookId } = error.details
-      // Another run was quicker, and has the secret.
+      // A concurrent run created it first and has the secret.
       if (error.code === 'CONFLICT' && typeof webhookId === 'string') return bringUp(webhookId)
       throw error
     }

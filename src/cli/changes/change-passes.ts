@@ -7,17 +7,16 @@ import { errorLine, failure, type RowResult } from '../bulk/row-action.ts'
 import { RowImageError } from '../bulk/row-images.ts'
 import { findPasses } from './find-passes.ts'
 
-/** How the passes of many rows are changed, each by a request of its own. */
 export interface EachPass<Item, Name extends string> {
-  /** Requests in flight at once, over all batches. */
+  /** The number of concurrent requests, across all batches. */
   concurrency: number
-  /** Resolves to what became of the row. */
+  /** Changes a pass and resolves to the outcome of the row. */
   change: (pass: Pass, item: Item, options: ChangeOptions) => Promise<Name>
-  /** Called with the passes of a batch before any is changed. */
+  /** Called with the passes of a batch before any of them is changed. */
   onFound?: (client: Client, passes: readonly Pass[], note: (message: string) => void) => Promise<void>
 }
 
-/** Sends for a batch: finds the passes of all items at once, then changes each by a request of its own. */
+/** Creates a `send` function that finds the passes of a batch in one request, then changes each with a separate request. */
 export function changeEach<Item extends { externalPassId: string }, Name extends string>({
   concurrency,
   change,
@@ -45,7 +44,7 @@ export function changeEach<Item extends { externalPassId: string }, Name extends
   }
 }
 
-/** Answers that speak of one pass; any other (no permission, no server) would meet every row. */
+/** Statuses of errors that concern one pass. Any other error, such as missing permission, would affect every row. */
 const rowStatuses = [400, 404, 409, 412]
 
 interface ChangeOptions {
@@ -53,20 +52,19 @@ interface ChangeOptions {
   signal: AbortSignal
 }
 
-/** How many changes are in flight, and what each is. */
 export interface ConcurrentChanges<Item, Name extends string> {
-  /** Requests in flight at once, over all batches. */
+  /** The number of concurrent requests, across all batches. */
   concurrency: number
   change: (item: Item, options: ChangeOptions) => Promise<RowResult<Name>>
 }
 
-/** Changes the items of a batch, each by a request of its own: a result for each, in their order. */
+/** Creates a function that changes the items of a batch concurrently and returns their results in order. */
 export function changeConcurrently<Item, Name extends string>({ concurrency, change }: ConcurrentChanges<Item, Name>) {
   const limit = pLimit(concurrency)
   return async (client: Client, items: Item[]): Promise<RowResult<Name>[]> => {
-    // The first answer that stops the run ends the requests beside it, whose tries would keep the program waiting.
+    // The first error that stops the run also aborts concurrent requests, whose retries would delay the exit.
     const stop = new AbortController()
-    // One for each request, and Node would take more than ten for a leak.
+    // Each request adds a listener; Node warns about a leak above ten.
     setMaxListeners(0, stop.signal)
     const changeItem = async (item: Item): Promise<RowResult<Name>> => {
       try {

@@ -2,10 +2,10 @@ import type { Client } from '../../client/client.ts'
 import { MAX_ALTERNATIVES } from '../../core/contract/list.ts'
 import type { Pass } from '../../core/contract/passes.ts'
 
-/** What the line of a request may hold of ids: servers and proxies cut off at 8 KB or 16. */
+/** The maximum size of ids in a URL. Servers and proxies limit the request line to 8 or 16 KB. */
 const MAX_BYTES = 6_000
 
-/** The passes with these external ids, by external id; one that does not exist is left out. */
+/** Returns the passes with these external ids, by external id. Omits ids without a pass. */
 export async function findPasses(client: Client, externalPassIds: readonly string[]): Promise<Map<string, Pass>> {
   const pages = await Promise.all(
     groupIds([...new Set(externalPassIds)]).map((ids) =>
@@ -15,7 +15,7 @@ export async function findPasses(client: Client, externalPassIds: readonly strin
   return new Map(pages.flatMap(({ items }) => items.map((pass) => [pass.externalPassId, pass])))
 }
 
-/** Ids in groups that fit one request each. */
+/** Groups ids so that each group fits in one request. */
 export function groupIds(ids: readonly string[]): string[][] {
   const groups: string[][] = []
   let bytes = 0

@@ -20,21 +20,20 @@ import { CliError } from '../command/errors.ts'
 import { readIssuedTemplate } from '../issue/rows.ts'
 import { changeEach } from './change-passes.ts'
 
-/** What `passes update` does with each row. */
 export interface UpdateOptions {
-  /** The file of the rows, or - for stdin. */
+  /** The CSV file, or `-` for stdin. */
   file: string
   externalIdColumn: string
   labelColumn: string | undefined
   groupColumn?: string | undefined
-  /** A cell with just this removes the variable. */
+  /** The cell content that removes a variable. */
   unsetMarker: string
   templateVersion: PassUpdate['templateVersion']
-  /** Ask the server what each change would come to, and change nothing. */
+  /** Whether to predict each change without making it. */
   dryRun: boolean
-  /** Make Android phones ring for what iPhones announce. */
+  /** Whether Android phones also ring for changes that iPhones announce. */
   notify?: boolean
-  /** Requests in flight at once. */
+  /** The number of concurrent requests. */
   concurrency: number
 }
 
@@ -45,7 +44,7 @@ interface Update {
 
 type UpdateOutcome = 'updated' | 'notified' | 'failed'
 
-/** Changes the pass of each row. Repeating a row comes to the same pass, and makes no further revision. */
+/** Changes the pass of each row. Repeating a row does not create another revision. */
 export function updateAction({ dryRun, concurrency, ...options }: UpdateOptions): RowAction<Update, UpdateOutcome> {
   const { externalIdColumn, templateVersion } = options
   const outcomes = [
@@ -87,11 +86,14 @@ export function updateAction({ dryRun, concurrency, ...options }: UpdateOptions)
 }
 
 interface UpdateImages {
-  /** The change with the ids of images that it names by their files, which are uploaded; in a dry run they are only looked at. */
+  /** Returns the change with image files replaced by their ids. Uploads the files, except in a dry run. */
   resolve(client: Client, pass: Pass, body: PassUpdate, options: { dryRun: boolean }): Promise<PassUpdate>
 }
 
-/** Which variables are images is known once a pass is found: it is asked of each template once, where a cell is no id. */
+/**
+ * Finds the image variables of each template once, and only if a cell is not an image id: they are known after a pass
+ * is found.
+ */
 function createUpdateImages(file: string): UpdateImages {
   let images: RowImages | undefined
   const names = new Map<string, Promise<string[]>>()
@@ -127,7 +129,7 @@ async function readImageVariables(client: Client, templateId: string): Promise<s
   try {
     return imageVariables((await readIssuedTemplate(client, templateId)).definition)
   } catch (error) {
-    // Deleted, or not for this token to read: cells are then what they say.
+    // The template was deleted or the token cannot read it: use the cells unchanged.
     if (error instanceof CliError || (error instanceof ApiError && [403, 404].includes(error.status))) return []
     throw error
   }
@@ -138,7 +140,7 @@ function notifiedOutcome(dryRun: boolean) {
   return { name: 'notified' as const, title, within: 'updated' as const }
 }
 
-/** Reads a row. An empty cell means not given; what a template makes of the values is for the server to say. */
+/** Parses a row. An empty cell means no value. The server validates values against the template. */
 export function compileUpdateRow(
   columns: UpdateColumns,
   { unsetMarker, templateVersion, notify }: Pick<UpdateOptions, 'unsetMarker' | 'templateVersion' | 'notify'>,
@@ -180,8 +182,8 @@ function issuesOf(
 }
 
 /**
- * A mistyped column would be stored with every pass and shown on none. The templates are known once passes are found,
- * so each is asked for its variables the first time that one of its passes comes along.
+ * Warns about columns that are not variables: a mistyped name would be stored with every pass and shown on none.
+ * Reads the variables of each template when its first pass is found.
  */
 function warnOfUnknown(variables: () => string[]) {
   const seen = new Set<string>()
@@ -200,7 +202,7 @@ function warnOfUnknown(variables: () => string[]) {
   }
 }
 
-/** Undefined where the template does not say: it was deleted, or the token may not read it. */
+/** Returns `undefined` if the template was deleted or the token cannot read it. */
 async function declaredBy(client: Client, id: string, note: (message: string) => void) {
   try {
     const { schema } = await client.templates.variablesSchema({ params: { id } })
@@ -212,27 +214,27 @@ async function declaredBy(client: Client, id: string, note: (message: string) =>
   }
 }
 
-/** Which columns of an update have a meaning of their own. */
+/** The column names of an update that are not variables. */
 export interface UpdateColumnOptions {
   externalIdColumn: string
-  /** Undefined where nobody named one: a column `label` is then the label where there is one. */
+  /** If undefined, the column `label` is used, if there is one. */
   labelColumn: string | undefined
-  /** Undefined where nobody named one: a column groupKey is then the group where there is one. */
+  /** If undefined, the column `groupKey` is used, if there is one. */
   groupColumn?: string | undefined
-  /** Whether a flag changes every pass, so that a file of ids alone has something to do. */
+  /** Whether a flag changes every pass, so that the file needs only ids. */
   changesAll: boolean
 }
 
-/** The columns of an update by their places. */
+/** The columns of an update, by index. */
 export interface UpdateColumns extends Columns {
-  /** -1 where labels stay. */
+  /** -1 if labels do not change. */
   label: number
-  /** -1 where groups stay. */
+  /** -1 if groups do not change. */
   group: number
   variables: HeaderColumn[]
 }
 
-/** The columns of a file of updates. @throws CliError that lists everything that keeps the file from being used */
+/** Finds the columns of an update. @throws CliError that lists every problem of the header */
 export function planUpdateColumns(header: string[], options: UpdateColumnOptions): UpdateColumns {
   const { externalIdColumn, labelColumn = 'label', groupColumn = GROUP_COLUMN, changesAll } = options
   const errorColumn = 'error'

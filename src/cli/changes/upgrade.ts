@@ -13,33 +13,33 @@ import { count, details, duration, printable } from '../command/output.ts'
 import { startProgress } from '../command/progress.ts'
 import { changeConcurrently } from './change-passes.ts'
 
-/** Which passes go to which version. */
+/** The passes to upgrade and their target version. */
 export interface UpgradeScope {
   templateId: string | undefined
-  /** An id, or none for passes without a project. */
+  /** A project id, or `none` for passes without a project. */
   projectId: string | undefined
   to: number | 'latest'
   statuses: readonly PassStatus[]
 }
 
-/** Which passes are to be moved, as a query of the list; several templates have a newest version each. */
+/** The passes to upgrade, as a list query. If it covers several templates, each has its own newest version. */
 interface UpgradePlan {
   query: NonNullable<RouteCall<typeof routes.list>['query']>
-  /** Undefined where each pass goes to the newest version of its own template. */
+  /** `undefined` if each pass moves to the newest version of its template. */
   version: number | undefined
-  /** Passes that the query finds; some may be on the newest version already where several templates are asked for. */
+  /** The number of passes that the query finds. Across several templates, some can already be on the newest version. */
   total: number
-  /** Of these, held in Google Wallet. */
+  /** The number of these passes that are in Google Wallet. */
   google: number
 }
 
-/** One pass on its way to a version. */
+/** The upgrade of one pass. */
 interface Upgrade {
   passId: string
   version: number
 }
 
-/** Which passes an upgrade concerns, and how many. @throws UsageError, CliError where there is no such published version */
+/** Counts the passes of an upgrade. @throws UsageError; CliError if the published version does not exist */
 export async function planUpgrade(client: Client, scope: UpgradeScope): Promise<UpgradePlan> {
   const { templateId, projectId, statuses } = scope
   const version = await versionOf(client, scope)
@@ -48,7 +48,7 @@ export async function planUpgrade(client: Client, scope: UpgradeScope): Promise<
     ...projectQuery(projectId === undefined ? undefined : [projectId]),
     status: [...statuses],
     ...(version !== undefined && { templateVersion: `lte:${version - 1}` }),
-    // Oldest first by a field that never changes: what is moved meanwhile takes nobody's place.
+    // Sort by a field that never changes, so that upgraded passes do not shift the pages.
     sortBy: 'createdAt',
     sortDir: 'asc',
   }
@@ -75,8 +75,8 @@ async function versionOf(client: Client, { templateId, projectId, to }: UpgradeS
 }
 
 /**
- * The passes of a plan as rows: what is on its version already is left out. `bytes` counts the passes that were looked
- * at, and the one cell is the external id, so that a failures file is a file for `passes update`.
+ * Yields the passes of a plan as rows, without those already on the version. `bytes` counts the passes read. The only
+ * cell is the external id, so that `passes update` accepts the failures file.
  */
 async function* upgradeRows(client: Client, plan: UpgradePlan): AsyncGenerator<CheckedRow<Upgrade>> {
   let seen = 0
@@ -96,28 +96,30 @@ function newerVersion({ templateVersion, latestTemplateVersion }: Pass): number 
   return latestTemplateVersion > templateVersion ? latestTemplateVersion : undefined
 }
 
-/** How an upgrade of many passes runs. */
 export interface UpgradeOptions {
   plan: UpgradePlan
   dryRun: boolean
   failures: string | undefined
   rawCells: boolean
-  /** Requests in flight at once. */
+  /** The number of concurrent requests. */
   concurrency: number
   stop: AbortSignal
-  /** Waits out a server that restarts. */
+  /** Creates a client that retries through a restart of the server. */
   sender: (onRetry: NonNullable<ClientOptions['onRetry']>) => Client
 }
 
-/** Reasons beyond these are counted together: one that names values is another one for each pass. */
+/**
+ * The maximum number of distinct failure reasons. Others are counted together, because reasons with values differ for
+ * each pass.
+ */
 const MAX_REASONS = 20
 
-/** The header of a failures file: with a column for each missing variable added, `passes update` takes it. */
+/** The columns of a failures file. `passes update` accepts it after a column is added for each missing variable. */
 const columns = { header: ['externalPassId'], externalId: 0, errorColumn: 'error', notes: [], warnings: [] }
 
 /**
- * Moves every pass of a plan to its version, each by a request of its own. No journal is kept: a pass that was moved is
- * not found again, so a run that was stopped is simply repeated.
+ * Upgrades each pass of a plan with a separate request. Needs no journal: the query does not find upgraded passes
+ * again, so that a stopped run is simply repeated.
  */
 export async function upgradePasses(options: UpgradeOptions): Promise<UpgradeSummary> {
   const { plan, dryRun, stop } = options
@@ -179,32 +181,30 @@ function countReasons() {
   }
 }
 
-/** What an upgrade came to. */
 export interface UpgradeSummary {
   dryRun: boolean
-  /** False where the run was stopped before the end. */
+  /** `false` if the run stopped before the end. */
   complete: boolean
-  /** Null where each pass goes to the newest version of its own template. */
+  /** `null` if each pass moves to the newest version of its template. */
   version: number | null
-  /** Passes that were on an older version. */
+  /** The number of passes that were on an older version. */
   passes: number
-  /** Passes that are moved; in a dry run, that would be. */
+  /** The number of upgraded passes; in a dry run, the predicted number. */
   upgraded: number
   failed: number
   seconds: number
   failures: string | null
-  /** Why passes failed, the commonest reason first. */
+  /** Reasons of failures, the most frequent first. */
   reasons: { error: string; passes: number; example: string }[]
 }
 
-/** How long phones with Google Wallet take to follow, for people; empty where that is no matter. */
+/** Estimates the time until Google Wallet shows the change; empty if fewer than two passes are affected. */
 export function forecastUpgrade({ google }: Pick<UpgradePlan, 'google'>): string {
   if (google < 2) return ''
   const seconds = duration(secondsAtGooglePace(google))
   return `Google: ${count(google)} objects at ${GOOGLE_REQUESTS_A_SECOND} a second: ${seconds}`
 }
 
-/** The summary for people. */
 export function showUpgrade({ dryRun, version, upgraded, failed, seconds, failures }: UpgradeSummary): string {
   return details([
     ['Version', version ?? 'the newest of each template'],
@@ -215,7 +215,7 @@ export function showUpgrade({ dryRun, version, upgraded, failed, seconds, failur
   ])
 }
 
-/** Why passes failed, for people; empty where none did. */
+/** Formats the reasons of failures; empty if there are none. */
 export function showReasons({ reasons }: UpgradeSummary): string {
   return reasons
     .map(({ error, passes, example }) => printable(`${count(passes)} × ${error} (such as ${example})`))

@@ -4,16 +4,15 @@ import { badHeader, checkRows, matchHeader, missingColumn, type RowCheck } from 
 import { type Columns, FAILED, type RowAction } from '../bulk/row-action.ts'
 import { changeEach } from './change-passes.ts'
 
-/** What `passes void` does with each row. */
 export interface VoidOptions {
   externalIdColumn: string
-  /** Undefined where nobody named one: a column `reason` is then taken where there is one. */
+  /** If undefined, the column `reason` is used, if there is one. */
   reasonColumn: string | undefined
-  /** For rows without a reason of their own. */
+  /** The reason for rows without one. */
   reason: string | undefined
-  /** Only look which passes there are. */
+  /** Whether only to look up the passes. */
   dryRun: boolean
-  /** Requests in flight at once. */
+  /** The number of concurrent requests. */
   concurrency: number
 }
 
@@ -22,7 +21,7 @@ interface Void {
   reason: string | undefined
 }
 
-/** Voids the pass of each row. One that is void already is done, so that a run may be repeated. */
+/** Voids the pass of each row. Passes that are already void count as done, so that a run can be repeated. */
 export function voidAction({ dryRun, concurrency, ...options }: VoidOptions): RowAction<Void, 'voided' | 'failed'> {
   const { externalIdColumn } = options
   const outcomes = [{ name: 'voided' as const, title: dryRun ? 'Would void' : 'Voided' }, FAILED]
@@ -56,7 +55,7 @@ export function voidAction({ dryRun, concurrency, ...options }: VoidOptions): Ro
 }
 
 interface VoidColumns extends Columns {
-  /** -1 where there is none. */
+  /** -1 if the file has no reason column. */
   reason: number
 }
 
@@ -72,7 +71,7 @@ function planVoidColumns(
   ]
   if (problems.length > 0) throw badHeader('The header of the file does not fit', problems, header)
   const reason = names.indexOf(reasonColumn ?? 'reason')
-  // Other columns are welcome: a list of guests is a list of whom to void.
+  // Accept other columns, so that a guest list can be used directly.
   return { header, externalId: names.indexOf(externalIdColumn), reason, errorColumn: 'error', notes, warnings: [] }
 }
 

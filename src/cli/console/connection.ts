@@ -6,42 +6,42 @@ import { reportOf } from '../../core/rules/door/own-scans.ts'
 import type { OfflineDecision } from './offline/log-files.ts'
 import type { DoorStore } from './offline/store.ts'
 
-/** Whether the server is asked, or the console goes on by itself. */
+/** The connection state of the console: whether it calls the server or works offline. */
 export interface Connection {
   readonly state: 'online' | 'offline'
-  /** Null while it is online. */
+  /** `null` while online. */
   readonly offlineSince: Date | null
-  /** Why the server does not take what waits; null where it does. */
+  /** The server's reason to reject queued decisions; `null` if it accepts them. */
   readonly rejection: ApiError | null
-  /** The server did not answer: goes on without it and looks for it in the background. */
+  /** Reports that the server did not respond. The console goes offline and reconnects in the background. */
   lost(): void
-  /** Resolves once it is online, or when the time is over. */
+  /** Resolves when it is online, or after the timeout. */
   whenOnline(timeoutMs: number): Promise<void>
   stop(): Promise<void>
 }
 
 const PROBE_MS = 1_000
-/** Together below three seconds: so long an idle door may take the server for there. */
+/** The heartbeat interval and timeout. Together below three seconds, the longest time until an idle door notices an outage. */
 const BEAT_MS = 1_000
 const BEAT_PATIENCE_MS = 1_800
-/** A rejection, such as a lack of permission, may be mended while the door is open. */
+/** The retry interval after a rejection, such as a missing permission, which can be fixed while the door is open. */
 const REFUSED_MS = 60_000
 
 /**
- * What a connection of the console hands in and tells. A server that is away is asked every second (no backoff: the operator
- * waits for it), and one that refuses what waits once a minute.
+ * Options of a connection. An unreachable server is retried every second, without backoff because the operator waits
+ * for it; one that rejects queued decisions, once a minute.
  */
 export interface ConnectionOptions extends Omit<UploadOptions, 'signal'> {
-  /** Whether the server answered just now; without it the console begins offline. */
+  /** Whether the server has just responded. Otherwise the console starts offline. */
   isReached: boolean
   clock: () => Date
-  /** Told whenever the server is lost or found. */
+  /** Called when the connection is lost or restored. */
   onChange: () => void
-  /** Something stands in the way that is not the server, such as a full disk. It goes on trying. */
+  /** Called for errors that are not the server's, such as a full disk. Retries continue. */
   onError: (error: unknown) => void
 }
 
-/** Watches the server and hands in what waits: see Connection. */
+/** Monitors the server and uploads queued decisions; see `Connection`. */
 export function createConnection(options: ConnectionOptions): Connection {
   const { client, store, isReached, clock, onChange, onError } = options
   const stopped = new AbortController()
@@ -51,7 +51,7 @@ export function createConnection(options: ConnectionOptions): Connection {
   let refusedAt = 0
   let looking: Promise<void> | undefined
 
-  /** True once the server answers and has everything: only then does it evaluate rightly by itself. */
+  /** Returns whether the server responds and has all decisions: only then are its own decisions correct. */
   async function reach(): Promise<boolean> {
     const reply = await ask((callOptions) => client.tokens.current({}, callOptions), signal)
     if (reply.kind === 'timeout') return false
@@ -59,7 +59,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     if (uploaded === 'timeout') return false
     rejection = uploaded instanceof ApiError ? uploaded : null
     refusedAt = performance.now()
-    // Something may have been evaluated while the last answer was on its way.
+    // A scan may have been evaluated offline while the last response was in transit.
     return rejection !== null || store.pending().length === 0
   }
 
@@ -92,7 +92,7 @@ export function createConnection(options: ConnectionOptions): Connection {
   const retryRefused = setInterval(() => {
     if (rejection && performance.now() - refusedAt > REFUSED_MS) lookInBackground()
   }, PROBE_MS)
-  /** Nobody may be scanning when the server goes: who comes next is not to wait for that to be found out. */
+  /** Detects an outage even while no one scans, so that the next scan is not delayed. */
   async function watch(): Promise<void> {
     while (!signal.aborted) {
       await sleep(BEAT_MS, undefined, { signal }).catch(() => undefined)
@@ -103,7 +103,7 @@ export function createConnection(options: ConnectionOptions): Connection {
   }
 
   const watching = watch()
-  // What waits goes first: until the server has it, it would let the same people in again.
+  // Upload queued decisions first: without them, the server would accept the same passes again.
   if (!isReached || store.pending().length > 0) {
     offlineSince = clock()
     lookInBackground()
@@ -131,18 +131,18 @@ export function createConnection(options: ConnectionOptions): Connection {
   }
 }
 
-/** What came of a call that a person at the door waits for. */
+/** The result of a call that a person at the door waits for. */
 export type Reply<T> =
   | { kind: 'answer'; value: T }
-  /** Nobody answered in time, or only that something is broken: whether it was done is unknown. */
+  /** No response in time, or an invalid one: it is unknown whether the call succeeded. */
   | { kind: 'timeout' }
-  /** The server is there and will not do it. */
+  /** The server rejected the call. */
   | { kind: 'rejection'; error: ApiError }
 
-/** So long a person at the door waits for an answer. */
+/** The timeout of interactive calls, in milliseconds. */
 export const PATIENCE_MS = 3_000
 
-/** Calls the server and gives up in time. The call must be safe to repeat: a broken connection is tried again. */
+/** Calls the server with a timeout. The call must be idempotent: it is retried after a connection error. */
 export async function ask<T>(
   call: (options: CallOptions) => Promise<T>,
   stop?: AbortSignal,
@@ -159,11 +159,11 @@ export async function ask<T>(
   }
 }
 
-/** A decision that now stands in the ledger. */
+/** A decision that is now in the ledger. */
 interface Upload {
   decision: OfflineDecision
   scan: ScanItem
-  /** Why the server would have decided otherwise; null where it agrees. */
+  /** The reason of the server's different decision; `null` if it agrees. */
   conflict: LedgerReason | null
 }
 
@@ -172,19 +172,21 @@ interface UploadOptions {
   store: DoorStore
   signal: AbortSignal
   onUpload: (uploads: Upload[]) => void
-  /** The server will never take it: why. */
+  /** Called if the server permanently rejects a decision. */
   onRejection: (decision: OfflineDecision, error: ApiError) => void
 }
 
 const BATCH = 100
 
-/** Nobody waits for a report, and it may wait for its turn at a busy server. Given up, it would only be sent again. */
+/**
+ * The timeout of uploads. It is long, because no one waits for an upload, a busy server can queue it, and after a
+ * timeout it would only be sent again.
+ */
 const REPORT_PATIENCE_MS = 20_000
 
 /**
- * Sends what waits, oldest first, until nothing does. Sending twice does no harm: a decision stands in the ledger once
- * for its externalRef.
- * @returns 'refused' where the server takes none of them at all, as without permission; they are kept.
+ * Uploads queued decisions, oldest first. It is idempotent: the ledger holds one scan per `externalRef`.
+ * @returns the `ApiError` if the server rejects all of them, for example without permission; they are kept
  */
 async function uploadPending(options: UploadOptions): Promise<'done' | 'timeout' | ApiError> {
   const { store, signal } = options
@@ -195,7 +197,7 @@ async function uploadPending(options: UploadOptions): Promise<'done' | 'timeout'
     if (signal.aborted || reply.kind === 'timeout') return 'timeout'
     if (reply.kind === 'answer') continue
     if (![400, 413].includes(reply.error.status)) return reply.error
-    // One of them, or all together, is not to be had: each alone, and a refused one holds up no other.
+    // The server rejected the batch: send each decision separately, so that a rejected one does not block the others.
     for (const decision of batch) {
       const alone = await send([decision], options)
       if (signal.aborted || alone.kind === 'timeout') return 'timeout'
@@ -204,7 +206,7 @@ async function uploadPending(options: UploadOptions): Promise<'done' | 'timeout'
   }
 }
 
-/** A request names one list, so a batch ends where the list changes. */
+/** Returns decisions of one snapshot, because a request names only one. */
 function nextBatch(pending: OfflineDecision[]): OfflineDecision[] {
   const other = pending.findIndex((decision) => decision.snapshotId !== pending[0]!.snapshotId)
   return pending.slice(0, Math.min(BATCH, other < 0 ? BATCH : other))
@@ -217,7 +219,7 @@ async function send(batch: OfflineDecision[], { client, store, signal, onUpload 
   const results = new Map(reply.value.results.map((result) => [result.externalRef, result]))
   const uploads = batch.map((decision): Upload => {
     const { scan, conflict } = results.get(decision.externalRef)!
-    // An online request that was thought lost may have been recorded, with another decision than was shown.
+    // An online request that timed out may have been recorded, with a decision other than the one shown.
     const isOther = scan.result !== decision.result
     return { decision, scan, conflict: conflict ?? (isOther ? scan.reason : null) }
   })

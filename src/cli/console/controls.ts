@@ -7,39 +7,38 @@ import type { Input, Key } from './input.ts'
 import { badgeWords } from './outcome.ts'
 import type { Panel } from './panel-lines.ts'
 
-/** The keys of the console: the panel that they opened, and the lock. */
+/** The state that keys control: the open panel and the lock. */
 export interface Controls {
-  /** What is open over the decision; null for none. */
+  /** The panel that is open over the decision; `null` for none. */
   readonly panel: Panel
   readonly isLocked: boolean
   handle(input: Input): void
-  /** The door has evaluated a scan: several matches open a panel to choose from. */
+  /** Called after each evaluated scan. Several matches open a panel to choose from. */
   evaluated(outcome: Outcome): void
 }
 
-/** What the keys of the console act on. */
 export interface ControlsOptions {
   door: Door
-  /** Throws away what was typed so far. */
+  /** Discards the typed text. */
   clearInput: () => void
-  /** Ctrl-C, confirmed where scans are left. */
+  /** Called for Ctrl-C, after a confirmation if scans are not evaluated yet. */
   onInterrupt: () => void
   onChange: () => void
 }
 
-/** What a lock keeps from hands that only mean to scan. */
+/** Keys that the lock disables, so that door staff can only scan. */
 const lockable = new Set<Key>(['search', 'undo', 'override', 'group'])
 
 /**
- * Creates the effects of keys and lines. The input of a scanner is always a scan, also while a panel is open: only text that
- * a person types is a name to search for or a value to set.
+ * Creates the handlers of keys and lines. Input from a scanner is always a scan, even while a panel is open: only
+ * typed text is a name to search for or a value to set.
  */
 export function createControls({ door, clearInput, onInterrupt, onChange }: ControlsOptions): Controls {
   let panel: Panel = null
   let isLocked = false
 
   function show(next: Panel): void {
-    // Text belongs to the panel that it was typed into.
+    // Typed text belongs to the panel in which it was typed.
     if (next?.kind !== panel?.kind || next?.kind === 'override') clearInput()
     panel = next
     onChange()
@@ -51,7 +50,7 @@ export function createControls({ door, clearInput, onInterrupt, onChange }: Cont
     else if (isTyped && panel?.kind === 'choose' && /^\d{1,2}$/.test(text)) choose(panel.candidates[Number(text) - 1])
     else if (isTyped && panel?.kind === 'group' && /^\d{1,2}$/.test(text)) void letIn(panel.open, Number(text))
     else {
-      // A scan leaves a name or a value as far as it was typed.
+      // A scan keeps a partially typed name or value.
       if (panel?.kind !== 'search' && panel?.kind !== 'override') {
         clearInput()
         if (panel) show(null)
@@ -96,7 +95,7 @@ export function createControls({ door, clearInput, onInterrupt, onChange }: Cont
     else door.notify('There is no accepted scan to undo.')
   }
 
-  /** Shows who can be let in together. The second press confirms. */
+  /** Shows the members of the group that can be accepted together. The second press confirms. */
   function group(): void {
     if (panel?.kind === 'group') {
       void letIn(panel.open, panel.open.length)
@@ -109,14 +108,14 @@ export function createControls({ door, clearInput, onInterrupt, onChange }: Cont
     else show({ kind: 'group', label: decision.label ?? '', open: decision.group.open })
   }
 
-  /** Each is a scan of its own, as if it had been held up: no rule is skipped. */
+  /** Scans each pass separately, so that all rules apply. */
   async function letIn(open: DoorGroup['open'], many: number): Promise<void> {
     if (many < 1 || many > open.length) return door.notify(`There are ${open.length}: type a number from 1 on.`)
     show(null)
     const outcomes = await Promise.all(
       open.slice(0, many).map(async ({ passId, label }) => {
         const outcome = await door.admit(passId)
-        // A scan that failed does not know the holder of the pass.
+        // The outcome of a failed scan does not include the label of the pass.
         return { ...outcome, label: outcome.label ?? label }
       }),
     )
@@ -185,7 +184,7 @@ export function createControls({ door, clearInput, onInterrupt, onChange }: Cont
       if (result === 'ambiguous') show({ kind: 'choose', title: message, candidates, selected: 0, of: externalRef })
       else if (panel?.kind === 'quit')
         show(door.state.unevaluated.length > 0 ? { kind: 'quit', unevaluated: door.state.unevaluated } : null)
-      // The list belonged to a decision that is gone.
+      // The list belonged to a previous decision.
       else if (panel?.kind === 'choose' && panel.of !== null) show(null)
     },
   }

@@ -5,7 +5,7 @@ import type { DoorState } from './door.ts'
 import { age, clockTime, filled, joined, type Line, type Style, toHeight } from './lines.ts'
 import { badgeWords } from './outcome.ts'
 
-/** Signs that are seen from an arm's length and without colour. */
+/** Signs that are visible from an arm's length and without color. */
 const signs: Record<Tone, readonly string[]> = {
   yes: ['        ██', '       ██ ', '██    ██  ', ' ██  ██   ', '  ████    '],
   no: ['██      ██', '  ██  ██  ', '    ██    ', '  ██  ██  ', '██      ██'],
@@ -21,22 +21,22 @@ const fills: Record<Tone, Style> = {
 }
 
 const SIGN_WIDTH = 10
-/** A sign needs its five lines and air. */
+/** The minimum height of the area for a sign: five lines and margins. */
 const SIGN_HEIGHT = 7
 const SIGN_COLUMNS = 60
-/** Older than that, it belongs to somebody who has gone in. */
+/** The age after which a decision belongs to a person who has already entered. */
 const FRESH_MS = 10_000
 
-/** Clocks of a door and its server may differ by so much. */
+/** The maximum difference between the clocks of a door and its server. */
 const SKEW_MS = 600_000
 
-/** The size of the area of the newest decision, in cells of the terminal. */
+/** The size of the area of the newest decision, in terminal cells. */
 export interface DecisionSize {
   width: number
   height: number
 }
 
-/** The upper part of the screen: the newest decision, or what the console waits for. */
+/** Returns the upper part of the screen: the newest decision, or the state of waiting. */
 export function decisionLines(
   { decision, isSlow }: Pick<DoorState, 'decision' | 'isSlow'>,
   size: DecisionSize,
@@ -58,7 +58,10 @@ export function decisionLines(
   })
 }
 
-/** The number of lines, at most `height`, that show name, notice, fields, and message of the newest decision in full. */
+/**
+ * Returns the number of lines, at most `height`, that show name, notice, fields, and message of the newest decision
+ * in full.
+ */
 export function neededHeight({ decision }: Pick<DoorState, 'decision'>, { width, height }: DecisionSize): number {
   if (!decision) return 0
   const { room, hasSign } = frameOf({ width, height })
@@ -82,7 +85,7 @@ interface TextLine {
   isStrong?: boolean
 }
 
-/** Word and name, the instructions of the template, and the message. */
+/** Returns the badge and name, the template's instructions, and the message. */
 function partsOf(decision: Outcome, room: Room): Record<'top' | 'door' | 'message', TextLine[]> {
   const badge = badgeOf(decision)
   const said = badgeWords[badge.word]
@@ -99,7 +102,7 @@ function partsOf(decision: Outcome, room: Room): Record<'top' | 'door' | 'messag
 
 const MAX_NAME_LINES = 3
 
-/** The texts of a decision, the most important first: a low screen cuts off the last ones. */
+/** Returns the texts of a decision by importance: a low screen cuts off the last ones. */
 function textsOf(decision: Outcome, room: Room, now: Date): TextLine[] {
   const { top, door, message } = partsOf(decision, room)
   const facts = joined([decision.templateName, decision.label === null ? null : decision.externalPassId], room.width)
@@ -108,7 +111,7 @@ function textsOf(decision: Outcome, room: Room, now: Date): TextLine[] {
   const foot = { text: joined([...lastUse(decision, now), clockTime(decision.readAt), source(decision)], room.width) }
   const air = room.height - head.length - message.length - 1
   if (air < 0) {
-    // The message says when and where the pass was used: on a low screen, it precedes the other facts.
+    // The message contains time and place of the last use: on a low screen, put it before the other facts.
     const known = decision.result === 'accepted' ? [...door, ...message] : [...message, ...door]
     return [...top, ...(door.length > 0 ? known : [about, ...message])].slice(0, room.height)
   }
@@ -118,8 +121,8 @@ function textsOf(decision: Outcome, room: Room, now: Date): TextLine[] {
 }
 
 /**
- * The notice and the fields that the template shows to the operator, each in at most `most` lines. A person who is turned
- * away is given nothing, so the notice is shown only with an accepted scan.
+ * Returns the notice and fields that the template shows to the operator, each in at most `most` lines. The notice
+ * applies only to admitted persons, so it is shown only for an accepted scan.
  */
 export function instructionLines(
   { door, result }: Outcome,
@@ -135,7 +138,7 @@ export function instructionLines(
   ]
 }
 
-/** How many of a group are in. A single pass is not a group to an operator. */
+/** Returns how many of a group are admitted. To an operator, a single pass is not a group. */
 function groupLines({ group }: Outcome, width: number): TextLine[] {
   if (group === null || (group.size < 2 && group.open.length === 0)) return []
   const { used, size, hasMore, open } = group
@@ -149,11 +152,11 @@ function wrapAtMost(text: string, width: number, most: number): string[] {
   return lines.length <= most ? lines : [...lines.slice(0, most - 1), cut(lines.slice(most - 1).join(' '), width)]
 }
 
-/** When it was let in last, and how long ago that is. */
+/** Returns the last use and its age. */
 function lastUse({ result, lastAcceptedAt, readAt, scannedAt }: Outcome, now: Date): string[] {
   if (lastAcceptedAt === null || result === 'accepted' || result === 'reversal') return []
   const text = `last let in ${clockTime(lastAcceptedAt)}`
-  // Under another date both moments are of that date, and their distance from now says nothing.
+  // With another validity date, both times are on that date, so that their distance from now is meaningless.
   const isShifted = Math.abs(Date.parse(scannedAt) - Date.parse(readAt)) > SKEW_MS
   if (isShifted || Date.parse(lastAcceptedAt) > now.getTime()) return [text]
   return [`${text}, ${age(lastAcceptedAt, now)} ago`]

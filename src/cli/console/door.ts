@@ -11,79 +11,78 @@ import type { DoorStore } from './offline/store.ts'
 import { failureMessage } from './outcome.ts'
 import { amend, type Counters, count, createUndo, noScans } from './recent-scans.ts'
 
-/** What the operator sets for the scans that follow (F4): null where the clock and the policy decide. */
+/** Values that the operator sets for the next scans (F4); `null` uses the clock and the policy. */
 export interface Overrides {
   scanContextKey: string | null
   /** YYYY-MM-DD. */
   validityDate: string | null
 }
 
-/** Everything that is known of a door at a moment. */
+/** The state of a door. */
 export interface DoorState {
   readonly connection: Connection
   readonly lists: ListKeeper
   overrides: Overrides
-  /** The newest one; null while the next is slow to come: the operator must not take it for that one's. */
+  /** The newest decision; `null` while the next one is slow, so that the operator does not mistake it for the next one. */
   decision: Outcome | null
-  /** The scan in flight has been waited for so long that it is said. */
+  /** Whether the current scan is slow enough to show that. */
   isSlow: boolean
   counters: Counters
-  /** Scans that are not evaluated yet, the one in flight included. */
+  /** The number of scans that are not evaluated yet, including the current one. */
   waiting: number
-  /** What was read of them, oldest first. */
+  /** Their payloads, oldest first. */
   unevaluated: readonly string[]
-  /** Decisions that the server has not got yet. */
+  /** The number of decisions that are not uploaded yet. */
   pending: number
-  /** Decisions that the server disagreed with. */
+  /** The number of decisions that the server disagreed with. */
   conflicts: number
   notice: string | null
 }
 
-/** What a door is made of: where it stands, what it keeps on disk, and whom it tells. */
 export interface DoorOptions {
   client: Client
   store: DoorStore
-  /** Where the list is kept. */
+  /** The folder of the stored list. */
   folder: string
-  /** What each scan says of its place: project, device, gate. */
+  /** The place that each scan reports: project, device, gate. */
   station: Station
-  /** Whether the server answered just now. */
+  /** Whether the server has just responded. */
   isReached: boolean
   overrides: Overrides
   clock: () => Date
-  /** Within so many milliseconds the same code is the same scan. 0 for pipes, where nobody holds a reader. */
+  /** The time within which the same code counts as the same scan, in milliseconds. 0 for pipes. */
   sameScanMs: number
-  /** Told once of each scan and undo, when it is decided. */
+  /** Called once for each scan and reversal, when it is decided. */
   onOutcome: (outcome: Outcome) => void
-  /** Told after each change of the state. */
+  /** Called after each change of the state. */
   onChange: () => void
 }
 
-/** The door behind the console: see createDoor. Nothing of it throws; what goes wrong is an outcome or a notice. */
+/** The door of the console; see `createDoor`. Never throws: errors become outcomes or notices. */
 export interface Door {
   readonly state: DoorState
-  /** Resolves to what became of it; the console is told by onOutcome. */
+  /** Scans a payload and resolves to the outcome, which `onOutcome` also receives. */
   scan(payload: string): Promise<Outcome>
-  /** A pass that was chosen by hand. */
+  /** Scans a pass that was chosen manually. */
   admit(passId: string): Promise<Outcome>
-  /** Sets overrides, from the next scan on. */
+  /** Sets overrides for the next scan and later ones. */
   arm(overrides: Partial<Overrides>): void
-  /** The scan that F3 would take back. */
+  /** Returns the scan that F3 would reverse. */
   lastAccepted(): Outcome | undefined
-  /** Takes a scan back in its turn; the console is told by onOutcome. */
+  /** Queues the reversal of a scan; `onOutcome` receives the result. */
   undo(scan: Outcome): void
-  /** Passes by name, or why there are none. */
+  /** Finds passes by name, or returns the reason why there are none. */
   search(text: string): Promise<Candidate[] | string>
-  /** Shows a line until the next outcome; null takes it away. */
+  /** Shows a line until the next outcome; `null` removes it. */
   notify(text: string | null): void
-  /** Ends when the scan in flight is evaluated; resolves to those that were read and are not. */
+  /** Stops after the current scan; resolves to the payloads that were not evaluated. */
   stop(): Promise<readonly string[]>
 }
 
-/** Most decisions are there sooner: a screen that changes before each of them would only flicker. */
+/** The delay before the previous decision is cleared. Most decisions arrive sooner, so that the screen does not flicker. */
 const SOON_MS = 300
 
-/** A door: takes scans in their order, evaluates each with the server or without it, and counts. */
+/** Creates a door: queues scans, evaluates each online or offline, and counts outcomes. */
 export function createDoor(options: DoorOptions): Door {
   const { client, store, station, clock, onOutcome, onChange } = options
   const { projectId } = station
@@ -143,7 +142,7 @@ export function createDoor(options: DoorOptions): Door {
     onChange()
   }
 
-  /** Takes the decision of whoever came before away where this one is slow to come. */
+  /** Clears the previous decision if the next one is slow. */
   async function waitFor(coming: Promise<Outcome>): Promise<Outcome> {
     const timer = setTimeout(() => {
       state.decision = null
@@ -206,13 +205,13 @@ export function createDoor(options: DoorOptions): Door {
 }
 
 interface Queue {
-  /** Runs the work when everything before it is done. */
+  /** Runs the work after all previous tasks. */
   push<T>(work: () => Promise<T>, name: string): Promise<T>
-  /** Lets what runs come to its end and nothing else begin; resolves to the names of what never began. */
+  /** Finishes the current task and starts no other; resolves to the names of tasks that never started. */
   stop(): Promise<readonly string[]>
 }
 
-/** One after the other, in their order. `onChange` is told what is not done. */
+/** Creates a sequential task queue. `onChange` receives the names of unfinished tasks. */
 function createQueue(onChange: (names: string[]) => void): Queue {
   const tasks: { run: () => Promise<void>; name: string }[] = []
   const names = () => tasks.map(({ name }) => name)
@@ -245,7 +244,10 @@ function createQueue(onChange: (names: string[]) => void): Queue {
 
 const LIMIT = 20
 
-/** Passes whose name or external id holds a text: of the server, else of the stored list; or why there are none. */
+/**
+ * Finds passes whose name or external id contains a text, on the server or in the stored list; otherwise returns the
+ * reason.
+ */
 export async function findPasses(
   text: string,
   options: { client: Client; connection: Connection; lists: ListKeeper; projectId: string | undefined },
@@ -257,11 +259,11 @@ export async function findPasses(
     const reply = await ask((callOptions) =>
       Promise.all(queries.map((query) => client.passes.list({ query: { ...query, ...scope } }, callOptions))),
     )
-    // The token of a door alone may not list passes: the stored list tells what it may see.
+    // A door-only token cannot list passes on the server; use the stored list, which it can read.
     const isForbidden = reply.kind === 'rejection' && reply.error.status === 403 && lists.list !== undefined
     if (reply.kind === 'rejection' && !isForbidden) return failureMessage(reply.error)
     if (reply.kind === 'answer') {
-      // What is called exactly so stands first, and may be older than the newest that hold the text.
+      // Put exact matches first: they can be older than the newest partial matches.
       const found = new Map(reply.value.flatMap(({ items }) => items).map((pass) => [pass.id, pass]))
       return [...found.values()].slice(0, LIMIT).map((pass) => ({
         passId: pass.id,

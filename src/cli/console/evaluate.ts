@@ -18,7 +18,7 @@ import type { DoorSnapshot, ListKeeper } from './offline/snapshot.ts'
 import type { DoorStore } from './offline/store.ts'
 import { failureMessage } from './outcome.ts'
 
-/** What decides on an attempt: the server over its connection, or the stored list with what this machine let in. */
+/** The sources of decisions: the server, or the stored list and the scans of this machine. */
 export interface EvaluateOptions {
   client: Client
   store: DoorStore
@@ -27,7 +27,7 @@ export interface EvaluateOptions {
   station: Station
 }
 
-/** The decision on an attempt: the server's, or where it does not answer that of the stored list. It never throws. */
+/** Returns the server's decision on an attempt, or an offline decision if the server does not respond. Never throws. */
 export async function evaluate(attempt: Attempt, options: EvaluateOptions): Promise<Outcome> {
   const { store, connection, lists, station } = options
   const request = requestOf(attempt, station)
@@ -35,7 +35,7 @@ export async function evaluate(attempt: Attempt, options: EvaluateOptions): Prom
     return failedOutcome(attempt, 'This is no code of a pass: it is too long, or garbled.')
   }
   try {
-    // With no list there is nothing to lose by asking each time.
+    // Without a stored list, always try the server.
     if (connection.state === 'online' || !lists.list) {
       const online = await evaluateOnline(attempt, request, options)
       if (online) return online
@@ -65,7 +65,10 @@ async function evaluateOnline(
   return undefined
 }
 
-/** The stored list does not know of it; without the server the pass would be let in again. Null, or what went wrong. */
+/**
+ * Records an accepted scan, because the stored list does not contain it and would accept the pass again offline.
+ * Returns an error text or `null`.
+ */
 function remember({ validityDate }: Attempt, { result, scan }: ScanResponse, store: DoorStore): string | null {
   if (result !== 'accepted' || scan.passId === null) return null
   const { passId, scannedAt, scanContextKey, recordedAt } = scan
@@ -98,7 +101,7 @@ function whyNoList({ rejection }: ListKeeper): string {
     : `scanning offline is not possible (${rejection})`
 }
 
-/** Evaluates by the stored list, as the server does. */
+/** Evaluates with the stored list, by the same rules as the server. */
 export function evaluateByList(
   attempt: Attempt,
   { list, store, station }: { list: DoorSnapshot; store: DoorStore; station: Station },

@@ -1,11 +1,12 @@
-/** Input from the terminal: a line that ended with Enter, or a key that types nothing. */
-export type Input =
-  /** Text that ended with Enter. `isTyped` is whether a person typed it; a scanner sends a burst. */
-  { kind: 'line'; text: string; isTyped: boolean } | { kind: 'key'; key: Key }
+/** Input from the terminal: a line that ended with Enter, or a non-text key. */
+export type Input = { kind: 'line'; text: string; isTyped: boolean } | { kind: 'key'; key: Key }
 
-/** Takes keys and lines out of the input of a terminal in raw mode; see createInputReader. */
+/** Extracts keys and lines from the input of a terminal in raw mode; see `createInputReader`. */
 export interface InputReader {
-  /** Takes input in pieces of any size. `at` is in milliseconds, of a clock that counts only the time spent waiting for input. */
+  /**
+   * Reads input in chunks of any size. `at` is in milliseconds, on a clock that counts only the time spent waiting
+   * for input.
+   */
   push(chunk: string, at: number): void
   /** Reports the Escape key if nothing followed its ESC. Call it regularly. */
   settle(at: number): void
@@ -15,43 +16,49 @@ export interface InputReader {
   clear(): void
 }
 
-/** A scanner may end a payload with CR LF, with Tab and Enter, or with two Enters. */
+/**
+ * The time in which Enter keys count as one: scanners can end a payload with CR LF, with Tab and Enter, or with two
+ * Enters.
+ */
 const SAME_ENTER_MS = 100
-/** An Escape key stands alone; the rest of a sequence follows its ESC at once, even over a network. */
+/** The time after which an ESC is the Escape key; the rest of a sequence follows immediately, even over a network. */
 const ALONE_MS = 100
-/** After that the rest of a sequence will not come any more. */
+/** The time after which an incomplete sequence is discarded. */
 const BROKEN_MS = 500
-/** A person needs 80 ms a key and more; the slowest scanners 20. */
+/** Typing takes at least 80 ms per key; the slowest scanners take 20 ms. */
 const TYPED_MS_PER_CHARACTER = 35
 const BY_HAND_MS = 80
 /** The longest gap within a scan, such as on a slow network. */
 const PAUSE_MS = 300
 const LONGEST_LINE = 100_000
-/** From the separators of GS1 on. Ctrl-L, Ctrl-Z and others of a hand would spoil the payload that follows, and are not seen. */
+/**
+ * The first character that can be part of a payload: the separators of GS1. Other control characters, such as Ctrl-L
+ * and Ctrl-Z, would silently corrupt the next payload.
+ */
 const FIRST_OF_PAYLOAD = '\u001C'
 
 const ESCAPE = '\u001B'
 
 /**
- * Creates a reader that turns the input of a terminal into lines and keys, and reports each before it reads on. A hardware
- * scanner types the payload and Enter, often in one piece, also glued to other input: pieces mean nothing here, and no part
- * of an escape sequence enters a line.
+ * Creates a reader that turns terminal input into lines and keys, and reports each before it continues. A hardware
+ * scanner types the payload and Enter, often in one chunk with other input: chunk boundaries have no meaning, and
+ * escape sequences never become part of a line.
  *
- * A scan is a burst of characters that ends with Enter. Characters typed by hand before it do not belong to it: a pause of
- * 300 ms ends them, and so does the next character if they came one at a time.
+ * A scan is a burst of characters that ends with Enter. Characters typed before it are not part of it: they end at a
+ * pause of 300 ms, or at the next character if they arrived one at a time.
  */
 export function createInputReader(report: (input: Input) => void): InputReader {
   /** The text before the last pause. */
   let earlier = ''
-  /** The text since then: a scan, or the latest keys of a person. */
+  /** The text since then: a scan, or recently typed keys. */
   let recent = ''
   let recentSince = 0
-  /** The characters at the end of `recent` that came in quick succession. */
+  /** The characters at the end of `recent` that arrived in quick succession. */
   let burst = { length: 0, since: 0, followsOne: false }
   let characterAt = Number.NEGATIVE_INFINITY
   let enteredAt = Number.NEGATIVE_INFINITY
   let now = 0
-  /** An escape sequence whose end is still to come. */
+  /** An incomplete escape sequence. */
   let pending = ''
   let pendingSince = 0
 
@@ -72,7 +79,7 @@ export function createInputReader(report: (input: Input) => void): InputReader {
         pendingSince = at
         return
       }
-      // After a key, Enter is one of a person.
+      // Enter after a key was pressed by a person.
       enteredAt = Number.NEGATIVE_INFINITY
       if (sequence.state === 'alone') report({ kind: 'key', key: 'escape' })
       if (sequence.state === 'complete' && sequence.key) report({ kind: 'key', key: sequence.key })
@@ -93,7 +100,7 @@ export function createInputReader(report: (input: Input) => void): InputReader {
     for (const character of text) {
       if (character === '\u0003') report({ kind: 'key', key: 'interrupt' })
       else if (character === '\r' || character === '\n') readEnter()
-      // Many scanners end a payload with Tab, to move from field to field of a form.
+      // Many scanners end a payload with Tab, to move between form fields.
       else if (character === '\t' && earlier + recent !== '') readEnter()
       else if (character === '\u007F' || character === '\b') eraseCharacter()
       else if (recent.length < LONGEST_LINE && (earlier + recent !== '' || character >= FIRST_OF_PAYLOAD))
@@ -104,7 +111,7 @@ export function createInputReader(report: (input: Input) => void): InputReader {
   function readCharacter(character: string): void {
     const gap = now - characterAt
     characterAt = now
-    // One key after another. A slow network delays a scan after several characters, or after the first.
+    // Characters one at a time are typed. A slow network delays a scan after several characters, or after the first.
     const isByHand = gap >= BY_HAND_MS && burst.length === 1 && burst.followsOne
     if (gap >= PAUSE_MS || isByHand) {
       earlier = (earlier + recent).slice(0, LONGEST_LINE)
@@ -152,7 +159,7 @@ export function createInputReader(report: (input: Input) => void): InputReader {
   }
 }
 
-/** Keys of a terminal that the console listens to. There are no bare letters among them: payloads type those. */
+/** Keys that the console handles. They include no letters, which payloads contain. */
 export type Key =
   | 'search'
   | 'undo'
@@ -166,7 +173,7 @@ export type Key =
   /** Ctrl-C. */
   | 'interrupt'
 
-/** Escape sequences without their ESC, as xterm, VT220, rxvt and the Linux console send them. */
+/** Escape sequences without their ESC, as xterm, VT220, rxvt, and the Linux console send them. */
 const sequences: Readonly<Record<string, Key>> = {
   OQ: 'search',
   '[12~': 'search',
@@ -186,20 +193,20 @@ const sequences: Readonly<Record<string, Key>> = {
   OB: 'down',
 }
 
-/** What stands at the start of a text that begins with ESC. */
+/** The escape sequence at the start of a text. */
 type Sequence =
-  /** A whole sequence of that many characters, ESC included; the key is undefined where it means nothing here. */
+  /** A complete sequence with its length, including ESC. `key` is `undefined` if the console does not handle it. */
   | { state: 'complete'; length: number; key: Key | undefined }
-  /** More is to come. */
+  /** An incomplete sequence. */
   | { state: 'partial' }
-  /** That many characters, ESC included, belong to something broken; what follows does not. */
+  /** An invalid sequence with its length, including ESC. */
   | { state: 'broken'; length: number }
-  /** An ESC with ordinary text after it: the Escape key. */
+  /** An ESC followed by ordinary text: the Escape key. */
   | { state: 'alone' }
 
 /**
- * The escape sequence at the start of a text. Only CSI and SS3 count: no terminal sends a control string (OSC, DCS)
- * unasked, and scanners do send "]C1" in front of a payload, which after an Escape key would look like one.
+ * Parses the escape sequence at the start of a text. Accepts only CSI and SS3: terminals send no unsolicited control
+ * strings (OSC, DCS), and scanners send the prefix "]C1", which after an Escape key would look like one.
  */
 function parseSequence(text: string): Sequence {
   const introducer = text[1]

@@ -15,15 +15,15 @@ export interface Span {
 
 /** A line of the screen, from the left. */
 export type Line = Span[]
-/** How text looks; by default as the terminal writes it. */
+/** The style of text; by default that of the terminal. */
 export type Style = Omit<Span, 'text'>
 
-/** A line of one style over the whole width. */
+/** Returns a line in one style over the full width. */
 export function filled(text: string, width: number, style: Style = {}): Line {
   return [{ text: pad(cut(text, width), width), ...style }]
 }
 
-/** As many of the parts as fit, with dots between them; the first ones matter most. */
+/** Joins the parts that fit, in order of importance, with dots between them. */
 export function joined(parts: readonly (string | null)[], width: number): string {
   const shown = parts.filter((part) => part !== null && part !== '') as string[]
   let text = shown[0] ?? ''
@@ -34,22 +34,22 @@ export function joined(parts: readonly (string | null)[], width: number): string
   return text
 }
 
-/** Exactly that many lines. */
+/** Pads or truncates to exactly that many lines. */
 export function toHeight(lines: readonly Line[], height: number): Line[] {
   return Array.from({ length: Math.max(0, height) }, (_, index) => lines[index] ?? [{ text: ' ' }])
 }
 
-/** A time of day on the operator's clock. */
+/** Returns the local time of day. */
 export function clockTime(at: Date | string): string {
   return new Date(at).toLocaleTimeString('en-GB')
 }
 
-/** The IANA time zone of that clock. */
+/** Returns the local IANA time zone. */
 export function clockZone(): string {
   return new Intl.DateTimeFormat().resolvedOptions().timeZone
 }
 
-/** How long ago, in one unit. */
+/** Returns an age in one unit. */
 export function age(since: Date | string, now: Date): string {
   const seconds = Math.max(0, Math.round((now.getTime() - new Date(since).getTime()) / 1000))
   if (seconds < 60) return `${seconds} s`
@@ -66,10 +66,10 @@ const colors: Record<Tone, Style> = {
 }
 
 const WORD_WIDTH = 13
-/** Narrower screens leave out what can be missed. */
+/** The width below which optional parts are omitted. */
 export const NARROW = 64
 
-/** Newest first: when, what, who, and how it stands with the server. */
+/** Formats recent scans, newest first: time, result, name, and upload state. */
 export function historyLines(last: readonly Outcome[], width: number): Line[] {
   return last.map((outcome) => {
     const { tone, sign, word } = badgeOf(outcome)
@@ -88,7 +88,7 @@ export function historyLines(last: readonly Outcome[], width: number): Line[] {
   })
 }
 
-/** A decision without the server waits for it, or turned out to be one that the server would not have given. */
+/** Returns the upload state: pending, or in conflict with the server's decision. */
 function standingOf({ verified, scanId, conflict }: Outcome): string {
   if (conflict !== null) return `≠ ${conflict}`
   return verified === 'offline' && scanId === null ? '↑ waits' : ''

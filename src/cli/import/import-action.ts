@@ -28,15 +28,14 @@ import {
 import { CliError } from '../command/errors.ts'
 import { type IssuedTemplate, NOT_YET_KNOWN, readIssuedTemplate } from '../issue/rows.ts'
 
-/** What `passes import` does with each row. */
 interface ImportOptions {
-  /** Of rows that name none. */
+  /** The template of rows that do not name one. */
   templateId: string | undefined
   identityId: string | undefined
   externalIdColumn: string
   labelColumn: string
   dryRun: boolean
-  /** Requests in flight at once. */
+  /** The number of concurrent requests. */
   concurrency: number
 }
 
@@ -49,14 +48,13 @@ const outcomes: readonly Outcome<ImportOutcome>[] = [
   FAILED,
 ]
 
-/** What a row asks for, and of which template. */
 interface ImportRow {
   externalPassId: string
   templateId: string
   pass: PassImport
 }
 
-/** Takes over the pass of each row, a hundred in a request. Repeating a row changes nothing. */
+/** Imports the pass of each row, 100 per request. Repeating a row changes nothing. */
 export function importAction({ dryRun, concurrency, ...options }: ImportOptions): RowAction<ImportRow, ImportOutcome> {
   const { templateId, identityId, externalIdColumn, labelColumn } = options
   return {
@@ -73,7 +71,7 @@ export function importAction({ dryRun, concurrency, ...options }: ImportOptions)
       const templates = openTemplates(client)
       const template = templateId === undefined ? undefined : await templates.get(templateId)
       const columns = planImportColumns(header, options, template)
-      // Rows of one template are of one identity, under which a name is one pass's.
+      // All rows of a template use one identity, in which these names are unique.
       const namesOf = ({ templateId: ofRow, pass }: ImportRow) => {
         const names = (['serialNumber', 'googleObjectId'] as const).map((name) => {
           const value = pass[name]
@@ -111,7 +109,7 @@ interface ImportTemplate {
   variables: IssuedTemplate['definition']['variables']
 }
 
-/** Templates by their ids, and as cells name them; each is read once. */
+/** A cache of templates, by id and by the name in cells. */
 function openTemplates(client: Client) {
   const read = new Map<string, Promise<ImportTemplate>>()
   let listed: Promise<Candidate[]> | undefined
@@ -122,7 +120,7 @@ function openTemplates(client: Client) {
   }
   return {
     get,
-    /** @throws CliError where nothing is called so */
+    /** @throws CliError if no template matches */
     async named(text: string): Promise<ImportTemplate> {
       listed ??= collect(listCandidates('template', client))
       return get(findCandidate(await listed, 'template', text))
@@ -135,11 +133,11 @@ async function readTemplate(client: Client, id: string): Promise<ImportTemplate>
   return { id, name, checkPass: compilePass(definition), variables: definition.variables }
 }
 
-/** The columns of what another provider knows of a pass: called as the contract calls it. */
+/** Columns for data of the previous provider, with the names of the contract. */
 const OWN = Object.keys(importedFields) as (keyof typeof importedFields)[]
 const TEMPLATE_COLUMN = 'template'
 
-/** The columns of an import by their places, -1 where there is none. */
+/** The columns of an import, by index; -1 if missing. */
 interface ImportColumns extends Columns {
   label: number
   group: number
@@ -148,7 +146,7 @@ interface ImportColumns extends Columns {
   variables: HeaderColumn[]
 }
 
-/** @throws CliError that lists everything that keeps the file from being imported. */
+/** @throws CliError that lists every problem of the header */
 function planImportColumns(
   header: string[],
   { externalIdColumn, labelColumn }: Pick<ImportOptions, 'externalIdColumn' | 'labelColumn'>,
@@ -196,7 +194,7 @@ function planImportColumns(
   }
 }
 
-/** Checks a row as the server would; what fails is not sent. An empty cell means not given. */
+/** Checks a row with the server's rules, before it is sent. An empty cell means no value. */
 function compileImportRow(
   columns: ImportColumns,
   templateOf: (cell: string) => ImportTemplate | Promise<ImportTemplate>,
@@ -243,7 +241,7 @@ async function findTemplate(
   }
 }
 
-/** `deviceLibraryIdentifier:pushToken`, several with spaces between; what has no colon comes out without a token. */
+/** Parses `deviceLibraryIdentifier:pushToken` pairs, separated by spaces. Without a colon, the token is missing. */
 function devicesIn(cell: string) {
   return cell.split(/\s+/).map((device) => {
     const colon = device.lastIndexOf(':')
@@ -251,7 +249,7 @@ function devicesIn(cell: string) {
   })
 }
 
-/** The column that something is about, as the file calls it. */
+/** Returns the column name in the file for the path of an issue. */
 function placeOf(
   [part, ...rest]: readonly PropertyKey[],
   { header, externalId, label, group, own }: ImportColumns,

@@ -6,7 +6,7 @@ import { parseJson } from '../../core/json.ts'
 import { unzip } from '../device/apple-package.ts'
 import { fieldGroups } from '../device/apple-pass-json.ts'
 
-/** What is read of the pass.json in a package, whoever made it; what is not as expected is taken for missing. */
+/** The schema of a pass.json from any provider. Invalid values are treated as missing. */
 const text = z.string().min(1).optional().catch(undefined)
 const Field = z.looseObject({ key: z.string(), value: z.union([z.string(), z.number()]) })
 const Fields = z
@@ -28,7 +28,7 @@ const ForeignPass = z.looseObject({
   voided: z.boolean().catch(false).default(false),
 })
 
-/** The columns of a file that `passes import` reads, of packages. */
+/** The columns of the CSV file that is written for `passes import`. */
 export const packageColumns = [
   'externalPassId',
   'label',
@@ -39,15 +39,15 @@ export const packageColumns = [
   'status',
 ] as const
 
-/** A package as a row, and where its phones ask for updates. */
+/** A package as a row, with its update service. */
 interface PackageRow {
   own: Record<(typeof packageColumns)[number], string>
-  /** Texts of its fields by their keys, as columns are called. */
+  /** Field values by key, which is the column name. */
   fields: Map<string, string>
   webServiceUrl: string | undefined
 }
 
-/** The packages of a folder in the order of their names, each as a row or with the reason why it is none. */
+/** Reads the packages of a folder in name order. Yields a row or an error for each. */
 export async function* readPackages(
   folder: string,
 ): AsyncGenerator<{ file: string } & ({ row: PackageRow } | { error: string })> {
@@ -87,7 +87,7 @@ function toRow(pass: z.output<typeof ForeignPass>): PackageRow {
   }
 }
 
-/** A variable cannot be called as something of the pass itself, and has no dot in its name. */
+/** Returns a column name for a field key: without dots, and different from the pass's own columns. */
 function columnOf(key: string): string {
   const name = key.replaceAll('.', '_')
   return reserved.has(name.toLowerCase()) ? `field_${name}` : name

@@ -177,7 +177,7 @@ interface PlannedRow {
   isRepeat: boolean
 }
 
-/** Asks the server what issuing each row would come to: reads alone, and the checks of a run. */
+/** Predicts the outcome of each row on the server. Only reads, with the same checks as a run. */
 export function planAction({ concurrency, ...options }: IssueOptions): RowAction<PlannedRow, IssueOutcome> {
   const { existing, labelColumn } = options
   let columns: IssueColumns

@@ -4,15 +4,18 @@ import { FAILED, type Outcome, type RowResult } from '../bulk/row-action.ts'
 import { CliError } from '../command/errors.ts'
 import type { IssueColumns } from './rows.ts'
 
-/** What may become of a row; `valid` only where the token may not look at passes. */
+/** The outcomes of a row; `valid` only if the token cannot read passes. */
 export type IssueOutcome = 'created' | 'updated' | 'valid' | 'failed' | Standing
 
-/** What to do with a pass that is there and differs: nothing, and be content; or change it. Without, the row fails. */
+/** The handling of an existing pass that differs: keep it or update it. If not set, the row fails. */
 export type Existing = 'keep' | 'update'
 
 const otherTemplateOutcome = { name: 'otherTemplate', title: '  Of another template', within: 'failed' } as const
 
-/** Of a run and of its plan; down to failed they add up to the rows. A pass once made is present from then on. */
+/**
+ * The outcomes of a run and of its plan. Those down to `failed` add up to the rows. A created pass counts as present
+ * in later runs.
+ */
 export const issueOutcomes: readonly Outcome<IssueOutcome>[] = [
   { name: 'created', title: 'Created', again: 'present' },
   { name: 'present', title: 'Present' },
@@ -23,17 +26,17 @@ export const issueOutcomes: readonly Outcome<IssueOutcome>[] = [
   otherTemplateOutcome,
 ]
 
-/** Of a plan that may not look at passes. */
+/** The outcomes of a plan that cannot read passes. */
 export const checkedOutcomes: readonly Outcome<IssueOutcome>[] = [{ name: 'valid', title: 'Valid' }, FAILED]
 
-/** What a row asks for, of a file with these columns. */
+/** Returns the requested pass of a row. */
 export function wantedBy(item: PassCreate, { variables }: IssueColumns): WantedPass {
   return { ...item, names: variables.map(({ name }) => name) }
 }
 
 /**
- * What a row comes to where its pass was there before, and differs where it does. Only a pass that is what the row says
- * has cells: whoever else the links belong to, it is not who stands in the row.
+ * Returns the result of a row whose pass already exists. Adds link cells only if the pass matches the row: otherwise
+ * the links could belong to another holder.
  */
 export function resultOfExisting(
   pass: Pass,
@@ -48,35 +51,34 @@ export function resultOfExisting(
   return { outcome, error: `DIFFERS: Of pass ${pass.id}, ${describeDifferences(pass, wanted, labelColumn)}` }
 }
 
-/** The links of a pass for the row that it belongs to. */
+/** Returns the link cells of a pass. */
 export function cellsOf({ id, hostedLinks: { apple, google, smart, group } }: Pass): (string | null)[] {
   return [id, apple, google, smart, group]
 }
 
-/** The error of a row whose external id belongs to a pass of another template. */
+/** Returns the error of a row whose external id belongs to a pass of another template. */
 export function otherTemplate(passId: unknown): string {
   return `DUPLICATE_PASS: Pass ${passId} of another template has this external id`
 }
 
-/** The error of a row whose pass is void. */
+/** Returns the error of a row whose pass is void. */
 export function voidPass(passId: string): string {
   return `VOID: Pass ${passId} with this external id is void, and stays so: give the row another external id`
 }
 
-/** What a row, or a call, asks a pass to be. */
+/** The requested content of a pass. */
 export interface WantedPass extends Pick<PassCreate, 'templateId' | 'label' | 'variables' | 'groupKey'> {
-  /** The variables that are compared: a file says nothing of a variable that it has no column for. */
+  /** The names of the compared variables: a file does not set variables that it has no column for. */
   names: readonly string[]
 }
 
-/** How the pass that is there stands to what is asked for. */
+/** How an existing pass compares with the requested one. */
 type Standing = 'present' | 'differs' | 'void' | 'otherTemplate'
 
 interface Difference {
-  /** What differs beside the variables, or a variable. */
+  /** The field or variable that differs. */
   what: 'label' | 'groupKey' | { variable: string }
   there: unknown
-  /** Undefined where nothing is asked for. */
   wanted: unknown
 }
 
@@ -86,14 +88,14 @@ function standingOf(pass: Pass, wanted: WantedPass): Standing {
   return differencesOf(pass, wanted).length > 0 ? 'differs' : 'present'
 }
 
-/** In words, with what the pass has: `label is "Ada"; seat is not set`. */
+/** Describes differences with the values of the pass: `label is "Ada"; seat is not set`. */
 function describeDifferences(pass: Pass, wanted: WantedPass, labelColumn: string): string {
   return differencesOf(pass, wanted)
     .map(({ what, there }) => `${nameOf(what, labelColumn)} is ${there == null ? 'not set' : quote(there)}`)
     .join('; ')
 }
 
-/** The change that makes the pass what is asked for: what is compared and not given is removed. */
+/** Returns the update that makes the pass match the request. Compared variables without a requested value are removed. */
 export function changeTo(pass: Pass, wanted: WantedPass): PassUpdate {
   const differences = differencesOf(pass, wanted)
   const variables = differences.flatMap(({ what, wanted: value }) =>
@@ -135,15 +137,15 @@ function quote(value: unknown): string {
   return text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text
 }
 
-/** A pass that a row made or found. */
+/** A pass that a row created or found. */
 export interface CreatedPass {
   outcome: 'created' | 'updated' | Exclude<Standing, 'otherTemplate'>
   pass: Pass
 }
 
 /**
- * Creates a pass, and says whether it did.
- * @throws ApiError; CliError where the external id has another pass and `existing` does not allow that
+ * Creates a pass or finds the existing one, and returns which.
+ * @throws ApiError; CliError if the external id has another pass and `existing` does not allow it
  */
 export async function createOne(
   client: Client,

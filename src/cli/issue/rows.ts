@@ -21,25 +21,25 @@ import {
 import type { Columns } from '../bulk/row-action.ts'
 import { CliError } from '../command/errors.ts'
 
-/** The names of the columns that are no variables. */
+/** The names of the columns that are not variables. */
 export interface ColumnOptions {
   externalIdColumn: string
   labelColumn: string
-  /** Undefined where nobody named one: a column groupKey is then taken, unless it is a variable of the template. */
+  /** If undefined, the column `groupKey` is used, unless it is a variable of the template. */
   groupColumn?: string | undefined
 }
 
-/** The columns of `passes issue` by their places. */
+/** The columns of `passes issue`, by index. */
 export interface IssueColumns extends Columns {
   label: number
-  /** -1 where the file says nothing of groups. */
+  /** -1 if the file has no group column. */
   group: number
   variables: HeaderColumn[]
 }
 
 /**
- * Holds the header against the variables of the template.
- * @throws CliError that lists everything that keeps the file from being issued.
+ * Matches the header with the variables of the template.
+ * @throws CliError that lists every problem of the header
  */
 export function planColumns(
   header: string[],
@@ -80,17 +80,16 @@ export function planColumns(
   }
 }
 
-/** What rows are held against. */
 export interface IssuedTemplate {
   id: string
   name: string
-  /** Of the version that new passes are issued from. */
+  /** The definition of the published version, which new passes use. */
   definition: Definition
 }
 
 /**
- * Reads the published version, so that rows are checked by the very rules of the server, those that its variables schema
- * cannot say included.
+ * Reads the published version, so that rows are checked by all of the server's rules, including those that its
+ * variables schema cannot express.
  * @throws ApiError; CliError for a template that was never published
  */
 export async function readIssuedTemplate(client: Client, id: string): Promise<IssuedTemplate> {
@@ -105,7 +104,7 @@ export async function readIssuedTemplate(client: Client, id: string): Promise<Is
   return { id, name, definition: asEvaluated(inLanguage(definition)) }
 }
 
-/** The definition with each variable required that a pass cannot do without; a format of a newer server is left to it. */
+/** Returns the definition with variables marked as required if passes need them. Does not check formats of newer servers. */
 export function asEvaluated(definition: Definition): Definition {
   const known = definition.variables.map(({ format, ...variable }) =>
     VariableFormat.safeParse(format).success ? { ...variable, format } : variable,
@@ -115,7 +114,7 @@ export function asEvaluated(definition: Definition): Definition {
   return { ...definition, variables }
 }
 
-/** Checks a row as the server would; what fails is not sent. An empty cell means not given. */
+/** Checks a row with the server's rules, before it is sent. An empty cell means no value. */
 export function compileRow(columns: IssueColumns, template: IssuedTemplate): RowCheck<PassCreate> {
   const check = compilePass(template.definition)
   return (cells) => {
@@ -137,7 +136,7 @@ export function compileRow(columns: IssueColumns, template: IssuedTemplate): Row
   }
 }
 
-/** What the server will make, at its length. */
+/** Placeholders for values that the server generates, with the final length. */
 export const NOT_YET_KNOWN = { id: NIL_UUID, scanCode: 'x'.repeat(26), projectName: null }
 
 function describe({ path: [part, ...rest], message }: Issue, columns: IssueColumns): string {

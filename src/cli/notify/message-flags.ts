@@ -7,7 +7,7 @@ import { UsageError } from '../command/errors.ts'
 
 const byLanguage = { multiple: true, multipleNonGreedy: true } as const
 
-/** Flags of what is sent, to whom and when. */
+/** Flags for the content, recipients, and time of a message. */
 export const messageFlags = {
   message: Flags.string({
     char: 'm',
@@ -32,7 +32,6 @@ export const messageFlags = {
   'header-in': Flags.string({ summary: 'The header in one language, as pt=text. Repeatable.', ...byLanguage }),
 }
 
-/** The flags of a message, as they were given. */
 export interface MessageFlags {
   message?: string | undefined
   'message-in'?: string[] | undefined
@@ -43,7 +42,7 @@ export interface MessageFlags {
 }
 
 /**
- * The body of a creation. It carries a key of its own, so that trying again after a lost answer sends nothing twice.
+ * Builds a create request. It contains an idempotency key, so that a retry after a lost response sends nothing twice.
  * @throws UsageError
  */
 export function messageBody(flags: MessageFlags, now: Date): MessageCreate {
@@ -57,7 +56,7 @@ export function messageBody(flags: MessageFlags, now: Date): MessageCreate {
   }
 }
 
-/** Texts by the language before the first equals sign; the server says which languages there are. */
+/** Parses texts by language, which precedes the first equals sign. The server validates the languages. */
 function textsIn(flag: string, given: string[] | undefined): WrittenText | undefined {
   if (!given) return undefined
   const texts = new Map<string, string>()

@@ -10,18 +10,18 @@ import { count, details, duration, localTime, localTimeOr } from '../command/out
 import { onInterrupt } from '../command/program.ts'
 import { canAnimate } from '../settings/settings.ts'
 
-/** The argument that names a project. */
+/** The argument for a project. */
 export const projectArg = { project: namedArg('project') }
-/** The arguments that name one broadcast of a project. */
+/** The arguments for a broadcast of a project. */
 export const broadcastArgs = {
   ...projectArg,
   broadcast: idArg('broadcast'),
 }
 
-/** The arguments that name one notification of a pass. */
+/** The arguments for a notification of a pass. */
 export const notificationArgs = { ...passArgs, notification: idArg('notification') }
 
-/** A notification with the state of each platform, for people. */
+/** Formats a notification with the state of each platform. */
 export function showNotification(notification: Notification): string {
   const { apple, google } = notification
   const devices = apple.deviceCount === 1 ? '1 device' : `${count(apple.deviceCount)} devices`
@@ -36,18 +36,18 @@ export function showNotification(notification: Notification): string {
   ])
 }
 
-/** A text, or one for each language. */
+/** Returns one row, or one for each language. */
 function messageRows(body: Notification['body']): [string, string][] {
   if (typeof body === 'string') return [['Message', body]]
   return Object.entries(body).map(([language, text]) => [`Message (${language})`, text])
 }
 
-/** What a message says in one line of a list. */
+/** Returns a message as one line of a list. */
 export function messageLine(body: Notification['body']): string {
   return typeof body === 'string' ? body : Object.values(body).join(' / ')
 }
 
-/** A broadcast and how far it has come, for people. */
+/** Formats a broadcast and its progress. */
 export function showBroadcast(broadcast: Broadcast, stats?: BroadcastStats): string {
   return details([
     ['Broadcast', broadcast.id],
@@ -64,7 +64,7 @@ export function showBroadcast(broadcast: Broadcast, stats?: BroadcastStats): str
   ])
 }
 
-/** Whom a broadcast would reach, for people. */
+/** Formats the recipients that a broadcast would reach. */
 export function showForecast({ passCount, platforms, sendAt, apple, google }: BroadcastForecast): string {
   const isTargeted = (platform: 'apple' | 'google') => platforms.includes(platform)
   return details([
@@ -76,7 +76,7 @@ export function showForecast({ passCount, platforms, sendAt, apple, google }: Br
   ])
 }
 
-/** How long Google takes, where that is worth a word. */
+/** Describes how long Google delivery takes, if it is significant. */
 export function atGooglePace({ passCount, seconds, classes, others }: BroadcastForecast['google']): string {
   if (classes > 0) {
     const asWell = others > 0 ? `; ${count(others)} that are not issued get it too` : ''
@@ -85,7 +85,7 @@ export function atGooglePace({ passCount, seconds, classes, others }: BroadcastF
   return passCount > 1 ? `, at ${GOOGLE_REQUESTS_A_SECOND} a second: ${duration(seconds)}` : ''
 }
 
-/** One line that says how far the notifications have come. */
+/** Describes the progress of notifications in one line. */
 function describeStats({ fannedOut, pending, sent, partial, failed, skipped }: BroadcastStats): string {
   const parts = { 'fanned out': fannedOut, sent, partial, failed, skipped, pending }
   return Object.entries(parts)
@@ -95,10 +95,13 @@ function describeStats({ fannedOut, pending, sent, partial, failed, skipped }: B
 
 const EVERY_MS = 500
 
-/** A look counts all notifications of the broadcast: at most a fifth of the time is spent on it. */
+/**
+ * The pause relative to the duration of a poll. A poll counts all notifications of the broadcast, so that polling
+ * takes at most a fifth of the time.
+ */
 const PAUSE_PER_LOOK = 4
 
-/** Says on stderr how a broadcast comes along until each of its notifications has arrived, or cannot. */
+/** Reports the progress of a broadcast on stderr until each notification is delivered or failed. */
 export async function watchBroadcast(client: Client, { projectId, id, sendAt }: Broadcast): Promise<BroadcastStats> {
   const params = { id: projectId, broadcastId: id }
   const stop = new AbortController()
@@ -129,7 +132,7 @@ export async function watchBroadcast(client: Client, { projectId, id, sendAt }: 
   }
 }
 
-/** One line that is written over on a terminal; elsewhere a line for each change. */
+/** A status line that is overwritten on a terminal; elsewhere each change is a new line. */
 function openLine() {
   const isTerminal = canAnimate(process.stderr)
   let shown = ''

@@ -7,23 +7,23 @@ import { CliError, streamNamed, withName } from '../command/errors.ts'
 import { describeFailure, locateIssues } from '../command/failure.ts'
 import { draftOf, readTemplateFile, type TemplateFile } from './template-file.ts'
 
-/** Only the first of a file are there to choose from. */
+/** The maximum number of rows offered for preview. */
 const MAX_HOLDERS = 100
 
-/** A row of a file as passes issue takes it. */
+/** A row in the format of `passes issue`. */
 interface Holder {
   externalPassId: string
   label: string
   variables: Record<string, string>
 }
 
-/** A template file with its images, and a CSV file of holders, as they are read again and again while somebody works on them. */
+/** A template file with its images and a CSV file of holders, re-read on each change. */
 export class DevFiles {
   readonly #path: string
   readonly #rows: string | undefined
-  /** The last that could be read. */
+  /** The last valid version. */
   #file: TemplateFile | undefined
-  /** Reading them takes longer than all else, and most saves are of the template. */
+  /** Cached rows, because reading them is slow and most changes concern the template. */
   #holders: { version: string; holders: Holder[] } | undefined
 
   constructor(path: string, rows: string | undefined) {
@@ -31,13 +31,13 @@ export class DevFiles {
     this.#rows = rows
   }
 
-  /** The files that were read, by absolute path: a change of one is a reason to read again. */
+  /** Returns the absolute paths of all files read, which must be watched for changes. */
   paths(): string[] {
     const images = this.#file?.images.map(({ path }) => path) ?? []
     return [this.#path, ...(this.#rows === undefined ? [] : [this.#rows]), ...images].map((path) => resolve(path))
   }
 
-  /** Everything afresh, or why it cannot be read: a line each, with the place in the file. */
+  /** Reads all files again. Returns errors as lines with positions. */
   async read() {
     try {
       return { content: await this.#readContent() }
@@ -47,7 +47,7 @@ export class DevFiles {
     }
   }
 
-  /** Finds notes in the text that was read last. */
+  /** Adds positions in the last text to notes. */
   async locate<T extends Issue>(notes: readonly T[]) {
     return locateIssues(this.#file?.text ?? '', notes)
   }
@@ -76,13 +76,13 @@ export class DevFiles {
   }
 }
 
-/** The first rows of a file as passes issue takes it: externalPassId, label, and a column for each variable. */
+/** Reads the first rows in the format of `passes issue`: externalPassId, label, and a column for each variable. */
 async function readHolders(path: string): Promise<Holder[]> {
   const { header, rows } = await openCsv(streamNamed(path), { rawCells: false })
   const holders: Holder[] = []
   for await (const { cells, line, problem } of rows) {
     if (problem !== undefined) throw new CliError(`${path}:${line} ${problem}`)
-    // An empty cell is not given.
+    // An empty cell means no value.
     const {
       externalPassId = '',
       label = '',

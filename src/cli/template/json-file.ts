@@ -4,7 +4,7 @@ import { findLossyNumbers } from '../../core/rules/lists/json-numbers.ts'
 import { CliError, readNamed } from '../command/errors.ts'
 import { describeFailure, locateIssues, placeOf } from '../command/failure.ts'
 
-/** A JSON file as it was read: its text tells where in it a problem is. */
+/** A JSON file with its original text, in which issues are located. */
 export interface JsonFile<T> {
   path: string
   text: string
@@ -12,9 +12,9 @@ export interface JsonFile<T> {
 }
 
 /**
- * Reads a JSON file that must fit a schema.
- * @param kind what it must be, as errors say it: "a template file"
- * @throws CliError with every problem in details.issues, each with its line and column
+ * Reads a JSON file and validates it against a schema.
+ * @param kind the description in errors: "a template file"
+ * @throws CliError with all issues in `details.issues`, each with line and column
  */
 export async function readJsonFile<T extends z.ZodType>(
   path: string,
@@ -30,7 +30,7 @@ export async function readJsonFile<T extends z.ZodType>(
   return { path, text, value: parsed.value }
 }
 
-/** What is wrong with a file, with the line and column of each problem. */
+/** Creates the error for an invalid file, with the line and column of each issue. */
 export async function fileError(
   { path, text }: { path: string; text: string },
   what: string,
@@ -46,8 +46,8 @@ export async function fileError(
 type Readings<T> = { [K in keyof T]: Promise<T[K]> }
 
 /**
- * As Promise.all for what reads files, but waits for every one.
- * @throws CliError with what is wrong with all of them
+ * Waits for all reads, like `Promise.all`, but reports every failure.
+ * @throws CliError with the problems of all files
  */
 export async function readAll<T extends readonly unknown[]>(readings: readonly [...Readings<T>]): Promise<T> {
   const failures = (await Promise.allSettled(readings)).flatMap((result) =>
@@ -58,7 +58,7 @@ export async function readAll<T extends readonly unknown[]>(readings: readonly [
   return Promise.all(readings) as unknown as Promise<T>
 }
 
-/** Several files that cannot be used. */
+/** The problems of several files. */
 class FileErrors extends CliError {
   readonly errors: readonly CliError[]
 
@@ -79,7 +79,7 @@ function parseText(path: string, text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
-    // After a token that it did not expect V8 repeats a piece of the text.
+    // V8 appends part of the text to this message; remove it.
     const message = (error as Error).message.replace(/^(Unexpected token '.{1,2}'), .*$/su, '$1')
     const place = placeOf(text, Number(/at position (\d+)/.exec(message)?.[1] ?? tokenOffset(text)))
     throw new CliError(`${path}:${place.line}:${place.column} is not valid JSON: ${message}`, {
@@ -91,8 +91,8 @@ function parseText(path: string, text: string): unknown {
 }
 
 /**
- * Where the token stands that V8 did not expect, which it does not say: at the end of the shortest beginning of the text that
- * has one. The end of the text where there is none, since it ends too early.
+ * Returns the offset of the token that V8 did not expect, which V8 does not report: the end of the shortest prefix
+ * that contains an unexpected token. Returns the end of the text if it is incomplete.
  */
 function tokenOffset(text: string): number {
   let [without, having] = [0, text.length + 1]

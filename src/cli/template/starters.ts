@@ -2,24 +2,24 @@ import type { DefinitionInput, PassType } from '../../core/contract/definition.t
 import { TemplateKey } from '../../core/contract/templates.ts'
 import { UsageError } from '../command/errors.ts'
 
-/** Templates to begin with, complete enough to be published as they are. */
+/** Starter templates, which can be published unchanged. */
 export const starterKinds = ['event-ticket', 'loyalty', 'coupon', 'boarding-pass', 'flight', 'membership'] as const
-/** The name of a starter, as `template init` takes it. */
+/** A starter name of `template init`. */
 export type StarterKind = (typeof starterKinds)[number]
 
-/** What a template that is begun from a starter has of its own. */
+/** The values that are filled into a starter template. */
 export interface StarterFacts {
-  /** By which `template push` finds the template again. */
+  /** The key by which `template push` finds the template. */
   key: string
   name: string
-  /** Who issues the passes, as they show it. */
+  /** The issuer shown on passes. */
   organization: string
 }
 
 interface Starter {
   passType: PassType
   description: string
-  /** All but the name of who issues it. */
+  /** The definition without the issuer name. */
   content: Omit<DefinitionInput, 'design'> & { design: Omit<DefinitionInput['design'], 'organizationName'> }
 }
 
@@ -215,7 +215,7 @@ const starters: Record<StarterKind, Starter> = {
   },
 }
 
-/** The template file to begin with. @throws UsageError where the key cannot be one */
+/** Creates the content of a template file. @throws UsageError if the key is not valid */
 export function starterTemplate(kind: StarterKind, { key, name, organization }: StarterFacts) {
   if (!TemplateKey.safeParse(key).success) {
     throw new UsageError(`"${key}" cannot be a key`, {
@@ -233,7 +233,7 @@ export function starterTemplate(kind: StarterKind, { key, name, organization }: 
   }
 }
 
-/** A key from a name: "Café crème 2027" becomes cafe-creme-2027; empty where no letter is left. */
+/** Derives a key from a name: "Café crème 2027" becomes cafe-creme-2027. Returns an empty text if no letters remain. */
 export function keyOf(name: string): string {
   const plain = name.normalize('NFKD').replaceAll(/\p{M}/gu, '').toLowerCase()
   return plain

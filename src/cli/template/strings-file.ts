@@ -8,17 +8,17 @@ import { UsageError } from '../command/errors.ts'
 import { fileError, type JsonFile, readJsonFile } from './json-file.ts'
 import type { TemplateFile } from './template-file.ts'
 
-/** What a translator is given of a template file, and gives back. */
+/** The file of texts for a translator. */
 const Strings = z.strictObject({
-  /** The default of the definition. */
+  /** The default language of the definition. */
   sourceLanguage: z.string(),
   targetLanguage: z.string(),
   entries: z.array(
     z.strictObject({
-      /** The place in the definition, such as design.fields.back.0.label. */
+      /** The path in the definition, such as design.fields.back.0.label. */
       key: z.string(),
       source: z.string(),
-      /** Empty while there is none. */
+      /** Empty if there is no translation yet. */
       target: z.string(),
     }),
   ),
@@ -28,9 +28,9 @@ type Strings = z.output<typeof Strings>
 type Path = (string | number)[]
 
 /**
- * The texts of a template with their translations into one of its other languages. Texts of placeholders, numbers and signs
- * alone are left out.
- * @throws UsageError where the definition has no such language
+ * Returns the texts of a template with their translations into another of its languages. Omits texts with only
+ * placeholders, numbers, and symbols.
+ * @throws UsageError if the definition does not have the language
  */
 export function stringsFor({ path, definition }: TemplateFile, language: string): Strings {
   const sourceLanguage = requireTranslated(path, definition, language)
@@ -43,10 +43,10 @@ export function stringsFor({ path, definition }: TemplateFile, language: string)
 }
 
 /**
- * Reads a file of strings and writes its translations into the template file, of which all else stays as it is written.
- * Entries without a target are left alone. Nothing is written where one entry does not fit.
- * @returns how many texts were changed, and how many still have no translation
- * @throws CliError with every entry that does not fit, each with its line and column; UsageError as stringsFor
+ * Writes the translations of a strings file into the template file, whose other text stays unchanged. Skips entries
+ * without a target. If any entry does not match, writes nothing.
+ * @returns the number of changed texts, and of texts without a translation
+ * @throws CliError with every entry that does not match, by line and column; UsageError as `stringsFor`
  */
 export async function writeStrings(file: TemplateFile, path: string) {
   const strings = await readJsonFile(path, Strings, 'a file of strings')
@@ -75,7 +75,6 @@ export async function writeStrings(file: TemplateFile, path: string) {
   return { language, changed: changes.length, missing: missing.length }
 }
 
-/** @returns the default language */
 function requireTranslated(path: string, definition: WrittenDefinition, language: string): string {
   const [original, ...others] = languagesOf(definition)
   if (original === undefined) {
@@ -120,7 +119,7 @@ function* checkEntries({ value }: JsonFile<Strings>, known: ReadonlyMap<string, 
 }
 
 interface Change {
-  /** Of the entry. */
+  /** The index of the entry. */
   index: number
   place: Path
   text: Record<string, string>
@@ -130,7 +129,7 @@ function inDefault(text: WrittenText, language: string, source: string): Record<
   return typeof text === 'string' ? { [language]: source } : text
 }
 
-/** What publishing would refuse of the new texts; whatever else is wrong with a draft may stay so. */
+/** Returns issues of the new texts that would prevent publishing. Ignores other issues, which a draft can have. */
 function checkChanged(definition: WrittenDefinition, changes: readonly Change[]): Issue[] {
   const changed = structuredClone(definition)
   for (const { place, text } of changes) {
@@ -145,10 +144,10 @@ function checkChanged(definition: WrittenDefinition, changes: readonly Change[])
   })
 }
 
-/** The text of the template file with the new translations at their places, and nothing else of it touched. */
+/** Returns the text of the template file with the new translations inserted and everything else unchanged. */
 async function changedText(text: string, changes: readonly Change[], language: string): Promise<string> {
   const { isMap, isNode, isScalar, parseDocument } = await import('yaml')
-  // JSON is YAML, whose parser keeps the places.
+  // Use the YAML parser: JSON is a subset of YAML, and the parser keeps positions.
   const document = parseDocument(text, { logLevel: 'silent' })
   const edits = changes.map((change) => {
     const node = document.getIn(['definition', ...change.place], true)

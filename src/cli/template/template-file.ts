@@ -23,29 +23,29 @@ import { CliError, readNamed, UsageError, withName } from '../command/errors.ts'
 
 import { fileError, readAll, readJsonFile } from './json-file.ts'
 
-/** A template as a file: what design.images names are paths relative to it, or ids of images uploaded earlier. */
+/** A template as a file. `design.images` holds paths relative to it, or ids of uploaded images. */
 export interface TemplateFile {
   path: string
   text: string
-  /** Which template of the workspace it is. */
+  /** The key of the template in the workspace. */
   key: string | undefined
   name: string
   description: string | undefined
-  /** The name of the project that it belongs to; null for none, undefined where the file does not say. */
+  /** The name of its project; `null` for none, `undefined` if the file does not specify it. */
   project: string | null | undefined
   passType: PassType
   images: NamedImage[]
-  /** The definition as far as it can be known before the upload: image paths stand as the nil id. */
+  /** The definition before the upload: image paths are replaced by the nil id. */
   definition: WrittenDefinition
-  /** The definition with each image replaced by the id that its upload gave, by what the file names it. */
+  /** Returns the definition with each image replaced by its uploaded id. `ids` is keyed by the name in the file. */
   withImages: (ids: ReadonlyMap<string, string>) => WrittenDefinition
 }
 
 interface NamedImage extends ImageFile {
   role: ImageRole
-  /** As the file names it. */
+  /** The name in the file. */
   name: string
-  /** Where it does first, below design.images. */
+  /** The path of its first use below `design.images`. */
   place: (string | number)[]
 }
 
@@ -64,8 +64,8 @@ const Envelope = z.strictObject({
 })
 
 /**
- * Reads a template file and the images that it names, and checks it as the server would, before anything is sent.
- * @throws CliError with every problem in details.issues, each with its line and column.
+ * Reads a template file and its images, and validates them with the server's rules before anything is sent.
+ * @throws CliError with all issues in `details.issues`, each with line and column
  */
 export async function readTemplateFile(path: string): Promise<TemplateFile> {
   const { text, value } = await readJsonFile(path, Envelope, 'a template file')
@@ -102,8 +102,8 @@ export async function readTemplateFile(path: string): Promise<TemplateFile> {
 }
 
 /**
- * That a template could be published as its file stands.
- * @throws CliError with everything that would keep it from that, each with its line and column
+ * Checks that a template can be published.
+ * @throws CliError with everything that prevents it, by line and column
  */
 export async function requirePublishable(file: TemplateFile): Promise<void> {
   const issues = checkDefinition(file.definition)
@@ -114,7 +114,7 @@ type Images = Definition['design']['images']
 
 type NamedPlace = Pick<NamedImage, 'name' | 'place'>
 
-/** The value with each text replaced that there is another for. */
+/** Returns a copy of the value with texts replaced. */
 function replaceTexts(value: unknown, others: ReadonlyMap<string, string>): unknown {
   if (typeof value === 'string') return others.get(value) ?? value
   if (value === null || typeof value !== 'object') return value
@@ -126,21 +126,20 @@ async function readNamedImage({ name, place }: NamedPlace, path: string): Promis
   return { role, name, place, ...(await readImage(path, role)) }
 }
 
-/** The argument that names template files; `strict = false` lets there be several. */
+/** The argument for template files. Set `strict = false` to accept several. */
 export const templateFileArgs = {
   file: Args.string({ description: 'Template files, or folders of them (*.json).', required: true }),
 }
 
-/** The template files that arguments name, in the order given and of a folder by name. */
+/** The requested template files, in the order of the arguments, and by name in folders. */
 export interface TemplateFiles {
   files: TemplateFile[]
-  /** More than one file is meant, however many there are. */
+  /** Whether several files were requested, even if a folder holds only one. */
   isMany: boolean
 }
 
 /**
- * Reads and checks every file before anything is done with the first. Of several, each must say by its key which template
- * it is.
+ * Reads and validates every file first. If there are several, each must have a key.
  * @throws CliError
  */
 export async function readTemplateFiles(paths: readonly string[]): Promise<TemplateFiles> {
@@ -159,7 +158,10 @@ async function expand(path: string): Promise<{ paths: string[]; isFolder: boolea
   return { paths, isFolder }
 }
 
-/** The files *.json of a folder, by name. @throws UsageError where one is no file: a pipe would be read for ever */
+/**
+ * Returns the *.json files of a folder, by name. @throws UsageError if an entry is not a regular file: reading a pipe
+ * would never end
+ */
 export async function listJsonFiles(folder: string): Promise<string[]> {
   const names = (await readdir(folder)).filter((name) => name.endsWith('.json')).sort()
   const paths = names.map((name) => join(folder, name))
@@ -169,7 +171,7 @@ export async function listJsonFiles(folder: string): Promise<string[]> {
   return paths
 }
 
-/** That each file has a key of its own. @throws UsageError */
+/** Checks that each file has a unique key. @throws UsageError */
 export function requireKeys(files: readonly TemplateFile[]): void {
   const byKey = new Map<string, string>()
   for (const { path, key } of files) {
@@ -180,7 +182,7 @@ export function requireKeys(files: readonly TemplateFile[]): void {
   }
 }
 
-/** A template file as it can be drawn and looked over without a server: its images have ids of their own. */
+/** Returns the template for preview and checks without a server. Its images get local ids. */
 export function draftOf(file: Pick<TemplateFile, 'passType' | 'images' | 'withImages'>) {
   const images = file.images.map(({ name, place, bytes, contentType }) => {
     return { name, place, id: contentId(bytes), bytes, contentType, facts: inspectImage(bytes) }
@@ -202,7 +204,7 @@ export function draftOf(file: Pick<TemplateFile, 'passType' | 'images' | 'withIm
   }
 }
 
-/** An image as it is uploaded. */
+/** An image to upload. */
 export interface ImageFile {
   path: string
   contentType: z.output<typeof ImageType>
@@ -210,8 +212,8 @@ export interface ImageFile {
 }
 
 /**
- * Reads an image, and refuses what the server would.
- * @param role what it is for, as errors name it
+ * Reads an image and validates it with the server's rules.
+ * @param role its purpose, for errors
  * @throws CliError
  */
 export async function readImage(path: string, role?: string): Promise<ImageFile> {
@@ -225,7 +227,7 @@ export async function readImage(path: string, role?: string): Promise<ImageFile>
   return { path, contentType, bytes }
 }
 
-/** By the first bytes: what a file is called proves nothing. */
+/** Detects the type by the first bytes, not by the file name. */
 function imageType(bytes: Buffer): ImageFile['contentType'] | undefined {
   if (bytes.subarray(0, 8).equals(Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'))) return 'image/png'
   return bytes.subarray(0, 3).equals(Buffer.from([0xff, 0xd8, 0xff])) ? 'image/jpeg' : undefined

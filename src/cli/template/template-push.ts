@@ -9,21 +9,21 @@ import { CliError } from '../command/errors.ts'
 import { printable } from '../command/output.ts'
 import { requirePublishable, type TemplateFile } from './template-file.ts'
 
-/** Where a template file goes, and how far. A push that loses a race with another begins again, five times in all, at once. */
+/** Options of a push. If a concurrent push conflicts, it restarts immediately, at most five times in total. */
 export interface PushOptions {
-  /** The template to change; without it the one with the key of the file, and a new one where there is none. */
+  /** The template to change. By default the one with the key of the file; if there is none, a new template is created. */
   templateId?: string | undefined
-  /** The project that it goes to; null for none. Without it that of the file, where it says one. */
+  /** The project to assign; `null` for none. By default that of the file, if set. */
   projectId?: string | null | undefined
-  /** Whether the version is published, for good; else it stays a draft. */
+  /** Whether the version is published, irreversibly. Otherwise it stays a draft. */
   publish: boolean
-  /** Asked before anything that publishes, with what would change for new passes; throws where the answer is no. */
+  /** Called before publishing, with the changes for new passes. Throws if the user declines. */
   confirmPublish?: (changes: Change[]) => Promise<void>
-  /** Told as soon as a template is made, before anything else can fail. */
+  /** Called as soon as a template is created, before anything else can fail. */
   onMade?: (template: Template) => void
 }
 
-/** What came of pushing a template file. */
+/** The result of a push. */
 export interface Pushed {
   templateId: string
   key: string | null
@@ -31,18 +31,18 @@ export interface Pushed {
   version: number
   versionId: string
   stage: 'draft' | 'published'
-  /** How many the file names, whether or not the server had them. */
+  /** The number of images in the file, including those already on the server. */
   images: number
-  /** What to look at before holders do. */
+  /** Warnings to review before holders see the pass. */
   warnings: Warning[]
 }
 
-/** As often at most a push begins again: another may come between at the template, the draft and its publication. */
+/** The maximum number of attempts: the template, the draft, and the publication can each conflict with another push. */
 const MAX_ATTEMPTS = 5
 
 /**
- * Brings a template file to the server: images, template, draft version, and with `publish` its publication. Of two that
- * push the same at once, one finds what the other made.
+ * Uploads a template file: images, template, draft version, and with `publish` its publication. Concurrent pushes of
+ * the same template do not create duplicates.
  */
 export async function pushTemplate(client: Client, file: TemplateFile, options: PushOptions): Promise<Pushed> {
   for (let attempt = 1; ; attempt += 1) {
@@ -57,7 +57,7 @@ export async function pushTemplate(client: Client, file: TemplateFile, options: 
 }
 
 async function pushOnce(client: Client, file: TemplateFile, options: PushOptions): Promise<Pushed> {
-  // A draft may be unfinished. What is to be published is checked here, before half of it stands on the server.
+  // A draft can be incomplete. Check a version for publication first, before part of it is stored.
   if (options.publish) await requirePublishable(file)
   const stored = await findStored(client, file, options.templateId)
   const definition = file.withImages(await uploadImages(client, file))
@@ -82,7 +82,7 @@ async function pushOnce(client: Client, file: TemplateFile, options: PushOptions
   }
 }
 
-/** The same bytes always have the same id: what the server has already stays as it is. */
+/** Uploads images. Their ids depend on the bytes, so that existing ones are not duplicated. */
 async function uploadImages(client: Client, { images }: TemplateFile) {
   const ids = new Map<string, string>()
   for (const { name, bytes, contentType } of images) {
@@ -110,7 +110,7 @@ async function saveTemplate(
   return { template: await client.templates.update({ params: { id: current.id }, body: wanted }), isChanged: true }
 }
 
-/** @throws CliError where the project that a file names is not there, or not the only one of its name */
+/** @throws CliError if the project of a file is not found or its name is not unique */
 async function projectIdOf(client: Client, { path, project }: TemplateFile): Promise<string | null | undefined> {
   if (project === undefined || project === null) return project
   const found: string[] = []
@@ -124,7 +124,7 @@ async function projectIdOf(client: Client, { path, project }: TemplateFile): Pro
   })
 }
 
-/** A draft that is the newest version is replaced; otherwise a new one is made. */
+/** Replaces the newest version if it is a draft; otherwise creates a new draft. */
 async function saveDraft(
   client: Client,
   templateId: string,
@@ -139,20 +139,20 @@ async function saveDraft(
       })
 }
 
-/** A version of a template as the server answers it, with its definition. */
+/** A version of a template with its definition, as returned by the server. */
 export type StoredVersion = Awaited<ReturnType<Client['templateVersions']['get']>>
 
-/** A template as the server has it. */
+/** A template on the server. */
 interface StoredTemplate {
   template: Template
-  /** The name of its project, null for none; undefined where the file does not say which it should be. */
+  /** The name of its project, `null` for none; `undefined` if the file does not specify a project. */
   project: string | null | undefined
   newest: StoredVersion | undefined
-  /** The newest of those that are published. */
+  /** The newest published version. */
   published: StoredVersion | undefined
 }
 
-/** The template that a file is about: the one that is named, else the one with its key; undefined where there is none. */
+/** Finds the template of a file: by the given id, else by its key. Returns `undefined` if there is none. */
 export async function findStored(
   client: Client,
   file: Pick<TemplateFile, 'key' | 'project'>,
@@ -177,7 +177,7 @@ async function projectOf(client: Client, file: Pick<TemplateFile, 'project'>, { 
   return projectId && (await client.projects.get({ params: { id: projectId } })).name
 }
 
-/** What a file and one version of its template differ in; what the file does not say is not compared. */
+/** Returns differences between a file and a version of its template. Ignores what the file does not specify. */
 export function changesTo(
   stored: StoredTemplate | undefined,
   version: StoredVersion | undefined,
@@ -197,7 +197,7 @@ export function changesTo(
   return [...findChanges(said ?? {}, wanted), ...findChanges(version?.definition ?? {}, definition, 'definition')]
 }
 
-/** The definition of a file with the ids of images that the version shows with the same bytes; nothing is uploaded. */
+/** Returns the definition of a file, with the ids of stored images that have the same bytes. Uploads nothing. */
 export async function withStoredImages(
   client: Client,
   file: TemplateFile,
@@ -218,7 +218,7 @@ function textAt(value: unknown, place: readonly (string | number)[]): string | u
   return typeof found === 'string' ? found : undefined
 }
 
-/** Undefined where there is none: a draft may name any. */
+/** Returns `undefined` if the image does not exist: drafts are not checked. */
 async function findImage(client: Client, id: string): Promise<Buffer | undefined> {
   try {
     return Buffer.from((await client.request({ method: 'GET', path: `/images/${id}` })).body)
@@ -233,14 +233,14 @@ async function findTemplateByKey(client: Client, key: string): Promise<Template 
   return items[0]
 }
 
-/** A value that differs, with its path; undefined where one side has none. */
+/** A value that differs, with its path; `undefined` on a side without a value. */
 export interface Change {
   path: string
   before?: unknown
   after?: unknown
 }
 
-/** Every difference of two JSON values. Items of lists are matched by their key or name, others by their place. */
+/** Returns all differences of two JSON values. Matches list items by key or name, others by index. */
 export function findChanges(before: unknown, after: unknown, path = ''): Change[] {
   if (isDeepStrictEqual(before, after)) return []
   const [old, wanted] = [membersOf(before), membersOf(after)]
@@ -255,7 +255,7 @@ export function findChanges(before: unknown, after: unknown, path = ''): Change[
   return changes.length > 0 ? changes : [{ path, before: [...old.keys()], after: [...wanted.keys()] }]
 }
 
-/** A line with - for what goes and one with + for what comes. */
+/** Formats changes: a line with - for each old value, and a line with + for each new value. */
 export function showChanges(changes: readonly Change[]): string {
   return changes
     .flatMap(({ path, before, after }) => [
@@ -269,7 +269,7 @@ function textOf(value: unknown): string {
   return printable(JSON.stringify(value))
 }
 
-/** The parts of an object or a list by name; undefined for anything else. */
+/** Returns the members of an object or a list by name; `undefined` for other values. */
 function membersOf(value: unknown): Map<string, unknown> | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   if (!Array.isArray(value)) return new Map(Object.entries(value).filter(([, part]) => part !== undefined))

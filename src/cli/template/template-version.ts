@@ -4,16 +4,16 @@ import type { Warning } from '../../core/contract/definition.ts'
 import type { TemplateVersion } from '../../core/contract/template-versions.ts'
 import { CliError, UsageError } from '../command/errors.ts'
 
-/** Which version of a template a command is about. */
+/** The template version that a command uses. */
 export interface VersionChoice {
   templateId: string
-  /** A number, or undefined for the newest. */
+  /** A version number; `undefined` for the newest. */
   version: number | undefined
-  /** Of the newest, only a draft counts. */
+  /** Whether the newest version must be a draft. */
   draftOnly?: true
 }
 
-/** A version of a template: see VersionChoice. @throws CliError where it has none such */
+/** Finds a version of a template. @throws CliError if it does not exist */
 export async function getVersion(client: Client, choice: VersionChoice): Promise<TemplateVersion> {
   const { templateId, version, draftOnly } = choice
   const versions = await client.templateVersions.list({ query: { templateId } })
@@ -28,7 +28,7 @@ export async function getVersion(client: Client, choice: VersionChoice): Promise
   })
 }
 
-/** A published version to move passes to: a number, or latest. */
+/** The flag for the published version to move passes to: a number, or `latest`. */
 export const templateVersionFlag = Flags.custom<number | 'latest'>({
   helpValue: '<number>|latest',
   parse: async (text) => {
@@ -38,7 +38,7 @@ export const templateVersionFlag = Flags.custom<number | 'latest'>({
   },
 })
 
-/** Warnings of a template for people: a line each, and how to accept them; undefined where there are none. */
+/** Formats the warnings of a template, one per line, and how to accept them; `undefined` if there are none. */
 export function warningText(warnings: readonly Warning[]): string | undefined {
   if (warnings.length === 0) return undefined
   const lines = warnings.map(({ code, path, message }) => `Warning ${code}: ${path.join('.')}: ${message}.`)

@@ -10,10 +10,10 @@ import { namedArg } from '../arguments/id-argument.ts'
 import { CliError, UsageError } from '../command/errors.ts'
 import type { Connection } from '../settings/settings.ts'
 
-/** The argument that names a webhook, by id or URL. */
+/** The argument for a webhook, by id or URL. */
 export const webhookArgs = { id: namedArg('webhook') }
 
-/** The events of an endpoint. */
+/** Creates the flag for the events of an endpoint. */
 export function eventFlag(summary: string) {
   return Flags.option({ options: subscribableEvents, multiple: true, multipleNonGreedy: true, delimiter: ',' })({
     summary,
@@ -21,7 +21,7 @@ export function eventFlag(summary: string) {
   })
 }
 
-/** What --forward-to names. @throws UsageError */
+/** Validates the address of `--forward-to`. @throws UsageError */
 export function applicationAddress(address: string | undefined): string | undefined {
   if (address === undefined || (URL.canParse(address) && /^https?:/i.test(address))) return address
   throw new UsageError(`--forward-to ${address} is no http address`, {
@@ -33,9 +33,10 @@ export function applicationAddress(address: string | undefined): string | undefi
 const SecretsFile = z.record(z.string(), z.string().startsWith('whsec_'))
 
 /**
- * What `webhook listen` signs with, like the secret of a real webhook: the same for a profile on this machine, made when it is first asked for. It stands
- * beside the profiles, readable by the owner alone, and no server knows it.
- * @throws CliError where the file is broken
+ * Returns the secret that `webhook listen` signs with, like that of a real webhook. It is created on first use and is
+ * the same for each use of a profile on this machine. It is stored next to the profiles, readable only by its owner,
+ * and never sent to a server.
+ * @throws CliError if the file is invalid
  */
 export async function listenSecret({ name, path }: Connection['profile']): Promise<string> {
   const file = join(dirname(path), 'listen-secrets.json')

@@ -4,20 +4,20 @@ import { request } from 'undici'
 import { SIGNATURE_HEADER, sign } from '../../core/rules/crypto/signature.ts'
 import { makePrivateFolder, replacePrivateSync } from '../../files/private-file.ts'
 
-/** What an application answered; nulls where nothing is forwarded or no answer came. */
+/** The application's response; `null` values if the event was not forwarded or no response arrived. */
 export interface Forwarded {
   responseCode: number | null
   durationMs: number | null
   error: string | null
 }
 
-/** Of an event that was shown and not sent on. */
+/** The result for an event that was only shown. */
 export const notForwarded: Forwarded = { responseCode: null, durationMs: null, error: null }
 
-/** As long as a server waits. */
+/** The same timeout as on the server. */
 const FORWARD_TIMEOUT_MS = 15_000
 
-/** Sends an event to an application as a server would: the same bytes and headers, signed at this moment. */
+/** Sends an event to an application like a server: the same bytes and headers, with a current signature. */
 export async function forward(rawBody: string, to: string, secret: string): Promise<Forwarded> {
   const startedAt = performance.now()
   const tookMs = () => Math.round(performance.now() - startedAt)
@@ -40,9 +40,9 @@ export async function forward(rawBody: string, to: string, secret: string): Prom
   }
 }
 
-/** Where those who listen at this moment are reached on this machine: a file for each, under the number of its process. */
+/** Local addresses of running listeners: a file for each, named by process id. */
 
-/** Returns what takes it back. */
+/** Returns a function that removes the file. */
 export function announceListener(folder: string, url: string): () => void {
   const file = join(folder, String(process.pid))
   makePrivateFolder(folder)
@@ -50,7 +50,7 @@ export function announceListener(folder: string, url: string): () => void {
   return () => rmSync(file, { force: true })
 }
 
-/** The addresses of listeners. What a killed one left is cleared away. */
+/** Returns the addresses of listeners. Removes files of processes that no longer run. */
 export function findListeners(folder: string): string[] {
   return filesIn(folder).flatMap((name) => {
     const file = join(folder, name)

@@ -7,33 +7,32 @@ import type { subscribableEvents } from '../../core/events.ts'
 import { SIGNATURE_HEADER, verify } from '../../core/rules/crypto/signature.ts'
 import { announceListener, type Forwarded, forward, notForwarded } from './forward.ts'
 
-/** What `webhook listen --json` tells, one line each. */
+/** The output of `webhook listen --json`, one line each. */
 export type ListenEvent =
   | { event: 'listening'; secret: string }
   | ({ event: 'delivery'; payload: Envelope } & Forwarded)
   | { event: 'problem'; message: string }
 
-/** Which events are followed, and what is done with each. */
 export interface ListenOptions {
-  /** All types where none is given. */
+  /** All event types by default. */
   events: (typeof subscribableEvents)[number][] | undefined
-  /** The event to begin after; what happens from now on where it is undefined. */
+  /** The event after which to start; by default only new events are followed. */
   since: string | undefined
-  /** Where events go on to; undefined only shows them. */
+  /** The address to forward events to; if undefined, events are only shown. */
   forwardTo: string | undefined
-  /** Signs what goes on, as that of a webhook would. */
+  /** The secret that signs forwarded events. */
   secret: string
-  /** Where other commands of this user look for who listens. */
+  /** The folder in which other commands of this user find listeners. */
   folder: string
-  /** Ends it. */
+  /** Stops listening. */
   signal: AbortSignal
   onEvent: (event: ListenEvent) => void
 }
 
 /**
- * Follows the events of the server over a connection that this machine opens, and passes each on to an application as a
- * webhook would send it, one after the other. The server keeps nothing of it: a listener that is killed leaves nothing.
- * `webhook trigger` reaches it through a receiver on this machine.
+ * Follows the server's events over an outgoing connection and forwards each to an application in webhook format,
+ * sequentially. The server stores no state for listeners. `webhook trigger` reaches a listener through a local
+ * receiver.
  */
 export async function listenForEvents(client: Client, options: ListenOptions): Promise<void> {
   const { events, since, signal, secret, onEvent } = options
@@ -55,7 +54,7 @@ export async function listenForEvents(client: Client, options: ListenOptions): P
   }
 }
 
-/** What `webhook trigger` sent: whoever knows the secret may. */
+/** Accepts an event of `webhook trigger` if it is signed with the secret. */
 async function receive(received: Received, options: ListenOptions): Promise<number> {
   const header = String(received.headers[SIGNATURE_HEADER.toLowerCase()] ?? '')
   const decision = verify(received.rawBody, header, options.secret, { at: new Date() })
@@ -78,22 +77,22 @@ async function pass(
   return forwarded
 }
 
-/** One delivery as it came. */
+/** A received delivery. */
 export interface Received {
   rawBody: Buffer
   headers: IncomingMessage['headers']
 }
 
-/** Takes deliveries of a server that sends them to this machine. */
+/** A local server for deliveries. */
 export interface Receiver {
   url: string
   close(): Promise<void>
 }
 
-/** More than any event takes. */
+/** The maximum body size, larger than any event. */
 const MAX_BYTES = 2 * 1024 * 1024
 
-/** A server on a free port of this machine, which answers every POST with the status that `onDelivery` gives. */
+/** Starts a server on a free local port, which responds to every POST with the status from `onDelivery`. */
 export async function startReceiver(onDelivery: (received: Received) => Promise<number>): Promise<Receiver> {
   const server = createServer((request, response) => void answer(request, response, onDelivery))
   server.listen(0, '127.0.0.1')
@@ -118,7 +117,7 @@ async function answer(
   response.end()
 }
 
-/** Undefined where it is too long, or broke off. */
+/** Returns `undefined` if the body is too long or incomplete. */
 async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
   const chunks: Buffer[] = []
   let size = 0

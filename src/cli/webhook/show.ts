@@ -7,9 +7,9 @@ import { CliError } from '../command/errors.ts'
 import { type Column, details, localTime, localTimeOr, table } from '../command/output.ts'
 import type { ListShape } from '../list/shape.ts'
 
-/** How webhooks and their deliveries look to people. */
+/** Formats webhooks and their deliveries for people. */
 
-/** With the secret right after it was made, and only then. */
+/** Formats a webhook. The secret is only present right after the creation. */
 export function showWebhook(webhook: Webhook & { secret?: string }): string {
   return details([
     ['Webhook', webhook.id],
@@ -58,7 +58,7 @@ const attemptColumns: readonly Column<Attempt>[] = [
   { title: 'error', value: (attempt) => attempt.error },
 ]
 
-/** A delivery with its attempts, and where asked for what was sent. */
+/** Formats a delivery with its attempts and, on request, its payload. */
 export function showDelivery(delivery: DeliveryDetail, options: { withPayload: boolean }): string {
   const facts = details([
     ['Delivery', delivery.id],
@@ -74,14 +74,14 @@ export function showDelivery(delivery: DeliveryDetail, options: { withPayload: b
   return [facts, attempts, ...payload].join('\n\n')
 }
 
-/** An attempt may take 15 s, and a worker that is busy a moment more. */
+/** The timeout of an attempt on the server is 15 s; allow more for a busy worker. */
 const PATIENCE_MS = 20_000
 const LOOK_EVERY_MS = 100
 
 /**
- * Waits for the attempt that was just asked for, and shows what came of it.
- * @param queued the delivery with the number of attempts before it
- * @throws CliError where it does not come, or where the endpoint did not take it
+ * Waits for the requested attempt and shows its result.
+ * @param queued the delivery with its previous number of attempts
+ * @throws CliError if the attempt does not occur in time or the endpoint rejects the delivery
  */
 export async function reportAttempt(
   command: Pick<BaseCommand, 'log'>,
@@ -98,7 +98,7 @@ async function awaitAttempt(client: Client, { id, attemptCount }: Delivery): Pro
   const until = performance.now() + PATIENCE_MS
   while (performance.now() < until) {
     const delivery = await client.deliveries.get({ params: { id } })
-    // Without another attempt it ends where the webhook is disabled meanwhile.
+    // A delivery also fails, without another attempt, if its webhook is disabled.
     if (delivery.attemptCount > attemptCount || delivery.status === 'FAILED') return delivery
     await sleep(LOOK_EVERY_MS)
   }

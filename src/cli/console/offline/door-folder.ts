@@ -9,7 +9,7 @@ import { collect, findCandidate, listCandidates } from '../../arguments/named.ts
 import { CliError } from '../../command/errors.ts'
 import { ask } from '../connection.ts'
 
-/** The place of a console: learned from the server once, and remembered for a start without it. */
+/** The place of a console, read from the server once and stored for offline starts. */
 const Place = z.strictObject({
   workspaceId: z.string(),
   workspaceName: z.string(),
@@ -18,35 +18,33 @@ const Place = z.strictObject({
 })
 export type Place = z.output<typeof Place>
 
-/** The door that a console stands at. */
 export interface Entrance {
   place: Place
-  /** Whether the server answered. */
+  /** Whether the server responded. */
   isReached: boolean
-  /** Where this door keeps its list and its logs: one for each server, workspace and project. */
+  /** The folder of the list and logs: one for each server, workspace, and project. */
   folder: string
 }
 
-/** Which door a console is to stand at: of a server, by a token, for one project or all. */
 export interface EntranceOptions {
   client: Client
   url: string
   token: string
-  /** Name or id; undefined for all projects of the workspace. */
+  /** Name or id; `undefined` for all projects of the workspace. */
   project: string | undefined
-  /** Holds the doors of this machine. */
+  /** The folder that holds the doors of this machine. */
   folder: string
 }
 
 /**
- * Finds out which door this is.
- * @throws ApiError if the server rejects the token or the project; CliError if there is no such project, or if the server does
- * not respond and this machine has not been at that door before.
+ * Identifies the door.
+ * @throws ApiError if the server rejects the token or the project; CliError if the project does not exist, or if the
+ * server does not respond and this machine has not used the door before
  */
 export async function enter(options: EntranceOptions): Promise<Entrance> {
   const { client, url, token, project, folder } = options
   makePrivateFolder(folder)
-  // The digest of a token says nothing about it.
+  // Use a digest in the file name, which does not reveal the token.
   const memory = join(folder, `${digest(url, token, project ?? '')}.json`)
   const learned = await ask(async (callOptions): Promise<Place> => {
     const { workspaceId, workspaceName } = await client.tokens.current({}, callOptions)
@@ -69,7 +67,7 @@ export async function enter(options: EntranceOptions): Promise<Entrance> {
   }
 }
 
-/** @throws CliError if no project is called so, UsageError if several are */
+/** @throws CliError if no project has the name, UsageError if several do */
 async function findProject(
   client: Client,
   text: string | undefined,
@@ -79,7 +77,7 @@ async function findProject(
   return findCandidate(await collect(listCandidates('project', client, signal)), 'project', text)
 }
 
-/** Null where there is none, or the token may scan but not look at projects. */
+/** Returns `null` without a project, or if the token cannot read projects. */
 async function projectName(client: Client, id: string | undefined): Promise<string | null> {
   if (id === undefined) return null
   const reply = await ask((callOptions) => client.projects.get({ params: { id } }, callOptions))
@@ -94,10 +92,10 @@ function digest(...parts: string[]): string {
 
 function remembered(path: string, project: string | undefined): Place | undefined {
   try {
-    // Older versions stored a place only by the id of its project.
+    // Older versions stored only the project id.
     return Place.safeParse({ projectId: project, ...JSON.parse(readFileSync(path, 'utf8')) }).data
   } catch (error) {
-    // Never written, or not to its end.
+    // The file does not exist or is incomplete.
     if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error
   }

@@ -5,18 +5,18 @@ import type { SnapshotDelta } from '../../../core/rules/door/door-list.ts'
 import { beginReplacement, replacePrivateSync } from '../../../files/private-file.ts'
 
 /**
- * The list of a door on the disk: `list.ndjson` with all of it, and for each refresh since a file with what changed, which is
- * named after the snapshot that it goes on from. Each is written as a whole, so that a crash leaves the list of before; of two
- * consoles that write the same, either may be kept, as both lead on from there.
+ * The stored list of a door: `list.ndjson` with all items, and for each refresh a file with the changes, named after
+ * the snapshot that it follows. Files are replaced atomically, so that a crash keeps the old list. If two consoles
+ * write the same file, either version is valid.
  */
 
-/** Which snapshot a list is, and when it was made by the server's clock. */
+/** A snapshot id and its time on the server's clock. */
 export interface ListHead {
   id: string
   generatedAt: string
 }
 
-/** What a list became since the one before. */
+/** The changes from the previous snapshot. */
 export interface ListChange {
   head: ListHead
   pages: SnapshotDelta[]
@@ -25,21 +25,21 @@ export interface ListChange {
 const FILE = 'list.ndjson'
 const CHANGES = /^list\.[\da-f-]{36}\.ndjson$/
 const DRAFTS = /^list\.(?:[\da-f-]{36}\.)?ndjson\./
-/** No list takes so long to write. */
+/** The age at which a draft is abandoned, longer than any write takes. */
 const DRAFT_MS = 3_600_000
 
 const changesSince = (id: string) => `list.${id}.ndjson`
 
-/** A whole list on its way to the disk, a page at a time. */
+/** A complete list that is being written, page by page. */
 export interface ListDraft {
   write(lines: readonly object[]): void
-  /** Puts it in place of the list of before and of all that changed since. */
+  /** Replaces the previous list and its changes. */
   commit(): void
-  /** To be called in any case; a list that was not committed is gone. */
+  /** Always call it; discards a list that was not committed. */
   close(): void
 }
 
-/** Begins a list beside the one that stands there. */
+/** Starts a draft next to the current list. */
 export function beginList(folder: string): ListDraft {
   const draft = beginReplacement(join(folder, FILE))
   return {
@@ -52,7 +52,7 @@ export function beginList(folder: string): ListDraft {
   }
 }
 
-/** Stores what changed since a snapshot. */
+/** Stores the changes since a snapshot. */
 export function addChange(folder: string, since: string, { head, pages }: ListChange): void {
   replacePrivateSync(join(folder, changesSince(since)), textOf([head, ...pages]))
 }
@@ -61,10 +61,10 @@ function textOf(lines: readonly object[]): string {
   return lines.map((line) => `${JSON.stringify(line)}\n`).join('')
 }
 
-/** The stored list, and what changed since in its order; undefined where there is none, or one that no longer fits. */
+/** Reads the stored list and its changes, in order; `undefined` if there is none or its format is outdated. */
 export function readList(folder: string): { head: ListHead; items: SnapshotItem[]; changes: ListChange[] } | undefined {
   const [head, ...items] = (readLines(join(folder, FILE)) ?? []) as [ListHead?, ...SnapshotItem[]]
-  // Written by this program as a whole, but maybe by an older one.
+  // The file is complete, but may be from an older version of this program.
   const isKnown = typeof head?.id === 'string' && (items.length === 0 || SnapshotItem.safeParse(items[0]).success)
   if (!isKnown) return undefined
   const changes: ListChange[] = []
@@ -79,12 +79,12 @@ export function readList(folder: string): { head: ListHead; items: SnapshotItem[
   return { head, items, changes }
 }
 
-/** Where scanning offline is forbidden, no list of guests stays behind. */
+/** Removes the list, which must not remain on this machine when offline scanning is forbidden. */
 export function removeList(folder: string): void {
   remove(folder, (name) => name.startsWith('list.'))
 }
 
-/** What changed since older lists, and what consoles that were killed left half written. */
+/** Removes changes of older lists, and abandoned drafts of killed consoles. */
 function removeOlder(folder: string): void {
   const stale = Date.now() - DRAFT_MS
   const isLeft = (name: string) => DRAFTS.test(name) && mtimeOf(join(folder, name)) < stale
@@ -95,7 +95,7 @@ function remove(folder: string, isMeant: (name: string) => boolean): void {
   for (const name of readdirSync(folder)) if (isMeant(name)) rmSync(join(folder, name), { force: true })
 }
 
-/** Never, of what another console has put in its place meanwhile. */
+/** Returns a time that is never stale if another console has already replaced or removed the file. */
 function mtimeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Number.POSITIVE_INFINITY
 }

@@ -7,19 +7,19 @@ import { LedgerReason, ScanContext } from '../../../core/contract/scan-shapes.ts
 import { createJournal, readJournal } from '../../../files/journal.ts'
 import { syncFolder } from '../../../files/private-file.ts'
 
-/** What a console writes into its log, one record a line. */
+/** The records of a console's log, one per line. */
 
-/** A decision that was made without the server, as POST /v1/scans/offline will take it. */
+/** A decision made offline, in the format of POST /v1/scans/offline. */
 const Decision = z.strictObject({
   kind: z.literal('verdict'),
   externalRef: z.string(),
-  /** The list that it was evaluated by. */
+  /** The snapshot that it was evaluated against. */
   snapshotId: z.string(),
   qrPayload: z.string().optional(),
   passId: z.string().optional(),
-  /** When it was held up. */
+  /** The time of the scan. */
   scannedAt: z.string(),
-  /** As of which date it was evaluated, and when the scan stands for then. */
+  /** The validity date that it was evaluated for, and the resulting time of the scan. */
   validityDate: z.string().optional(),
   operationalAt: z.string().optional(),
   result: z.enum(['accepted', 'denied']),
@@ -27,13 +27,13 @@ const Decision = z.strictObject({
   scanContextKey: z.string().optional(),
   deviceId: z.string().optional(),
   context: ScanContext.optional(),
-  /** The pass that was let in; what later scans are evaluated by. */
+  /** The accepted pass, which later evaluations need. */
   acceptedPassId: z.string().nullable(),
 })
-/** A decision in the log, until the server has it. */
+/** An offline decision that the server does not have yet. */
 export type OfflineDecision = z.output<typeof Decision>
 
-/** An accepted scan that the server knows of and the stored list may not: passes that this console let in online. */
+/** An accepted online scan that the stored list might not contain. */
 const Accepted = z.strictObject({
   kind: z.literal('accepted'),
   passId: z.string(),
@@ -42,47 +42,47 @@ const Accepted = z.strictObject({
   validityDate: z.string().optional(),
   recordedAt: z.string(),
 })
-/** A scan that the server accepted, in the log. */
+/** A log record of an accepted online scan. */
 export type AcceptedOnline = z.output<typeof Accepted>
 
-/** A scan that was taken back, by the moment it stands in the ledger for. */
+/** A reversed scan, by its time in the ledger. */
 const Reversed = z.strictObject({
   kind: z.literal('reversed'),
   passId: z.string(),
   scannedAt: z.string(),
   recordedAt: z.string(),
 })
-/** A scan that was taken back, in the log. */
+/** A log record of a reversed scan. */
 export type ReversedScan = z.output<typeof Reversed>
 
-/** The server has it: with the time it recorded it, or null where it refused it for good. */
+/** The upload of a decision: the time at which the server recorded it, or `null` if it rejected it permanently. */
 const Uploaded = z.strictObject({
   kind: z.literal('uploaded'),
   externalRef: z.string(),
   recordedAt: z.string().nullable(),
 })
-/** The end of a decision in the log. */
+/** A log record of an upload. */
 export type UploadedDecision = z.output<typeof Uploaded>
 
-/** One line of the log of a console. */
+/** A line of a console's log. */
 export const LogRecord = z.discriminatedUnion('kind', [Decision, Accepted, Reversed, Uploaded])
 export type LogRecord = z.output<typeof LogRecord>
 
 /**
- * The logs in the folder of a door: each console appends to a file of its own and reads everyone's, so consoles beside
- * each other need no lock. A line that a crash tore was never shown to anybody.
+ * The logs in the folder of a door. Each console appends to its own file and reads all files, so that concurrent
+ * consoles need no lock. A line that a crash truncated was never shown to anyone.
  */
 
 export interface OwnLog {
   readonly name: string
-  /** Written and on the disk when it returns. */
+  /** Writes the records and flushes them to disk before it returns. */
   append(records: readonly LogRecord[]): void
   close(): void
 }
 
-/** Follows the log of a console, this one or another; see readLog. */
+/** Follows the log of any console; see `readLog`. */
 export interface LogReader {
-  /** What was appended since the last call. */
+  /** Returns the records appended since the last call. */
   read(): LogRecord[]
 }
 
@@ -91,14 +91,14 @@ const SUFFIX = '.ndjson'
 /** Logs that this process writes. */
 const open = new Set<string>()
 
-/** Names of the logs in a folder. */
+/** Returns the names of the logs in a folder. */
 export function listLogs(folder: string): string[] {
   return readdirSync(folder)
     .filter((name) => name.startsWith('log-') && name.endsWith(SUFFIX))
     .toSorted()
 }
 
-/** Begins the log of this console, in a file that no other console writes to. */
+/** Creates the log of this console, in a separate file. */
 export function createLog(folder: string): OwnLog {
   const name = ['log', safeHostname(), process.pid, randomBytes(8).toString('hex')].join('-') + SUFFIX
   const journal = createJournal<LogRecord>(join(folder, name))
@@ -117,12 +117,12 @@ export function createLog(folder: string): OwnLog {
   }
 }
 
-/** Reads a log from its beginning, then what is added to it. */
+/** Reads a log from its start, then the records added later. */
 export function readLog(folder: string, name: string): LogReader {
   let position = 0
   return {
     read() {
-      // Where there is none, its console removed it: all that it held is in the stored list.
+      // A missing log was removed by its console: the stored list contains all of its records.
       const lines = readJournal(join(folder, name), position) ?? []
       position = lines.at(-1)?.end ?? position
       return lines.flatMap(({ value }) => LogRecord.safeParse(value).data ?? [])
@@ -130,7 +130,7 @@ export function readLog(folder: string, name: string): LogReader {
   }
 }
 
-/** Removes a log, if it is still there. */
+/** Removes a log, if it exists. */
 export function removeLog(folder: string, name: string): void {
   rmSync(join(folder, name), { force: true })
 }
