@@ -4,26 +4,26 @@ import type { Card, CardField } from '../core/rules/display/card.ts'
 import { cardColors } from '../core/rules/display/colors.ts'
 import { details, pad, printable, textWidth, wrapText } from './command/output.ts'
 
-/** A card as the interface shows it: JSON has no dates. */
+/** A card in the API's format: JSON has no dates. */
 export type CardJson = Omit<Card, 'expiresAt'> & { expiresAt: string | null }
 
-/** What a card is drawn on, and which phone it imitates. */
+/** The terminal and the phone that a card is drawn for. */
 export interface PictureOptions {
-  /** Columns of the terminal; undefined where nothing limits them. */
+  /** The width of the terminal; `undefined` without a limit. */
   width: number | undefined
-  /** How many colours the terminal knows: those of the card are drawn as near as it can. */
+  /** The color depth of the terminal; card colors are approximated. */
   colorDepth: ColorDepth
-  /** Whose front is drawn: an iPhone lays fields out anew and has no place for some; what Android shows is drawn as it is given. */
+  /** The platform whose front is drawn: an iPhone rearranges fields and omits some; Android shows the card as given. */
   platform?: 'apple' | 'google'
-  /** Whether fields that an iPhone has no place for are drawn, and said to be; without it they are left out. */
+  /** Whether fields that an iPhone omits are drawn with a mark; otherwise they are left out. */
   marksSurplus?: boolean
 }
 
 const USUAL_WIDTH = 48
-/** What stands left and right of the inside of a card. */
+/** The width of the left and right margins of a card. */
 const MARGINS = 4
 
-/** A card drawn in characters: its front with the code to scan, and under it what stands on its back. */
+/** Draws a card in characters: its front with the code, and below it the fields of its back. */
 export async function drawCard(card: CardJson, options: PictureOptions): Promise<string> {
   const { width, colorDepth, platform = 'apple', marksSurplus = false } = options
   const room = (width ?? Number.POSITIVE_INFINITY) - MARGINS
@@ -50,7 +50,7 @@ export async function drawCard(card: CardJson, options: PictureOptions): Promise
 interface Front {
   header: readonly CardField[]
   primary: readonly CardField[]
-  /** What follows, from the top. */
+  /** The following rows, from the top. */
   rows: (readonly CardField[])[]
   surplus: readonly CardField[]
 }
@@ -67,7 +67,7 @@ function givenFront({ fields: { header, primary, secondary, auxiliary } }: CardJ
 
 const names = { qr: 'QR code', pdf417: 'PDF417', aztec: 'Aztec code', code128: 'Code 128' }
 
-/** The code where it can be drawn and has room, otherwise what it says. */
+/** Draws the code if possible and if there is space; otherwise returns its text. */
 async function symbolOf({ barcode: { format, message, altText } }: CardJson, room: number) {
   const modules = await symbolModules(format, message)
   const width = modules?.[0]?.length ?? 0
@@ -87,7 +87,7 @@ function backOf({ fields, links, expiresAt }: CardJson): string {
   return entries.length > 0 ? details(entries) : ''
 }
 
-/** A QR code alone, in one colour scheme whatever the terminal's is; undefined where it has no room. */
+/** Draws a QR code in fixed colors, independent of the terminal's theme; `undefined` if there is no space. */
 export async function drawQr(
   message: string,
   { width, colorDepth: depth }: Pick<PictureOptions, 'width' | 'colorDepth'>,
@@ -100,15 +100,15 @@ export async function drawQr(
   return lines.map((line) => `${style}${line}${RESET}`).join('\n')
 }
 
-/** Whatever stands around it, a camera wants black on white. */
+/** Always black on white, as cameras require. */
 function symbolStyle(depth: ColorDepth): string {
   return `${back('#000000', depth)}${front('#ffffff', depth)}`
 }
 
-/** Bits of colour that a terminal takes: 1 is none. */
+/** The color depth of a terminal in bits; 1 is no color. */
 export type ColorDepth = 1 | 8 | 24
 
-/** The lines of a card on its background; without colour in a frame. */
+/** Draws the lines of a card on its background; without color, in a frame. */
 function paint(lines: readonly Line[], colors: Card['colors'], depth: ColorDepth): string[] {
   if (depth === 1) return frame(lines)
   const { background, foreground, label } = cardColors(colors)
@@ -133,7 +133,7 @@ function frame(lines: readonly Line[]): string[] {
   return [`╭${edge}╮`, ...texts.map((text) => `│ ${text} │`), `╰${edge}╯`]
 }
 
-/** All lines are as wide as a blank one, in which every character is one column. */
+/** Returns the width of the card. All lines are as wide as a blank one, in which every character is one column. */
 function widthOf(lines: readonly Line[]): number {
   const blank = lines.find((line) => line.every(({ text }) => text.trim() === ''))
   return blank?.reduce((sum, { text }) => sum + text.length, 0) ?? 0
@@ -147,7 +147,7 @@ function back(color: string, depth: ColorDepth): string {
   return `\u001B[48;${code(color, depth)}m`
 }
 
-/** The colour itself, or the nearest of the 6x6x6 cube of 256 colours. */
+/** Returns the escape code of a color, or of the nearest one in the 6x6x6 cube of 256 colors. */
 function code(color: string, depth: ColorDepth): string {
   const [red, green, blue] = channels(color)
   if (depth === 24) return `2;${red};${green};${blue}`
@@ -159,36 +159,39 @@ function channels(color: string): [number, number, number] {
   return [1, 3, 5].map((start) => Number.parseInt(color.slice(start, start + 2), 16)) as [number, number, number]
 }
 
-/** Modules of a two-dimensional code, row by row: true is dark. */
+/** Modules of a two-dimensional code, row by row: `true` is dark. */
 export type Modules = boolean[][]
 
-/** How the library calls a format, and the light modules that readers need around it. */
+/** The library's name of each format, and the number of light modules required around it. */
 const symbols = {
   qr: { bcid: 'qrcode', quietZone: 4 },
   aztec: { bcid: 'azteccode', quietZone: 2 },
   pdf417: { bcid: 'pdf417', quietZone: 2 },
 } as const
 
-/** A longer message has more modules than any terminal has room for, and takes long to lay out. */
+/** The maximum message length. Longer ones do not fit any terminal and are slow to encode. */
 const MAX_LENGTH = 1000
 
-/** The code with its quiet zone; undefined for a bar code, and for a message that the format cannot hold. */
+/** Returns the code with its quiet zone; `undefined` for a linear barcode and for a message that the format cannot hold. */
 export async function symbolModules(format: BarcodeFormat, message: string): Promise<Modules | undefined> {
   if (format === 'code128' || message === '' || message.length > MAX_LENGTH) return undefined
-  // A named export raw is something else: a symbol of that name.
+  // Use the default export: the named export `raw` is another symbol.
   const { default: library } = await import('bwip-js/node')
   const { bcid, quietZone } = symbols[format]
   try {
     const [symbol] = library.raw({ bcid, text: message })
     return symbol && 'pixs' in symbol ? framed(symbol, quietZone) : undefined
   } catch (error) {
-    // The library names its rejections after the check that failed: `bwipp.qrcodeTooLong#1234`.
+    // The library names its errors after the failed check: `bwipp.qrcodeTooLong#1234`.
     if (error instanceof Error && /^bwipp\.|^bwip-js/.test(error.message)) return undefined
     throw error
   }
 }
 
-/** Two modules in each character: the upper and the lower half. Light is drawn, dark is what stands behind it. */
+/**
+ * Draws two modules per character, the upper and the lower half: light modules in the foreground, dark ones in the
+ * background.
+ */
 export function halfBlocks(modules: Modules): string[] {
   const lines: string[] = []
   for (let y = 0; y < modules.length; y += 2) {
@@ -202,7 +205,7 @@ export function halfBlocks(modules: Modules): string[] {
 const blocks = [' ', '▀', '▄', '█']
 
 function framed({ pixs, pixx, pixy }: { pixs: number[]; pixx: number; pixy: number }, quietZone: number): Modules {
-  // The rows of PDF417 are given once, and are to be drawn several modules tall.
+  // The library returns each PDF417 row once, although it is several modules tall.
   const tall = (pixx * pixy) / pixs.length
   return Array.from({ length: pixy + 2 * quietZone }, (_, row) =>
     Array.from({ length: pixx + 2 * quietZone }, (__, column) => {
@@ -214,13 +217,13 @@ function framed({ pixs, pixx, pixy }: { pixs: number[]; pixx: number; pixy: numb
 
 type Style = 'label' | 'value' | 'strong' | 'symbol'
 
-/** A line of the card: pieces that together are as wide as its inside. */
+/** A line of the card; its parts fill the inner width. */
 type Line = { text: string; style: Style }[]
 
 const GAP = 2
 const NARROWEST_COLUMN = 12
 
-/** Fields side by side, each a label over its value; as many rows as it takes. */
+/** Lays out fields side by side, each a label over its value, in as many rows as needed. */
 function fieldLines(fields: readonly CardField[], width: number, value: Style = 'value'): Line[] {
   const shown = fields.filter((field) => `${field.label}${field.value}`.trim() !== '')
   const perRow = Math.max(1, Math.floor((width + GAP) / (NARROWEST_COLUMN + GAP)))
@@ -257,7 +260,7 @@ function rowLines(fields: readonly CardField[], width: number, value: Style): Li
   return Array.from({ length: height }, (_, row) =>
     cells.map((cell, index) => {
       const { text, style } = cell[row] ?? { text: '', style: value }
-      // The last one also takes what the division left over.
+      // The last column also takes the remainder of the division.
       const isLast = index === cells.length - 1
       const room = isLast ? width - index * (column + GAP) : column + GAP
       return { text: pad(text, room), style }

@@ -13,8 +13,8 @@ type Flag = Command.Flag.Cached
 type Commands = Pick<Config, 'commands' | 'topics' | 'findCommand'>
 
 /**
- * What the last of the words after the program's name may go on as; none where that is anything, or a file.
- * `words` as the shell parted them: `--status=ISS` may come as three.
+ * Returns completions of the last word after the program's name; none for free text and files.
+ * `words` are split by the shell: `--status=ISS` can be three words.
  */
 export async function complete(config: Commands, words: readonly string[]): Promise<Offer[]> {
   const { before, current } = joined(words)
@@ -41,14 +41,14 @@ export async function complete(config: Commands, words: readonly string[]): Prom
   return starting(await argumentOffers(command, positionOf(flags, rest), before), current)
 }
 
-/** bash parts words at =, too. */
+/** Joins words that bash splits at =. */
 function joined(words: readonly string[]) {
   const before = words.slice(0, -1).filter((word) => word !== '=')
   const current = words.at(-1) ?? ''
   return { before, current: current === '=' ? '' : current }
 }
 
-/** The words that name a topic or command. */
+/** Returns the words that name a topic or command. */
 function pathIn({ commands }: Commands, words: readonly string[]): string[] {
   const isKnown = (path: string) => commands.some(({ id }) => id === path || id.startsWith(`${path}:`))
   const end = words.findIndex((_, index) => !isKnown(words.slice(0, index + 1).join(':')))
@@ -91,7 +91,7 @@ async function valuesOf(
   words: readonly string[],
   current: string,
 ): Promise<Offer[]> {
-  // Of several values with commas between them the last is being written.
+  // In a comma-separated list, complete the last value.
   const done = flag.delimiter ? current.slice(0, current.lastIndexOf(',') + 1) : ''
   const offers = flag.options?.map((value) => ({ value })) ?? (await named(command, 'flags', flag.name, words))
   return starting(
@@ -107,13 +107,13 @@ async function argumentOffers(command: Command.Loadable, position: number, words
   return arg.options?.map((value) => ({ value })) ?? named(command, 'args', arg.name, words)
 }
 
-/** How many arguments were given: words that are neither flags nor their values. */
+/** Returns the number of preceding arguments: words that are neither flags nor their values. */
 function positionOf(flags: readonly Flag[], words: readonly string[]): number {
   const isValue = (index: number) => index > 0 && flagNamed(flags, words[index - 1]!)?.type === 'option'
   return words.filter((word, index) => !word.startsWith('-') && !isValue(index)).length
 }
 
-/** Names of what an input stands for; the command itself knows what that is. */
+/** Completes the name of a row. */
 async function named(command: Command.Loadable, inputs: 'args' | 'flags', name: string, words: readonly string[]) {
   if (name === 'profile' || (inputs === 'args' && command.id.startsWith('profile:'))) return profileNames()
   const loaded = await command.load()

@@ -5,7 +5,7 @@ import { type BadgeWord, badgeOf } from '../../core/rules/door/badge.ts'
 import type { Outcome } from '../../core/rules/door/outcome.ts'
 import { environmentWith } from '../settings/settings.ts'
 
-/** An error in the words of an operator. */
+/** Returns an error message for the operator. */
 export function failureMessage(error: unknown): string {
   if (!(error instanceof ApiError)) return error instanceof Error ? error.message : String(error)
   if (error.status === 401) return 'The access token is not valid any more. Ask who runs the door.'
@@ -13,7 +13,7 @@ export function failureMessage(error: unknown): string {
   return `The server refused: ${error.message}`
 }
 
-/** What badges say at the console. */
+/** Badge texts of the console. */
 export const badgeWords: Record<BadgeWord, string> = {
   valid: 'ACCEPTED',
   already_scanned: 'ALREADY USED',
@@ -34,13 +34,13 @@ export const badgeWords: Record<BadgeWord, string> = {
   not_judged: 'NOT JUDGED',
 }
 
-/** Tells ears what became of a scan. */
+/** Plays a sound for an outcome. */
 export type Bell = (outcome: Outcome) => void
 
-/** Nearer together, terminals make one of them. */
+/** The interval between bells. Terminals merge bells that are closer together. */
 const BETWEEN_MS = 150
 
-/** One for yes, three for no, none for what is no decision. */
+/** Creates a terminal bell: one for accepted, three for rejected, none for outcomes without a decision. */
 export function terminalBell(write: (text: string) => void): Bell {
   let newest: Outcome | undefined
   return async (outcome) => {
@@ -49,7 +49,7 @@ export function terminalBell(write: (text: string) => void): Bell {
     const times = tone === 'yes' ? 1 : tone === 'note' ? 0 : 3
     for (let n = 0; n < times; n += 1) {
       if (n > 0) await sleep(BETWEEN_MS)
-      // The bells of two decisions would sound like a third.
+      // Do not mix the bells of two decisions, which would sound like a third.
       if (newest !== outcome) return
       write('\u0007')
     }
@@ -57,8 +57,8 @@ export function terminalBell(write: (text: string) => void): Bell {
 }
 
 /**
- * Runs a command of the user's shell instead, which finds yes, no or ask in PASSES_VERDICT. No decision waits for it, and
- * the next one ends it.
+ * Creates a bell that runs a shell command, with yes, no, or ask in `PASSES_VERDICT`. Decisions do not wait for it,
+ * and the next one stops it.
  */
 export function commandBell(command: string, onProblem: (message: string) => void): Bell {
   let child: ChildProcess | undefined
@@ -73,5 +73,4 @@ export function commandBell(command: string, onProblem: (message: string) => voi
   }
 }
 
-/** The bell of a console that makes no sound. */
 export const silentBell: Bell = () => undefined

@@ -5,7 +5,7 @@ import { instructionLines } from './decision-lines.ts'
 import type { Overrides } from './door.ts'
 import { clockTime, filled, historyLines, joined, type Line } from './lines.ts'
 
-/** What the lower half of the screen is used for; null shows the last scans. */
+/** The content of the lower half of the screen; `null` shows recent scans. */
 export type Panel =
   | null
   | { kind: 'search' }
@@ -13,14 +13,14 @@ export type Panel =
   | { kind: 'choose'; title: string; candidates: Candidate[]; selected: number; of: string | null }
   | { kind: 'undo'; scan: Outcome }
   | { kind: 'override'; field: keyof Overrides }
-  /** The passes of a group that can still be let in, for the operator to confirm. */
+  /** The passes of a group that can still be accepted, for the operator to confirm. */
   | { kind: 'group'; label: string; open: DoorGroup['open'] }
-  /** The passes that were let in together, with the instructions for each. `first` is the index of the first one shown. */
+  /** The passes that were accepted together, with the instructions for each. `first` is the index of the first one shown. */
   | { kind: 'entered'; title: string; outcomes: readonly Outcome[]; first: number }
-  /** What was read and is not evaluated yet: whoever ends the console now has to scan it again. */
+  /** Payloads that are not evaluated yet, which must be scanned again if the operator quits. */
   | { kind: 'quit'; unevaluated: readonly string[] }
 
-/** What a panel shows in the place of the last scans. */
+/** Returns the lines of a panel, which replaces the recent scans. */
 export function panelLines(
   panel: NonNullable<Panel>,
   typed: string,
@@ -52,7 +52,8 @@ export function panelLines(
         ...head,
         ...shown.map(({ label, externalPassId }, n) => {
           const text = ` ${String(n + 1).padStart(2)} ${joined([label, externalPassId].map(printable), width - 5)}`
-          // In a numbered list, a number could be taken for the choice of one person: mark everyone whom Enter lets in.
+          // In a numbered list, a number could be mistaken for the choice of one person: mark everyone whom Enter
+          // admits.
           return filled(text, width, n < many && many <= open.length ? { inverse: true } : {})
         }),
         ...(shown.length < open.length ? [filled(` … and ${open.length - shown.length} more`, width)] : []),
@@ -86,12 +87,12 @@ function question(title: string, typed: string, hint: string, width: number): Li
   return [
     filled(` ${title}`, width, { bold: true }),
     filled(` › ${cut(printable(typed), width - 5)}▏`, width),
-    // A narrow screen takes a second line for it: which key leads back must not be what is cut off.
+    // Wrap the hint on a narrow screen, so that the key that closes the panel is not cut off.
     ...wrapText(`${hint} · Esc back`, width - 1).map((text) => filled(` ${text}`, width, { dim: true })),
   ]
 }
 
-/** A window over the list that holds the selected one. */
+/** Returns the part of the list around the selected item. */
 function choices(panel: { candidates: Candidate[]; selected: number }, width: number, height: number): Line[] {
   const { candidates, selected } = panel
   const first = Math.max(0, Math.min(selected - Math.floor(height / 2), candidates.length - height))

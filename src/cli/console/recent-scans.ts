@@ -6,23 +6,22 @@ import { clockZone } from './lines.ts'
 import type { DoorStore } from './offline/store.ts'
 import { failureMessage } from './outcome.ts'
 
-/** What stands below the decision: the last scans and the counts of this console since it started. */
+/** Recent scans and counters of this console since it started. */
 export interface Counters {
   /** Newest first. */
   last: Outcome[]
   accepted: number
   turnedAway: number
-  /** When those of the last minute were evaluated, in milliseconds. */
+  /** The evaluation times of the last minute, in milliseconds. */
   recent: number[]
 }
 
 const LAST = 8
 const MINUTE_MS = 60_000
 
-/** The counters of a console that has seen no scan. */
 export const noScans: Counters = { last: [], accepted: 0, turnedAway: 0, recent: [] }
 
-/** The counters with one outcome more. */
+/** Returns the counters with another outcome. */
 export function count(counters: Counters, outcome: Outcome, at: number): Counters {
   // An ambiguous scan is decided by the choice that follows.
   const isDecision = !['error', 'reversal', 'ambiguous'].includes(outcome.result)
@@ -34,7 +33,7 @@ export function count(counters: Counters, outcome: Outcome, at: number): Counter
   }
 }
 
-/** The same with something that became known later about one of the last scans. */
+/** Updates a recent scan with later information. */
 export function amend(counters: Counters, externalRef: string, later: Partial<Outcome>): Counters {
   return {
     ...counters,
@@ -42,7 +41,7 @@ export function amend(counters: Counters, externalRef: string, later: Partial<Ou
   }
 }
 
-/** Decisions in the minute before a moment. */
+/** Returns the number of decisions in the minute before a time. */
 export function rate(counters: Counters, at: number): number {
   return recentAt(counters, at).length
 }
@@ -51,19 +50,19 @@ function recentAt({ recent }: Counters, at: number): number[] {
   return recent.filter((moment) => at - moment < MINUTE_MS)
 }
 
-/** Takes scans of this console back; see createUndo. */
+/** Reverses scans of this console; see `createUndo`. */
 export interface Undo {
-  /** The newest accepted scan that was not taken back. */
+  /** Returns the newest accepted scan that was not reversed. */
   last(counters: Counters): Outcome | undefined
-  /** Takes it back in the ledger, which takes a server that answers. It never throws: what went wrong is the outcome. */
+  /** Reverses a scan in the ledger, which requires the server. Never throws: an error is the outcome. */
   reverse(scan: Outcome): Promise<Outcome>
 }
 
-/** Takes the last scans of this console back, each at most once. */
+/** Creates the reversal of this console's recent scans. Each is reversed at most once. */
 export function createUndo(options: { client: Client; store: DoorStore; station: Station; clock: () => Date }): Undo {
   const { client, store, station, clock } = options
   const undone = new Set<string>()
-  /** By scan: where no answer came, the same reversal is asked for again. */
+  /** References by scan, so that a reversal without a response is retried with the same one. */
   const references = new Map<string, string>()
 
   return {

@@ -9,21 +9,20 @@ import type { Place } from './offline/door-folder.ts'
 import type { Bell } from './outcome.ts'
 import { type ScreenSize, screenLines, type View } from './screen-lines.ts'
 
-/** What a door on a terminal needs beside the door itself. */
 export interface ConsoleOptions extends Omit<DoorOptions, 'onOutcome' | 'onChange' | 'sameScanMs'> {
   /** Shown in the first line. */
   place: Place
-  /** Without it backgrounds are drawn inverse. */
+  /** Whether color is available; otherwise backgrounds are drawn inverse. */
   color: boolean
-  /** Makes what sounds after an outcome; a sound that cannot be played becomes a notice. */
+  /** Creates the bell; an error of its command becomes a notice. */
   bell: (onProblem: (message: string) => void) => Bell
 }
 
-/** What was left when the console ended. */
+/** Scans that are not finished when the console ends. */
 export interface Leftover {
-  /** Read and not evaluated. */
+  /** Payloads that were not evaluated. */
   unevaluated: readonly string[]
-  /** Evaluated without the server, which has not got them yet. */
+  /** The number of decisions that are not uploaded yet. */
   pending: number
 }
 
@@ -33,12 +32,12 @@ const TICK_MS = 1_000
 const SETTLE_MS = 50
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
-/** An own screen, so that a resize leaves nothing behind, and the shell finds its own back. */
+/** Use the alternate screen, so that a resize leaves no traces and the shell's content is restored. */
 const ENTER_SCREEN = '\u001B[?1049h\u001B[2J\u001B[H'
 const LEAVE_SCREEN = '\u001B[?1049l'
 const CLEAR = '\u001B[2J\u001B[H'
 
-/** Runs until Ctrl-C, on a terminal. */
+/** Runs the console on a terminal until Ctrl-C. */
 export async function runConsole(options: ConsoleOptions): Promise<Leftover> {
   const { stdin, stdout } = process
   const { clock, place, color } = options
@@ -72,7 +71,7 @@ export async function runConsole(options: ConsoleOptions): Promise<Leftover> {
     return <Screen view={view} columns={stdout.columns} rows={stdout.rows} color={color} />
   }
 
-  /** The second time, at once. */
+  /** Ends the console; the second call ends it immediately. */
   function interrupt(): void {
     if (ended.signal.aborted) {
       leave()
@@ -88,7 +87,7 @@ export async function runConsole(options: ConsoleOptions): Promise<Leftover> {
     stdout.write(LEAVE_SCREEN)
   }
 
-  /** Many things change at once: one picture for all of them. */
+  /** Draws once for several changes at the same time. */
   function draw(): void {
     if (isDrawing) return
     isDrawing = true
@@ -107,7 +106,7 @@ export async function runConsole(options: ConsoleOptions): Promise<Leftover> {
     reader.settle(waitedMs())
   }
 
-  /** Before Ink is told of it: its picture of the old size must be gone. */
+  /** Clears the screen before Ink handles the resize, because Ink's previous output has the old size. */
   function resize(): void {
     stdout.write(CLEAR)
     ink.rerender(screen())
@@ -136,18 +135,16 @@ export async function runConsole(options: ConsoleOptions): Promise<Leftover> {
   }
 }
 
-/** The time spent waiting for input. While the console draws, no gap between two characters can be measured. */
+/** Returns the time spent waiting for input. Gaps between characters cannot be measured while the console draws. */
 function waitedMs(): number {
   return performance.eventLoopUtilization().idle
 }
 
-/** What the screen shows, and how large the terminal is. */
 export interface ScreenProps extends ScreenSize {
   view: View
   color: boolean
 }
 
-/** The screen of the door console. */
 export function Screen({ view, columns, rows, color }: ScreenProps) {
   return (
     <Box flexDirection="column">
@@ -178,7 +175,7 @@ function SpanText({ span, color }: { span: Span; color: boolean }) {
       {...(color && background && { backgroundColor: background })}
       bold={bold}
       dimColor={dim}
-      // Without colour, what has a background still stands out.
+      // Without color, mark backgrounds with inverse.
       inverse={inverse || (!color && background !== undefined)}
     >
       {text}

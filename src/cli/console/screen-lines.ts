@@ -6,19 +6,19 @@ import type { Place } from './offline/door-folder.ts'
 import { type Panel, panelLines } from './panel-lines.ts'
 import { rate } from './recent-scans.ts'
 
-/** Everything that the screen is made of. */
+/** The state that the screen shows. */
 export interface View {
   place: Place
   gate: string | null
   door: DoorState
   panel: Panel
   isLocked: boolean
-  /** What was typed and not ended with Enter. */
+  /** Text that was typed and not ended with Enter. */
   typed: string
   now: Date
 }
 
-/** The size of a terminal, in its cells. */
+/** The size of a terminal, in cells. */
 export interface ScreenSize {
   columns: number
   rows: number
@@ -26,21 +26,24 @@ export interface ScreenSize {
 
 const HISTORY = 8
 const FOOT = 4
-/** Word, name, ticket and a reason of two lines. */
+/** The minimum height of a decision: badge, name, ticket, and a reason of two lines. */
 const LEAST_VERDICT = 5
-/** A question with its answer and its keys, or a few to choose from: behind them word and name are enough. */
+/**
+ * The height of a panel (a question with its answer and keys, or a short list), and of the decision above it: badge
+ * and name.
+ */
 const PANEL = 5
 const BEHIND_PANEL = 2
 const TALL = 20
 
-/** A group is a list of people to read. */
+/** Returns the height of a panel. The list of a group needs more lines. */
 function panelHeight({ kind }: NonNullable<Panel>): number {
   return kind === 'group' || kind === 'entered' ? Number.POSITIVE_INFINITY : PANEL
 }
 
 /**
- * The whole screen: one line less than the terminal has, each exactly as wide, whatever is going on, so that nothing ever
- * jumps or scrolls.
+ * Returns the whole screen: one line less than the terminal has, always with the same size and full width, so that
+ * nothing moves or scrolls.
  */
 export function screenLines(view: View, { columns, rows }: ScreenSize): Line[] {
   const width = Math.max(20, columns)
@@ -50,7 +53,7 @@ export function screenLines(view: View, { columns, rows }: ScreenSize): Line[] {
   const middle = Math.max(0, height - banner.length - FOOT)
   const { panel, door } = view
   const usual = Math.max(0, Math.min(HISTORY, Math.floor(middle / 2), middle - LEAST_VERDICT))
-  // A low screen drops the last scans before it cuts off what the operator must read.
+  // On a low screen, omit recent scans before text that the operator must read.
   const lower = panel
     ? Math.max(usual, Math.min(panelHeight(panel), middle - BEHIND_PANEL))
     : Math.min(usual, middle - neededHeight(door, { width, height: middle }))
@@ -69,7 +72,7 @@ export function screenLines(view: View, { columns, rows }: ScreenSize): Line[] {
   )
 }
 
-/** The connection; large while there is none. */
+/** Returns the connection state; large while offline. */
 function bannerLines({ door, place, gate, now }: View, width: number, isTall: boolean): Line[] {
   const { connection, lists, pending } = door
   const names = [gate, place.projectName, place.workspaceName, clockZone()].map((name) => name && printable(name))
@@ -100,7 +103,7 @@ function footLines(view: View, width: number): Line[] {
   ]
 }
 
-/** What every scan is evaluated under beyond the ordinary; it stands there as long as it is armed. */
+/** Returns the overrides that apply to every scan while they are set. */
 function armedLine({ door, isLocked }: View, width: number): Line {
   const { scanContextKey, validityDate } = door.overrides
   const armed = [
@@ -125,7 +128,7 @@ function countsLine({ door, now }: View, width: number, isNarrow: boolean): Line
   return filled(` ${joined(facts, width - 1)}`, width, { bold: true })
 }
 
-/** A stray character in front of a payload would spoil it, so what is typed is always seen. */
+/** Returns the typed text, which is always visible: a stray character before a payload would invalidate it. */
 function typedLine({ typed, panel, door }: View, width: number): Line {
   if (typed !== '' && (panel === null || panel.kind === 'choose' || panel.kind === 'undo')) {
     return filled(` › ${cut(printable(typed), width - 5)}▏`, width)

@@ -19,22 +19,22 @@ import { type Received, startReceiver } from '../webhook/listen.ts'
 /** The server that the demo runs. */
 export type DemoServer = OwnServer
 
-/** Starts `passes serve` on a free port with a database of its own in the folder. */
+/** Starts `passes serve` on a free port with a separate database in the folder. */
 export function startServer(folder: string): Promise<DemoServer> {
-  // The receiver of webhooks is on this machine.
+  // The webhook receiver runs on this machine.
   const args = ['--rate-limit', '0', '--log-level', 'warn', '--allow-insecure-webhooks']
   const settings = { PASSES_DATABASE_URL: 'sqlite:./passes.db', PASSES_DRAIN_SECONDS: '0' }
   return startOwnServer(args, { cwd: folder, settings })
 }
 
-/** Runs one client command with --json and returns what it printed; its progress goes to our stderr. */
+/** Runs one client command with `--json` and returns its output. Its progress is printed on stderr. */
 export function runCommand<T>(args: string[], folder: string, server: DemoServer): Promise<T> {
   return runOwnProgram(args, { cwd: folder, settings: { PASSES_URL: server.url, PASSES_TOKEN: server.token } })
 }
 
 const PATIENCE_SECONDS = 60
 
-/** Waits for a pass to be issued, and returns its label. */
+/** Waits until a pass is issued, and returns its label. */
 export async function untilIssued(passId: string, server: DemoServer): Promise<string> {
   const client = createClient(server)
   try {
@@ -53,8 +53,8 @@ export async function untilIssued(passId: string, server: DemoServer): Promise<s
 type TakeStep = <T>(title: string, work: () => Promise<T>, describe: (value: T) => string) => Promise<T>
 
 /**
- * The door chapter of the demo: one ticket let in, refused, taken back and let in again, a phone that becomes a door and
- * lets it in as well, then the ledger in a file.
+ * Runs the door chapter of the demo: a ticket is accepted, rejected, reversed, and accepted again; a phone becomes a
+ * door and accepts it as well; the ledger is exported to a file.
  */
 export async function tellDoor(step: TakeStep, projectId: string, folder: string, server: DemoServer): Promise<void> {
   const client = createClient(server)
@@ -115,7 +115,7 @@ export async function tellDoor(step: TakeStep, projectId: string, folder: string
   )
 }
 
-/** A ticket without a policy: it lets its holder in once in each scan context. */
+/** Issues a ticket without a policy, which is accepted once in each scan context. */
 async function issueGuest(client: Client, projectId: string, server: DemoServer): Promise<string> {
   const { id } = await client.templates.create({ body: { name: 'Guest list', passType: 'eventTicket', projectId } })
   const definition = { design: { organizationName: 'Polyglot', description: 'Guest list' } }
@@ -135,7 +135,7 @@ async function scan(client: Client, passId: string, expected: ScanItem['result']
   throw new CliError(`The scan was ${answer.result} (${answer.message}) and should have been ${expected}`)
 }
 
-/** Reads the code off the ticket, and scans it with the token of the door alone. */
+/** Reads the code of the ticket and scans it with only the door's token. */
 async function scanAtDoor({ door, token }: DoorClaim, passId: string, client: Client, server: DemoServer) {
   const preview = await client.passes.preview({ params: { id: passId }, query: { platform: 'apple' } })
   const { barcodes } = (preview as unknown as { apple: Pick<PassJson, 'barcodes'> }).apple
@@ -169,11 +169,11 @@ async function exportLedger(passId: string, folder: string, server: DemoServer):
 
 const PATIENCE_MS = 30_000
 
-/** A change that a phone was told of and took. */
+/** A change that a phone received and applied. */
 export interface Arrival {
   file: DeviceFile
   change: PassChange
-  /** From the answer to the update until the phone had it. */
+  /** The time from the response to the update until the phone has it. */
   seconds: number
 }
 
@@ -193,8 +193,8 @@ export function installOnPhones(
 }
 
 /**
- * Makes a change while the phones are awake, and resolves when it has arrived on each.
- * @throws CliError where one waits in vain
+ * Makes a change while the phones are watched, and resolves when each has it.
+ * @throws CliError if a phone does not receive it in time
  */
 export async function watchChange(files: readonly DeviceFile[], change: () => Promise<unknown>): Promise<Arrival[]> {
   const stop = new AbortController()
@@ -216,7 +216,7 @@ export async function watchChange(files: readonly DeviceFile[], change: () => Pr
   }
 }
 
-/** `ready` once the phone receives pushes, `arrived` with the first change that it takes. */
+/** Emits `ready` when the phone receives pushes, and `arrived` with its first change. */
 function startWatch(file: DeviceFile, signal: AbortSignal) {
   const events = new EventEmitter()
   const [listening, changed] = [once(events, 'listening'), once(events, 'change')]
@@ -236,8 +236,8 @@ function startWatch(file: DeviceFile, signal: AbortSignal) {
 const DELIVERY_PATIENCE_SECONDS = 30
 
 /**
- * Voids a pass and receives the event, as a customer's application would.
- * @throws WebhookVerificationError where the signature does not hold, CliError where nothing comes
+ * Voids a pass and receives the webhook event, like an application.
+ * @throws WebhookVerificationError if the signature is invalid, CliError if no event arrives
  */
 export async function receiveVoid(passId: string, server: DemoServer): Promise<WebhookEvent> {
   const received: Received[] = []
@@ -259,7 +259,7 @@ export async function receiveVoid(passId: string, server: DemoServer): Promise<W
   }
 }
 
-/** An event that came, in a line. */
+/** Describes a received event in one line. */
 export function describeEvent({ id, type }: WebhookEvent): string {
   return `${type} ${id}, its signature is good`
 }

@@ -23,21 +23,20 @@ import {
   watchChange,
 } from './scenes.ts'
 
-/** One chapter of the demo: what was done and what came of it. */
+/** A chapter of the demo and its result. */
 export interface Step {
   title: string
   result: string
   seconds: number
 }
 
-/** What the demo runs in, and whom it tells what happens. */
 export interface StoryOptions {
-  /** An empty folder for the server's database, its keys and the links. */
+  /** An empty folder for the server's database, its keys, and the links. */
   folder: string
   onStep: (step: Step) => void
-  /** What the screen of a phone shows. */
+  /** Called with the screen of a phone. */
   onPicture: (picture: string) => void
-  /** How passes are drawn on this terminal. */
+  /** Options for drawing passes on this terminal. */
   drawing: PictureOptions
 }
 
@@ -45,10 +44,10 @@ const example = fileURLToPath(new URL('../../../examples/conference/', import.me
 const SAMPLE = 20
 
 /**
- * The main job from beginning to end against a server of its own: a template, 2,000 tickets out of a CSV file, signed
- * packages checked with openssl, save links checked against the key, a change that arrives on two phones, and a ticket
- * scanned at the door, where a phone becomes one.
- * @throws whatever the first step that does not work throws
+ * Runs the whole demo against a new server: a template, 2,000 tickets from a CSV file, packages verified with
+ * openssl, save links verified with the key, a change that arrives on two phones, and a ticket scanned at the door,
+ * including a phone as a door.
+ * @throws the error of the first step that fails
  */
 export async function tellStory({ folder, onStep, onPicture, drawing }: StoryOptions): Promise<Step[]> {
   const steps: Step[] = []
@@ -61,7 +60,7 @@ export async function tellStory({ folder, onStep, onPicture, drawing }: StoryOpt
     return value
   }
 
-  // The journal of a run is kept beside its file, and the examples are not ours to write to.
+  // Copy the file, because a run writes its journal next to it.
   await copyFile(join(example, 'attendees.csv'), join(folder, 'attendees.csv'))
   const server = await step(
     'Start a server with a database of its own',
@@ -214,7 +213,7 @@ async function locationOf(link: string, userAgent = 'passes demo'): Promise<stri
 
 const TEXT = 'Doors open at 8:30, keynote at 10.'
 
-/** Installs one ticket on a virtual iPhone, notifies everybody, and looks at what the phone shows. */
+/** Installs a ticket on a virtual iPhone, sends a broadcast, and returns the phone's screen. */
 async function sendBroadcast(
   appleLink: string,
   projectId: string,

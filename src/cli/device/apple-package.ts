@@ -5,15 +5,14 @@ import { PassJson } from './apple-pass-json.ts'
 import { SignatureError, verifySignature } from './apple-signature.ts'
 import { type PassStrings, parseStrings } from './apple-strings.ts'
 
-/** What a phone keeps of a package. */
 export interface OpenedPackage {
   content: PassJson
   strings: PassStrings
 }
 
 /**
- * Opens a .pkpass file as iOS does, which refuses without a word what is not in order: the archive, the digests of the
- * manifest, the signature up to the root, and pass.json. This phone says why.
+ * Opens a .pkpass file like iOS, which silently rejects an invalid archive, manifest digest, signature chain, or
+ * pass.json. This phone reports the reason.
  * @throws CliError PASS_REFUSED
  */
 export function openPackage(archive: Buffer, rootPem: string, at: Date): OpenedPackage {
@@ -93,17 +92,17 @@ function refused(reason: string, cause?: unknown): CliError {
   return new CliError(`A phone would refuse this pass: ${reason}.`, { code: 'PASS_REFUSED', cause })
 }
 
-/** An archive that a phone cannot read, and why. */
+/** The reason why a phone cannot read an archive. */
 class ZipError extends Error {
   override readonly name = 'ZipError'
 }
 
-/** A pass unpacked; phones refuse far smaller ones. */
+/** The maximum size of a file in a package; real phones reject far smaller ones. */
 const MAX_FILE_BYTES = 16 * 1024 * 1024
 
 /**
- * The files of a zip by name, read through its directory as phones do. Damage inside a file is seen by whoever compares it
- * with the manifest.
+ * Returns the files of a zip archive by name, read through its central directory, as phones do. Damage inside a file
+ * is detected by the manifest.
  * @throws ZipError
  */
 export function unzip(archive: Buffer): Map<string, Buffer> {
@@ -124,7 +123,7 @@ export function unzip(archive: Buffer): Map<string, Buffer> {
   }
 }
 
-/** By fflate's own codes. */
+/** Reasons by error code of fflate. */
 const reasons: Record<number, string> = {
   13: 'this is no zip archive',
   14: 'a file is packed in a way that phones do not know',

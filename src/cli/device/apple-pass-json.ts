@@ -3,7 +3,7 @@ import { PassType } from '../../core/contract/definition.ts'
 import { readAppleField } from '../../core/rules/display/apple-value.ts'
 import type { CardField } from '../../core/rules/display/card.ts'
 
-/** What iOS insists on in pass.json, as a phone sees it: written down apart from whoever makes passes. */
+/** The iOS requirements for pass.json, written independently of the code that creates passes. */
 
 const Field = z.looseObject({
   key: z.string().min(1),
@@ -11,10 +11,9 @@ const Field = z.looseObject({
   label: z.string().optional(),
   changeMessage: z.string().optional(),
 })
-/** A field of pass.json, as an iPhone shows it. */
 export type PassField = z.output<typeof Field>
 
-/** Groups of fields, front and back, in the order in which they are read. */
+/** Field groups, front and back, in reading order. */
 export const fieldGroups = [
   'headerFields',
   'primaryFields',
@@ -22,7 +21,7 @@ export const fieldGroups = [
   'auxiliaryFields',
   'backFields',
 ] as const
-/** The name of a group of fields in pass.json. */
+/** The name of a field group in pass.json. */
 export type FieldGroupName = (typeof fieldGroups)[number]
 
 const Fields = z.array(Field).default([])
@@ -34,7 +33,7 @@ const Style = z.looseObject({
   backFields: Fields,
   transitType: z.string().optional(),
 })
-/** What stands in pass.json under the style of the pass: its fields by group. */
+/** The fields of a pass by group, below the key of its style in pass.json. */
 export type PassStyle = z.output<typeof Style>
 
 const Barcode = z.looseObject({
@@ -49,7 +48,7 @@ const styles = Object.fromEntries(PassType.options.map((style) => [style, Style.
   z.ZodOptional<typeof Style>
 >
 
-/** What a phone reads of the pass.json in a package; other keys are kept as they are. */
+/** The parts of pass.json that a phone reads; other keys are kept unchanged. */
 export const PassJson = z
   .looseObject({
     formatVersion: z.literal(1),
@@ -87,17 +86,16 @@ export const PassJson = z
   })
 export type PassJson = z.output<typeof PassJson>
 
-/** The one style of the pass. */
 export function styleOf(pass: PassJson): PassStyle {
   return PassType.options.map((style) => pass[style]).find((style) => style !== undefined)!
 }
 
-/** All fields, front and back. */
+/** Returns all fields, front and back. */
 export function fieldsOf(style: PassStyle): PassField[] {
   return fieldGroups.flatMap((group) => style[group])
 }
 
-/** A field as a phone of the language shows it. The clocks of the sandbox's phones run in UTC. */
+/** Returns a field as a phone with the language shows it. The clocks of virtual phones use UTC. */
 export function toField({ label = '', ...field }: PassField, language: string): CardField {
   return readAppleField({ ...field, label }, { language })
 }

@@ -9,7 +9,7 @@ import { call, directoryOf, downloadPass, readDirectory } from './http.ts'
 import { fetchPass, listChanged, postLog, register, unregister } from './passkit.ts'
 import type { AppleAccount, AppleDevice, ApplePass, CheckResult, DeviceFile, PassChange, Phone } from './store.ts'
 
-/** An iPhone: it verifies what it installs, registers for pushes, and takes only content that is newer than its own. */
+/** Creates an iPhone: it verifies packages, registers for pushes, and accepts only newer content. */
 export function createApplePhone(file: DeviceFile<AppleDevice>): Phone {
   async function install(link: string): Promise<string> {
     const { archive } = await downloadPass(link)
@@ -20,12 +20,12 @@ export function createApplePhone(file: DeviceFile<AppleDevice>): Phone {
     const account = await openAccount(content, directory, control)
     await register(account, content)
     await file.update((device) => addPass(device, opened))
-    // What changed between the download and the registration came with no push.
+    // Fetch changes between the download and the registration, for which no push was sent.
     await refresh(account, [content.serialNumber])
     return content.serialNumber
   }
 
-  /** One push token for all passes of a type from one service, as PassKit has it. */
+  /** Returns the account of a pass type at one service: PassKit uses one push token for all of its passes. */
   async function openAccount(content: PassJson, directory: string, control: string): Promise<AppleAccount> {
     const known = file.read().accounts.find((account) => isOf(account, content))
     if (known) return known
@@ -56,7 +56,7 @@ export function createApplePhone(file: DeviceFile<AppleDevice>): Phone {
       return { changes: [], problems: [message] }
     }
     const result = await refresh(account, serialNumbers)
-    // Only now: a fetch that failed must find the same passes listed again.
+    // Update the tag only after all fetches succeed, so that failed passes are listed again.
     if (result.problems.length === 0) {
       await file.update((device) => ({
         ...device,
@@ -91,19 +91,19 @@ export function createApplePhone(file: DeviceFile<AppleDevice>): Phone {
     return { changes, problems }
   }
 
-  /** The pass names another service from now on: the phone makes itself known there. That of before is not asked any more. */
+  /** Registers at the new service that a pass names. Stops polling the previous one. */
   async function moveTo(content: PassJson): Promise<void> {
     const directory = `${content.webServiceURL.replace(/\/apple$/, '')}/sandbox`
     const { control } = await readDirectory(directory, 'apple')
     await register(await openAccount(content, directory, control), content)
-    // The date that the service before gave says nothing of what this one has.
+    // Do not send the previous service's date to the new one.
     await file.update((device) => ({
       ...device,
       passes: device.passes.map((pass) => (isSame(pass, content) ? { ...pass, lastModified: null } : pass)),
     }))
   }
 
-  /** Shows the new content, unless what the phone shows is as new; resolves to what a person would notice. */
+  /** Replaces the pass if the content is newer; resolves to the visible change. */
   async function take(opened: OpenedPackage, lastModified: string): Promise<PassChange | undefined> {
     const { content } = opened
     let change: PassChange | undefined
@@ -147,7 +147,7 @@ export function createApplePhone(file: DeviceFile<AppleDevice>): Phone {
   }
 }
 
-/** Installing again what the phone has keeps what it has: that may be newer than a file that lay around. */
+/** Adds a pass. If it is already installed, keeps the installed version, which can be newer than the file. */
 function addPass(device: AppleDevice, opened: OpenedPackage): AppleDevice {
   if (device.passes.some((pass) => isSame(pass, opened.content))) return device
   const at = new Date().toISOString()
@@ -176,7 +176,7 @@ function isNewer(lastModified: string, than: string | null): boolean {
   return than === null || Date.parse(lastModified) > Date.parse(than)
 }
 
-/** The text that iOS shows on its lock screen for each field with a changeMessage whose value is another now. */
+/** Returns the lock screen text of each changed field with a `changeMessage`. */
 function bannersOf(before: OpenedPackage, after: OpenedPackage, language: string): string[] {
   const fieldsIn = (opened: OpenedPackage) => fieldsOf(styleOf(passIn(opened, language)))
   const old = new Map(fieldsIn(before).map(({ key, value }) => [key, value]))

@@ -1,16 +1,16 @@
 import { createHash, type KeyObject, verify, X509Certificate } from 'node:crypto'
 import { type BaseBlock, Constructed, fromBER, ObjectIdentifier, OctetString, Sequence, UTCTime } from 'asn1js'
 
-/** A signature that a phone does not accept, and why. */
+/** The reason why a phone rejects a signature. */
 export class SignatureError extends Error {
   override readonly name = 'SignatureError'
 }
 
-/** Who signed a package, and when. */
+/** The signer of a package and the signing time. */
 export interface SignatureFacts {
-  /** The certificate that signed. */
+  /** The signing certificate. */
   certificate: X509Certificate
-  /** Subject UID: the pass type that it may sign. */
+  /** Subject UID: the pass type that it can sign. */
   passTypeIdentifier: string | undefined
   /** Subject OU. */
   teamIdentifier: string | undefined
@@ -25,8 +25,8 @@ const oid = {
 }
 
 /**
- * Checks a detached CMS signature (RFC 5652) over the content as a phone does: digest, signing time, signature, and the
- * chain from the certificate inside over an intermediate inside up to the root.
+ * Verifies a detached CMS signature (RFC 5652) like a phone: digest, signing time, signature, and the chain from the
+ * included certificate over an included intermediate to the root.
  * @throws SignatureError
  */
 export function verifySignature(signature: Buffer, content: Buffer, rootPem: string, at: Date): SignatureFacts {
@@ -34,24 +34,27 @@ export function verifySignature(signature: Buffer, content: Buffer, rootPem: str
   try {
     return check(signed, content, rootPem, at)
   } catch (error) {
-    // OpenSSL's own errors are of certificates and keys inside that it cannot read.
+    // OpenSSL reports errors for included certificates and keys that it cannot read.
     const isMalformed = error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_OSSL')
     throw isMalformed ? notWellFormed(error) : error
   }
 }
 
-/** The one who signed, as the elements of the signature stand in it. */
+/** The parsed elements of the signature. */
 interface Signed {
   certificates: BaseBlock[]
-  /** Issuer and serial number of the certificate that signed. */
+  /** Issuer and serial number of the signing certificate. */
   signer: BaseBlock | undefined
   digestAlgorithm: string | undefined
-  /** The signed attributes together; undefined where there are none. */
+  /** The signed attributes; `undefined` if there are none. */
   attributes: Constructed | undefined
   signature: Uint8Array
 }
 
-/** By hand, since schemas of certificates cost ten times what there is to check, and fleets of phones check every package. */
+/**
+ * Parses the structure manually: certificate schemas cost ten times as much as the verification, and fleets of phones
+ * verify every package.
+ */
 function readSignedData(bytes: Buffer): Signed {
   const { result, offset } = fromBER(new Uint8Array(bytes))
   if (offset === -1) throw notWellFormed(result.error)
@@ -115,10 +118,10 @@ function check(
   }
   if (!attributes.get(oid.contentType)) throw new SignatureError('the content type is not signed')
   const signingTime = attributes.get(oid.signingTime)
-  // To asn1js a GeneralizedTime is a UTCTime with four digits of the year.
+  // In asn1js, a GeneralizedTime is a UTCTime with a four-digit year.
   if (!(signingTime instanceof UTCTime)) throw new SignatureError('the signing time is missing')
   const chain = chainOf(certificates, signer, rootPem)
-  // The bytes signed carry the tag of a SET, those sent an implicit [0] (RFC 5652, 5.4).
+  // The signature covers the attributes with the tag of a SET; the message contains an implicit [0] (RFC 5652, 5.4).
   const signedBytes = Buffer.from(signed.attributes!.valueBeforeDecodeView)
   signedBytes[0] = 0x31
   if (!verify('sha256', signedBytes, chain.key, signed.signature)) {
@@ -130,7 +133,7 @@ function check(
   return { certificate: chain.leaf, passTypeIdentifier: UID, teamIdentifier: OU }
 }
 
-/** What all packages that one certificate signed have in common. */
+/** The part of the verification that packages with the same signing certificate share. */
 interface Chain {
   leaf: X509Certificate
   key: KeyObject
@@ -140,7 +143,7 @@ interface Chain {
 }
 
 const MAX_CHAINS = 100
-/** By certificates, signer and root, all as they stand: what was found of these very bytes stays true. */
+/** The cache of verified chains, by the bytes of certificates, signer, and root. */
 const chains = new Map<string, Chain>()
 
 function chainOf(elements: readonly BaseBlock[], signer: BaseBlock | undefined, rootPem: string): Chain {
@@ -156,7 +159,7 @@ function chainOf(elements: readonly BaseBlock[], signer: BaseBlock | undefined, 
   return chain
 }
 
-/** @throws SignatureError; what is refused is not remembered */
+/** @throws SignatureError; failures are not cached */
 function readChain(elements: readonly BaseBlock[], signer: BaseBlock | undefined, root: X509Certificate): Chain {
   const names = membersOf(signer).map(bytesOf)
   const certificates = elements.filter((element) => element instanceof Sequence)
@@ -186,7 +189,7 @@ function readChain(elements: readonly BaseBlock[], signer: BaseBlock | undefined
 
 function issuerAndSerialOf(certificate: BaseBlock): [BaseBlock | undefined, BaseBlock | undefined] {
   const fields = membersOf(membersOf(certificate)[0])
-  // The version comes first where it is not 1.
+  // The version is the first field if it is not 1.
   const [serialNumber, , issuer] = fields[0] && isTagged0(fields[0]) ? fields.slice(1) : fields
   return [issuer, serialNumber]
 }

@@ -3,11 +3,11 @@ import { isJsonObject } from '../../core/json.ts'
 import { nearestLanguage } from '../../core/rules/display/language-match.ts'
 import type { PassJson } from './apple-pass-json.ts'
 
-/** The pass.strings of a package by language: what each text of pass.json is in it. */
+/** Translations in the pass.strings files of a package, by language and original text. */
 export const PassStrings = z.record(z.string(), z.record(z.string(), z.string()))
 export type PassStrings = z.output<typeof PassStrings>
 
-/** What iOS translates, wherever it stands in pass.json. */
+/** The keys whose values iOS translates, anywhere in pass.json. */
 const translatedKeys = new Set([
   'organizationName',
   'description',
@@ -20,7 +20,7 @@ const translatedKeys = new Set([
   'relevantText',
 ])
 
-/** pass.json as a phone of a language reads it: by the nearest of the package's languages, else as it is written. */
+/** Returns pass.json in the best matching language of the package, otherwise unchanged. */
 export function passIn({ content, strings }: { content: PassJson; strings: PassStrings }, language: string): PassJson {
   const found = nearestLanguage([language], Object.keys(strings))
   if (!found) return content
@@ -45,7 +45,7 @@ const ESCAPES = new Map([
   ['t', '\t'],
 ])
 
-/** A strings file as phones read it, of UTF-8 or, with a byte order mark, of UTF-16; undefined for what is none. */
+/** Parses a strings file as phones do: UTF-8, or UTF-16 with a byte order mark. Returns `undefined` for other content. */
 export function parseStrings(bytes: Buffer): Record<string, string> | undefined {
   const isUtf16 = bytes.length >= 2 && bytes[0] === 0xff && bytes[1] === 0xfe
   const text = new TextDecoder(isUtf16 ? 'utf-16le' : 'utf-8').decode(bytes)

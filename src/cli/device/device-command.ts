@@ -5,7 +5,7 @@ import { UsageError } from '../command/errors.ts'
 import { colorDepth, devicesFolder } from '../settings/settings.ts'
 import type { Device } from './store.ts'
 
-/** A command around virtual phones; it needs no access token, as phones have none. */
+/** Base class of commands for virtual phones. They need no access token. */
 export abstract class DeviceCommand extends BaseCommand {
   static override baseFlags = {
     ...BaseCommand.baseFlags,
@@ -19,18 +19,18 @@ export abstract class DeviceCommand extends BaseCommand {
     return flags['data-dir'] ?? devicesFolder()
   }
 
-  /** The phone, or what it would be if it spoke the language that was asked for. */
+  /** Returns the phone, with the requested language if there is one. */
   protected speaking<D extends Device>(device: D, { language }: { language?: string | undefined }): D {
     return language === undefined ? device : { ...device, language }
   }
 
-  /** How passes are drawn on this terminal. */
+  /** Returns the options for drawing passes on this terminal. */
   protected drawing(flags: { 'no-color'?: boolean }): PictureOptions {
     return { colorDepth: flags['no-color'] ? 1 : colorDepth(process.stdout), width: terminalWidth() }
   }
 }
 
-/** The flag that says which language a phone speaks, or is shown as speaking. */
+/** Creates the flag for the language of a phone, or for showing it in another language. */
 export function languageFlag(summary: string) {
   return {
     language: Flags.custom<string>({
@@ -51,11 +51,11 @@ function isLanguage(input: string): boolean {
   }
 }
 
-/** The flag of commands that only look. */
+/** The language flag of read-only commands. */
 export const shownLanguageFlag = languageFlag('Show it as a phone of this language would; the phone keeps its own.')
 
-/** The argument that names a virtual phone. */
+/** The argument for a virtual phone. */
 export const nameArg = { name: Args.string({ description: 'Name of the phone; the only one by default.' }) }
 
-/** The flag that names a virtual phone, where a pass is the argument. */
+/** The flag for a virtual phone, for commands whose argument is a pass. */
 export const deviceFlag = { device: Flags.string({ summary: 'Name of the phone; the only one by default.' }) }

@@ -19,7 +19,7 @@ const View = z.object({
 })
 type View = z.output<typeof View>
 
-/** An Android phone: Google keeps its passes, and the phone shows what Google has. */
+/** Creates an Android phone: it shows the objects that Google stores. */
 export function createGooglePhone(file: DeviceFile<GoogleDevice>): Phone {
   async function install(link: string): Promise<string> {
     const jwt = await findSaveJwt(link)
@@ -47,7 +47,7 @@ export function createGooglePhone(file: DeviceFile<GoogleDevice>): Phone {
     return { changes, problems }
   }
 
-  /** Shows the new content, unless what the phone shows is as new; resolves to what a person would notice. */
+  /** Replaces the pass if the content is newer; resolves to the visible change. */
   async function take(view: View): Promise<PassChange | undefined> {
     let change: PassChange | undefined
     await file.update((device) => {
@@ -69,7 +69,7 @@ export function createGooglePhone(file: DeviceFile<GoogleDevice>): Phone {
     const { url } = await readDirectory(pass.directory, 'google')
     const json = { kind: pass.kind, objectId, device: deviceId }
     const answer = await call(`${url}/remove`, { method: 'POST', json })
-    // An object that Google knows no more is gone from the phone, too.
+    // Also remove an object that no longer exists at Google.
     if (answer.status !== 204 && answer.status !== 404) throw rejection(answer, 'remove the pass')
     await file.update((device) => ({ ...device, passes: device.passes.filter((other) => other.objectId !== objectId) }))
   }
@@ -99,7 +99,7 @@ function addPass(device: GoogleDevice, directory: string, view: View): GoogleDev
   return { ...device, passes: [...device.passes, pass] }
 }
 
-/** All that a person can see, as text to compare. */
+/** Returns all visible content, as text for comparison. */
 function shown({ object, class: ofClass }: Pick<GooglePass, 'object' | 'class'>): string {
   const { hasUsers: _, ...visible } = object
   return JSON.stringify([visible, ofClass])

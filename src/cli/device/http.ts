@@ -3,7 +3,6 @@ import { z } from 'zod'
 import { parseJson } from '../../core/json.ts'
 import { CliError } from '../command/errors.ts'
 
-/** A request of a virtual phone. */
 export interface Call {
   method?: 'GET' | 'HEAD' | 'POST' | 'DELETE'
   headers?: Record<string, string>
@@ -11,12 +10,11 @@ export interface Call {
   signal?: AbortSignal
 }
 
-/** An answer to a virtual phone. */
 export interface Answer {
   status: number
   header(name: string): string | undefined
   bytes: Buffer
-  /** The body as JSON; undefined where it is none. */
+  /** The body as JSON; `undefined` if it is not JSON. */
   json: unknown
 }
 
@@ -24,7 +22,7 @@ const MAX_BYTES = 16 * 1024 * 1024
 const TIMEOUT_MS = 15_000
 
 /**
- * One exchange, as phones have it with servers: redirects are left to the caller.
+ * Sends one request, without following redirects.
  * @throws CliError CONNECTION_FAILED
  */
 export async function call(url: string, { method = 'GET', headers = {}, json, signal }: Call = {}): Promise<Answer> {
@@ -56,7 +54,7 @@ export async function call(url: string, { method = 'GET', headers = {}, json, si
 }
 
 /**
- * Calls back at once when the connection stands, and then whenever the other side sends something; ends with it.
+ * Calls `onPush` once connected and then for each message; resolves when the connection ends.
  * @throws CliError CONNECTION_FAILED
  */
 export async function listen(url: string, signal: AbortSignal, onPush: () => Promise<void>): Promise<void> {
@@ -99,7 +97,7 @@ const SAVE_PREFIX = 'https://pay.google.com/gp/v/save/'
 const PKPASS = 'application/vnd.apple.pkpass'
 const MAX_REDIRECTS = 5
 
-/** Opens a hosted link as Safari on an iPhone does; resolves to the file of the pass and the HTTP date of what it shows. */
+/** Opens a hosted link like Safari on an iPhone; resolves to the package and the HTTP date of its content. */
 export async function downloadPass(link: string): Promise<{ archive: Buffer; lastModified: string | null }> {
   const { answer } = await open(link, 'apple')
   if (answer?.header('content-type')?.startsWith(PKPASS)) {
@@ -108,7 +106,7 @@ export async function downloadPass(link: string): Promise<{ archive: Buffer; las
   throw new CliError('The link opened a page and not a pass', { hint: 'take the apple or the smart link of the pass.' })
 }
 
-/** Opens a hosted link as Chrome on an Android phone does; resolves to the JWT, and never calls Google. */
+/** Opens a hosted link like Chrome on Android; resolves to the JWT without calling Google. */
 export async function findSaveJwt(link: string): Promise<string> {
   const { location } = await open(link, 'google')
   if (location?.startsWith(SAVE_PREFIX)) return location.slice(SAVE_PREFIX.length)
@@ -117,11 +115,11 @@ export async function findSaveJwt(link: string): Promise<string> {
   })
 }
 
-/** Follows redirects to the end, or to where Google Wallet would take over. */
+/** Follows redirects until a final response or a Google Wallet link. */
 async function open(link: string, platform: 'apple' | 'google'): Promise<{ answer?: Answer; location?: string }> {
   const headers = {
     'user-agent': userAgents[platform],
-    // A page is nothing to a virtual phone: in the sandbox browsers are given one.
+    // Do not accept HTML: the sandbox shows a page to browsers.
     accept: '*/*',
     ...(platform === 'google' && { 'sec-ch-ua-platform': '"Android"' }),
   }
@@ -150,14 +148,14 @@ function rejection({ status, header }: Answer): CliError {
   })
 }
 
-/** What a server says at /sandbox of the emulators that phones talk to. */
+/** The response of /sandbox: the addresses of the emulators for phones. */
 const Directory = z.object({
   apple: z.object({ control: z.url(), rootPem: z.string() }).nullable(),
   google: z.object({ url: z.url() }).nullable(),
 })
 export type Directory = z.output<typeof Directory>
 
-/** The directory of the server that made a hosted link. */
+/** Returns the directory of the server that created a hosted link. */
 export function directoryOf(link: string): string {
   const url = new URL(link)
   const [, base] = /^(.*)\/l\/[^/]+$/.exec(url.pathname) ?? []
@@ -167,7 +165,10 @@ export function directoryOf(link: string): string {
   return `${url.origin}${base}/sandbox`
 }
 
-/** Where the emulator of a platform is. @throws CliError where it is not sandboxed there: no virtual phone can reach the real one */
+/**
+ * Returns the emulator of a platform. @throws CliError if the platform is not sandboxed: virtual phones cannot reach
+ * the real one
+ */
 export async function readDirectory<P extends keyof Directory>(
   directory: string,
   platform: P,

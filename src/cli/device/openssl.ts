@@ -10,18 +10,17 @@ import type { PassJson } from './apple-pass-json.ts'
 
 const run = promisify(execFile)
 
-/** What was found in a package. */
 export interface VerifiedPackage {
   content: PassJson
-  /** SHA-256 of the certificate that signed, as openssl found it. */
+  /** SHA-256 of the signing certificate, as openssl reports it. */
   signer: string
 }
 
 /**
- * Opens a .pkpass file as a phone would, and has openssl, which knows nothing of us, check the signature once more.
- * @param rootPem file of the root that is trusted
- * @param folder where openssl is given what it reads; nothing of it is left
- * @throws CliError PASS_REFUSED, or where there is no openssl
+ * Opens a .pkpass file like a phone, and verifies the signature independently with openssl.
+ * @param rootPem file of the trusted root
+ * @param folder a folder for temporary files, which are deleted
+ * @throws CliError PASS_REFUSED, or if openssl is not installed
  */
 export async function verifyPackage(file: Buffer, rootPem: string, folder: string): Promise<VerifiedPackage> {
   const { content } = openPackage(file, await readFile(rootPem, 'utf8'), new Date())

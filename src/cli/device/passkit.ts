@@ -2,43 +2,43 @@ import { z } from 'zod'
 import { CliError } from '../command/errors.ts'
 import { type Answer, call } from './http.ts'
 
-/** What a phone shows the web service of a pass. */
+/** The credentials of a pass at the web service. */
 export interface PassSecret {
   serialNumber: string
   authenticationToken: string
 }
 
-/** A pass where it is fetched. */
+/** A pass with its web service. */
 export interface ServedPass extends PassSecret {
   webServiceURL: string
   passTypeIdentifier: string
 }
 
-/** How a web service knows a phone that holds passes of one type. */
+/** The registration of a phone at a web service, for one pass type. */
 export interface PassKitAccount {
   webServiceURL: string
   passTypeIdentifier: string
   /** PassKit's deviceLibraryIdentifier. */
   deviceId: string
   pushToken: string
-  /** The tag of the last list of changed serials; null before the first. */
+  /** The tag of the last list of changed serial numbers; `null` before the first. */
   updatedSince: string | null
 }
 
-/** A request of a phone, whatever carries it. */
+/** A request of a phone, independent of the HTTP client. */
 export interface PassKitRequest {
-  /** What the service lets a phone do, in words. */
+  /** A description of the request, for errors. */
   what: string
   method: 'GET' | 'HEAD' | 'POST' | 'DELETE'
-  /** Below the webServiceURL. */
+  /** The path below the webServiceURL. */
   path: string
   headers: Record<string, string>
   json?: object
-  /** Statuses that say something to a phone. */
+  /** The statuses defined for the request. */
   known: readonly number[]
 }
 
-/** What phones ask of the PassKit web service for passes of a type. */
+/** Builds PassKit web service requests for a pass type. */
 export function requestsOf(passTypeIdentifier: string) {
   const type = encodeURIComponent(passTypeIdentifier)
   const registrations = (deviceId: string) => `/v1/devices/${encodeURIComponent(deviceId)}/registrations/${type}`
@@ -47,7 +47,7 @@ export function requestsOf(passTypeIdentifier: string) {
     headers: authorization(pass),
   })
   return {
-    /** Tells the service where pushes for the pass go: 201 where it did not know the phone. */
+    /** Registers for pushes. 201 means that the registration is new. */
     register: (deviceId: string, pushToken: string, pass: PassSecret): PassKitRequest => ({
       what: 'register for the pass',
       method: 'POST',
@@ -55,14 +55,14 @@ export function requestsOf(passTypeIdentifier: string) {
       json: { pushToken },
       known: [200, 201],
     }),
-    /** 401: a pass that the service does not know any more counts as unregistered. */
+    /** 401 means that the service no longer has the pass, which counts as unregistered. */
     unregister: (deviceId: string, pass: PassSecret): PassKitRequest => ({
       what: 'unregister from the pass',
       method: 'DELETE',
       ...registration(deviceId, pass),
       known: [200, 401],
     }),
-    /** What changed since a tag: 204 where nothing did, else what readChanged reads. */
+    /** Lists changes since a tag. 204 means none; otherwise `readChanged` parses the body. */
     listChanged: (deviceId: string, tag: string | null): PassKitRequest => ({
       what: 'list changed passes',
       method: 'GET',
@@ -70,7 +70,7 @@ export function requestsOf(passTypeIdentifier: string) {
       headers: {},
       known: [200, 204],
     }),
-    /** The package, unless it is of that HTTP date: 304 then, and 401 where the service does not know the pass any more. */
+    /** Fetches the package. 304 means that it has the given HTTP date, 401 that the service no longer has the pass. */
     fetch: (pass: PassSecret, since: string | null): PassKitRequest => ({
       what: 'fetch the pass',
       method: 'GET',
@@ -87,13 +87,13 @@ function authorization({ authenticationToken }: PassSecret): Record<string, stri
 
 const Changed = z.object({
   serialNumbers: z.array(z.string()),
-  // A number here stops the updates of a phone without a word.
+  // A number here silently stops the updates of a phone.
   lastUpdated: z.string(),
 })
-/** The passes that changed, and the tag to ask with the next time. */
+/** The changed passes, and the tag for the next request. */
 export type Changed = z.output<typeof Changed>
 
-/** What came with 200 of listChanged. @throws CliError WEB_SERVICE_FAILED */
+/** Parses the body of a 200 response to `listChanged`. @throws CliError WEB_SERVICE_FAILED */
 export function readChanged(json: unknown): Changed {
   const changed = Changed.safeParse(json).data
   if (changed) return changed
@@ -102,7 +102,7 @@ export function readChanged(json: unknown): Changed {
   })
 }
 
-/** An answer that PassKit does not know: WEB_SERVICE_FAILED. */
+/** Returns the error WEB_SERVICE_FAILED for a response outside the PassKit protocol. */
 export function unexpected({ what }: Pick<PassKitRequest, 'what'>, status: number, correlationId: unknown): CliError {
   return new CliError(`The web service did not let the phone ${what}: it answered ${status}`, {
     code: 'WEB_SERVICE_FAILED',
@@ -110,27 +110,27 @@ export function unexpected({ what }: Pick<PassKitRequest, 'what'>, status: numbe
   })
 }
 
-/** What came of asking the web service for a pass: a package, the news that there is none newer, or why there is none. */
+/** The result of a fetch: a package, no newer version, or the reason for a failure. */
 export type FetchResult =
   | { outcome: 'changed'; archive: Buffer; lastModified: string }
   | { outcome: 'unchanged' }
   | { outcome: 'refused'; reason: string }
 
-// Calls of phones that make one at a time. All throw CliError: CONNECTION_FAILED, or WEB_SERVICE_FAILED.
+// Calls of single phones. All throw CliError CONNECTION_FAILED or WEB_SERVICE_FAILED.
 
-/** Tells the service where pushes for the pass go. */
+/** Registers for pushes of a pass. */
 export async function register(account: PassKitAccount, pass: PassSecret): Promise<void> {
   const { webServiceURL, passTypeIdentifier, deviceId, pushToken } = account
   await exchange(webServiceURL, requestsOf(passTypeIdentifier).register(deviceId, pushToken, pass))
 }
 
-/** A pass that the service does not know any more counts as unregistered. */
+/** Unregisters; a pass that the service no longer has counts as unregistered. */
 export async function unregister(account: PassKitAccount, pass: PassSecret): Promise<void> {
   const { webServiceURL, passTypeIdentifier, deviceId } = account
   await exchange(webServiceURL, requestsOf(passTypeIdentifier).unregister(deviceId, pass))
 }
 
-/** The passes that changed since the account's tag; undefined where none did. */
+/** Returns the passes that changed since the account's tag; `undefined` if there are none. */
 export async function listChanged(account: PassKitAccount): Promise<Changed | undefined> {
   const { webServiceURL, passTypeIdentifier, deviceId, updatedSince } = account
   const { status, json } = await exchange(
@@ -140,7 +140,7 @@ export async function listChanged(account: PassKitAccount): Promise<Changed | un
   return status === 204 ? undefined : readChanged(json)
 }
 
-/** The pass as it now stands, unless it is what the phone has. */
+/** Fetches the pass unless the phone has the newest version. */
 export async function fetchPass(pass: ServedPass, lastModified: string | null): Promise<FetchResult> {
   const { webServiceURL, passTypeIdentifier, serialNumber } = pass
   const answer = await exchange(webServiceURL, requestsOf(passTypeIdentifier).fetch(pass, lastModified))
@@ -153,7 +153,7 @@ export async function fetchPass(pass: ServedPass, lastModified: string | null): 
   return { outcome: 'changed', archive: answer.bytes, lastModified: modified }
 }
 
-/** Phones complain to the service, and to nobody else. */
+/** Sends log messages of a phone to the web service. */
 export async function postLog(
   { webServiceURL, passTypeIdentifier }: Pick<PassKitAccount, 'webServiceURL' | 'passTypeIdentifier'>,
   message: string,

@@ -17,12 +17,12 @@ import {
   type PushSource,
 } from './store.ts'
 
-/** The platforms that a virtual phone may be of. */
+/** The platforms of virtual phones. */
 export const devicePlatforms = ['apple', 'google'] as const satisfies DevicePlatform[]
 
 const defaultNames: Record<DevicePlatform, string> = { apple: 'iphone', google: 'android' }
 
-/** The virtual phone of a file. */
+/** Returns the virtual phone of a file. */
 export function phoneOf(file: DeviceFile): Phone {
   return file.read().platform === 'apple'
     ? createApplePhone(file as DeviceFile<AppleDevice>)
@@ -30,8 +30,8 @@ export function phoneOf(file: DeviceFile): Phone {
 }
 
 /**
- * The file of a phone of that platform, which is made where there is none.
- * @throws UsageError where the name belongs to a phone of the other platform
+ * Opens or creates the phone of that platform.
+ * @throws UsageError if the name belongs to a phone of the other platform
  */
 export function deviceFor(folder: string, platform: DevicePlatform, name = defaultNames[platform]): DeviceFile {
   createDevice(folder, newDevice(platform, name))
@@ -41,7 +41,7 @@ export function deviceFor(folder: string, platform: DevicePlatform, name = defau
   return file
 }
 
-/** Serial numbers or object ids, in the order in which they were installed. */
+/** Returns serial numbers or object ids, in order of installation. */
 export function passIdsOf(device: Device): string[] {
   return device.platform === 'apple'
     ? device.passes.map(({ content }) => content.serialNumber)
@@ -49,7 +49,7 @@ export function passIdsOf(device: Device): string[] {
 }
 
 /**
- * The pass of that id; of Google's object ids the part after the issuer will do.
+ * Returns the pass with that id; Google object ids match without the issuer prefix.
  * @throws UsageError
  */
 export function findPassId(device: Device, id: string): string {
@@ -64,13 +64,12 @@ function newDevice(platform: DevicePlatform, name: string): Device {
     : { platform, name, language: 'en', deviceId: randomUUID(), passes: [] }
 }
 
-/** What happens to a phone that is kept awake, one line of `device watch --json` each. */
+/** An event of a watched phone: one line of `device watch --json`. */
 export type WatchEvent =
   | { event: 'listening'; source: string }
   | ({ event: 'change' } & PassChange)
   | { event: 'problem'; message: string }
 
-/** How a phone is kept awake. */
 export interface WatchOptions {
   /** Ends the watch. */
   signal: AbortSignal
@@ -80,8 +79,8 @@ export interface WatchOptions {
 const RECONNECT_MS = 500
 
 /**
- * Keeps the phone awake: it receives pushes and asks for changes at each, and also whenever a connection stands anew, since
- * a push that was sent meanwhile may be lost. Resolves when the signal ends it.
+ * Receives pushes and checks for changes after each, and after each reconnection, since pushes in between might be
+ * lost. Resolves when the signal aborts.
  */
 export async function watch(phone: Phone, options: WatchOptions): Promise<void> {
   await Promise.all(phone.sources().map((source) => follow(phone, source, options)))
@@ -101,11 +100,11 @@ async function follow(phone: Phone, source: PushSource, { signal, onEvent }: Wat
     } catch (error) {
       if (signal.aborted) return
       if (!(error instanceof CliError)) throw error
-      // Once is enough while a server is away.
+      // Report a problem only once while it persists.
       if (error.message !== told) await onEvent({ event: 'problem', message: error.message })
       told = error.message
     }
-    // Ended by the signal, the loop ends by itself.
+    // If the signal aborted, the loop condition ends it.
     await sleep(RECONNECT_MS, undefined, { signal }).catch(() => undefined)
   }
 }

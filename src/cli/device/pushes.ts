@@ -4,16 +4,15 @@ import { z } from 'zod'
 import { parseJson } from '../../core/json.ts'
 import { CliError } from '../command/errors.ts'
 
-/** A push as a phone receives it: the topic is the pass type that it is about. */
+/** A push as a phone receives it; its topic is the pass type. */
 export type Push = z.output<typeof Push>
 const Push = z.object({ token: z.string(), topic: z.string() })
 
 const RECONNECT_MS = 500
 
-/** Whose pushes are received, and who is told of them. */
 export interface PushesOptions {
   fleetId: string
-  /** Where the sandbox's APNs is now, for phones. */
+  /** Returns the current address of the sandbox's APNs emulator for phones. */
   locate: () => Promise<string>
   signal: AbortSignal
   onOpen: () => void
@@ -21,9 +20,10 @@ export interface PushesOptions {
 }
 
 /**
- * Receives every push to tokens that begin with the id of the fleet, over one connection to the sandbox's APNs, which keeps the newest of
- * each token while nobody listens. Connects again where the server was restarted; resolves when the signal ends it.
- * @throws what keeps it from the first connection
+ * Receives all pushes to tokens that start with the fleet id, over one connection to the sandbox's APNs emulator,
+ * which keeps the newest push of each token while disconnected. Reconnects after a server restart; resolves when the
+ * signal aborts.
+ * @throws the error of the first connection
  */
 export async function receivePushes({ fleetId, locate, signal, onOpen, onPush }: PushesOptions): Promise<void> {
   let wasOpen = false

@@ -8,21 +8,21 @@ import { type PassField, PassJson, styleOf, toField } from './apple-pass-json.ts
 import { passIn } from './apple-strings.ts'
 import { type Device, type GooglePass, messagesOf, type PassChange } from './store.ts'
 
-/** What a phone shows of a pass, read off what its platform sent: in the terms of the neutral card that it came from. */
+/** A pass as a phone shows it, converted from its platform's format to the neutral card. */
 interface ShownPass {
   /** Serial number or object id. */
   id: string
   card: CardJson
-  /** What newer iPhones show of a poster ticket, which is read without a code. */
+  /** The poster ticket of newer iPhones, which is read without a code. */
   poster?: CardJson | undefined
-  /** What stands across a pass that is over. */
+  /** The text across an expired or voided pass. */
   stamp: string | null
 }
 
-/** What neither platform tells a phone, or no phone shows as such. */
+/** Values that platforms do not send to phones, or that phones do not show. */
 const notShown = { images: {}, locations: [], relevantDate: null, apple: {}, google: {} }
 
-/** All passes of a phone, drawn; of those that `only` names where it is given. */
+/** Draws all passes of a phone, or those in `only`. */
 export async function drawDevice(device: Device, options: PictureOptions, only?: ReadonlySet<string>): Promise<string> {
   const passes = shownPasses(device).filter(({ id }) => only === undefined || only.has(id))
   if (passes.length === 0) return `${device.name} holds no pass.`
@@ -30,7 +30,7 @@ export async function drawDevice(device: Device, options: PictureOptions, only?:
   return (await Promise.all(passes.map((pass) => drawPass(pass, ofPhone)))).join('\n\n')
 }
 
-/** What scripts get of a phone: its passes, and not the secrets with which it registers. */
+/** Describes a phone and its passes for scripts, without its secrets. */
 export function describeDevice(device: Device) {
   const { name, platform, language } = device
   if (device.platform === 'apple') {
@@ -44,7 +44,7 @@ export function describeDevice(device: Device) {
   return { name, platform, language, passes }
 }
 
-/** An update as the lock screen shows it, under the name of the organization; one without a banner happens in silence. */
+/** Formats an update as the lock screen shows it, under the name of the organization. An update without a banner is silent. */
 export function bannerLines(device: Device, { pass, banners }: PassChange): string {
   const texts = banners.length > 0 ? banners : ['(updated in silence)']
   return [titleOf(device, pass), ...texts].map((text) => `▌ ${printable(text)}`).join('\n')
@@ -74,13 +74,13 @@ function shownPasses(device: Device): ShownPass[] {
     : device.passes.map((pass) => shownOnGoogle(pass, device.language))
 }
 
-/** The card that an iPhone would show of a preview; undefined where no iPhone takes what Apple would be given. */
+/** Returns the card that an iPhone shows for a preview; `undefined` if an iPhone would reject the pass. */
 export function previewedByApple(preview: unknown, language = 'en'): CardJson | undefined {
   const { data } = PassJson.safeParse(preview)
   return data && appleCard(data, language)
 }
 
-/** A pass as Wallet on an iPhone shows it, whose texts are in the language already. */
+/** Returns an iPhone pass as a card. Its texts are already translated. */
 function appleCard(pass: PassJson, language: string): CardJson {
   const style = styleOf(pass)
   const toFields = (fields: PassField[]) => fields.map((field) => toField(field, language))
@@ -145,7 +145,7 @@ function stampOf({ voided, expirationDate }: PassJson, at: Date): string | null 
   return expirationDate !== undefined && new Date(expirationDate) <= at ? 'EXPIRED' : null
 }
 
-/** A pass as Google Wallet shows it: on the front stand the rows that the class names. */
+/** Returns a Google Wallet pass as a card: the front shows the rows that the class specifies. */
 function shownOnGoogle({ objectId, kind, object, class: ofClass }: GooglePass, language: string): ShownPass {
   const view = readGoogleView(ofClass, object, language)
   const { name, title, subtitle, background, rows, details, links, barcode, state } = view

@@ -8,34 +8,33 @@ import { CliError, UsageError } from '../command/errors.ts'
 import { PassJson } from './apple-pass-json.ts'
 import { PassStrings } from './apple-strings.ts'
 
-/** What a virtual phone knows, as it stands in its file. */
+/** The persistent state of a virtual phone. */
 
 const Record = z.record(z.string(), z.unknown())
 
-/** What iOS keeps for all passes of one type from one service. */
+/** The state that iOS shares among all passes of one type at one service. */
 const AppleAccount = z.object({
   passTypeIdentifier: z.string(),
   webServiceURL: z.string(),
-  /** Where the server says what stands in for APNs. */
+  /** The address at which the server publishes its APNs emulator. */
   directory: z.string(),
   /** PassKit's deviceLibraryIdentifier. */
   deviceId: z.string(),
   pushToken: z.string(),
-  /** The tag of the last list of changed serials; null before the first. */
+  /** The tag of the last list of changed serial numbers; `null` before the first. */
   updatedSince: z.string().nullable(),
 })
 export type AppleAccount = z.output<typeof AppleAccount>
 
 const ApplePass = z.object({
   content: PassJson,
-  /** The texts of each language of the package, by those of pass.json. */
+  /** Translations of the package, by language and original text. */
   strings: PassStrings.default({}),
-  /** The HTTP date of what is shown; null until it was first fetched from the web service. */
+  /** The HTTP date of the shown content; `null` until it was first fetched from the web service. */
   lastModified: z.string().nullable(),
   installedAt: z.string(),
   updatedAt: z.string(),
 })
-/** A pass on a virtual iPhone. */
 export type ApplePass = z.output<typeof ApplePass>
 
 const GooglePass = z.object({
@@ -44,18 +43,16 @@ const GooglePass = z.object({
   objectId: z.string(),
   object: Record,
   class: Record,
-  /** Grows with every change at Google. */
+  /** Increases with every change at Google. */
   version: z.number(),
   installedAt: z.string(),
   updatedAt: z.string(),
 })
-/** A pass on a virtual Android phone. */
 export type GooglePass = z.output<typeof GooglePass>
 
-/** Which language the phone speaks, as BCP 47 has it; before there were any they spoke English. */
+/** The phone's language, a BCP 47 tag. Files without one were written for English. */
 const Spoken = z.string().default('en')
 
-/** A virtual iPhone as its file holds it. */
 export const AppleDevice = z.object({
   platform: z.literal('apple'),
   name: z.string(),
@@ -65,7 +62,6 @@ export const AppleDevice = z.object({
 })
 export type AppleDevice = z.output<typeof AppleDevice>
 
-/** A virtual Android phone as its file holds it. */
 export const GoogleDevice = z.object({
   platform: z.literal('google'),
   name: z.string(),
@@ -75,17 +71,15 @@ export const GoogleDevice = z.object({
 })
 export type GoogleDevice = z.output<typeof GoogleDevice>
 
-/** A virtual phone of either platform. */
 export const Device = z.discriminatedUnion('platform', [AppleDevice, GoogleDevice])
 export type Device = z.output<typeof Device>
-/** Which kind of phone it is, by the wallet that it has. */
+/** The platform of a phone. */
 export type DevicePlatform = Device['platform']
 
-/** The file of one virtual phone. */
 export interface DeviceFile<D extends Device = Device> {
   readonly name: string
   read(): D
-  /** Reads, changes and writes with nobody in between; the file is replaced as a whole. */
+  /** Reads, changes, and writes the state under a lock; the file is replaced atomically. */
   update(change: (device: D) => D): Promise<D>
 }
 
@@ -93,12 +87,12 @@ const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
 const LOCK_PATIENCE_MS = 5_000
 const LOCK_POLL_MS = 10
 
-/** The phones of a folder, by name. */
+/** Returns the phones of a folder, by name. */
 export function listDevices(folder: string): Device[] {
   return namesIn(folder).map((name) => readDevice(folder, name))
 }
 
-/** Makes the phone where there is none of that name. */
+/** Creates the phone unless one with that name exists. */
 export function createDevice(folder: string, device: Device): void {
   if (!NAME.test(device.name)) {
     throw new UsageError(`--device ${device.name} must be letters, digits, dots, underscores and hyphens, 64 at most`)
@@ -108,7 +102,7 @@ export function createDevice(folder: string, device: Device): void {
 }
 
 /**
- * The phone of that name, or the only one.
+ * Opens the phone with that name, or the only one.
  * @throws UsageError
  */
 export function openDevice(folder: string, name: string | undefined): DeviceFile {
@@ -156,7 +150,7 @@ function write(folder: string, device: Device): void {
   replacePrivateSync(path, `${JSON.stringify(device, undefined, 2)}\n`)
 }
 
-/** One writer at a time, since a phone may be watched by one process and used by another. */
+/** Allows one writer at a time, since one process can watch a phone while another uses it. */
 async function locked<T>(path: string, work: () => T): Promise<T> {
   while (!takeLock(path)) await sleep(LOCK_POLL_MS)
   try {
@@ -173,7 +167,7 @@ function takeLock(path: string): boolean {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   }
-  // Work under the lock takes milliseconds: one that is older was left by a process that was killed.
+  // Work under the lock takes milliseconds: an older lock was left by a killed process.
   const takenAt = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Date.now()
   if (Date.now() - takenAt > LOCK_PATIENCE_MS) rmSync(path, { force: true })
   return false
@@ -188,19 +182,19 @@ const Message = z.object({
 /** A message of a Google object or class, as the phone shows it. */
 export type Message = z.output<typeof Message>
 
-/** Messages of an object or a class as a phone of a language reads them; what is none is left out. */
+/** Returns the messages of an object or a class in the given language. Skips invalid ones. */
 function messagesIn(resource: Record<string, unknown>, language: string): Message[] {
   const messages = googleTexts(resource.messages, language)
   const list = Array.isArray(messages) ? messages : []
   return list.flatMap((value) => Message.safeParse(value).data ?? [])
 }
 
-/** The messages of a pass: those of its object and those of its class. */
+/** Returns the messages of a pass: those of its object and of its class. */
 export function messagesOf(pass: Pick<GooglePass, 'object' | 'class'>, language: string): Message[] {
   return [...messagesIn(pass.object, language), ...messagesIn(pass.class, language)]
 }
 
-/** What an Android phone shows when a pass comes with messages that notify and that it has not seen. */
+/** Returns the notifying messages that the phone has not shown yet. */
 export function newMessages(
   before: Pick<GooglePass, 'object' | 'class'>,
   after: Pick<GooglePass, 'object' | 'class'>,
@@ -216,28 +210,28 @@ function keyOf({ id, header, body }: Message): string {
   return id ?? JSON.stringify([header, body])
 }
 
-/** What commands ask of a virtual phone, whichever platform it is of. */
+/** The interface of virtual phones on both platforms. */
 
-/** What became of one pass. */
+/** The change of one pass. */
 export interface PassChange {
   /** Serial number or object id. */
   pass: string
-  /** What the lock screen shows; empty where the phone updates the pass in silence. */
+  /** The lock screen texts; empty if the update is silent. */
   banners: string[]
   at: string
 }
 
-/** What a phone found when it asked its platform for changes. */
+/** The result of a check for changes. */
 export interface CheckResult {
   changes: PassChange[]
-  /** What kept the phone from showing what the server has; a real one would only log it. */
+  /** Problems that prevented an update; a real phone only logs them. */
   problems: string[]
 }
 
-/** Where pushes come from, which say that there are changes. */
+/** A source of pushes, which announce changes. */
 export interface PushSource {
   name: string
-  /** Where to listen, as it stands now: a server that was restarted may have moved its emulators. */
+  /** Returns the current address: a restarted server can move its emulators. */
   locate(): Promise<string>
 }
 
@@ -245,9 +239,9 @@ export interface PushSource {
 export interface Phone {
   /** Opens a hosted link and installs its pass; resolves to its serial number or object id. */
   install(link: string): Promise<string>
-  /** Asks for changes and takes them. */
+  /** Checks for changes and applies them. */
   check(): Promise<CheckResult>
-  /** Removes a pass and says so to its platform. */
+  /** Removes a pass and notifies its platform. */
   remove(pass: string): Promise<void>
   sources(): PushSource[]
 }

@@ -12,36 +12,34 @@ import { openPrograms } from './servers.ts'
 import { type Drill, type Provider, type ProviderOptions, type Stage, stages } from './stages.ts'
 import type { StageResult } from './table.ts'
 
-/** What a drill is played with. */
 export interface DrillOptions {
-  /** An empty folder for databases, keys, files and the log of all programs. */
+  /** An empty folder for databases, keys, files, and the log of all programs. */
   folder: string
   phones: number
   postgres: string | undefined
-  /** Keys of stages; all where it is empty. */
+  /** Keys of stages; empty for all. */
   only: readonly string[]
-  /** Starts the provider that phones come from, with a certificate of the sandbox in a folder. */
+  /** Starts the provider that issued the phones' passes, with a sandbox certificate in a folder. */
   startProvider: (sandboxFolder: string, options: ProviderOptions) => Promise<Provider>
-  /** Stops it, with the reason that it is aborted by. */
+  /** Stops the drill and rejects with the reason of the signal. */
   signal: AbortSignal
   note(message: string): void
 }
 
-/** What came of it. */
 export interface DrillReport {
   stages: StageResult[]
   leftOut: { stage: string; why: string }[]
 }
 
-/** Packages that openssl verifies after each stage. */
+/** The number of packages that openssl verifies after each stage. */
 const SAMPLE = 25
-/** Phones that come no nearer for so long are where they are. */
+/** The maximum time without progress of the phones, in milliseconds. */
 const PATIENCE_MS = 30_000
 const LOOK_MS = 100
 
 /**
- * Plays all stages with servers, commands and phones of its own.
- * @throws CliError where a command fails or a server does not start; the reason of the signal
+ * Runs all stages with separate servers, commands, and phones.
+ * @throws CliError if a command fails or a server does not start; the reason of the signal
  */
 export async function playDrill(options: DrillOptions): Promise<DrillReport> {
   const { folder, phones, postgres, note, signal } = options
@@ -58,7 +56,7 @@ export async function playDrill(options: DrillOptions): Promise<DrillReport> {
   let drill: Drill | undefined
 
   async function play(): Promise<void> {
-    // A server that nobody asks for passes: it is Apple's push service to all others, and stays while they come and go.
+    // A server that only runs the APNs emulator for the others, and keeps running while they are replaced.
     const apns = await programs.serve({ database: 'sqlite:./apns.db', serverKey: 'drill-'.repeat(8) })
     stop.throwIfAborted()
     const { control, rootPem } = await readDirectory(`${apns.url}/sandbox`, 'apple')
@@ -95,7 +93,7 @@ export async function playDrill(options: DrillOptions): Promise<DrillReport> {
   }
 
   async function end(): Promise<void> {
-    // First: a server waits for whoever still hears pushes from it.
+    // Close the phones first: a server waits for open push connections.
     await crowd?.close()
     await programs.end()
     await drill?.load?.close().catch(() => undefined)
@@ -109,7 +107,7 @@ export async function playDrill(options: DrillOptions): Promise<DrillReport> {
     return report
   } finally {
     await end()
-    // What was about to be started when it was stopped finds nothing to go on with, and ends, too.
+    // A stage that was starting fails without its servers; wait for it, then end any program it started.
     await played.catch(() => undefined)
     await end()
   }
@@ -151,14 +149,14 @@ function revisionOf({ load }: Drill, n: number): number {
   return load?.revisions[n] ?? 0
 }
 
-/** Lets updates rest, and waits until each phone shows the last one of its pass. */
+/** Pauses updates, and waits until each phone shows the last update of its pass. */
 async function settle(drill: Drill, stop: AbortSignal): Promise<void> {
   await drill.load?.rest()
   const isThere = (phone: DrillPhone, n: number) => !isLost(phone, drill) && phone.revision === revisionOf(drill, n)
   await waitForPhones(drill, { unit: 'phones up to date', isThere }, stop)
 }
 
-/** Until all are there, or none comes any more. */
+/** Waits until all phones are done, or until there is no more progress. */
 async function waitForPhones(
   { crowd }: Drill,
   { unit, isThere }: { unit: string; isThere: (phone: DrillPhone, n: number) => boolean },
@@ -177,7 +175,7 @@ async function waitForPhones(
   })
 }
 
-/** Shows how far some work has come while it goes on. */
+/** Shows progress while work runs. */
 async function show(total: number, unit: string, work: (progress: { done: number }) => Promise<void>): Promise<void> {
   const progress = { done: 0 }
   using shown = await startProgress({ total, start: { done: 0, rows: 0, failed: 0 }, unit })
@@ -189,7 +187,7 @@ async function show(total: number, unit: string, work: (progress: { done: number
   }
 }
 
-/** What openssl says of the packages of some phones, as they are now. */
+/** Verifies the current packages of some phones with openssl. */
 async function check({ crowd, rootPem, folder }: Drill): Promise<{ packages: number; refused: number }> {
   const { phones } = crowd
   const size = Math.min(SAMPLE, phones.length)
@@ -207,8 +205,8 @@ async function check({ crowd, rootPem, folder }: Drill): Promise<{ packages: num
 }
 
 /**
- * The truth at the end: what the interface says of each pass is what its phone shows, and each phone is known where it asks. What
- * differs counts in the last stage.
+ * Compares each pass in the API with its phone, and checks that each phone is registered at its service. Differences
+ * count in the last stage.
  */
 async function compare(drill: Drill, last: StageResult, stop: AbortSignal): Promise<void> {
   const { crowd } = drill

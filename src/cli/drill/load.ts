@@ -3,50 +3,50 @@ import pLimit from 'p-limit'
 import { type Client, createClient } from '../../client/client.ts'
 import { ApiError, ConnectionError } from '../../client/errors.ts'
 
-/** The server that the load goes to. */
+/** The server that receives the load. */
 export interface Target {
   url: string
   token: string
   projectId: string
-  /** By the number of the phone. */
+  /** Pass ids by phone number. */
   passIds: readonly string[]
 }
 
-/** What the load came to. */
+/** Counters of the load. */
 export interface LoadCounts {
   updates: number
   scans: number
-  /** Scans whose verdict was another than the rules say. */
+  /** Scans whose result differs from the expected one. */
   wrongScans: number
-  /** The longest time without a scan that was answered, in milliseconds. */
+  /** The longest time without a scan response, in milliseconds. */
   longestGapMs: number
 }
 
 /** A stream of updates and scans over HTTP. */
 export interface Load {
-  /** The revision of each pass that was acknowledged last. */
+  /** The last acknowledged revision of each pass. */
   revisions: readonly number[]
-  /** From now on it goes there. Another ledger knows none of the scans of before. */
+  /** Sends the load to another server. A different ledger does not contain the previous scans. */
   lead(target: Target, options?: { isOtherLedger: boolean }): void
   /** Updates every pass once, and counts them. */
   updateAll(progress: { done: number }): Promise<void>
   /** Updates one pass. */
   update(n: number): Promise<void>
-  /** Lets updates rest, so that phones can be looked at; scans go on. Resolves when none is in flight. */
+  /** Pauses updates, so that phones can be compared; scans continue. Resolves when no update is in flight. */
   rest(): Promise<void>
   goOn(): void
-  /** Since the last time. */
+  /** Returns the counts since the last call. */
   take(): LoadCounts
   close(): Promise<void>
 }
 
-/** Updates a second, and scans a second. */
+/** The number of updates, and of scans, per second. */
 const RATE = 20
 
 const UPDATES_AT_ONCE = 16
 const AGAIN_MS = 50
 const TIMEOUT_SECONDS = 10
-/** Scans that were accepted, of which some are made again. */
+/** The number of accepted scans that are kept; some of them are repeated. */
 const REMEMBERED = 1_000
 
 interface Accepted {
@@ -55,10 +55,10 @@ interface Accepted {
 }
 
 /**
- * Updates and scans at a steady rate. What is not answered, or refused for now, is sent again until it is: an update with
- * the same value, a scan with the same externalRef, which is evaluated once.
- * @param codes what scanners read off the pass of each phone
- * @param onError told of an answer that no server should give, which ends it
+ * Sends updates and scans at a steady rate. Retries after temporary errors until they succeed: an update with the
+ * same value, a scan with the same `externalRef`, which is evaluated once.
+ * @param codes the payload of each phone's pass
+ * @param onError called for an unexpected response, which ends the load
  */
 export function startLoad(target: Target, codes: readonly string[], onError: (error: unknown) => void): Load {
   const closed = new AbortController()
@@ -74,7 +74,7 @@ export function startLoad(target: Target, codes: readonly string[], onError: (er
     return { ...to, client: createClient({ ...to, attempts: 1, timeoutSeconds: TIMEOUT_SECONDS }) }
   }
 
-  /** Resolves to undefined where the work belongs to a server that the load has left. */
+  /** Runs the work until it succeeds. Resolves to `undefined` if the load has moved to another server. */
   async function served<T>(work: (client: Client) => Promise<T>, isBoundTo?: typeof current): Promise<T | undefined> {
     while (!closed.signal.aborted && (isBoundTo === undefined || isBoundTo === current)) {
       try {
@@ -87,7 +87,7 @@ export function startLoad(target: Target, codes: readonly string[], onError: (er
     return undefined
   }
 
-  /** @param isBulk as one of many: its push lets others go first, and goes with many */
+  /** @param isBulk whether it is part of a bulk update, whose push has a low priority */
   function update(n: number, { isBulk = false } = {}): Promise<void> {
     const before = busy.get(n) ?? Promise.resolve()
     const work = before.then(async () => {
@@ -177,7 +177,7 @@ function newCounts(): LoadCounts {
   return { updates: 0, scans: 0, wrongScans: 0, longestGapMs: 0 }
 }
 
-/** A server that is not there, that starts or ends, or that is frozen: what is sent again is answered in the end. */
+/** Returns whether an error is temporary: the server is unreachable, restarting, or frozen. */
 function isPassing(error: unknown): boolean {
   return error instanceof ConnectionError || (error instanceof ApiError && [429, 502, 503].includes(error.status))
 }

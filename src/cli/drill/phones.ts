@@ -6,51 +6,54 @@ import { downloadPass } from '../device/http.ts'
 import { fetchPass, listChanged, type PassKitAccount, register, type ServedPass } from '../device/passkit.ts'
 import { receivePushes } from '../device/pushes.ts'
 
-/** An iPhone that holds one pass, with as little as Wallet keeps of it. */
+/** An iPhone with one pass and the state that Wallet keeps. */
 export interface DrillPhone extends PassKitAccount, ServedPass {
   lastModified: string | null
-  /** What the pass shows in its field `revision`; 0 before it had one. */
+  /** The value of the pass's field `revision`; 0 before it has one. */
   revision: number
-  /** Why its last exchange came to nothing; undefined where it worked. */
+  /** The error of the last exchange; `undefined` if it succeeded. */
   problem?: string | undefined
 }
 
-/** What phones were given. */
+/** Counters of the phones. */
 export interface CrowdCounts {
   pushes: number
-  /** Pushes of a pass type that the phone has no pass of, which it ignores. */
+  /** Pushes for a pass type of which the phone has no pass; they are ignored. */
   strayPushes: number
   packages: number
-  /** Packages that phones refused. */
+  /** Packages that phones rejected. */
   refused: number
-  /** Packages of another serial number, pass type or token: to Wallet another pass, which somebody would have to add. */
+  /**
+   * Packages with another serial number, pass type, or token: Wallet treats them as another pass, which the user
+   * would have to add.
+   */
   strange: number
 }
 
-/** The phones of a drill, which hear pushes and come for what they are told of. */
+/** The phones of a drill, which receive pushes and fetch changes. */
 export interface Crowd {
   phones: readonly DrillPhone[]
   counts(): CrowdCounts
-  /** Downloads a package, adds it and registers: the phone of that number. */
+  /** Downloads a package, installs it, and registers the phone of that number. */
   install(n: number, link: string): Promise<void>
-  /** The package as it stands, whatever the phone has. @throws CliError */
+  /** Returns the current package. @throws CliError */
   download(phone: DrillPhone): Promise<Buffer>
-  /** Whether its server has nothing newer for the phone. @throws CliError where it does not know the phone */
+  /** Returns whether the server has nothing newer for the phone. @throws CliError if the service does not know the phone */
   isCurrent(phone: DrillPhone): Promise<boolean>
   close(): Promise<void>
 }
 
-/** Exchanges of phones at once. */
+/** The maximum number of concurrent exchanges. */
 const AT_ONCE = 24
-/** After an exchange that came to nothing a phone comes again. */
+/** The delay before a phone retries a failed exchange, in milliseconds. */
 const AGAIN_MS = 1_000
 
 /**
- * Phones that do what Apple says of iPhones, and nothing beyond it: woken by a push they ask which passes changed, fetch what is
- * named, check it, and show it where it is newer. A package that names another service makes them register there; they
- * do not look there before they are pushed.
- * @param control of the emulator for APNs
- * @param onPackage told of each package that a phone takes
+ * Creates phones that follow Apple's documentation exactly: after a push they query changes, fetch the listed passes,
+ * verify them, and show newer ones. If a package names another service, they register there and query it only after a
+ * push.
+ * @param control of the APNs emulator
+ * @param onPackage called with each package that a phone accepts
  */
 export function openCrowd({
   control,
@@ -62,7 +65,7 @@ export function openCrowd({
   onPackage?: (content: PassJson) => void
 }): Crowd {
   const phones: DrillPhone[] = []
-  /** Tokens begin with it, by which the sandbox tells crowds apart. */
+  /** The prefix of tokens, by which the sandbox distinguishes fleets. */
   const id = randomBytes(8).toString('hex')
   const byToken = new Map<string, DrillPhone>()
   const counts: CrowdCounts = { pushes: 0, strayPushes: 0, packages: 0, refused: 0, strange: 0 }
@@ -171,7 +174,7 @@ export function openCrowd({
       }
       phones[n] = phone
       byToken.set(phone.pushToken, phone)
-      // Last: its first push may come before the answer.
+      // Register last: the first push can arrive before the response.
       await register(phone, phone)
     },
     download: async (phone) => (await fetchNewer(phone, null))!.archive,
@@ -183,7 +186,7 @@ export function openCrowd({
   }
 }
 
-/** The package, unless it is of that date. @throws CliError */
+/** Returns the package unless it has that date. @throws CliError */
 async function fetchNewer(phone: DrillPhone, since: string | null) {
   const fetched = await fetchPass(phone, since)
   if (fetched.outcome === 'refused') throw new CliError(fetched.reason)

@@ -5,17 +5,17 @@ import { openPrivateSync } from '../../files/private-file.ts'
 import { CliError } from '../command/errors.ts'
 import { endOwnPrograms, type OwnServer, runOwnProgram, startOwnServer } from '../command/own-program.ts'
 
-/** An address that stays while servers behind it come and go, as a proxy or a name of a host does. */
+/** A fixed address whose server can be replaced, like a proxy or a host name. */
 export interface Address {
-  /** Without a slash at the end. */
+  /** Without a trailing slash. */
   url: string
-  /** From now on connections go there. */
+  /** Forwards new connections to another server. */
   lead(to: string): void
-  /** Nobody answers any more. */
+  /** Stops responding. */
   close(): Promise<void>
 }
 
-/** Opens an address on a free port, behind which nothing is yet. */
+/** Opens an address on a free port, without a server yet. */
 export async function openAddress(): Promise<Address> {
   const sockets = new Set<Socket>()
   let port: number | undefined
@@ -51,9 +51,8 @@ export async function openAddress(): Promise<Address> {
   }
 }
 
-/** How a server of the drill is started. */
 export interface ServerSettings {
-  /** As --database takes it; relative files are those of the folder. */
+  /** The value of `--database`; relative files are in the folder. */
   database: string
   serverKey: string
   previousServerKeys?: string
@@ -61,25 +60,25 @@ export interface ServerSettings {
   isFrozen?: boolean
 }
 
-/** The program, run in the folder of the drill. */
+/** Runs the program in the folder of the drill. */
 export interface Programs {
   serve(settings: ServerSettings): Promise<OwnServer>
-  /** An operator's command on the database of a server. */
+  /** Runs an operator command on the database of a server. */
   operate<T>(args: string[], settings: ServerSettings, secrets?: Record<string, string>): Promise<T>
-  /** A client's command. */
+  /** Runs a client command. */
   call<T>(args: string[], server: { url: string; token: string }): Promise<T>
-  /** Ends whatever runs. */
+  /** Ends all running processes. */
   end(): Promise<void>
 }
 
-/** Where the path of the provider before is answered, too. */
+/** The path prefix of the previous provider, which the server also accepts. */
 export const OLD_PREFIX = '/passkit'
 
 const FLAGS = ['--rate-limit', '0', '--log-level', 'warn', '--platforms', 'apple', '--apple-prefix', OLD_PREFIX]
 
 /**
- * Programs that share one sandbox in the folder, and log to one file there.
- * @param onCommand told of each command that runs, without its flags
+ * Creates programs that share one sandbox and one log file in the folder.
+ * @param onCommand called with each command, without its flags
  */
 export function openPrograms(folder: string, onCommand: (command: string) => void): Programs {
   const log = openPrivateSync(join(folder, 'programs.log'), 'a')

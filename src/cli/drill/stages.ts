@@ -12,7 +12,7 @@ import { type Load, startLoad, type Target } from './load.ts'
 import type { Crowd } from './phones.ts'
 import { type Address, OLD_PREFIX, openAddress, type Programs, type ServerSettings } from './servers.ts'
 
-/** The provider that the phones come from. */
+/** The provider that issued the phones' passes. */
 export interface Provider {
   url: string
   passes: readonly {
@@ -25,10 +25,9 @@ export interface Provider {
   close(): Promise<void>
 }
 
-/** What the provider is started for. */
 export type ProviderOptions = typeof CLUB & { passes: number; webServiceURL: string }
 
-/** The server that phones belong to, with the address that packages name. */
+/** The server that phones use, with the address that packages name. */
 interface Home {
   settings: ServerSettings
   server: OwnServer
@@ -37,36 +36,35 @@ interface Home {
   target: Target
 }
 
-/** What the stages work on, one after the other. */
+/** The state shared by the stages. */
 export interface Drill {
   readonly folder: string
   readonly phones: number
-  /** An empty database; undefined leaves that stage out. */
+  /** An empty database; if `undefined`, its stage is skipped. */
   readonly postgres: string | undefined
   readonly programs: Programs
   readonly crowd: Crowd
   readonly rootPem: string
   startProvider(options: ProviderOptions): Promise<Provider>
-  /** Waits until each phone asks where it belongs, or until nothing happens any more. */
+  /** Waits until each phone uses its new service, or until there is no more progress. */
   arrive(): Promise<void>
-  /** Shows of how many phones some work is done while it goes on. */
+  /** Shows for how many phones work is done. */
   show(unit: string, work: (progress: { done: number }) => Promise<void>): Promise<void>
-  /** Told what breaks the load. */
+  /** Called with the error that ended the load. */
   onError(error: unknown): void
   provider?: Provider
   old?: Address
   home?: Home
   load?: Load
-  /** Where phones belong at the end of the stage. */
+  /** The web service that phones must use at the end of the stage. */
   webServiceURL: string
 }
 
-/** A stage of the drill. */
 export interface Stage {
   name: string
-  /** What --stage calls it; undefined of what is always played. */
+  /** The name for `--stage`; `undefined` for stages that always run. */
   key?: string
-  /** Why it is left out; undefined where it is played. */
+  /** Returns the reason to skip the stage; `undefined` to run it. */
   leftOut?(drill: Drill): string | undefined
   play(drill: Drill): Promise<void>
 }
@@ -75,10 +73,10 @@ export interface Stage {
 const CLUB = { passTypeIdentifier: 'pass.test.drill', teamIdentifier: 'DRILL00001' }
 
 const AT_ONCE = 16
-/** How long the load goes on after what changes nothing for phones. */
+/** The duration of the load after a step that changes nothing for phones. */
 const LOAD_MS = 3_000
 
-/** All stages, in the order in which an installed base may live through them. */
+/** All stages, in the order in which a real deployment could go through them. */
 export const stages: readonly Stage[] = [
   { name: 'install from another provider', play: install },
   { name: 'take-over', play: takeOver },
@@ -131,7 +129,7 @@ async function takeOver(drill: Drill): Promise<void> {
   await old.close()
 }
 
-/** Starts a server on an empty database, imports the passes in a file there, and makes it the one that phones belong to. */
+/** Starts a server on an empty database, imports the passes of a file, and makes it the server of the phones. */
 async function openHome(drill: Drill, { database, file }: { database: string; file: string }): Promise<Home> {
   const address = await openAddress()
   const settings = { database, serverKey: newKey(), publicUrl: address.url }
@@ -143,7 +141,7 @@ async function openHome(drill: Drill, { database, file }: { database: string; fi
   return drill.home
 }
 
-/** Makes what a server needs to know of the passes in a file, and imports them there. */
+/** Creates the identity and template for the passes of a file, and imports them. */
 async function takeIn(
   { programs, folder, phones }: Drill,
   file: string,
@@ -215,7 +213,10 @@ async function changePublicUrl(drill: Drill): Promise<void> {
   await before.close()
 }
 
-/** As on a fleet: first every server knows both keys, then the new one is that of all, then nobody needs the old one. */
+/**
+ * Rotates the key like a cluster: first every server knows both keys, then all use the new one, then the old one is
+ * removed.
+ */
 async function rotateServerKey(drill: Drill): Promise<void> {
   const { home } = running(drill)
   const { serverKey: before } = home.settings
@@ -255,18 +256,18 @@ async function updateAll(drill: Drill): Promise<void> {
   await drill.show('passes updated', (progress) => load.updateAll(progress))
 }
 
-/** Begins it: whether phones come is seen on the phones. */
+/** Starts the move; whether phones follow is observed on the phones. */
 async function moveOut({ programs }: Drill, settings: ServerSettings, { url }: Address): Promise<void> {
   await programs.operate(['move-out', '--to', `${url}/apple`, '--pace', '1000', '--detach', '--yes'], settings)
 }
 
-/** From now on phones belong to that address: waits until they are there. */
+/** Waits until all phones use that address. */
 async function moved(drill: Drill, { url }: Address): Promise<void> {
   drill.webServiceURL = `${url}/apple`
   await drill.arrive()
 }
 
-/** Starts the next process before the one of before ends, as a rolling restart does. */
+/** Starts the next process before the previous one ends, like a rolling restart. */
 async function replace(
   home: Home,
   { programs }: Drill,

@@ -1,36 +1,35 @@
 import { count, duration, table } from '../command/output.ts'
 
-/** What one stage came to. All but the sums and the times should be 0. */
+/** The result of a stage. All values except sums and times should be 0. */
 export interface StageResult {
   stage: string
   seconds: number
-  /** Phones that ask where they should not any more, or whose server does not know them. */
+  /** Phones that still use an old service, or whose service does not know them. */
   phonesLost: number
-  /** Packages that are another pass to Wallet, which somebody would have to add. */
+  /** Packages that Wallet treats as another pass, which the user would have to add. */
   reinstalled: number
   packages: number
-  /** Packages that openssl was given. */
+  /** Packages verified by openssl. */
   packagesChecked: number
-  /** By openssl, or by a phone. */
+  /** Packages rejected by openssl or by a phone. */
   packagesRefused: number
   updates: number
   /** Phones that do not show the last update of their pass. */
   updatesMissed: number
   scans: number
   scansRefusedWrongly: number
-  /** Without a scan that was answered. */
+  /** The longest time without a scan response. */
   longestGapSeconds: number
 }
 
-/** Names of what must be 0. */
+/** Names of the values that must be 0. */
 const faults = ['phonesLost', 'reinstalled', 'packagesRefused', 'updatesMissed', 'scansRefusedWrongly'] as const
 
-/** Whether nothing went wrong. */
 export function isSound(result: StageResult): boolean {
   return faults.every((name) => result[name] === 0)
 }
 
-/** All stages in one: sums, the longest gap, and of phones those of the last stage. */
+/** Combines all stages: sums, the longest gap, and the phones of the last stage. */
 export function total(stages: readonly StageResult[]): StageResult {
   const sum = (name: Exclude<keyof StageResult, 'stage'>) => stages.reduce((all, stage) => all + stage[name], 0)
   return {
@@ -49,7 +48,6 @@ export function total(stages: readonly StageResult[]): StageResult {
   }
 }
 
-/** The table of a drill. */
 export function drillTable(stages: readonly StageResult[], width: number | undefined): string {
   const rows = [...stages, total(stages)]
   return table(

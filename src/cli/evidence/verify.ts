@@ -23,10 +23,10 @@ import { CliError, readNamed, streamNamed } from '../command/errors.ts'
 import { count } from '../command/output.ts'
 import { databaseFlags } from '../settings/server-flags.ts'
 
-/** What stands in the ledger where something was erased. */
+/** The entry in place of erased data. */
 const ERASED = { message: 'Erased.' }
 
-/** What is verified: a file, or else the database. */
+/** The input of verify: a file; by default the database. */
 export const verifyArgs = {
   file: Args.string({ description: 'What prove wrote; the database where it is left out.' }),
 }
@@ -52,7 +52,7 @@ export const proveFlags = {
   out: outFlag('File to write, which only you can read; stdout if it is - or left out.', formerly('output')),
 }
 
-/** A chain as it is reported. */
+/** A chain in the output. */
 export interface ReportedChain extends ChainReport {
   workspaceId: string
   chain: ChainName
@@ -61,7 +61,7 @@ export interface ReportedChain extends ChainReport {
   publicKey: string | null
 }
 
-/** What verify is told beside what it reads. */
+/** Trusted values that the user provides. */
 export interface Known {
   publicKey: string | undefined
   kept: SignedHead[]
@@ -73,9 +73,8 @@ interface KnownFlags {
 }
 
 /**
- * Verifies the file that prove wrote, or where none is named the database; says what was found, and exits with 1 where
- * anything is wrong.
- * @param verifyDatabase what needs the server's modules, which a file does without
+ * Verifies a proof file, or by default the database, reports the result, and exits with 1 if anything is wrong.
+ * @param verifyDatabase loads the server's modules, which a file does not need
  * @throws CliError
  */
 export async function verifyAndReport(
@@ -102,7 +101,7 @@ async function readKnown(flags: KnownFlags): Promise<Known> {
 
 const Kept = z.object({ chains: z.array(z.object({ head: HeadJson.nullable() })) })
 
-/** Verifies what prove wrote, with the key that is known, or with the one that the file names. @throws CliError */
+/** Verifies a proof file with the given key, or with the one that the file names. @throws CliError */
 export async function verifyFile(path: string, chain: ChainName, { publicKey, kept }: Known): Promise<ReportedChain> {
   const lines = createInterface({ input: streamNamed(path), crlfDelay: Number.POSITIVE_INFINITY })
   let begun: { start: z.output<typeof EvidenceStart>; key: string } | undefined

@@ -136,13 +136,13 @@ export function removeLog(folder: string, name: string): void {
 }
 
 /**
- * Whether the console that wrote a log may still be writing. One on another machine cannot be seen, so it may; and so
- * may one whose number another program has by now, whose log then only stays longer.
+ * Returns whether the console that wrote a log may still run. `true` for consoles on other machines, which cannot be
+ * checked. If another program reuses the process id, the log is only kept longer.
  */
 export function mayBeWritten(name: string): boolean {
   const [, host, pid] = /^log-(.*)-(\d+)-[0-9a-f]+\.ndjson$/.exec(name) ?? []
   if (host !== safeHostname()) return true
-  // A container gives the same number to each program that it runs.
+  // In containers, every main process has the same id.
   if (Number(pid) === process.pid) return open.has(name)
   try {
     process.kill(Number(pid), 0)

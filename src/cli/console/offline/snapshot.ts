@@ -7,31 +7,31 @@ import { failureMessage } from '../outcome.ts'
 import { addChange, beginList, type ListChange, type ListHead, readList, removeList } from './list-files.ts'
 import type { DoorStore } from './store.ts'
 
-/** The passes of a door as the server knew them at one moment; what is evaluated by without it. A refresh changes it. */
+/** The passes of a door at one time, for offline evaluation. A refresh updates it. */
 export interface DoorSnapshot {
   readonly id: string
-  /** When, by the server's clock. */
+  /** The time on the server's clock. */
   readonly generatedAt: string
   readonly size: number
   get(passId: string): SnapshotItem | undefined
-  /** Passes that the digest of a payload belongs to: those whose active identifier it is, else those where it was one before. */
+  /** Returns the passes with the digest of a payload: those whose active identifier it is, else those that had it earlier. */
   find(digest: string): { items: readonly SnapshotItem[]; isStale: boolean }
-  /** The passes of a group, in the order of their ids. */
+  /** Returns the passes of a group, ordered by id. */
   membersOf(groupId: string): readonly SnapshotItem[]
-  /** Passes whose name or external id holds a text, at most so many. */
+  /** Returns at most `limit` passes whose name or external id contains a text. */
   search(text: string, limit: number): SnapshotItem[]
 }
 
 const PAGE = 1000
 
-/** A small list is not stored whole at each change. */
+/** The minimum number of changes before the list is stored in full again. */
 const MIN_CHANGED = 1_000
 
-/** A list that goes on by what changes. */
+/** A list that is updated by changes. */
 interface FollowedSnapshot extends DoorSnapshot {
   items(): Iterable<SnapshotItem>
   merge(change: ListChange): void
-  /** Items that came by changes since the list was stored whole, and ten for each file that they came in. */
+  /** The number of changed items since the list was stored in full, plus ten for each file of changes. */
   changed: number
 }
 
@@ -42,8 +42,8 @@ interface FetchOptions {
 }
 
 /**
- * Takes the list from the server, stores it in the folder in place of the one before, and returns it.
- * @throws ApiError of code SCANNER_OFFLINE_DISABLED or FORBIDDEN where scanning offline is not allowed.
+ * Downloads the list, replaces the stored one, and returns it.
+ * @throws ApiError SCANNER_OFFLINE_DISABLED or FORBIDDEN if offline scanning is not allowed
  */
 export async function fetchSnapshot(
   client: Client,
@@ -70,8 +70,8 @@ export async function fetchSnapshot(
 }
 
 /**
- * Makes a list the newest by what changed since, and stores that. Where the server does not follow the list any more, or
- * is older and never does, a new one is taken whole.
+ * Applies the changes since the list was made and stores them. If the server is too old for changes, or no longer has
+ * them, downloads the full list.
  */
 async function refreshSnapshot(
   client: Client,
@@ -85,12 +85,13 @@ async function refreshSnapshot(
     addChange(folder, since, change)
     list.merge(change)
   } catch (error) {
-    // A server of the version before knows no such parameter.
+    // The previous version of the server does not accept the parameter.
     const isUnfollowed = error instanceof ApiError && (error.code === 'SCANNER_SNAPSHOT_STALE' || error.status === 400)
     if (!isUnfollowed) throw error
     return fetchSnapshot(client, options)
   }
-  // So that a start reads no more of changes than of the list: what they cost is spread over them.
+  // Store the full list once there are more changes than items: a start then reads at most as many changes as items,
+  // and the cost of storing is amortized.
   if (list.changed > Math.max(list.size, MIN_CHANGED)) store(folder, list)
   return list
 }
@@ -120,7 +121,7 @@ function store(folder: string, list: FollowedSnapshot): void {
   }
 }
 
-/** The stored list; undefined where there is none, or one that no longer fits. */
+/** Loads the stored list; `undefined` if there is none or its format is outdated. */
 function loadSnapshot(folder: string): FollowedSnapshot | undefined {
   const stored = readList(folder)
   if (!stored) return undefined
@@ -159,24 +160,24 @@ function snapshotOf(first: ListHead, items: SnapshotItem[]): FollowedSnapshot {
   }
 }
 
-/** Holds the newest list of the door, for when the server is gone. */
+/** Keeps the newest list of the door for offline use. */
 export interface ListKeeper {
   readonly list: DoorSnapshot | undefined
-  /** Why none can be had, in words; null where nothing stands in the way. */
+  /** The reason why no list is available, as text; `null` if there is none. */
   readonly rejection: string | null
-  /** Takes a new list in the background, unless one is on its way or too new to be replaced. */
+  /** Starts a download in the background, unless one is running or the list is recent. */
   refresh(): void
-  /** Resolves when none is on its way, or when the time is over. */
+  /** Resolves when no download is running, or after the timeout. */
   whenTaken(timeoutMs: number): Promise<void>
   stop(): Promise<void>
 }
 
 const REFRESH_MS = 60_000
-/** A list that takes a minute to read is not read every minute. */
+/** The minimum pause between downloads, as a multiple of their duration: slow downloads are less frequent. */
 const REST_FACTOR = 20
 const RETRY_MS = 30_000
 
-/** Keeps the stored list fresh while the console runs: see ListKeeper. */
+/** Keeps the stored list current while the console runs; see `ListKeeper`. */
 export function createListKeeper(options: {
   client: Client
   store: DoorStore
@@ -213,7 +214,7 @@ export function createListKeeper(options: {
 
   return {
     get list() {
-      // Another console of this door may have taken one.
+      // Another console of this door may have stored a list.
       if (rejection === null) list ??= loadSnapshot(folder)
       return list
     },

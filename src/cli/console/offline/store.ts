@@ -17,17 +17,17 @@ import {
 } from './log-files.ts'
 
 /**
- * What the consoles of one door on this machine must not forget: decisions that the server has not got yet, and scans
- * that the stored list does not know of. It outlives them; a console uploads whatever waits, its own or not.
+ * The persistent state of one door on this machine: decisions that are not uploaded yet, and scans that the stored
+ * list does not contain. It is shared: a console also uploads decisions of other consoles.
  */
 export interface DoorStore {
-  /** On the disk when it returns. */
+  /** Flushes the records to disk before it returns. */
   append(...records: LogRecord[]): void
-  /** Decisions that wait for the server, oldest first, whichever console made them. */
+  /** Returns decisions that are not uploaded yet, oldest first, from all consoles. */
   pending(): OfflineDecision[]
-  /** Accepted scans of a pass, oldest first: those of the list of that moment, with what happened since. */
+  /** Returns accepted scans of a pass, oldest first: those of the list generated at that time, and later ones. */
   acceptedScans(passId: string, listed: readonly ListedScan[], generatedAt: string): AcceptedScan[]
-  /** Lets go of what a list of that moment holds and the server has. */
+  /** Removes records that a list generated at that time contains and that the server has. */
   prune(generatedAt: string): void
   close(): void
 }
@@ -40,7 +40,7 @@ interface Log {
   reversed: ReversedScan[]
 }
 
-/** Opens what the consoles of a door keep in a folder: see DoorStore. */
+/** Opens the state of a door in a folder; see `DoorStore`. */
 export function openStore(folder: string): DoorStore {
   makePrivateFolder(folder)
   let own: OwnLog = createLog(folder)
@@ -53,7 +53,7 @@ export function openStore(folder: string): DoorStore {
       logs.set(name, log)
       for (const record of log.reader.read()) addTo(log, record)
     }
-    // Removed by another console: the list holds it all.
+    // Another console removed the log because the list contains all of it.
     for (const name of logs.keys()) if (!names.includes(name)) logs.delete(name)
   }
 
@@ -64,7 +64,7 @@ export function openStore(folder: string): DoorStore {
       [...logs.values()]
         .flatMap((log) => [...log.decisions.values()])
         .filter((offlineDecision) => !uploads.has(offlineDecision.externalRef))
-        // The references are ids that ascend with time.
+        // The references are ids that increase with time.
         .toSorted((a, b) => (a.externalRef < b.externalRef ? -1 : 1))
     )
   }
@@ -95,7 +95,7 @@ export function openStore(folder: string): DoorStore {
           (ref) => uploads.has(ref) && isListed(uploads.get(ref)!.recordedAt, generatedAt),
         ) && [...log.accepted, ...log.reversed].every((scan) => isListed(scan.recordedAt, generatedAt))
       const open = [...logs.values()].filter((log) => !isSettled(log))
-      // What says that the decisions of an open log are uploaded stays as long as they do.
+      // Keep upload records as long as the decisions that they refer to.
       const isNeeded = ({ uploads: marks }: Log) =>
         marks.some(({ externalRef }) => open.some((log) => log.decisions.has(externalRef)))
       const settled = [...logs].filter(([, log]) => isSettled(log) && !isNeeded(log)).map(([name]) => name)
@@ -126,7 +126,7 @@ function addTo(log: Log, record: LogRecord): void {
   else log.reversed.push(record)
 }
 
-/** A console may have uploaded what another one left. */
+/** Returns the uploads of all logs: a console can upload the decisions of another. */
 function uploadsOf(logs: ReadonlyMap<string, Log>): Map<string, UploadedDecision> {
   return new Map([...logs.values()].flatMap((log) => log.uploads.map((upload) => [upload.externalRef, upload])))
 }

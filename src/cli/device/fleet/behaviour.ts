@@ -1,48 +1,47 @@
 import { UsageError } from '../../command/errors.ts'
 import type { Random } from './seeded-random.ts'
 
-/** How the phones of a fleet treat what they are told. Times are seconds of their own clock, which a fleet may let run faster. */
+/** The reaction of a fleet's phones to pushes. Times are seconds on the phone's clock, which a fleet can accelerate. */
 export interface Behaviour {
   name: BehaviourName
-  /** Between a push and the moment when the phone asks what changed; null where it never asks. */
+  /** The delay between a push and the query for changes; `null` if the phone never asks. */
   answersAfter: readonly [least: number, most: number] | null
-  /** It asks no more often than this. */
+  /** The minimum interval between queries. */
   atMostEvery: number
-  /** Whether it fetches what it is told of; else it shows the old pass for good. */
+  /** Whether the phone fetches changes; otherwise it shows the old pass forever. */
   fetches: boolean
 }
 
 const DAY = 86_400
 
 const ofName = {
-  /** In somebody's hand. */
+  /** In use. */
   awake: { answersAfter: [0, 2], atMostEvery: 0, fetches: true },
-  /** Switched off, or without a network: it comes back after days. */
+  /** Off or without a network: it returns after days. */
   asleep: { answersAfter: [DAY, 7 * DAY], atMostEvery: 0, fetches: true },
-  /** Ignores pushes: automatic updates are off for the pass. */
+  /** Ignores pushes: automatic updates of the pass are off. */
   deaf: { answersAfter: null, atMostEvery: 0, fetches: true },
-  /** iOS lets a pass that changes often wait. */
+  /** iOS delays updates of a pass that changes often. */
   throttled: { answersAfter: [0, 2], atMostEvery: 3600, fetches: true },
   /** On a poor network. */
   slow: { answersAfter: [20, 120], atMostEvery: 0, fetches: true },
-  /** Asks what changed and keeps what it has. */
+  /** Queries changes and does not fetch them. */
   stuck: { answersAfter: [0, 2], atMostEvery: 0, fetches: false },
 } as const satisfies Record<string, Omit<Behaviour, 'name'>>
 
-/** How a phone of a fleet behaves, as `device fleet` names it. */
+/** The name of a behavior, as `device fleet` accepts it. */
 export type BehaviourName = keyof typeof ofName
 
-/** Every behaviour, by name. */
 export const behaviours = Object.entries(ofName).map(([name, rest]) => ({ name, ...rest }) as Behaviour)
 
-/** Phones of a fleet by their behaviour; the numbers are shares of any sum. */
+/** The distribution of behaviors; the numbers are relative shares. */
 export type Mix = ReadonlyMap<Behaviour, number>
 
-/** Sums of such shares are finite, and of any use. */
+/** The maximum share, which keeps sums finite and precise. */
 const MOST = 1e9
 
 /**
- * A mix as it is written: awake=90,asleep=5,deaf=5.
+ * Parses a mix: awake=90,asleep=5,deaf=5.
  * @throws UsageError
  */
 export function parseMix(text: string): Mix {
@@ -62,7 +61,7 @@ export function parseMix(text: string): Mix {
   throw new UsageError(`--mix ${text} holds no phone`)
 }
 
-/** The behaviours of so many phones in an order by chance, in numbers as near to the mix as whole phones are. */
+/** Assigns behaviors to phones in random order, as close to the mix as whole numbers allow. */
 export function dealBehaviours(mix: Mix, phones: number, random: Random): Behaviour[] {
   const total = sum(mix)
   const dealt: Behaviour[] = []

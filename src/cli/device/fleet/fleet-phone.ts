@@ -1,43 +1,42 @@
 import type { PassSecret } from '../passkit.ts'
 import type { Behaviour } from './behaviour.ts'
 
-/** A virtual iPhone of a fleet: so little that a hundred thousand of them fit into one process. */
+/** A virtual iPhone of a fleet. Small enough for 100,000 in one process. */
 export interface FleetPhone {
-  /** Its place in the fleet, from which its device id and push token are made. */
+  /** The index in the fleet, from which device id and push token are derived. */
   readonly index: number
   readonly behaviour: Behaviour
   passes: HeldPass[]
-  /** How often it was wiped and set up anew; each time it has another push token. */
+  /** The number of resets; each one changes the push token. */
   setups: number
-  /** The tag of the last list of changed serial numbers; null before the first. */
+  /** The tag of the last list of changed serial numbers; `null` before the first. */
   tag: string | null
-  /** How often it was pushed. */
+  /** The number of received pushes. */
   pushes: number
-  /** Since when it knows of a change that it has not fetched, in milliseconds since 1970; 0 where it knows of none. */
+  /** The time of the first push whose change is not fetched yet, in milliseconds since 1970; 0 if there is none. */
   toldAt: number
-  /** When it last asked what changed. */
+  /** The time of the last query for changes. */
   askedAt: number
-  /** It will ask: the moment is set, or it stands in line. */
+  /** Whether a query is scheduled or queued. */
   isDue: boolean
 }
 
-/** A pass on a phone of a fleet. */
 export interface HeldPass extends PassSecret {
-  /** The HTTP date of what it shows; null until it was first fetched from the web service. */
+  /** The HTTP date of the shown content; `null` until it was first fetched from the web service. */
   lastModified: string | null
 }
 
-/** PassKit's deviceLibraryIdentifier. */
+/** Returns PassKit's deviceLibraryIdentifier. */
 export function deviceIdOf(fleetId: string, { index }: Pick<FleetPhone, 'index'>): string {
   return fleetId + hex(index, 16)
 }
 
-/** Begins with the id of the fleet, by which the sandbox tells fleets apart. */
+/** Returns the push token. It starts with the fleet id, by which the sandbox distinguishes fleets. */
 export function pushTokenOf(fleetId: string, { index, setups }: Pick<FleetPhone, 'index' | 'setups'>): string {
   return fleetId + hex(setups, 8) + hex(index, 40)
 }
 
-/** The place of the phone that a token is of, and its setup then. */
+/** Returns the index and the reset count that a push token contains. */
 export function readPushToken(token: string): { setups: number; index: number } {
   return { setups: Number.parseInt(token.slice(16, 24), 16), index: Number.parseInt(token.slice(24), 16) }
 }

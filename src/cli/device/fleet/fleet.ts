@@ -8,62 +8,61 @@ import { deviceIdOf, type FleetPhone, type HeldPass, pushTokenOf, readPushToken 
 import { BusyError, createPassKit, type PassKit } from './passkit.ts'
 import type { Random } from './seeded-random.ts'
 
-/** What a fleet did so far. */
+/** Counters of a fleet. */
 export interface FleetCounts {
-  /** That reached phones; a phone is told of several changes by one. */
+  /** Pushes that phones received; one push can announce several changes. */
   pushes: number
-  /** Answered questions what changed, and packages that were newer and that were not. */
+  /** Successful queries for changes, and downloaded packages that were newer or not. */
   asked: number
   fetched: number
   unchanged: number
-  /** Times that phones had to come again: 429, 503, no connection. */
+  /** Responses after which phones retry: 429, 503, no connection. */
   busy: number
-  /** Answers that no phone expects. */
+  /** Responses that phones do not expect. */
   problems: number
 }
 
-/** How phones of a fleet reach their server. */
 export interface FleetOptions {
-  /** Sixteen hexadecimal digits; the same ones are the same phones. */
+  /** Sixteen hexadecimal digits. The same id creates the same phones. */
   id: string
   webServiceURL: string
   passTypeIdentifier: string
-  /** Where the sandbox's APNs is now, for phones. */
+  /** Returns the current address of the sandbox's APNs emulator for phones. */
   locateApns: () => Promise<string>
   random: Random
-  /** How much faster the clocks of the phones run; 1 by default. */
+  /** The acceleration of the phones' clocks; 1 by default. */
   speed?: number
-  /** Requests at once (32, which is what a server answers to one address). */
+  /** The maximum number of concurrent requests; 32 by default, which is the server's limit per address. */
   connections?: number
   onProblem?: (message: string) => void
 }
 
-/** Many virtual iPhones in one process, which receive pushes on one connection and act each by its behaviour. */
+/** Many virtual iPhones in one process. They receive pushes over one connection and react by their behavior. */
 export interface Fleet {
   readonly id: string
   readonly phones: readonly FleetPhone[]
   readonly counts: Readonly<FleetCounts>
-  /** How long phones took from being told to having what they were told of, in milliseconds. */
+  /** Delays between push and completed fetch, in milliseconds. */
   readonly delays: readonly number[]
-  /** A phone that holds passes which it need not register, as one of before. */
+  /** Adds a phone whose passes are already registered, for example by an earlier run. */
   add(behaviour: Behaviour, passes: HeldPass[]): FleetPhone
-  /** Registers a pass of a phone, and keeps on trying; resolves to whether it is new to the server. */
+  /** Registers a pass of a phone, with retries; resolves to whether the registration is new. */
   register(phone: FleetPhone, pass: HeldPass): Promise<boolean>
   unregister(phone: FleetPhone, pass: HeldPass): Promise<void>
-  /** The phone is erased without a word: its passes are gone, and APNs says so of its token. */
+  /** Erases the phone without unregistering: its passes are gone, and APNs reports its token as invalid. */
   wipe(phone: FleetPhone): Promise<void>
-  /** Receives pushes from when this resolves until the fleet is closed. */
+  /** Starts to receive pushes, until the fleet is closed. Resolves when connected. */
   listen(): Promise<void>
-  /** A phone asks what changed at once, whatever its behaviour, as when its owner opens the pass. */
+  /** Makes a phone query changes immediately, as when its owner opens the pass. */
   wake(phone: FleetPhone): void
-  /** Whether the server has something newer than what the phone shows; the server does not take it for a fetch. */
+  /** Returns whether the server has newer content than the phone. The server does not count this as a fetch. */
   isBehind(pass: HeldPass): Promise<boolean>
   close(): Promise<void>
 }
 
 const CONNECTIONS = 32
 
-/** Makes a fleet without phones: see Fleet. */
+/** Creates a fleet without phones; see `Fleet`. */
 export function createFleet(options: FleetOptions): Fleet {
   const { id, locateApns, random, speed = 1, connections = CONNECTIONS, onProblem = () => undefined } = options
   const passKit: PassKit = createPassKit({ ...options, connections })
@@ -71,10 +70,10 @@ export function createFleet(options: FleetOptions): Fleet {
   const counts: FleetCounts = { pushes: 0, asked: 0, fetched: 0, unchanged: 0, busy: 0, problems: 0 }
   const delays: number[] = []
   const stop = new AbortController()
-  // As many phones may wait as there are.
+  // Every phone can add a listener.
   setMaxListeners(0, stop.signal)
   const timers = new Set<NodeJS.Timeout>()
-  /** Those that ask as soon as a connection is free; what stands before `next` is over. */
+  /** The queue of phones that wait for a connection, from index `next`. */
   const line: FleetPhone[] = []
   let next = 0
   let asking = 0
@@ -121,7 +120,7 @@ export function createFleet(options: FleetOptions): Fleet {
   }
 
   async function ask(phone: FleetPhone): Promise<void> {
-    // A push from now on is of something that the answer may lack.
+    // Reset it before the query: a push after this can announce a change that the response lacks.
     const toldAt = phone.toldAt
     phone.toldAt = 0
     phone.isDue = false
@@ -147,11 +146,11 @@ export function createFleet(options: FleetOptions): Fleet {
   function comeAgain(phone: FleetPhone, milliseconds: number): void {
     if (phone.isDue) return
     phone.isDue = true
-    // Not all of them at the same moment.
+    // Add jitter, so that phones do not retry at the same time.
     queueIn(phone, milliseconds * (1 + random.next()))
   }
 
-  /** Asks what changed and fetches it; false where the phone keeps what it has. */
+  /** Queries changes and fetches them; returns `false` if the phone does not fetch. */
   async function refresh(phone: FleetPhone): Promise<boolean> {
     const changed = await passKit.listChanged(deviceIdOf(id, phone), phone.tag)
     counts.asked += 1
@@ -159,7 +158,7 @@ export function createFleet(options: FleetOptions): Fleet {
     if (!phone.behaviour.fetches) return false
     const serials = new Set(changed.serialNumbers)
     for (const pass of phone.passes) if (serials.has(pass.serialNumber)) await fetchPass(phone, pass)
-    // Only now: a fetch that failed must find the same passes listed again.
+    // Update the tag only after all fetches succeed, so that failed passes are listed again.
     phone.tag = changed.lastUpdated
     return true
   }

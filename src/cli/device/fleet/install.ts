@@ -11,10 +11,9 @@ import { createFleet, type Fleet } from './fleet.ts'
 import type { FleetPhone, HeldPass } from './fleet-phone.ts'
 import type { Random } from './seeded-random.ts'
 
-/** Which phones a fleet has, and which passes they hold. */
 export interface InstallOptions {
   client: Pick<Client, 'passes'>
-  /** Passes that the phones hold, the newest ones first. */
+  /** The passes to install, newest first. */
   query: { templateId?: string[] | undefined; projectId?: string[] | undefined }
   fleetId: string
   phones: number
@@ -27,20 +26,19 @@ export interface InstallOptions {
   onProblem: (message: string) => void
 }
 
-/** A fleet that holds passes, and the passes by serial number. */
 export interface InstalledFleet {
   fleet: Fleet
   passIds: ReadonlyMap<string, string>
 }
 
 /**
- * Opens the hosted links of issued passes and registers the phones for them, one pass on each; where there are fewer passes several
- * phones hold the same. Ends early where the signal says so.
- * @throws UsageError where there is no issued pass, or they are of several pass types
+ * Opens the hosted links of issued passes and registers the phones for them, one pass per phone. If there are fewer
+ * passes than phones, phones share passes. Stops early if the signal aborts.
+ * @throws UsageError if there are no issued passes or they have several pass types
  */
 export async function installFleet(options: InstallOptions): Promise<InstalledFleet> {
   const { client, query, phones, mix, random, connections, signal, onProgress } = options
-  // As many links may wait as there are connections.
+  // Every connection can add a listener.
   setMaxListeners(0, signal)
   const found: { id: string; link: string }[] = []
   for await (const { id, hostedLinks } of paginate(client.passes.list, { ...query, status: ['ISSUED' as const] })) {
@@ -54,7 +52,7 @@ export async function installFleet(options: InstallOptions): Promise<InstalledFl
   const directory = directoryOf(first.link)
   const { rootPem } = await readDirectory(directory, 'apple')
   const opened = await openLink(first.link, signal)
-  // As every phone does; of the others only what a phone needs to ask for them is read.
+  // Verify the first package completely, like every phone; from the others, read only the values needed for requests.
   const { content } = openPackage(opened.archive, rootPem, new Date())
   const { passTypeIdentifier, webServiceURL } = content
   const locateApns = async () => (await readDirectory(directory, 'apple')).control
@@ -96,7 +94,7 @@ interface Opened {
   lastModified: string | null
 }
 
-/** Links are opened only so often from one address: see Retry-After. */
+/** Opens a link. Waits for `Retry-After`, because the rate per address is limited. */
 async function openLink(link: string, signal: AbortSignal): Promise<Opened> {
   for (;;) {
     try {

@@ -2,24 +2,24 @@ import { Pool } from 'undici'
 import { parseJson } from '../../../core/json.ts'
 import { type Changed, type PassKitRequest, type PassSecret, readChanged, requestsOf, unexpected } from '../passkit.ts'
 
-/** The PassKit web service as a fleet calls it: over few connections, and without reading the packages. */
+/** A PassKit web service client for a fleet: uses few connections and does not read packages. */
 export interface PassKit {
-  /** Whether the registration is new. */
+  /** Registers for a pass; resolves to whether the registration is new. */
   register(deviceId: string, pushToken: string, pass: PassSecret): Promise<boolean>
   unregister(deviceId: string, pass: PassSecret): Promise<void>
-  /** What changed since the tag; undefined where nothing did. */
+  /** Returns changes since the tag; `undefined` if there are none. */
   listChanged(deviceId: string, tag: string | null): Promise<Changed | undefined>
-  /** Fetches the pass unless it is as the phone has it. */
+  /** Fetches the pass unless the phone has the newest version. */
   fetch(pass: PassSecret, since: string | null): Promise<Fetched>
-  /** Whether there is something newer, which the service does not take for a fetch. */
+  /** Returns whether there is a newer version. The service does not count this as a fetch. */
   isNewer(pass: PassSecret, since: string | null): Promise<boolean>
   close(): Promise<void>
 }
 
-/** What became of a fetch: `gone` is a pass that the service does not know any more. */
+/** The result of a fetch; `gone` means that the service no longer has the pass. */
 export type Fetched = { outcome: 'changed'; lastModified: string } | { outcome: 'unchanged' | 'gone' }
 
-/** The service has no time: the phone should come again. */
+/** The service is overloaded or unreachable: the phone should retry. */
 export class BusyError extends Error {
   override readonly name = 'BusyError'
   readonly afterSeconds: number
@@ -30,19 +30,21 @@ export class BusyError extends Error {
   }
 }
 
-/** Where the phones of a fleet find their passes. */
 interface PassKitOptions {
   webServiceURL: string
   passTypeIdentifier: string
-  /** Requests at once. */
+  /** The maximum number of concurrent requests. */
   connections: number
 }
 
 const TIMEOUT_MS = 30_000
-/** Where the service does not say when to come again. */
+/** The retry delay if the service does not specify one. */
 const RETRY_SECONDS = 2
 
-/** Calls throw BusyError where they are to be made again, and CliError WEB_SERVICE_FAILED for answers that PassKit does not know. */
+/**
+ * Creates the client. Its calls throw `BusyError` if they should be retried, and CliError WEB_SERVICE_FAILED for
+ * responses outside the PassKit protocol.
+ */
 export function createPassKit({ webServiceURL, passTypeIdentifier, connections }: PassKitOptions): PassKit {
   const { origin, pathname } = new URL(webServiceURL)
   const base = pathname.replace(/\/$/, '')
@@ -75,7 +77,7 @@ export function createPassKit({ webServiceURL, passTypeIdentifier, connections }
     },
     async listChanged(deviceId, tag) {
       const request = requests.listChanged(deviceId, tag)
-      // 404: the service does not know the device, which happens where all of its passes are gone.
+      // 404: the service does not know the device, which happens after all of its passes are deleted.
       const { statusCode, body } = await call({ ...request, known: [...request.known, 404] })
       const text = await body.text()
       return statusCode === 200 ? readChanged(parseJson(text)) : undefined

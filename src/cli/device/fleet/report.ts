@@ -5,24 +5,21 @@ import type { BehaviourName } from './behaviour.ts'
 import type { Fleet } from './fleet.ts'
 import { deviceIdOf, type FleetPhone, type HeldPass } from './fleet-phone.ts'
 
-/** What the phones of one behaviour hold, and why not what they should, in the words of the server. */
+/** The state of phones with one behavior, compared with the server's data. */
 export interface BehaviourReport {
   behaviour: BehaviourName
   phones: number
   passes: number
   current: number
-  /** Behind, and listed by the server with its reason. */
+  /** Outdated, and listed by the server with its reason. */
   stale: Record<StaleReason, number>
-  /** Behind, and not listed. */
+  /** Outdated, but not listed. */
   unlisted: number
-  /** Listed as behind, and not so. */
+  /** Listed as outdated, but current. */
   wronglyListed: number
 }
 
-/**
- * Compares what phones hold with what the server lists of them. Where the two differ the server is asked for the pass itself, which
- * tells who is right.
- */
+/** Compares the passes on phones with the server's list. If they differ, requests the pass to determine which is right. */
 export async function reportFleet(
   fleet: Fleet,
   { client, passIds }: { client: Pick<Client, 'wallets'>; passIds: ReadonlyMap<string, string> },
@@ -61,7 +58,7 @@ export async function reportFleet(
 
 const AT_ONCE = 32
 
-/** A phone cannot know of what it was never told, and knows at once what it was told. */
+/** Returns whether the reasons agree: a phone without a push cannot know of the change, and one with a push does. */
 function isAgreed({ toldAt }: FleetPhone, item: WalletItem | undefined): boolean {
   const mayBeUntold = item?.reason === 'not_pushed' || item?.reason === 'refused'
   return mayBeUntold || (item !== undefined) === toldAt > 0

@@ -1,14 +1,14 @@
-/** Numbers by chance that come again with the same seed. */
+/** A pseudorandom generator that repeats its numbers for the same seed. */
 export interface Random {
-  /** From 0 up to 1. */
+  /** Returns a number from 0 (inclusive) to 1 (exclusive). */
   next(): number
-  /** A whole number from the first up to the last. */
+  /** Returns an integer between the bounds, inclusive. */
   between(first: number, last: number): number
   pick<T>(from: readonly T[]): T
   shuffle<T>(items: readonly T[]): T[]
 }
 
-/** The generator mulberry32, begun with a hash (FNV-1a) of the seed. */
+/** Creates a mulberry32 generator, seeded with an FNV-1a hash. */
 export function createRandom(seed: string): Random {
   let state = 2_166_136_261
   for (const byte of Buffer.from(seed)) state = Math.imul(state ^ byte, 16_777_619)
