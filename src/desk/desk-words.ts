@@ -7,7 +7,7 @@ import type { ScanReasonCode } from '../core/contract/scan-shapes.ts'
 export interface DeskWords {
   desk: string
   token: string
-  /** That it stays in the tab, and that one which reads is enough. */
+  /** States that the token stays in the tab, and that a read-only one is sufficient. */
   tokenHint: string
   open: string
   forget: string
@@ -16,11 +16,11 @@ export interface DeskWords {
   notAllowed: string
   loading: string
   live: string
-  /** That the page asks every few seconds, since the token may not follow events. */
+  /** States that the page polls every few seconds, since the token cannot follow events. */
   asking: string
   project: string
   nothing: string
-  /** Before how many rows of how many are on the page, where there are more. */
+  /** The number of shown rows and the total, if there are more. */
   shown: string
   lastDay: string
   passes: string
@@ -75,7 +75,7 @@ export interface DeskWords {
   allowed: string
   webhooks: string
   storedBytes: string
-  /** The queue: background work that waits. */
+  /** The number of pending background jobs. */
   waitingJobs: string
   draftsPerTemplate: string
   scheduledSends: string
@@ -84,14 +84,14 @@ export interface DeskWords {
   lastSeen: string
   /** Doors without a request for an hour. */
   silent: string
-  /** Scans that a door has still to report. */
+  /** Scans that a door has not uploaded yet. */
   pendingScans: string
   search: string
   searchField: string
   noPass: string
   back: string
   externalId: string
-  /** Before the decision that a scan would get now. */
+  /** Precedes the decision that a scan would get now. */
   ifScannedNow: string
   revision: string
   created: string

@@ -1,20 +1,20 @@
 import { directionOfLanguage, nearestLanguage, type SpokenLanguage } from '../core/rules/display/language-match.ts'
 import type { DeskWords } from './desk-words.ts'
 
-/** What the reader is spoken to in. */
+/** The language of the page, with its texts and formats. */
 export interface DeskLanguage {
   tag: SpokenLanguage
   direction: 'ltr' | 'rtl'
   words: DeskWords
-  /** As the browser writes them. */
+  /** Formats a number in the browser's locale. */
   number(value: number): string
-  /** In a few characters, such as 12K. */
+  /** Formats a number with few characters, such as 12K. */
   short(value: number): string
-  /** In binary units, such as 10 GiB. */
+  /** Formats a size in binary units, such as 10 GiB. */
   bytes(value: number): string
   time(at: string): string
   moment(at: string): string
-  /** In the largest unit that fits, such as `3 min. ago`. */
+  /** Formats a duration in the largest unit that fits, such as `3 min. ago`. */
   ago(ms: number): string
 }
 
@@ -27,7 +27,7 @@ const TIME_UNITS = [
   ['second', 1000],
 ] as const
 
-/** Each is loaded by itself; a word that is missing does not compile. */
+/** Each language is loaded separately; a missing text is a type error. */
 const dictionaries: Record<SpokenLanguage, () => Promise<DeskWords>> = {
   en: async () => (await import('./words/english.ts')).english,
   de: async () => (await import('./words/german.ts')).german,
@@ -46,7 +46,7 @@ const dictionaries: Record<SpokenLanguage, () => Promise<DeskWords>> = {
   zh: async () => (await import('./words/chinese.ts')).chinese,
 }
 
-/** The first language of the browser that is spoken here, else English. */
+/** Returns the first supported language of the browser, or English. */
 export async function deskLanguage(locales: readonly string[]): Promise<DeskLanguage> {
   const found = nearestLanguage(locales, Object.keys(dictionaries))
   const tag = (found?.language ?? 'en') as SpokenLanguage

@@ -2,14 +2,14 @@ import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { makePrivateFolder } from './private-file.ts'
 
-/** Held for as long as a run writes to a file. */
+/** A lock that a run holds while it writes a file. */
 export interface FileLock {
-  /** @throws FileInUseError where another run has taken it, as after a long sleep of this machine */
+  /** @throws FileInUseError if another run took the lock over, for example after this machine slept */
   assertHeld(): void
   release(): Promise<void>
 }
 
-/** Another run of the program writes to a file. */
+/** The error if another run of the program holds the lock. */
 export class FileInUseError extends Error {
   override readonly name = 'FileInUseError'
   readonly path: string
@@ -20,14 +20,14 @@ export class FileInUseError extends Error {
   }
 }
 
-/** A lock that was not renewed for so long belongs to a run that crashed. It is renewed every second. */
+/** The age at which a lock is stale, in milliseconds. It is renewed every second. */
 const STALE_MS = 5_000
 const LOOK_EVERY_MS = 250
 
 /**
- * Keeps other runs away from a file, for as long as this one takes. The lock of a run that crashed is taken over, once it
- * is certain that nobody renews it: it waits up to 6 s for that, and says so with `note`.
- * @throws FileInUseError where another run is at work
+ * Locks a file until released. Takes over the lock of a crashed run after waiting up to 6 s to be certain that it is
+ * not renewed; reports the wait with `note`.
+ * @throws FileInUseError if another run holds the lock
  */
 export async function lockFile(path: string, note: (message: string) => void): Promise<FileLock> {
   const { default: lockfile } = await import('proper-lockfile')
@@ -65,8 +65,8 @@ export async function lockFile(path: string, note: (message: string) => void): P
 }
 
 /**
- * Opens what is written to under the lock of a file; what cannot be opened leaves no lock behind.
- * @throws FileInUseError as lockFile, and whatever `open` throws
+ * Locks a file and opens it. If opening fails, releases the lock.
+ * @throws FileInUseError like `lockFile`, and any error of `open`
  */
 export async function openUnderLock<T>(
   path: string,
@@ -82,12 +82,12 @@ export async function openUnderLock<T>(
   }
 }
 
-/** For `underLock`: a change takes milliseconds, so tries again after 20 to 100 ms, 100 times. */
+/** The retries of `underLock`: changes take milliseconds, so 100 retries after 20 to 100 ms. */
 const RETRIES = { retries: 100, minTimeout: 20, maxTimeout: 100 }
 
 /**
- * Changes a private file, so that of two programs that change it at once each finds what the other wrote.
- * @throws the error of the lock (`ELOCKED`) where another holds it for about 10 s
+ * Changes a private file under a lock, so that concurrent programs do not overwrite each other's changes.
+ * @throws the error of the lock (`ELOCKED`) if another program holds it for about 10 s
  */
 export async function underLock<T>(path: string, change: () => T): Promise<T> {
   makePrivateFolder(dirname(path))

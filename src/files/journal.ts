@@ -3,47 +3,47 @@ import { parseJson } from '../core/json.ts'
 import { openPrivateSync, replacePrivateSync } from './private-file.ts'
 
 /**
- * A journal: what a program must still know after a crash, one JSON value a line, only ever appended. Bulk runs, exports of
- * scans, the consoles of a door and the emulators keep theirs in this form; each says only what its entries are. Who writes
- * to one alone says who opens it: runs and exports lock it (`openUnderLock`), a console has one of its own (`createJournal`), an
- * emulator is the only one in its folder.
+ * A journal: the state that must survive a crash, one JSON value per line, append-only. Bulk runs, scan exports, door
+ * consoles, and the emulators use this format with different entries. A journal has one writer, which its opener
+ * ensures: runs and exports lock it (`openUnderLock`), a console creates its own (`createJournal`), and an emulator
+ * is alone in its folder.
  */
 export interface JournalFile<Entry> {
-  /** Writes the entries whole before it returns; not yet on the disk. @throws the error of the system, such as ENOSPC */
+  /** Writes the entries completely, without flushing to disk. @throws the system error, such as ENOSPC */
   append(...entries: readonly Entry[]): void
-  /** Returns when all that was appended is on the disk. */
+  /** Returns when all appended entries are flushed to disk. */
   sync(): void
   close(): void
 }
 
-/** A line of a journal that has its end. */
+/** A complete line of a journal. */
 export interface JournalLine {
-  /** Undefined where it was torn: what a crash tore was never acknowledged to anybody. */
+  /** `undefined` if a crash truncated it: such an entry was never acknowledged. */
   value: unknown
-  /** Where the next line begins, in bytes from the beginning of the file. */
+  /** The offset of the next line, in bytes. */
   end: number
 }
 
-/** Begins a journal with its first entries in one step; a crash leaves the file that was there or this one. */
+/** Creates a journal with its first entries atomically; a crash leaves either the previous file or the new one. */
 export function beginJournal<Entry>(path: string, entries: readonly Entry[]): JournalFile<Entry> {
   replacePrivateSync(path, entries.map(lineOf).join(''))
   return journalOver(openPrivateSync(path, 'a'))
 }
 
-/** Makes an empty journal that nobody else writes to. @throws EEXIST where a file is there */
+/** Creates an empty journal for one writer. @throws EEXIST if the file exists */
 export function createJournal<Entry>(path: string): JournalFile<Entry> {
   return journalOver(openPrivateSync(path, 'ax'))
 }
 
-/** Goes on after the line that ends at `end`; what follows it, such as a torn line, is cut off. */
+/** Resumes after the line that ends at `end`, and truncates everything after it, such as a partial line. */
 export function continueJournal<Entry>(path: string, end: number): JournalFile<Entry> {
   truncateSync(path, end)
   return journalOver(openPrivateSync(path, 'a'))
 }
 
 /**
- * The lines of a journal from a position on, 0 by default: the torn among them, but for a last one that has no end (yet).
- * Undefined where there is no file.
+ * Reads the lines of a journal from a position, 0 by default. Includes invalid lines, but not a last line without an
+ * end. Returns `undefined` if the file does not exist.
  */
 export function readJournal(path: string, from = 0): JournalLine[] | undefined {
   const bytes = readFrom(path, from)
@@ -63,7 +63,7 @@ function journalOver<Entry>(file: number): JournalFile<Entry> {
     append(...entries) {
       const text = entries.map(lineOf).join('')
       const isBehindTorn = isTorn
-      // A full disk may take a part: what comes next must begin on a line of its own.
+      // A full disk can accept part of an entry: the next one must start on a new line.
       isTorn = true
       writeFileSync(file, isBehindTorn ? `\n${text}` : text)
       isTorn = false

@@ -14,24 +14,24 @@ import { type FileHandle, link, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
 /**
- * Files that nobody but their owner reads (0600, in folders of 0700): tokens, keys, links and the names of holders stand in
- * them. They are made so, since a mode that is set afterwards comes too late for whoever waits for the file. A file that
- * is there already keeps its mode: its owner chose it.
+ * Modes of private files (0600) and their folders (0700), which hold tokens, keys, links, and names of holders. Files
+ * are created with them, because setting the mode later leaves a time in which others can open the file. An existing
+ * file keeps the mode that its owner chose.
  */
 const FILE_MODE = 0o600
 const FOLDER_MODE = 0o700
 
-/** `w` empties a file that is there, `wx` refuses it. */
+/** `w` truncates an existing file, `wx` rejects it. */
 export function openPrivate(path: string, flags: 'w' | 'wx'): Promise<FileHandle> {
   return open(path, flags, FILE_MODE)
 }
 
-/** As openPrivate; `a` appends, `ax` makes the file and appends. */
+/** Like `openPrivate`; `a` appends, `ax` creates the file and appends. */
 export function openPrivateSync(path: string, flags: 'w' | 'wx' | 'a' | 'ax'): number {
   return openSync(path, flags, FILE_MODE)
 }
 
-/** Writes a file as a whole, to the disk. */
+/** Writes a complete file and flushes it to disk. */
 export async function writePrivate(path: string, content: string | Uint8Array): Promise<void> {
   const file = await openPrivate(path, 'w')
   try {
@@ -42,12 +42,12 @@ export async function writePrivate(path: string, content: string | Uint8Array): 
   }
 }
 
-/** Replaces a private file as a whole. @throws the error of the system, and then the file is as it was */
+/** Replaces a private file atomically. @throws the system error, after which the file is unchanged */
 export function replacePrivateSync(path: string, text: string): void {
   replaceSync(path, text, FILE_MODE)
 }
 
-/** The same for a file of the user's that is there: it keeps its mode, and a link to it stays a link. */
+/** Replaces an existing file of the user atomically. It keeps its mode, and a symbolic link stays one. */
 export function replaceOwnSync(path: string, text: string): void {
   const file = realpathSync(path)
   replaceSync(file, text, statSync(file).mode)
@@ -63,18 +63,18 @@ function replaceSync(path: string, text: string, mode: number): void {
   }
 }
 
-/** What a file is to become, on its way to the disk. */
+/** The new content of a file while it is written. */
 export interface Replacement {
   write(text: string): void
-  /** Puts it in the place of the file. */
+  /** Replaces the file. */
   commit(): void
-  /** To be called in any case; what was not committed is gone. */
+  /** Always call it; discards content that was not committed. */
   close(): void
 }
 
 /**
- * Begins a file beside the one that it replaces, so that a crash leaves the old one or the new one whole. (write-file-atomic
- * writes once and renames whatever was written: on a disk that is nearly full, a part.)
+ * Starts a draft next to the file that it replaces, so that a crash leaves either file complete. (write-file-atomic
+ * writes once and renames the result even if a nearly full disk accepted only a part.)
  */
 export function beginReplacement(path: string, mode: number = FILE_MODE): Replacement {
   const draft = `${path}.${randomUUID()}`
@@ -96,16 +96,16 @@ export function beginReplacement(path: string, mode: number = FILE_MODE): Replac
   }
 }
 
-/** What a file is called until it is whole. */
+/** Returns the path of a file while it is incomplete. */
 export function draftOf(path: string): string {
   return `${path}.part`
 }
 
 /**
- * Writes a file piece by piece, which has its name only once it is whole and on the disk. Where nothing is to be replaced, a file
- * that is there stays as it is, whoever made it meanwhile. One run at a time, which holds the lock of the file: the draft of a run that
- * was killed gives way.
- * @throws EEXIST; whatever the pieces throw, and then nothing is left
+ * Writes a file in pieces and renames it only when it is complete and flushed to disk. Unless it replaces a file, a
+ * concurrently created file is kept. The caller must hold the lock of the file; the draft of a killed run is
+ * overwritten.
+ * @throws EEXIST; errors of the pieces, after which no draft is left
  */
 export async function writePrivateWhole(
   path: string,
@@ -129,13 +129,13 @@ export async function writePrivateWhole(
   }
 }
 
-/** Makes a folder that only its owner may enter, and those above it, where they are missing. */
+/** Creates a folder that only its owner can enter, and missing parent folders. */
 export function makePrivateFolder(path: string): void {
   try {
     makeFolder(path)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || dirname(path) === path) throw error
-    // Not by the recursion of mkdir, which never ends where a folder that is there refuses with ENOENT, as /proc does.
+    // Do not use recursive mkdir, which never ends if an existing folder fails with ENOENT, as /proc does.
     makePrivateFolder(dirname(path))
     makeFolder(path)
   }
@@ -149,7 +149,7 @@ function makeFolder(path: string): void {
   }
 }
 
-/** A new name is safe only once its folder is on the disk, too. */
+/** Flushes a folder: a new name is durable only after that. */
 export function syncFolder(path: string): void {
   const folder = openSync(path, 'r')
   try {
@@ -159,17 +159,17 @@ export function syncFolder(path: string): void {
   }
 }
 
-/** True where other users of the machine may read or change it; on Windows the mode of a file says nothing of that. */
+/** Whether other users of the machine can read or change a file. Always `false` on Windows, where modes do not show it. */
 export function isOpenToOthers(path: string): boolean {
   return process.platform !== 'win32' && (statSync(path).mode & 0o077) !== 0
 }
 
-/** Whether a pipe stands at a path, as where a shell writes <(command): what it gives comes once, and what it takes is gone. */
+/** Whether a path is a pipe, such as a shell's <(command): it can be read only once and cannot be truncated. */
 export function isPipe(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isFIFO() === true
 }
 
-/** Whether anything stands at a path. @throws what keeps it from being seen */
+/** Whether a path exists. @throws errors that prevent the check */
 export async function exists(path: string): Promise<boolean> {
   try {
     await stat(path)

@@ -3,14 +3,14 @@ import { type Endpoint, endpoints, pathOf } from '../../client/endpoints.ts'
 import { parseJson } from '../../core/json.ts'
 import type { ServerClock } from './clock.ts'
 
-/** The interface, as the page may use it: each method is one request, which is not tried again by itself. */
+/** The API for the page: each method sends one request without retries. */
 export type Api = Omit<Client, 'request' | 'close'>
 
-/** The server said no. */
+/** An error response of the server. */
 export class Refusal extends Error {
   override readonly name = 'Refusal'
   readonly status: number
-  /** As Retry-After says; null where it says nothing. */
+  /** The time in Retry-After, in milliseconds; `null` if the header is missing. */
   readonly waitMs: number | null
 
   constructor({ status, message, waitMs }: { status: number; message: string; waitMs: number | null }) {
@@ -23,9 +23,9 @@ export class Refusal extends Error {
 const TIMEOUT_MS = 30_000
 
 /**
- * The typed interface over the fetch of a browser, at the server that the page came from.
- * @param clock learns from each answer
- * @throws Refusal for an answer that is an error; whatever fetch throws where none came, or none of this server
+ * Creates the typed API over the browser's fetch, at the server of the page.
+ * @param clock observes each response
+ * @throws Refusal for an error response; errors of fetch if there is no response, or one of another server
  */
 export function createApi(token: string, clock: ServerClock): Api {
   const resources = Object.entries(endpoints).map(([resource, operations]) => [
@@ -53,7 +53,7 @@ async function read(endpoint: Endpoint, call: Call, token: string, clock: Server
   return isJson ? JSON.parse(new TextDecoder().decode(bytes)) : bytes
 }
 
-/** The pieces of the stream of events, as they come: see GET /v1/events. */
+/** Streams the chunks of GET /v1/events. */
 export async function* openEvents(token: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   const answer = await ask(endpoints.events.follow.path, token, { signal })
   const reader = answer.body!.getReader()
@@ -67,13 +67,13 @@ export async function* openEvents(token: string, signal: AbortSignal): AsyncGene
 async function ask(path: string, token: string, { signal }: { signal: AbortSignal }): Promise<Response> {
   const answer = await fetch(`.${path}`, {
     headers: { authorization: `Bearer ${token}` },
-    // No cookie goes with it, nothing is kept of it, and no other address is told the token.
+    // Send no cookies, cache nothing, and send the token to no other address.
     credentials: 'omit',
     cache: 'no-store',
     redirect: 'error',
     signal,
   })
-  // A proxy answers for a server that is just being started anew; what it says is no word about a number.
+  // A proxy can respond while the server restarts; its status does not count as the server's.
   if (!answer.headers.has('x-correlation-id')) throw new TypeError(`${answer.status}, and not of this server`)
   if (answer.ok) return answer
   const said = parseJson(await answer.text()) as { message?: string } | undefined

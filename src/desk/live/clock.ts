@@ -1,14 +1,17 @@
-/** The clock of the server, as its answers tell it: that of a screen on a wall may be wrong by a day, and nobody looks. */
+/** The server's clock, from its responses: the clock of an unattended wall screen can be wrong by a day. */
 export interface ServerClock {
   now(): Date
-  /** Learns from the Date header of an answer. */
+  /** Updates the clock from the Date header of a response. */
   observe(date: string | null): void
 }
 
-/** Within so much clocks are taken for equal: a header says the second alone, and no figure moves by less. */
+/**
+ * The difference below which clocks count as equal: the header has a resolution of seconds, and figures do not need
+ * more precision.
+ */
 const EQUAL_MS = 60_000
 
-/** A clock that goes by the browser's until an answer says otherwise. */
+/** Creates a clock that uses the browser's time until a response differs. */
 export function createServerClock(): ServerClock {
   let aheadMs = 0
   return {

@@ -2,35 +2,35 @@ import { messagesOf } from '../../client/stream-messages.ts'
 import type { Envelope } from '../../core/contract/deliveries.ts'
 import { Refusal } from './api.ts'
 
-/** How the page learns of changes: `asking` where the server does not let it follow events, so that it asks again and again. */
+/** The state of the event feed; `asking` if the token cannot follow events, so that the page polls. */
 export type FeedState = 'connecting' | 'live' | 'asking' | 'lost'
 
-/** What happened last, told to the parts of the page. */
+/** The event feed of the page. */
 export interface Feed {
   readonly state: FeedState
-  /** The latest events that came since the page was opened, newest first. */
+  /** The latest events since the page was opened, newest first. */
   readonly events: readonly Envelope[]
-  /** Told each event, and null where events may have been missed or the state is another. */
+  /** Calls the listener with each event, and with `null` if events may be missing or the state changed. */
   subscribe(listener: (event: Envelope | null) => void): () => void
   end(): void
 }
 
-/** Events that are kept to be shown. */
+/** The maximum number of events that are kept for display. */
 const MAX_EVENTS = 200
 
-/** The server sends something every 15 seconds. */
+/** The timeout of the stream. The server sends data every 15 seconds. */
 const SILENCE_MS = 40_000
 
 const RETRY_MS = 3_000
 
-/** After the server said that there are too many streams. */
+/** The delay after the server rejected the stream because there are too many. */
 const REFUSED_MS = 60_000
 
 /**
- * Follows the events of the workspace over one connection, again where it ends: what was missed is not asked for, since
- * whoever listens reads all anew.
- * @param open the pieces of a stream
- * @param isAllowed whether the token may follow events at all
+ * Follows the events of the workspace over one connection and reconnects when it ends. Does not request missed
+ * events, since listeners reload everything.
+ * @param open opens the stream of chunks
+ * @param isAllowed whether the token can follow events
  */
 export function createFeed(
   open: (signal: AbortSignal) => AsyncIterable<Uint8Array>,
@@ -82,7 +82,7 @@ export function createFeed(
         if (ended.signal.aborted) return
         const status = error instanceof Refusal ? error.status : null
         become(status === null ? 'lost' : 'asking')
-        // What the token may not do, or that it has ended, stays so; requests find out which.
+        // A missing permission or an ended token is permanent; other requests find out which.
         if (status === 401 || status === 403 || status === 404) return
         if (status !== null) waitMs = REFUSED_MS
       }

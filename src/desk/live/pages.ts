@@ -1,13 +1,13 @@
 import { eachPage } from '../../client/pages.ts'
 import type { Page } from '../../core/contract/common.ts'
 
-/** As many as one answer brings. */
+/** The maximum page size of the API. */
 const PAGE = 100
 
-/** Beyond so many the page would ask for longer than somebody looks. */
+/** The maximum number of items, since loading more would take too long. */
 const MOST = 1000
 
-/** All items of a list, page by page, or its first 1,000, with the number of all. */
+/** Lists all items, page by page, or the first 1,000, with the total. */
 export async function listAll<T, Q extends object>(
   list: (call: {
     query: Q & { cursor?: string; limit?: number }

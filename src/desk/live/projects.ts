@@ -3,15 +3,15 @@ import type { Scope } from '../../core/route.ts'
 import { type Api, Refusal } from './api.ts'
 import { listAll } from './pages.ts'
 
-/** What may be looked at; its id stands for the name where the token may not read it. */
+/** A project that the page can show. Its id replaces the name if the token cannot read it. */
 export interface Project {
   id: string
   name: string
 }
 
 /**
- * The projects of a token, newest first, by whichever way its scopes allow: the newest 1,000 where there are more.
- * @param wanted the id of one that is found however old it is
+ * Lists the projects of a token, newest first, by any call that its scopes allow. At most the newest 1,000.
+ * @param wanted the id of a project that is included regardless of its age
  */
 export async function listProjects(
   api: Api,
@@ -28,12 +28,12 @@ export async function listProjects(
   return ids.map((id) => ({ id, name: id }))
 }
 
-/** Whether a token that is bound to none can know of projects at all. */
+/** Returns whether a token that is not bound to projects can list them. */
 export function canListProjects(scopes: readonly Scope[]): boolean {
   return scopes.includes('templates:read') || scopes.includes('scans:read')
 }
 
-/** Undefined where there is none, or the text is no id. */
+/** Returns `undefined` if the project does not exist or the text is not an id. */
 async function findProject(api: Api, id: string): Promise<Project | undefined> {
   try {
     return await api.projects.get({ params: { id } })

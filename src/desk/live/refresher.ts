@@ -1,22 +1,22 @@
-/** What reads sources again when they may have changed. */
+/** Reloads sources that may have changed. */
 export interface Refresher<Name extends string> {
-  /** Reads these in the next round. */
+  /** Reloads these sources in the next round. */
   ask(names: Iterable<Name>): void
-  /** Nothing is read for so long. */
+  /** Pauses reloading. */
   pause(ms: number): void
   end(): void
 }
 
-/** Between the beginnings of two rounds. */
+/** The minimum interval between the starts of two rounds. */
 const SPACING_MS = 1000
 
-/** Requests at once: a workspace has few places, and others need them too. */
+/** The maximum number of concurrent requests, because the workspace shares a small limit. */
 const AT_ONCE = 3
 
 /**
- * Reads what was asked for in rounds, one a second at most and never two at a time: however often something happens, a page
- * costs the server no more than that.
- * @param load reads one source; it does not throw
+ * Reloads requested sources in rounds, at most one per second and never two at a time, which bounds the load on the
+ * server regardless of the number of events.
+ * @param load loads one source; it must not throw
  */
 export function createRefresher<Name extends string>(load: (name: Name) => Promise<void>): Refresher<Name> {
   const due = new Set<Name>()
@@ -32,7 +32,7 @@ export function createRefresher<Name extends string>(load: (name: Name) => Promi
 
   async function run(): Promise<void> {
     timer = undefined
-    // It was told to wait meanwhile.
+    // It was paused in the meantime.
     if (Date.now() < notBefore) return schedule()
     isRunning = true
     notBefore = Date.now() + SPACING_MS

@@ -4,27 +4,26 @@ import type { Scope } from '../../core/route.ts'
 import type { Api } from './api.ts'
 import { listAll } from './pages.ts'
 
-/** What sources are read for. */
+/** The inputs of the board's sources. */
 export interface Facts {
   api: Api
   projectId: string
-  /** The beginning of the figures: see beginningOf. */
+  /** The start of the figures; see `beginningOf`. */
   from: string
-  /** The beginning of the entries per minute: see PACE_MINUTES. */
+  /** The start of the entries per minute; see `PACE_MINUTES`. */
   paceFrom: string
   zone: string
 }
 
-/** Something that the page shows: one answer of the interface, or a few. */
+/** Data that the page shows, from one or more API calls. */
 export interface Source<F, T> {
-  /** What the token must hold; null where any will do. */
+  /** The scope that the token needs; `null` if any token is sufficient. */
   scope: Scope | null
-  /** Whether an event may have changed it; the rest is read every few seconds. */
+  /** Whether an event can change it. Sources without this are polled every few seconds. */
   isTouchedBy?: (type: Envelope['type']) => boolean
   load(facts: F): Promise<T>
 }
 
-/** Fixes the type of each answer. */
 function source<F, T>(definition: Source<F, T>): Source<F, T> {
   return definition
 }
@@ -34,10 +33,10 @@ const byPasses = () => true
 
 const RECENT = 8
 
-/** Broadcasts of which the page says how far they have come. */
+/** The number of broadcasts whose progress is shown. */
 const SHOWN = 5
 
-/** What the board of a project shows. */
+/** The sources of a project's board. */
 export const boardSources = {
   figures: source({
     scope: 'passes:read',
@@ -60,7 +59,7 @@ export const boardSources = {
     load: ({ api, projectId, from }: Facts) =>
       api.scans.stats({ query: { projectId, from, groupBy: 'gate' } }) as Promise<ScanStatsByGate>,
   }),
-  /** Read every few seconds, since entries per minute decrease without an event. */
+  /** Polled every few seconds, since entries per minute decrease without an event. */
   pace: source({
     scope: 'scans:read',
     load: ({ api, projectId, paceFrom: from }: Facts) =>
@@ -114,13 +113,13 @@ export const boardSources = {
   }),
 }
 
-/** What the whole view of a pass is made of. */
+/** The inputs of the pass view's sources. */
 export interface PassFacts {
   api: Api
   passId: string
 }
 
-/** What the view of one pass shows. */
+/** The sources of the pass view. */
 export const passSources = {
   pass: source({
     scope: 'passes:read',
@@ -156,25 +155,23 @@ export const passSources = {
 
 const HOUR_MS = 3_600_000
 
-/** Entries per minute are the mean of so many minutes. */
+/** The number of minutes over which entries per minute are averaged. */
 export const PACE_MINUTES = 5
 
-/** The beginning of the entries per minute. */
 export function paceBeginningOf(now: Date): string {
   return new Date(now.getTime() - PACE_MINUTES * 60_000).toISOString()
 }
 
-/** Figures are those of this hour and the 23 before it. */
+/** Returns the start of the figures: the current hour and the 23 before it. */
 export function beginningOf(now: Date): string {
   return new Date((Math.floor(now.getTime() / HOUR_MS) - 23) * HOUR_MS).toISOString()
 }
 
-/** Each named number added up over some buckets. */
 export function sumOf<T>(items: readonly T[], numberOf: (item: T) => number): number {
   return items.reduce((sum, item) => sum + numberOf(item), 0)
 }
 
-/** The number of passes that a broadcast reached in at least one wallet. */
+/** Returns the number of passes that a broadcast reached in at least one wallet. */
 export function reachedBy({ sent, partial }: { sent: number; partial: number }): number {
   return sent + partial
 }

@@ -14,10 +14,10 @@ import { PassView } from './pass-view.tsx'
 import { TokenScreen } from './token-screen.tsx'
 import { useWholeWall } from './whole-wall.ts'
 
-/** In the tab alone: it ends with it, and no request carries it but those of this page. */
+/** The key in session storage: the token ends with the tab, and only requests of this page send it. */
 const TOKEN_KEY = 'passes-desk-token'
 
-/** Draws the desk in an element. */
+/** Renders the desk in an element. */
 export function mountDesk(element: Element, language: DeskLanguage): void {
   document.documentElement.lang = language.tag
   document.documentElement.dir = language.direction
@@ -27,7 +27,7 @@ export function mountDesk(element: Element, language: DeskLanguage): void {
   render(<App language={language} isWall={isWall} />, element)
 }
 
-/** What a token turned out to be. */
+/** A validated token. */
 interface Entry {
   token: string
   clock: ServerClock
@@ -173,12 +173,12 @@ function Connection() {
   )
 }
 
-/** A screen on a wall says in its address which it shows, as does a page on which one was chosen. */
+/** Returns the project in the query, which a wall screen or a page with a selection has. */
 function namedProject(): string | null {
   return new URLSearchParams(location.search).get('project')
 }
 
-/** The page is the same when it is loaded anew; the view of a pass gives way to what was chosen. */
+/** Writes the project to the address, so that a reload shows the same page. Closes the pass view. */
 function nameProject(id: string): void {
   if (location.hash !== '') location.hash = '#board'
   const address = new URL(location.href)
@@ -192,7 +192,7 @@ function chosenAtFirst(projects: Project[]): string | null {
   return found?.id ?? null
 }
 
-/** The pass that the fragment of the address names, so that the browser's own way back works. */
+/** Returns the pass in the fragment of the address, so that the browser's back button works. */
 function usePassId(): string | null {
   const [passId, setPassId] = useState(readPassId)
   useEffect(() => {

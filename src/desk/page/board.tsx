@@ -20,13 +20,13 @@ type LimitName = keyof NonNullable<Awaited<ReturnType<(typeof boardSources)['wor
 
 const DAY_MS = 86_400_000
 
-/** The rows of a table. A wall has room for fewer, and nobody to scroll it. */
+/** The maximum number of table rows. A wall screen has less space and cannot be scrolled. */
 const ROWS = {
   desk: { gates: 20, scans: 8, doors: 20, deliveries: 8 },
   wall: { gates: 6, scans: 4, doors: 4, deliveries: 1 },
 }
 
-/** All of a project at a glance. */
+/** The overview of a project. */
 export function Board({ projectId }: { projectId: string }) {
   const { api, clock, isWall, language } = useDesk()
   const { words, number, bytes, time } = language
@@ -266,23 +266,23 @@ function reasonOf(reason: ScanItem['reason'], words: DeskWords): string {
   return reason === null ? '–' : words.reasons[wordOfReason(reason)]
 }
 
-/** The mean over the last minutes. */
+/** Returns the mean over the last minutes. */
 function entriesPerMinute({ totalScans, totalDenied }: ScanStatsByGate['items'][number]): number {
   return (totalScans - totalDenied) / PACE_MINUTES
 }
 
-/** A result as the desk names it: everything that is neither accepted nor a reversal was turned away. */
+/** Returns the text of a result: everything that is neither accepted nor a reversal counts as rejected. */
 export function resultOf(result: ScanResult, words: DeskWords): string {
   if (result === 'accepted') return words.accepted
   return result === 'reversal' ? words.takenBack : words.denied
 }
 
-/** Whole days that are left; below zero once it has passed. */
+/** Returns the number of whole days left; negative after the time. */
 function daysUntil(at: string, now: Date): number {
   return Math.floor((Date.parse(at) - now.getTime()) / DAY_MS)
 }
 
-/** A message, or its first language. */
+/** Returns a message, or its first language. */
 export function textOf(body: string | Record<string, string>): string {
   return typeof body === 'string' ? body : (Object.values(body)[0] ?? '')
 }

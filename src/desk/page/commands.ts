@@ -1,4 +1,4 @@
-/** What acts on a pass, as it is typed: the page itself changes nothing. */
+/** Returns CLI commands for a pass: the page itself is read-only. */
 export function passCommands({ id, status }: { id: string; status: string }): string[] {
   const isVoid = status === 'VOID'
   return [
@@ -16,17 +16,14 @@ export function passCommands({ id, status }: { id: string; status: string }): st
   ]
 }
 
-/** Takes an accepted scan back. */
 export function reverseCommand(scanId: string): string {
   return `passes scans reverse ${scanId} --reason "…"`
 }
 
-/** Cancels a notification that is still scheduled. */
 export function cancelCommand(passId: string, notificationId: string): string {
   return `passes notification cancel ${passId} ${notificationId}`
 }
 
-/** Sends a delivery once more. */
 export function redeliverCommand(deliveryId: string): string {
   return `passes webhook redeliver ${deliveryId}`
 }

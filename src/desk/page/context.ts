@@ -8,30 +8,28 @@ import type { Feed } from '../live/feed.ts'
 import { createRefresher, type Refresher } from '../live/refresher.ts'
 import type { Source } from '../live/sources.ts'
 
-/** What every part of the page shares. */
+/** The state shared by all parts of the page. */
 export interface Desk {
   api: Api
   clock: ServerClock
   feed: Feed
   language: DeskLanguage
   scopes: readonly Scope[]
-  /** A screen on a wall: larger, and nothing to press. */
+  /** Whether the page is a wall screen: larger and not interactive. */
   isWall: boolean
-  /** The token has ended. */
+  /** Called when the token has ended. */
   onRefused(): void
-  /** Whether the server answers. */
+  /** Called with whether the server responds. */
   onReached(isReached: boolean): void
 }
 
-/** Where parts find it. */
 export const DeskContext = createContext<Desk | null>(null)
 
-/** What every part of the page shares. */
 export function useDesk(): Desk {
   return useContext(DeskContext)!
 }
 
-/** How one source stands; an answer stays until the next one comes. */
+/** The state of a source; a value is kept until the next one arrives. */
 export type Answer<T> =
   | { is: 'loading' }
   | { is: 'denied' }
@@ -42,19 +40,21 @@ type AnyFacts = object
 // biome-ignore lint/suspicious/noExplicitAny: the answers of different sources are different, and each is known by its name.
 type AnySource = Source<any, any>
 
-/** The answers of sources by their names. */
 export type Answers<S extends Record<string, AnySource>> = {
   [N in keyof S]: Answer<S[N] extends Source<never, infer T> ? T : never>
 }
 
-/** What no event tells is read so often, what brought no answer, and all of it where the page cannot follow events. */
+/**
+ * The polling interval for sources without events and failed sources, and for all of them if the page cannot follow
+ * events.
+ */
 const ASK_EVERY_MS = 5_000
 
 /**
- * Reads sources and keeps them as they are: at once what an event touches, every few seconds the rest, and nothing while nobody
- * looks.
- * @param key another one begins anew
- * @param facts what they are read for, asked before each
+ * Loads sources and keeps them current: sources with events immediately, others every few seconds. Pauses while the
+ * page is hidden.
+ * @param key a new key reloads everything
+ * @param facts returns the inputs, called before each load
  */
 export function useAnswers<F extends AnyFacts, S extends Record<string, Source<F, unknown>>>(
   sources: S,
@@ -70,7 +70,7 @@ export function useAnswers<F extends AnyFacts, S extends Record<string, Source<F
     const names = Object.keys(sources) as Name[]
     const isAllowed = (name: Name) => sources[name]!.scope === null || scopes.includes(sources[name]!.scope)
     const readable = names.filter(isAllowed)
-    /** No event would have these asked for again. */
+    /** Sources without a value, which no event would reload. */
     const unanswered = new Set<Name>()
     let hasEnded = false
 
@@ -136,14 +136,14 @@ export function useAnswers<F extends AnyFacts, S extends Record<string, Source<F
   ) as Answers<S>
 }
 
-/** The state of the connection and the latest events, drawn anew when they change. */
+/** Returns the connection state and the latest events, and re-renders when they change. */
 export function useFeed(): Pick<Feed, 'state' | 'events'> {
   const { feed } = useDesk()
   const [, setDrawn] = useState({})
   useEffect(() => {
     const draw = () => setDrawn({})
     const unsubscribe = feed.subscribe(draw)
-    // It may have become live between the first drawing and now.
+    // The state can change between the first render and the subscription.
     draw()
     return unsubscribe
   }, [feed])

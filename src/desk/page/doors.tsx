@@ -4,7 +4,7 @@ import { sumOf } from '../live/sources.ts'
 import { useDesk } from './context.ts'
 import { Foreign, Numbers, Table } from './parts.tsx'
 
-/** A door is silent after an hour without a request: an open page sends one every 15 seconds. */
+/** The time after which a door is silent: an open page sends a request every 15 seconds. */
 const SILENT_MS = 3_600_000
 
 /** The doors of a project, silent ones first. */

@@ -14,7 +14,7 @@ export function Section({ title, wide, children }: { title: string; wide?: true;
   )
 }
 
-/** What an answer says, or why there is none. */
+/** Shows the value of an answer, or why there is none. */
 export function Shown<T>({ answer, children }: { answer: Answer<T>; children: (value: T) => ComponentChildren }) {
   const { words } = useDesk().language
   if (answer.is === 'there') return <>{children(answer.value)}</>
@@ -28,12 +28,12 @@ export function Shown<T>({ answer, children }: { answer: Answer<T>; children: (v
   return <p class="muted">{answer.is === 'denied' ? words.notAllowed : words.loading}</p>
 }
 
-/** The value of an answer; undefined if there is none. */
+/** Returns the value of an answer; `undefined` if there is none. */
 export function knownValue<T>(answer: Answer<T>): T | undefined {
   return answer.is === 'there' ? answer.value : undefined
 }
 
-/** Numbers with their labels; a dash for undefined. `name` identifies a number to tests. */
+/** Numbers with their labels; a dash for `undefined`. `name` identifies a number in tests. */
 export function Numbers({ items }: { items: { name: string; label: string; value: number | undefined }[] }) {
   const { number } = useDesk().language
   return (
@@ -50,15 +50,15 @@ export function Numbers({ items }: { items: { name: string; label: string; value
 
 interface TableProps<T> {
   label: string
-  /** Each by its heading: what stands there of a row. */
+  /** Renders the cell of each column, by heading. */
   columns: Record<string, (row: T) => ComponentChildren>
   rows: readonly T[]
-  /** Of how many they are; as many as there are by default. */
+  /** The total number of rows; by default the number of `rows`. */
   total?: number
   keyOf: (row: T) => string
 }
 
-/** Rows below their headings, which scroll by themselves where the screen is narrow; what has more rows elsewhere says so. */
+/** A table with headings, which scrolls separately on a narrow screen. States the total if there are more rows. */
 export function Table<T>({ label, columns, rows, keyOf, total = rows.length }: TableProps<T>) {
   const { words, number } = useDesk().language
   if (rows.length === 0) return <p class="muted">{words.nothing}</p>
@@ -96,7 +96,7 @@ export function Table<T>({ label, columns, rows, keyOf, total = rows.length }: T
   )
 }
 
-/** A command, ready to be copied. */
+/** A command with a copy button. */
 export function Command({ text }: { text: string }) {
   const { words } = useDesk().language
   const [isCopied, setCopied] = useState(false)
@@ -107,7 +107,7 @@ export function Command({ text }: { text: string }) {
       await navigator.clipboard.writeText(text)
       setCopied(true)
     } catch {
-      // Pages on plain http have no clipboard: it is marked, to be copied by hand.
+      // Pages over plain HTTP have no clipboard: select the text for manual copying.
       getSelection()?.selectAllChildren(document.getElementById(id)!)
     }
   }
@@ -124,23 +124,23 @@ export function Command({ text }: { text: string }) {
   )
 }
 
-/** A name or an id that somebody else chose, in its own direction. */
+/** A name or id from another party, with its own text direction. */
 export function Foreign({ children }: { children: ComponentChildren }) {
   return <bdi>{children}</bdi>
 }
 
-/** Sentences of somebody else, in their own direction: a table leaves room to read them. */
+/** Text from another party, with its own text direction. A table leaves space to read it. */
 export function Prose({ children }: { children: ComponentChildren }) {
   return <bdi class="prose">{children}</bdi>
 }
 
-/** A moment on the reader's clock; a dash for null. */
+/** A time in the reader's time zone; a dash for `null`. */
 export function Moment({ at }: { at: string | null }) {
   const { moment } = useDesk().language
   return at === null ? <>–</> : <time dateTime={at}>{moment(at)}</time>
 }
 
-/** A link to the whole view of a pass; plain text on a wall. */
+/** A link to the pass view; plain text on a wall screen. */
 export function PassLink({ id, children }: { id: string | null; children: ComponentChildren }) {
   const { isWall } = useDesk()
   if (id === null || isWall) return <Foreign>{children}</Foreign>

@@ -6,10 +6,10 @@ import { Refusal } from '../live/api.ts'
 import { useDesk } from './context.ts'
 import { PassLink } from './parts.tsx'
 
-/** Passes that are shown to choose from. */
+/** The maximum number of passes to choose from. */
 const MAX_FOUND = 20
 
-/** Finds a pass by the API's own search, or by its id. */
+/** Finds a pass with the API's search, or by its id. */
 export function PassSearch() {
   const { api, scopes, language, onRefused } = useDesk()
   const { words } = language

@@ -9,13 +9,13 @@ import { cancelCommand, passCommands, reverseCommand } from './commands.ts'
 import { useAnswers, useDesk, useFeed } from './context.ts'
 import { Command, Foreign, Moment, Prose, Section, Shown, Table } from './parts.tsx'
 
-/** All that is known of one pass, with the commands that act on it. */
+/** All facts of a pass, with commands that act on it. */
 export function PassView({ passId }: { passId: string }) {
   const { api, language } = useDesk()
   const { words, number } = language
   const answers = useAnswers(passSources, passId, () => ({ api, passId }))
   const heading = useRef<HTMLHeadingElement>(null)
-  // Whoever came by keyboard goes on from here.
+  // Move focus to the heading for keyboard users.
   useEffect(() => heading.current?.focus(), [])
   return (
     <div class="board">
@@ -170,7 +170,7 @@ export function PassView({ passId }: { passId: string }) {
   )
 }
 
-/** Devices of Apple one by one, and Google, which does not say who they are. */
+/** Returns Apple devices individually, and Google, which does not report devices. */
 function holdersOf({ apple, google }: PassWallets) {
   const devices = apple.map(({ deviceId, registeredAt, fetchedVersion, state, lastError }) => ({
     name: `Apple ${deviceId}`,
@@ -213,14 +213,14 @@ function Events({ passId }: { passId: string }) {
 }
 
 /**
- * Both cards as the server draws them, in a tree of their own: its style sheet is theirs alone, and is given as an object, since
- * the policy of the page takes no style that stands in a text.
+ * Both cards as the server renders them, in a shadow tree with its own style sheet. The style sheet is a constructed
+ * object, because the page's Content-Security-Policy forbids inline styles.
  */
 function Cards({ html }: { html: string }) {
   const host = useRef<HTMLDivElement>(null)
   useEffect(() => {
     const root = host.current!.shadowRoot ?? host.current!.attachShadow({ mode: 'open' })
-    // Taken out of the text before it is read: the policy holds for what is parsed, too.
+    // Remove styles before parsing, because the policy also applies to parsed HTML.
     const styles: string[] = []
     const bare = html.replaceAll(/<style>([^<]*)<\/style>/g, (_, style: string) => {
       styles.push(style)

@@ -4,7 +4,7 @@ import { line, stack } from 'd3-shape'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { useDesk } from './context.ts'
 
-/** One series of a plot; its colour and dash are those of its place. */
+/** A series of a plot; color and dash depend on its index. */
 export interface Series {
   name: string
   values: number[]
@@ -12,21 +12,21 @@ export interface Series {
 
 interface PlotProps {
   title: string
-  /** When each bucket begins. */
+  /** The start of each bucket. */
   at: string[]
   series: Series[]
-  /** Lines beside each other, or bars upon each other. */
+  /** Lines, or stacked bars. */
   as: 'lines' | 'bars'
 }
 
-/** The size of a plot in pixels; `em` is that of its labels, so that they are as large as other text on every screen. */
+/** The size of a plot in pixels; `em` is the font size of its labels, which match other text on every screen. */
 interface Size {
   width: number
   height: number
   em: number
 }
 
-/** The size at which an element is laid out. */
+/** Returns the layout size of an element. */
 function useSize() {
   const ref = useRef<SVGSVGElement>(null)
   const [size, setSize] = useState<Size>({ width: 480, height: 160, em: 12 })

@@ -9,7 +9,7 @@ interface TokenScreenProps {
   onToken(token: string): void
 }
 
-/** Asks for a token, which opens the desk. */
+/** A form for the token that opens the desk. */
 export function TokenScreen({ language, problem, isBusy, onToken }: TokenScreenProps) {
   const { words } = language
   const [typed, setTyped] = useState('')

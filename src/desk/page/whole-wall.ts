@@ -3,18 +3,18 @@ import { useLayoutEffect } from 'preact/hooks'
 /** The smallest text size in pixels. */
 const MIN_PX = 9
 
-/** The largest text size, as a share of the width of the screen. */
+/** The largest text size, as a share of the screen width. */
 const MAX_SHARE = 0.018
 
-/** Halvings of the range of sizes: what is left is less than half a pixel. */
+/** The number of bisections of the range of sizes, after which the error is below half a pixel. */
 const STEPS = 7
 
-/** A narrower screen, such as that of a phone, shows a page to scroll. */
+/** The minimum width of a wall screen. Narrower screens, such as phones, scroll. */
 const MIN_WIDTH_PX = 800
 
 /**
- * Draws a wall with the largest text that fits its screen, whatever its language, its fonts and what it shows: nobody scrolls a
- * wall. The style sheet puts the cards into `--columns`, one after another.
+ * Renders a wall screen with the largest text that fits, regardless of language, fonts, and content, because it
+ * cannot be scrolled. The style sheet arranges cards in `--columns` columns.
  */
 export function useWholeWall(isWall: boolean): void {
   useLayoutEffect(() => {
@@ -27,7 +27,8 @@ export function useWholeWall(isWall: boolean): void {
     const fit = () => {
       const { clientWidth: width, clientHeight: height } = page
       page.classList.add('whole')
-      // Four on a screen of 16:9. Their number does not depend on the size, so that smaller text never leaves less room for a word.
+      // Four columns at 16:9. Their number does not depend on the text size, so that smaller text never has less space
+      // per word.
       page.style.setProperty('--columns', String(Math.round(3 * Math.sqrt(width / height))))
       if (width < MIN_WIDTH_PX || !fits(MIN_PX)) {
         page.classList.remove('whole')
@@ -52,7 +53,7 @@ export function useWholeWall(isWall: boolean): void {
   }, [isWall])
 }
 
-/** Whether nothing of an element is cut off. Browsers round both sizes, each on its own. */
+/** Returns whether nothing of an element is cut off. Allow one pixel, because browsers round both sizes independently. */
 function isWhole(part: Element): boolean {
   return part.scrollWidth <= part.clientWidth + 1 && part.scrollHeight <= part.clientHeight + 1
 }
