@@ -129,19 +129,19 @@ function starting(offers: readonly Offer[], current: string): Offer[] {
   return offers.filter(({ value }) => value.startsWith(current))
 }
 
-/** What a word may become, and a few words about it for shells that show them. */
+/** A completion with a short description, for shells that show it. */
 interface Offer {
   value: string
   about?: string | undefined
 }
 
-/** Whoever makes a template and then types its name finds it. */
+/** The age below which cached names are current, so that new rows are found soon. */
 const FRESH_MS = 30_000
 
-/** Names that are older than so long are nobody's; while the server is away, younger ones are better than none. */
+/** The age after which cached names are ignored. Younger ones are used while the server is unreachable. */
 const KEPT_MS = 24 * 3_600_000
 
-/** Somebody waits at the prompt, and the start of the program takes its part of a second. */
+/** The timeout of the server call. The user waits at the prompt, and the start of the program also takes time. */
 const PATIENCE_MS = 400
 
 function profileNames(): Offer[] {
@@ -149,7 +149,7 @@ function profileNames(): Offer[] {
   return Object.entries(readProfiles(path).profiles).map(([value, { url }]) => ({ value, about: url }))
 }
 
-/** What the server has of a kind, by key or by name. Asked once in half a minute; the file of it is its owner's alone. */
+/** Returns the names of a kind on the server, by key or name. Cached for 30 seconds in a file that only its owner can read. */
 async function serverNames(kind: NamedKind, flags: ConnectionFlags): Promise<Offer[]> {
   const { url, token } = resolveConnection(flags)
   if (!token) return []
@@ -166,7 +166,7 @@ async function serverNames(kind: NamedKind, flags: ConnectionFlags): Promise<Off
   return offers
 }
 
-/** Undefined where the server does not answer in time. */
+/** Returns `undefined` if the server does not respond in time. */
 async function ask(kind: NamedKind, url: string, token: string): Promise<Offer[] | undefined> {
   const client = createClient({ url, token, attempts: 1 })
   const late = new AbortController()
@@ -174,7 +174,7 @@ async function ask(kind: NamedKind, url: string, token: string): Promise<Offer[]
     const offers: Offer[] = []
     for await (const { key, names } of listCandidates(kind, client, late.signal)) {
       const [name = ''] = names
-      // What cannot be typed cannot be completed.
+      // Skip names with control characters, which cannot be typed.
       if (!/\p{Cc}/u.test(name)) offers.push(key ? { value: key, about: name } : { value: name })
     }
     return offers
@@ -182,7 +182,7 @@ async function ask(kind: NamedKind, url: string, token: string): Promise<Offer[]
   try {
     return await Promise.race([read(), sleep(PATIENCE_MS, undefined, { ref: false })])
   } catch {
-    // Whatever is wrong, the command that is being typed will say it.
+    // Ignore the error: the command itself will report it.
     return undefined
   } finally {
     late.abort()

@@ -5,20 +5,19 @@ import { formatRows } from './bulk/csv.ts'
 import { UsageError } from './command/errors.ts'
 import { type Column, count, table } from './command/output.ts'
 
-/** How figures over time look in a terminal. */
+/** Formats figures over time for a terminal. */
 
 type Item = ProjectFigures['items'][number]
 
-/** Where a figure is drawn. */
 export interface Canvas {
   zone: string
   width?: number | undefined
 }
 
-/** A figure by its name, and what it was in each bucket. */
+/** A figure: its name and its value in each bucket. */
 type Series = [name: string, values: number[]]
 
-/** Every figure, in the order of the interface; of scans the reasons that came. */
+/** Returns all figures in the order of the API. For scans, only the reasons that occur. */
 function seriesOf({ items }: ProjectFigures): Series[] {
   const series = new Map<string, number[]>()
   items.forEach((item, index) => {
@@ -42,11 +41,11 @@ function flatten({ at: _, ...figures }: Item): Record<string, number> {
 }
 
 const STEPS = '▁▂▃▄▅▆▇█'
-/** What the name and the sum of a figure take of a terminal. */
+/** The width of a figure's name and sum. */
 const BESIDE_LINE = 34
 const LONGEST_LINE = 60
 
-/** A line for each figure: its sum, and how it went; several buckets are one step where there are more than fit. */
+/** Returns a line per figure with its sum and a sparkline. If there are too many buckets, each step combines several. */
 export function sparklines(figures: ProjectFigures, width = Number.POSITIVE_INFINITY): string {
   const room = Math.max(8, Math.min(LONGEST_LINE, width - BESIDE_LINE))
   const columns: Column<Series>[] = [
@@ -57,7 +56,7 @@ export function sparklines(figures: ProjectFigures, width = Number.POSITIVE_INFI
   return table(seriesOf(figures), columns)
 }
 
-/** Nothing is a space, and whatever there was at least the lowest step. */
+/** Returns a sparkline: zero is a space, and any other value is at least the lowest step. */
 function sparkline(values: number[], room: number): string {
   const each = Math.ceil(values.length / room)
   const steps = Array.from({ length: Math.ceil(values.length / each) }, (_, n) =>
@@ -68,12 +67,12 @@ function sparkline(values: number[], room: number): string {
 }
 
 const LONGEST_BAR = 30
-/** What the beginning of a bucket and its number take. */
+/** The width of a bucket's start and value. */
 const BESIDE_BARS = 36
 
 /**
- * One figure, a bar for each bucket.
- * @throws UsageError for a name that is none
+ * Draws one figure with a bar for each bucket.
+ * @throws UsageError for an unknown name
  */
 export function drawFigure(figures: ProjectFigures, name: string, { zone, width }: Canvas): string {
   const series = seriesOf(figures)
@@ -95,7 +94,7 @@ export function drawFigure(figures: ProjectFigures, name: string, { zone, width 
   ])
 }
 
-/** A line for each bucket, without the figures that were nothing all along. */
+/** Returns a line for each bucket. Omits figures that are always zero. */
 export function figuresTable(figures: ProjectFigures, { zone, width }: Canvas): string {
   const series = seriesOf(figures).filter(([, values]) => values.some((n) => n > 0))
   const rows = figures.items.map(({ at }, index) => ({ at, index }))
@@ -109,7 +108,6 @@ export function figuresTable(figures: ProjectFigures, { zone, width }: Canvas): 
   return table(rows, columns, { width })
 }
 
-/** Every figure of every bucket. */
 export function figuresCsv(figures: ProjectFigures): string {
   const series = seriesOf(figures)
   const rows = figures.items.map(({ at }, index) => [at, ...series.map(([, values]) => String(values[index]))])
@@ -129,10 +127,10 @@ function sum(values: number[]): number {
   return values.reduce((all, n) => all + n, 0)
 }
 
-/** What the other columns of scans over time take of a terminal. */
+/** The width of the other columns. */
 const BESIDE_SCANS = 46
 
-/** Attempts over time, in the zone that the figures were asked for, each with a bar beside it: as long as it can be where most came at once. */
+/** Formats attempts over time in the requested zone. Each bucket has a bar, scaled to the maximum. */
 export function showByTime({ items }: ScanStatsByTime, zone: string, width = Number.POSITIVE_INFINITY): string {
   const most = Math.max(1, ...items.map(({ totalScans }) => totalScans))
   const longest = Math.max(0, Math.min(LONGEST_BAR, width - BESIDE_SCANS))

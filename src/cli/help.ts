@@ -1,6 +1,6 @@
 import { CommandHelp, Help } from '@oclif/core'
 
-/** oclif's help of a command. oclif names each flag once, and leaves a gap where it would name it again. */
+/** The help of a command, without the gap that oclif leaves in place of repeated flag names. */
 class ProgramCommandHelp extends CommandHelp {
   protected override defaultUsage(): string {
     const alternatives = super.defaultUsage().replaceAll(/ \| (?=[|\])]| \|)/g, '')
@@ -14,14 +14,11 @@ function trimBefore(text: string, character: string): string {
   return [...parts.slice(0, -1).map((part) => part.trimEnd()), parts.at(-1)].join(character)
 }
 
-/** oclif's help, but for a command that does not exist: that is said as where it is run. */
+/** The help of the program. An unknown command gets the same message as when it is run. */
 export default class ProgramHelp extends Help {
   protected override CommandHelpClass = ProgramCommandHelp
 
-  /**
-   * Help of a command, a topic or, after `api`, an operation of the contract; of what is none, the names that come
-   * near it.
-   */
+  /** Shows the help of a command, a topic, or, after `api`, an operation. For an unknown name, suggests similar ones. */
   override async showHelp(argv: string[]): Promise<void> {
     const words = argv.filter((word) => !word.startsWith('-'))
     if (words[0] === 'api' && words[1] !== undefined) return this.showOperation(words[1])
@@ -30,7 +27,7 @@ export default class ProgramHelp extends Help {
     if (failures[0]) throw failures[0].error
   }
 
-  /** The reference of an endpoint: it is heavy, and loaded here alone. */
+  /** Shows the reference of an endpoint. Loads it on demand because it is large. */
   private async showOperation(name: string): Promise<void> {
     const { operationHelp } = await import('./operation-help.ts')
     try {
@@ -44,7 +41,7 @@ export default class ProgramHelp extends Help {
     }
   }
 
-  /** After a command stand its arguments; a topic must be named whole. */
+  /** Returns whether words name a topic completely, or start with a command. */
   private isKnown(words: string[]): boolean {
     const prefixes = words.map((_, index) => words.slice(0, index + 1).join(':'))
     return prefixes.some((id) => this.config.findCommand(id)) || this.config.findTopic(words.join(':')) !== undefined

@@ -3,7 +3,7 @@ import { details, localTimeOr } from './command/output.ts'
 import { askSecret, canAsk, readStdin } from './command/prompt.ts'
 import { databaseFlags, serveFlags } from './settings/server-flags.ts'
 
-/** What every command about identities takes that seals keys. */
+/** Flags of identity commands that encrypt keys. */
 export const identityFlags = {
   ...databaseFlags,
   'server-key': serveFlags['server-key'],
@@ -11,7 +11,7 @@ export const identityFlags = {
   'sandbox-dir': serveFlags['sandbox-dir'],
 }
 
-/** The files of a certificate of Apple. */
+/** Flags for the files of an Apple certificate. */
 export const certificateFlags = {
   certificate: Flags.string({
     summary: 'Pass Type ID certificate: a PEM or DER file, or a .p12 file that holds its key as well.',
@@ -35,7 +35,7 @@ export const certificateFlags = {
   }),
 }
 
-/** The password of a key or a .p12 file. On a terminal, asks for that of a .p12 file if no flag gives it. */
+/** Returns the password of a key or a .p12 file. On a terminal, asks for that of a .p12 file if no flag gives it. */
 export async function passwordOf(flags: {
   certificate?: string | undefined
   'key-passphrase'?: string | undefined
@@ -48,13 +48,13 @@ export async function passwordOf(flags: {
   return askSecret(`Password of ${flags.certificate}: `)
 }
 
-/** Where a new identity is the default at once. */
+/** Flags that make a new identity the default. */
 export const placeFlags = {
   workspace: Flags.string({ summary: 'Make it the default of this workspace, by name or id.' }),
   project: Flags.string({ summary: 'Make it the default of this project of the workspace, by name or id.' }),
 }
 
-/** The settings of the server that matter to identities. */
+/** Returns the server settings that concern identities. */
 export function identityConfig(flags: Interfaces.InferredFlags<typeof identityFlags>) {
   return {
     databaseUrl: flags.database,
@@ -64,7 +64,6 @@ export function identityConfig(flags: Interfaces.InferredFlags<typeof identityFl
   }
 }
 
-/** What is shown of an identity. */
 interface ShownIdentity {
   id: string
   name: string
@@ -79,7 +78,7 @@ interface ShownIdentity {
   workspaces: string[]
 }
 
-/** An identity for people. */
+/** Formats an identity. */
 export function showIdentity(identity: ShownIdentity): string {
   const { id, name, platform, isSandbox, passTypeIdentifier, teamIdentifier, issuerId, status, expiresAt, uses } =
     identity

@@ -2,7 +2,7 @@ import { openApiDocument } from '../core/openapi.ts'
 import { UsageError } from './command/errors.ts'
 import { editDistance } from './command/failure.ts'
 
-/** What the description of the interface says of an operation, as far as a terminal shows it. */
+/** The parts of an OpenAPI operation that the terminal shows. */
 interface Described {
   operationId: string
   summary: string
@@ -14,8 +14,8 @@ interface Described {
 }
 
 /**
- * The reference of one endpoint for a terminal: `scans.create`, or all of a resource: `scans`.
- * @throws UsageError for one that there is none of, with what was likely meant
+ * Returns the reference of an endpoint (`scans.create`) or of a whole resource (`scans`).
+ * @throws UsageError for an unknown name, with a suggestion
  */
 export function operationHelp(name: string): string {
   const all = readOperations()
@@ -36,7 +36,7 @@ export function operationHelp(name: string): string {
 
 let operations: (Described & { route: string })[] | undefined
 
-/** Read once: the description is large. */
+/** Cached, because the OpenAPI document is large. */
 function readOperations() {
   operations ??= Object.entries(openApiDocument().paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({

@@ -2,10 +2,10 @@ import { Args, Flags } from '@oclif/core'
 import { UsageError } from './command/errors.ts'
 import { databaseFlags } from './settings/server-flags.ts'
 
-/** What names jobs that were set aside: an id, or all of a workspace, or all there are. */
+/** The argument for a discarded or quarantined job. */
 export const failedJobArgs = { id: Args.string({ description: 'Id of the job (passes jobs list).' }) }
 
-/** The flags of commands for jobs that gave up. */
+/** The flags of commands for discarded and quarantined jobs. */
 export const failedJobFlags = {
   ...databaseFlags,
   all: Flags.boolean({ summary: 'All that gave up or are quarantined.' }),
@@ -17,15 +17,15 @@ interface Named {
   workspace: string | undefined
 }
 
-/** The jobs that a command line names. @throws UsageError where it names none, or names them twice */
+/** Returns the selected jobs. @throws UsageError if none or more than one selection is given */
 export function namedJobs(id: string | undefined, flags: { all?: boolean; workspace?: string | undefined }): Named {
   if ((id === undefined) !== (flags.all ?? false)) throw new UsageError('Give the id of a job, or --all.')
   return { id, workspace: flags.workspace }
 }
 
 /**
- * The file of the SQLite database that a flag names: files are what backup and restore are about.
- * @throws UsageError for a PostgreSQL server, with the command that does it there
+ * Returns the file of the SQLite database. Backup and restore only support files.
+ * @throws UsageError for PostgreSQL, with the equivalent command
  */
 export function requireSqliteFile(url: string, file: string | undefined, instead: string): string {
   if (file !== undefined) return file
@@ -37,7 +37,7 @@ export function requireSqliteFile(url: string, file: string | undefined, instead
   throw new UsageError(`--database must be sqlite:FILE, and is ${url}`)
 }
 
-/** Said where a command made its database: most likely it was meant to find one. */
+/** Returns the message for a command that created its database, which is probably a mistyped path. */
 export function madeDatabase(file: string): string {
   return `There was no database ${file}: it was made. Give the one that your server uses with --database (PASSES_DATABASE_URL).`
 }

@@ -11,7 +11,7 @@ type Query = NonNullable<RouteCall<typeof passes.list>['query']>
 
 const number = 'a number, or a bound such as gte:3 or lte:7'
 
-/** Every filter and sort of the list of passes. */
+/** The filter and sort flags of the list of passes. */
 export const passFilterFlags = {
   status: Flags.option({
     summary: 'Only those with this status. Repeatable.',
@@ -52,7 +52,7 @@ export const passFilterFlags = {
   'sort-dir': Flags.option({ summary: 'Ascending or descending (desc).', options: sortDirections })(),
 }
 
-/** --sort as parameters of the request, where the server sorts by that: over every page. */
+/** Returns `--sort` as query parameters if the server can sort by that field, across all pages. */
 export function sortQuery(text = ''): Pick<Query, 'sortBy' | 'sortDir'> | undefined {
   const [name, direction = 'asc'] = text.split(':')
   const sortBy = passSorts.find((known) => known === name)
@@ -60,7 +60,7 @@ export function sortQuery(text = ''): Pick<Query, 'sortBy' | 'sortDir'> | undefi
   return sortBy && sortDir && { sortBy, sortDir }
 }
 
-/** The flags as parameters of the request; the server evaluates the values. */
+/** Returns the flags as query parameters; the server validates the values. */
 export function passQuery(flags: Interfaces.InferredFlags<typeof passFilterFlags>): Query {
   return {
     status: flags.status,
@@ -107,7 +107,7 @@ export const passesShape: ListShape<Pass> = {
     { name: 'smartLink', value: ({ hostedLinks }) => hostedLinks.smart },
     { name: 'groupKey', value: ({ groupKey }) => groupKey, title: 'group' },
     { name: 'groupLink', value: ({ hostedLinks }) => hostedLinks.group },
-    // One cell of JSON: which variables later pages hold cannot be known when the header is written.
+    // One JSON cell: the variables of later pages are not known when the header is written.
     { name: 'variables', value: ({ variables }) => JSON.stringify(variables) },
   ],
   table: ['id', 'externalPassId', 'label', 'status', 'expiresAt'],

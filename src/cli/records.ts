@@ -25,7 +25,6 @@ import {
 } from './command/output.ts'
 import { inWords } from './list/shape.ts'
 
-/** A project, for people. */
 export function showProject(project: Project): string {
   return details([
     ['Project', project.id],
@@ -37,7 +36,6 @@ export function showProject(project: Project): string {
   ])
 }
 
-/** A template, for people. */
 export function showTemplate(template: Template): string {
   return details([
     ['Template', template.id],
@@ -52,7 +50,6 @@ export function showTemplate(template: Template): string {
   ])
 }
 
-/** A pass, for people. */
 export function showPass(pass: Pass): string {
   return details([
     ['Pass', pass.id],
@@ -79,7 +76,7 @@ function textOf(value: unknown): string {
 
 type Check = RedemptionExplanation['checks'][number]
 
-/** What each check asks, so that a yes is good news. */
+/** The question of each check, worded so that yes is positive. */
 const questions: Record<Check['check'], string> = {
   revoked: 'not void',
   expired: 'not expired',
@@ -99,15 +96,14 @@ const signs = {
 
 const labelWidth = Math.max(...Object.values(questions).map(textWidth))
 
-/** How an explanation is written. */
 export interface ExplanationOptions {
-  /** Whether the answer and its signs are green, red and grey; the signs say the same without. */
+  /** Whether decision and signs are colored; the signs have the same meaning without color. */
   color: boolean
-  /** Columns of the terminal; where there is none, nothing is broken. */
+  /** The width of the terminal; if undefined, lines are not wrapped. */
   width?: number | undefined
 }
 
-/** Whether a pass would be let in, and every check with a sign and the facts that it used. */
+/** Formats whether a pass would be accepted, and each check with a sign and the facts that it used. */
 export function showExplanation(explanation: RedemptionExplanation, { color, width }: ExplanationOptions): string {
   const { result, reasonCode, message, checks } = explanation
   const isAccepted = result === 'accepted'
@@ -131,7 +127,7 @@ export function showExplanation(explanation: RedemptionExplanation, { color, wid
   return [paint(decision, isAccepted ? 'green' : 'red'), printable(message), '', facts, '', ...lines].join('\n')
 }
 
-/** maxUses 3, uses 1: names as people write them, what is null left out. */
+/** Formats facts in words, such as "maxUses 3, uses 1". Omits `null` values. */
 function factsText(facts: object): string {
   const known = Object.entries(facts).filter(([, value]) => value !== null)
   return known.map(([name, value]) => `${inWords(name)} ${valueText(value)}`).join(', ')
@@ -143,12 +139,12 @@ function valueText(value: unknown): string {
   return printable(String(value))
 }
 
-/** The name of a limit as a flag has it: storedBytes is stored-bytes. */
+/** Returns the flag name of a limit: `storedBytes` is `stored-bytes`. */
 export function limitFlag(name: LimitName): string {
   return name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 }
 
-/** Each limit of a workspace with what is used of it, as far as that is known. */
+/** Formats each limit of a workspace with its usage, if known. */
 export function showLimits(
   limits: Record<LimitName, number>,
   usage: Partial<Record<LimitName, number>>,
@@ -186,7 +182,7 @@ const columns: readonly Column<Holder>[] = [
   { title: 'error', value: ({ error }) => error },
 ]
 
-/** A line for each phone of Apple, and one for Google, which does not tell phones apart. */
+/** Formats one line for each Apple device, and one for Google, which does not report devices. */
 export function showWallets({ walletVersion, apple, google }: PassWallets, width: number | undefined): string {
   const holders = [
     ...apple.map(({ deviceId, state, fetchedVersion, fetchedAt, lastError }) => {
@@ -209,7 +205,7 @@ function googleHolder({
   return { device, state, version: sentVersion, at: sentAt, error: lastError }
 }
 
-/** An item of the ledger, for people. */
+/** Formats a scan. */
 export function showScan(scan: ScanItem): string {
   const { conflict, validateAsOf, ...context } = scan.metadata
   return details([
@@ -230,7 +226,6 @@ export function showScan(scan: ScanItem): string {
   ])
 }
 
-/** How many passes were redeemed, for people. */
 export function showStats(stats: ScanStats): string {
   return details([
     ['Passes', count(stats.totalPasses)],
@@ -252,7 +247,7 @@ const figureColumns: Column<ProjectStats>[] = [
   { title: 'denied', value: ({ totalDenied }) => count(totalDenied) },
 ]
 
-/** The same by project, as a table. */
+/** Formats scan statistics by project. */
 export function showStatsByProject({ items }: ScanStatsByProject, width: number | undefined): string {
   return table(items, figureColumns, { width })
 }
@@ -266,12 +261,12 @@ const gateColumns: Column<GateStats>[] = [
   { title: 'taken back', value: ({ reversed }) => count(reversed), whole: true },
 ]
 
-/** The same by gate, as a table. */
+/** Formats scan statistics by gate. */
 export function showStatsByGate({ items }: ScanStatsByGate, width: number | undefined): string {
   return table(items, gateColumns, { width })
 }
 
-/** What another policy would have changed, by reason and then by gate. */
+/** Formats the changes under another policy, by reason and then by gate. */
 export function showReplay(
   { scans, changed, byReason, byGate }: PolicyReplayResult,
   width: number | undefined,

@@ -79,7 +79,7 @@ export default class Api extends ClientCommand {
     else await writeFileOut(answer)
   }
 
-  /** Server-sent events as they come, until either side ends it; with --json the data of each on a line. */
+  /** Prints server-sent events until either side closes the stream. With `--json`, prints the data of each event on a line. */
   async #follow({ stream, ...head }: RawResponse, include: boolean, stop: AbortController): Promise<void> {
     const release = onInterrupt(() => {
       process.exitCode = 130
@@ -107,7 +107,7 @@ async function bodyOf(data: string): Promise<Uint8Array> {
   return data.startsWith('@') ? readNamed(data.slice(1)) : Buffer.from(data)
 }
 
-/** A page at a time, however long the list is. */
+/** Holds one page at a time, regardless of the length of the list. */
 async function printPages(client: Client, request: RawRequest): Promise<void> {
   if (request.method !== 'GET') throw new UsageError('--paginate is for lists, which a GET reads')
   const list = async ({ query: { cursor } }: { query: { cursor?: string } }) =>
@@ -124,18 +124,18 @@ async function writeFileOut({ body, headers }: RawResponse): Promise<void> {
 }
 
 interface ApiFlags {
-  /** A body as it is sent. */
+  /** The request body. */
   data: Uint8Array | undefined
   field: string[]
   header: string[]
 }
 
 /**
- * The request of `passes api`. Fields are parameters of a GET or DELETE, and the JSON body of anything else.
- * @throws UsageError for a path that leads elsewhere, or fields that cannot be read
+ * Builds the request of `passes api`. Fields are parameters of a GET or DELETE, and otherwise the JSON body.
+ * @throws UsageError for a path that leads to another server, or invalid fields
  */
 function apiRequest(method: string, path: string, { data, field, header }: ApiFlags): RawRequest {
-  // After the address of the server anything else could name another one, which would be sent the token.
+  // Anything other than a path after the server's address could name another server, which would receive the token.
   if (!/^\/[^/\\\s]/.test(path)) {
     throw new UsageError(`${path} is not a path of the API`, { hint: 'begin with a slash, as in /v1/projects.' })
   }
@@ -159,14 +159,14 @@ function apiRequest(method: string, path: string, { data, field, header }: ApiFl
   }
 }
 
-/** The same request for the page after a cursor. */
+/** Returns the request for the page at a cursor. */
 function atCursor(request: RawRequest, cursor: string): RawRequest {
   const url = new URL(request.path, 'http://server')
   url.searchParams.set('cursor', cursor)
   return { ...request, path: url.pathname + url.search }
 }
 
-/** @throws CliError where the answer is not a page of a list */
+/** @throws CliError if the response is not a page of a list */
 function pageOf(answer: RawResponse): { items: unknown[]; nextCursor: string | null } {
   const page = jsonOf(answer) as { items?: unknown; nextCursor?: unknown } | null | undefined
   if (!Array.isArray(page?.items) || (page.nextCursor !== null && typeof page.nextCursor !== 'string')) {
@@ -175,13 +175,13 @@ function pageOf(answer: RawResponse): { items: unknown[]; nextCursor: string | n
   return { items: page.items, nextCursor: page.nextCursor }
 }
 
-/** The value of a JSON answer; undefined for a file, and where there is no content. */
+/** Returns the value of a JSON response; `undefined` for a file or an empty body. */
 function jsonOf({ headers, body }: RawResponse): unknown {
   if (!/^application\/(?:[\w.-]+\+)?json\b/.test(String(headers['content-type'] ?? ''))) return undefined
   return JSON.parse(Buffer.from(body).toString())
 }
 
-/** Status and headers as a server sends them, with a line break after it. */
+/** Formats status and headers like an HTTP response, followed by a line break. */
 function headLines({ status, headers }: RawResponse): string {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${[value].flat().join(', ')}`)
   return [`HTTP ${status}`, ...lines, '', ''].join('\n')
@@ -193,7 +193,7 @@ function withParameters(path: string, parameters: [string, string][]): string {
   return url.pathname + url.search
 }
 
-/** A name that is given several times is an array. */
+/** Builds a JSON body. A repeated name becomes an array. */
 function jsonBody(fields: [string, unknown][]): Uint8Array {
   const entries = [...groupBy(fields, ([name]) => name)].map(([name, given]) => {
     const values = given.map(([, value]) => value)
@@ -207,7 +207,7 @@ function textOf(value: unknown): string {
 }
 
 /**
- * A field of a request: `name=text`, or `name:=value` where the value is JSON.
+ * Parses a field: `name=text`, or `name:=value` with a JSON value.
  * @throws UsageError
  */
 function splitNamed(text: string): [name: string, value: unknown] {

@@ -72,7 +72,7 @@ export default class Apply extends ClientCommand {
     for (const step of ends) await confirm(`Delete the ${describeStep(step)}?`, { ...options, yes: false })
   }
 
-  /** One after another; each is told as soon as it is done. */
+  /** Carries out the steps in order and reports each one when it is done. */
   async #carryOut(steps: readonly Step[], secrets: SecretsFile): Promise<Map<Step, Outcome>> {
     const outcomes = new Map<Step, Outcome>()
     let isStopped = false
@@ -120,7 +120,7 @@ const counted: readonly [action: Action, words: string][] = [
   ['operator', 'for an operator'],
 ]
 
-/** What is to be done, with what differs beneath each; what is as it should be is only counted. */
+/** Formats the planned actions with their differences. Objects that are up to date are only counted. */
 function showPlan(steps: readonly Step[]): string {
   const lines = steps
     .filter(({ action }) => action !== 'unchanged')
@@ -132,7 +132,6 @@ function showPlan(steps: readonly Step[]): string {
   return [...lines, `${countSteps(steps)}.`].join('\n')
 }
 
-/** The kind and the name, as people call it. */
 function describeStep({ kind, name }: Pick<Step, 'kind' | 'name'>): string {
   return kind === 'limits' ? `limits of the workspace ${printable(name)}` : `${kind} ${printable(name)}`
 }

@@ -2,7 +2,7 @@ import { Command } from '@oclif/core'
 import { writeOut } from '../cli/command/output.ts'
 import { complete } from '../cli/completion.ts'
 
-/** What the scripts of `completion` call: `complete SHELL -- WORD…`. Nobody reads what it would say of an error. */
+/** The command that the scripts of `completion` call: `complete SHELL -- WORD…`. Its error output is not shown. */
 export default class Complete extends Command {
   static override hidden = true
   static override strict = false
@@ -20,17 +20,17 @@ export default class Complete extends Command {
       const offers = await complete(this.config, typed)
       await writeOut(offers.map(shell === 'bash' ? ({ value }) => `${value}\n` : lineOf).join(''))
     } catch {
-      // No offer, then: the command that is being typed will say what is wrong.
+      // Offer nothing on an error: the command itself will report it.
     }
   }
 }
 
-/** Value and what it is, parted by a tab. */
+/** Formats a value and its description, separated by a tab. */
 function lineOf({ value, about = '' }: { value: string; about?: string | undefined }): string {
   return `${value}\t${about.replaceAll(/[\s\p{Cc}]+/gu, ' ').slice(0, 80)}\n`
 }
 
-/** bash gives words as they were typed. */
+/** Removes quotes, because bash passes words as they were typed. */
 function withoutQuotes(word: string): string {
   const [quote] = word
   if (quote === "'" || quote === '"') return word.slice(1).replace(new RegExp(`${quote}$`), '')

@@ -1,7 +1,7 @@
 import { Args } from '@oclif/core'
 import { BaseCommand } from '../cli/command/base-command.ts'
 
-/** What shells load: a function that asks `passes complete` what the word at the cursor may become. */
+/** Completion scripts: each defines a function that asks `passes complete` for the word at the cursor. */
 const shells = ['bash', 'zsh', 'fish'] as const
 
 export default class Completion extends BaseCommand {
@@ -32,10 +32,10 @@ export default class Completion extends BaseCommand {
 
 type Shell = (typeof shells)[number]
 
-/** Where nothing is offered, each falls back to the names of files. */
+/** If nothing is offered, each script falls back to file names. */
 const scripts: Record<Shell, (program: string) => string> = {
-  // Addresses of webhooks hold colons, at which bash would part words. After a quote bash inserts what it is given as it
-  // stands: a name that could end the quote, or be run within it, is not offered there.
+  // Webhook addresses contain colons, at which bash would split words. After a quote, bash inserts completions without
+  // escaping: names that could end the quote or be executed in it are not offered there.
   bash: (program) => `COMP_WORDBREAKS=\${COMP_WORDBREAKS//:/}
 _${program}_complete() {
   local offer word=\${COMP_WORDS[COMP_CWORD]}
@@ -49,7 +49,7 @@ _${program}_complete() {
 }
 complete -o default -F _${program}_complete ${program}
 `,
-  // After a quote the word stands in PREFIX as it was typed, and what is inserted is quoted as it has to be.
+  // After a quote, PREFIX holds the word as typed, and insertions are quoted as needed.
   zsh: (program) => `#compdef ${program}
 _${program}_complete() {
   local line current=\${(Q)PREFIX}
@@ -64,7 +64,7 @@ _${program}_complete() {
 (( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }
 compdef _${program}_complete ${program}
 `,
-  // A quote that is still open is closed, for fish to read the word.
+  // Close an open quote, so that fish can parse the word.
   fish: (program) => `function __${program}_complete
   set -l words (commandline -opc)
   set -l typed (commandline -ct)

@@ -40,7 +40,6 @@ export default class Doctor extends BaseCommand {
   }
 }
 
-/** A check as doctor reports it. */
 interface Check {
   group: string
   name: string
@@ -51,7 +50,7 @@ interface Check {
 
 const colors = { PASSED: 'green', FAILED: 'red', SKIPPED: 'yellow' } as const
 
-/** One check a line; below one that failed, what mends it. */
+/** Formats one check per line; below a failed one, the fix. */
 function showChecks(checks: readonly Check[], { color }: { color: boolean }): string {
   const titles = checks.map(({ group, name }) => `${group}: ${name}`)
   const width = Math.max(...titles.map((title) => title.length))

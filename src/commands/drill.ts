@@ -54,7 +54,7 @@ export default class Drill extends BaseCommand {
     const stop = new AbortController()
     const end = () => stop.abort(new InterruptedError('The drill was stopped.'))
     const release = onInterrupt(end)
-    // Servers that it started must not go on without it.
+    // Child servers must not outlive the drill.
     process.on('SIGTERM', end)
     let isKept = flags.keep || flags.dir !== undefined
     try {
@@ -85,7 +85,7 @@ export default class Drill extends BaseCommand {
   }
 }
 
-/** @throws UsageError where something is in it, or it cannot be */
+/** @throws UsageError if the folder is not empty or cannot be */
 async function emptyFolder(path: string): Promise<string> {
   const folder = resolve(path)
   try {

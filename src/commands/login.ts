@@ -47,7 +47,7 @@ export default class Login extends ClientCommand {
     return { profile: name, path, url: resolved.url.value, token: current }
   }
 
-  /** Never taken from the environment: what is stored is what was given for it. */
+  /** Never reads the token from the environment, so that only an explicitly given token is stored. */
   async #readToken(
     flags: { 'token-stdin': boolean; token?: string | undefined; 'no-input': boolean },
     url: string,

@@ -71,7 +71,7 @@ export default class MoveOut extends BaseCommand {
     return this.report(await read())
   }
 
-  /** Until each phone was pushed: those that are off may come in weeks. */
+  /** Waits until each phone was pushed. Phones that are off can follow weeks later. */
   private async follow(read: () => Promise<FoundMove | undefined>): Promise<void> {
     const stop = new AbortController()
     const release = onInterrupt(() => stop.abort())
@@ -82,7 +82,7 @@ export default class MoveOut extends BaseCommand {
         const askedAt = Date.now()
         const move = await read()
         if (!move) return
-        // To count reads each phone: it must not be most of what the database does.
+        // Counting reads every phone, so limit its share of the database load.
         const restMs = Math.max(LOOK_MS, (Date.now() - askedAt) * REST_FACTOR)
         const { moved, silent, refused, waiting, passes } = move.progress
         const done = moved + silent + refused
@@ -148,6 +148,6 @@ function shown(move: FoundMove | undefined) {
 }
 
 const LOOK_MS = 1_000
-/** A look that takes long is followed by a rest of so many times as long. */
+/** The pause after a count, as a multiple of its duration. */
 const REST_FACTOR = 10
 const PATIENCE_MS = 20_000

@@ -29,7 +29,7 @@ export default class Packages extends BaseCommand {
     const { args, flags } = await this.parse(Packages)
     if (flags.out === '-' && this.jsonEnabled())
       throw new UsageError('--json and --out - both want stdout: leave one out')
-    // Its columns may have been renamed by hand since.
+    // The user may have edited its column names.
     if (flags.out !== '-' && (await exists(flags.out)))
       throw new CliError(`${flags.out} is there already`, { hint: 'name another file.' })
     const { packageColumns, readPackages } = await import('../cli/import/packages.ts')
@@ -76,7 +76,7 @@ export default class Packages extends BaseCommand {
   }
 }
 
-/** What makes a server answer there. */
+/** Returns how to make the server respond at that address. */
 function prefixHint(url: string): string {
   const path = URL.canParse(url) ? new URL(url).pathname.replace(/\/+$/, '') : ''
   return path === '' || path === '/apple' ? '' : `: passes serve --apple-prefix ${path}`

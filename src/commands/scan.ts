@@ -78,7 +78,7 @@ export default class Scan extends ClientCommand {
     }
     try {
       if (flags.stdin) return await this.#pipe(door)
-      // Asked before the level is written into the environment, where it would hide NO_COLOR.
+      // Detect this before `prepareDrawing` sets the color level, which would hide NO_COLOR.
       const color = canColor(process.stdout) && !flags['no-color']
       prepareDrawing(process.stdout)
       const { runConsole } = await import('../cli/console/run-console.tsx')
@@ -126,7 +126,7 @@ export default class Scan extends ClientCommand {
     })
   }
 
-  /** What every scan will say, by the rules of a scan: better refused now than at each scan. */
+  /** Validates the values of every scan at the start, with the rules of a scan. */
   #checked(flags: Record<'context' | 'date' | 'device-id' | 'gate' | 'lane' | 'location', string | undefined>) {
     const { gate, lane, location } = flags
     const sessionId = newId(clock())
@@ -139,7 +139,7 @@ export default class Scan extends ClientCommand {
       location: '--location',
     }
     const checked = ScanCreate.safeParse({
-      // Any payload: the rest is what is checked.
+      // A placeholder: only the other fields are validated.
       qrPayload: 'payload',
       scanContextKey: flags.context,
       validityDate: flags.date,
@@ -164,25 +164,25 @@ function leftover({ unevaluated, pending }: { unevaluated: readonly string[]; pe
 
 interface PipeOptions extends Omit<DoorOptions, 'onOutcome' | 'onChange' | 'sameScanMs'> {
   input: Readable
-  /** False where nobody reads any more. */
+  /** Returns `false` if the reader closed the pipe. */
   write: (outcome: Outcome) => Promise<boolean>
   signal: AbortSignal
 }
 
 interface PipeSummary {
-  /** Evaluated without the server, which has not got them yet. */
+  /** The number of offline decisions that are not uploaded yet. */
   pending: number
-  /** Not evaluated at all. */
+  /** The number of scans that were not evaluated. */
   failed: number
 }
 
-/** One payload a line in, one outcome out, in the same order. Every line is a scan, however soon it comes again. */
+/** Reads one payload per line and writes one outcome per line, in the same order. Repeated payloads are separate scans. */
 async function runPipe({ input, write, signal, ...options }: PipeOptions): Promise<PipeSummary> {
   const door = createDoor({ ...options, sameScanMs: 0, onOutcome: () => undefined, onChange: () => undefined })
   let failed = 0
   const { connection, lists } = door.state
   try {
-    // What an earlier run left goes first.
+    // Upload the decisions of earlier runs first.
     if (options.isReached) await connection.whenOnline(PATIENCE_MS)
     for await (const line of createInterface({ input, signal, crlfDelay: Number.POSITIVE_INFINITY })) {
       if (signal.aborted) break

@@ -4,10 +4,10 @@ import { mistypedVariables, parsePlatforms, serveFlags, serverConfig } from '../
 import { replacePrivateSync } from '../files/private-file.ts'
 import type { RunningServer } from '../server/boot/serve.ts'
 
-/** Past the drain: enough for the slowest webhook, and with it less than the 20 s that a stop may take. */
+/** The time to finish requests after the drain, in seconds: enough for the slowest webhook, and within the 20 s of a stop. */
 const FINISH_SECONDS = 17
 
-/** Then what is still in flight is given back, for so long at most. */
+/** The maximum time to return jobs in flight to the queue, in milliseconds. */
 const ABANDON_MS = 1_000
 
 export default class Serve extends BaseCommand {
@@ -53,7 +53,7 @@ export default class Serve extends BaseCommand {
     if (this.jsonEnabled()) this.logJson({ token, ...facts })
     else if (isInteractive) this.note(banner({ token, ...facts }, parsePlatforms(flags.platforms), server.lacksToken))
     else {
-      // What is written without a terminal is kept in a journal, which more people read than may have the token.
+      // Without a terminal, output goes to logs, which people without access to the token can read.
       log.info(facts, 'passes is running')
       if (token !== null && tokenFile !== undefined) {
         replacePrivateSync(tokenFile, `${token}\n`)
@@ -61,7 +61,7 @@ export default class Serve extends BaseCommand {
       } else if (server.lacksToken) log.warn(`no token was used so far: ${CREATE_TOKEN}`)
     }
     const signal = await stopped
-    // Whoever presses Ctrl-C has no proxy that must be told first.
+    // Ctrl-C means that there is no proxy that must be notified first.
     const drainSeconds = signal === 'SIGTERM' ? flags['drain-seconds'] : 0
     log.info({ drainSeconds }, 'stopping: no new jobs, then no new requests, finishing what is in flight')
     const late = setTimeout(
@@ -117,8 +117,8 @@ function title(name: string): string {
 }
 
 /**
- * The first signal, listened for from before the start: whoever answers already is to be stopped in order. The same again
- * ends the process at once.
+ * Resolves with the first signal. Listens before the start, so that a server that already responds is stopped
+ * gracefully. A second signal ends the process immediately.
  */
 function untilStopped(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {

@@ -3,7 +3,7 @@ import type { Modules } from '../card-picture.ts'
 import { details, localTime, localTimeOr } from '../command/output.ts'
 import type { ListShape } from '../list/shape.ts'
 
-/** What lists of doors show. */
+/** The columns of lists of doors. */
 export const doorsShape: ListShape<Door> = {
   columns: [
     { name: 'id', value: ({ id }) => id, kind: 'id' },
@@ -22,7 +22,7 @@ export const doorsShape: ListShape<Door> = {
   wide: ['id', 'name', 'gate', 'project', 'lastSeenAt', 'pendingScans', 'version', 'expiresAt', 'revokedAt'],
 }
 
-/** A door, for people. */
+/** Formats a door. */
 export function showDoor(door: Door): string {
   return details([
     ['Door', door.id],
@@ -38,7 +38,10 @@ export function showDoor(door: Door): string {
   ])
 }
 
-/** Why phones cannot open a link, or not scan with its page. Undefined if nothing in the address prevents it. */
+/**
+ * Returns the reason why phones cannot open a link or scan with its page; `undefined` if nothing in the address
+ * prevents it.
+ */
 export function phoneWarning(link: string): string | undefined {
   const { protocol, hostname, origin } = new URL(link)
   const setting = 'Start the server with an https address that phones reach: --public-url or PASSES_PUBLIC_URL.'
@@ -67,7 +70,7 @@ const WIDTH = 210
 const HEIGHT = 297
 const CODE = 130
 
-/** An invitation as a page of A4 to print, in SVG: gate, project, code, instructions, and the end in local time. */
+/** Returns an invitation as an A4 page in SVG: gate, project, code, instructions, and the end in local time. */
 export function invitationSheet({ modules, gate, projectName, expiresAt }: Sheet): string {
   const size = modules.length
   const dark = modules.flatMap((row, y) => row.flatMap((isDark, x) => (isDark ? [`M${x} ${y}h1v1h-1z`] : []))).join('')
@@ -90,20 +93,20 @@ export function invitationSheet({ modules, gate, projectName, expiresAt }: Sheet
   ].join('\n')
 }
 
-/** A time for people who do not use computers at work: Friday 27 November 2026 at 21:30 (Europe/Berlin). */
+/** Formats a time for people who do not work with computers: Friday 27 November 2026 at 21:30 (Europe/Berlin). */
 function longLocalTime(at: string): string {
   const { timeZone } = Intl.DateTimeFormat().resolvedOptions()
   return `${new Date(at).toLocaleString('en-GB', { dateStyle: 'full', timeStyle: 'short' })} (${timeZone})`
 }
 
-/** Of a usual typeface a letter is about 0.6 of its size wide. */
+/** Returns the font size that fits the width; an average letter is about 0.6 of the size wide. */
 function fontToFit(words: string, size: number): number {
   return Math.min(size, Math.floor(((WIDTH - 20) / Math.max(1, words.length) / 0.6) * 10) / 10)
 }
 
 const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' }
 
-/** Characters that XML has no place for are left out. */
+/** Escapes text and removes characters that XML does not allow. */
 function escapeXml(text: string): string {
   return text.replaceAll(/[\p{Cc}\uFFFE\uFFFF]/gu, '').replaceAll(/[&<>]/g, (char) => entities[char]!)
 }

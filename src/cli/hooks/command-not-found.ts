@@ -3,7 +3,7 @@ import { UsageError } from '../command/errors.ts'
 import { describeFailure, failureJson, formatFailure, suggestCommand } from '../command/failure.ts'
 import { canColor } from '../settings/settings.ts'
 
-/** A command that does not exist is wrong usage: said with the one that was likely meant, and exit code 2. */
+/** Reports an unknown command as wrong usage: a suggestion and exit code 2. */
 const commandNotFound: Hook.CommandNotFound = async function ({ id, config }) {
   const words = id.split(':')
   const known = config.commands.filter(({ hidden }) => !hidden).map((command) => command.id.replaceAll(':', ' '))

@@ -36,7 +36,7 @@ export const commands: ResourceCommands = {
       await ask(`Take back scan ${id}?`)
       const body = {
         reason,
-        // With a key of its own, the request can be repeated if its response is lost.
+        // With a unique key, the request can be repeated if its response is lost.
         externalRef: flags['external-ref'] ?? `cli-${randomUUID()}`,
         deviceId: device,
         ...(note !== undefined && { context: { note } }),

@@ -18,7 +18,6 @@ import { type Progress, startProgress } from '../command/progress.ts'
 import { passIdsOf, type scanFilterFlags, scanQuery } from './filters.ts'
 import { type scanFormats, scansFormat, withHolders } from './formats.ts'
 
-/** What is exported, where to, and by whom. */
 export interface ScanExportOptions {
   flags: Interfaces.InferredFlags<typeof scanFilterFlags> & {
     out?: string | undefined
@@ -27,11 +26,11 @@ export interface ScanExportOptions {
     cursor?: string | undefined
   }
   format: (typeof scanFormats)[number]
-  /** Origin of the server, which a half-written file is bound to. */
+  /** The origin of the server, which an incomplete file is bound to. */
   server: string
-  /** For what is asked before the first page: gives up soon. */
+  /** The client for calls before the first page, with few retries. */
   client: Client
-  /** For the pages: waits out a server that restarts. */
+  /** Creates the client for pages, which retries through a restart of the server. */
   sender: (onRetry: (reason: { error: Error; waitSeconds: number }) => void) => Client
   stop: AbortSignal
   note: (message: string) => void
@@ -40,13 +39,13 @@ export interface ScanExportOptions {
 /** Writes the ledger to a file or to stdout. */
 export async function exportScans(options: ScanExportOptions): Promise<ExportResult> {
   const { flags, format, stop, note } = options
-  // Rows are short-lived: left alone, V8 lets their garbage grow far beyond a page.
+  // Rows are short-lived: by default V8's heap would grow far beyond a page.
   setFlagsFromString('--optimize-for-size')
   const query = scanQuery(flags, await passIdsOf(options.client, flags))
   await using file = flags.out === undefined ? undefined : await openFile(flags.out, query, options)
   if (file?.start) note(`Going on after the first ${file.start.rows} scans, which an earlier run wrote`)
   const cursor = file?.start?.cursor ?? flags.cursor
-  // Awaited here: the file must not be closed before.
+  // Await here, so that the file is not closed earlier.
   return await exportPages({
     stop,
     note,
@@ -62,7 +61,7 @@ export async function exportScans(options: ScanExportOptions): Promise<ExportRes
       await file.append(text, point)
       return true
     },
-    // On a terminal the rows themselves are what moves.
+    // Show no progress if the rows themselves are printed on the terminal.
     showProgress: file !== undefined || !process.stdout.isTTY,
   })
 }
@@ -81,24 +80,27 @@ async function openFile(path: string, query: object, options: ScanExportOptions)
   return openExportFile(resolve(path), head, { restart: options.flags.restart, note: options.note })
 }
 
-/** A file that an export is written to, page by page; one that was interrupted goes on where it stopped. */
+/** An output file, written page by page. An interrupted export can be resumed. */
 interface ExportFile {
-  /** Where to go on; undefined at the beginning. */
+  /** The point to resume from; `undefined` at the start. */
   readonly start: ExportPoint | undefined
-  /** Adds a page: so many rows stand in the file then, and the rest begins at the cursor; null where nothing is left. */
+  /** Appends a page. `point` has the total number of rows and the next cursor, `null` at the end. */
   append(text: string, point: { rows: number; cursor: string | null }): Promise<void>
-  /** Writes down how far the export has come, unless it is whole. */
+  /** Records the progress, unless the export is complete. */
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** A crash throws away what was written since; noting every page would cost more than the pages. */
+/**
+ * The minimum interval between checkpoints. A crash loses the rows since the last one; a checkpoint per page would
+ * cost more than the pages.
+ */
 const NOTE_EVERY_MS = 1_000
 
 /**
- * Opens the file of an export, or begins one, and keeps other exports away from it. How far it has come stands in the journal
- * beside it for as long as it is not whole; it goes on from the last point that it still holds.
- * @throws FileInUseError where another run writes to it; CliError where it holds half of another export and `restart` is
- *   not set
+ * Opens or creates the file of an export and locks it. While the file is incomplete, a journal next to it records the
+ * progress. Resumes from the last point that the file still contains.
+ * @throws FileInUseError if another run holds the lock; CliError if the file is part of another export and `restart`
+ * is not set
  */
 export async function openExportFile(
   path: string,
@@ -115,12 +117,12 @@ async function openLocked(
   { restart, lock }: { restart: boolean; lock: FileLock },
 ): Promise<ExportFile> {
   const size = await sizeOf(path)
-  // A file that was deleted or cut since is begun anew.
+  // Start again if the file was deleted or truncated.
   const found = restart ? undefined : readPoints(path, head).findLast(({ point }) => point.bytes <= size)
   if (!found) await removeJournal(path)
   const start = found?.point
   const file = start ? await open(path, 'r+') : await openPrivate(path, 'w')
-  // What stands after the noted point will come again.
+  // Remove rows after the recorded point, which will be written again.
   if (start) await file.truncate(start.bytes)
   let journal: JournalFile<ExportHead | ExportPoint> | undefined =
     found && continueJournal(journalPath(path), found.end)
@@ -169,35 +171,34 @@ async function sizeOf(path: string): Promise<number> {
   }
 }
 
-/** Pages, and what they are written to. */
 export interface ExportOptions<T> {
-  /** Lists what is exported; what it has to say meanwhile stands beside the progress. */
+  /** Lists the pages. `note` writes a line above the progress bar. */
   pages: (note: (message: string) => void) => AsyncIterable<Page<T>>
   format: PageFormat<T>
-  /** Rows that an earlier run wrote. */
+  /** The number of rows written by earlier runs. */
   startRows: number
-  /** Takes a page and what is known then; false where nobody reads any more. */
+  /** Writes a page with its progress; returns `false` if the reader closed the pipe. */
   write: (text: string, point: ExportedPoint) => Promise<boolean>
   stop: AbortSignal
   showProgress: boolean
   note: (message: string) => void
 }
 
-/** How far an export has come. */
+/** The progress of an export. */
 export interface ExportedPoint {
-  /** Rows written, those of earlier runs included. */
+  /** The number of written rows, including earlier runs. */
   rows: number
-  /** Where the rest begins; null where nothing is left. */
+  /** The next cursor; `null` at the end. */
   cursor: string | null
 }
 
 interface ExportResult {
   rows: number
-  /** Where the rest begins: null where nothing is left, undefined where not even a first page came. */
+  /** The next cursor: `null` at the end, `undefined` if no page was written. */
   cursor: string | null | undefined
 }
 
-/** Writes page after page until the list ends, its reader has enough, or it is stopped: one page is held at a time. */
+/** Writes pages until the list ends, the reader closes the pipe, or it is stopped. Holds one page at a time. */
 export async function exportPages<T>(options: ExportOptions<T>): Promise<ExportResult> {
   const { format, startRows, write, stop } = options
   const result: ExportResult = { rows: startRows, cursor: undefined }
@@ -214,7 +215,7 @@ export async function exportPages<T>(options: ExportOptions<T>): Promise<ExportR
       if (!isRead || stop.aborted) break
     }
   } catch (error) {
-    // The request in flight was called off.
+    // The request in flight was aborted.
     if (!stop.aborted) throw error
   } finally {
     progress?.[Symbol.dispose]()
@@ -222,30 +223,30 @@ export async function exportPages<T>(options: ExportOptions<T>): Promise<ExportR
   return result
 }
 
-/** What an export is of. Only an export of the very same goes on in a file that is half written. */
+/** The identity of an export. An incomplete file can be resumed only by an export with the same one. */
 export interface ExportHead {
   format: 2
   server: string
   workspaceId: string
-  /** The command of the program with its filters and format. */
+  /** The command with its filters and format. */
   settings: Readonly<Record<string, string>>
 }
 
-/** How far an export has come: these rows stand in these bytes, and the rest begins at the cursor. */
+/** A checkpoint: the number of rows, their size in bytes, and the next cursor. */
 interface ExportPoint {
   rows: number
   bytes: number
   cursor: string
 }
 
-/** The journal of an export lies beside its file for as long as the file is not whole. */
+/** Returns the path of the journal, which exists while the file is incomplete. */
 function journalPath(file: string): string {
   return `${file}.journal`
 }
 
 /**
- * How far the export that was begun in a file has come, and where each point ends in the journal; none where none was begun.
- * @throws CliError where it was of something else, or the file beside it is no journal
+ * Reads the checkpoints of an incomplete export and their ends in the journal; none if there is no journal.
+ * @throws CliError if it is of another export, or is not a journal
  */
 function readPoints(file: string, wanted: ExportHead): { point: ExportPoint; end: number }[] {
   const path = journalPath(file)

@@ -9,7 +9,7 @@ import { getPassId } from '../arguments/pass-argument.ts'
 
 type Query = NonNullable<RouteCall<typeof scans.list>['query']>
 
-/** Filters of the ledger and of its figures. */
+/** Filters of the ledger and its statistics. */
 export const ledgerFlags = {
   project: named('project', filterFlag('Only scans of passes of this project.')),
   template: named('template', filterFlag('Only scans of passes issued from this template.')),
@@ -18,7 +18,7 @@ export const ledgerFlags = {
   to: pastFlag('Scanned at this moment or earlier.'),
 }
 
-/** Every filter of the list of scans but for the pass, which may be named by its external id. */
+/** All filters of the list of scans except for the pass, which can be named by external id. */
 export const scanFilterFlags = {
   ...ledgerFlags,
   pass: filterFlag('Only scans of this pass (external id or id).'),
@@ -37,7 +37,7 @@ export const scanFilterFlags = {
   })(),
 }
 
-/** The flags of the ledger as the query of `GET /v1/scans`. */
+/** Returns the flags as the query of `GET /v1/scans`. */
 export function ledgerQuery(flags: Interfaces.InferredFlags<typeof ledgerFlags>) {
   return {
     projectId: flags.project,
@@ -48,7 +48,7 @@ export function ledgerQuery(flags: Interfaces.InferredFlags<typeof ledgerFlags>)
   }
 }
 
-/** The flags as parameters of the request; the server evaluates the values. */
+/** Returns the flags as query parameters; the server validates the values. */
 export function scanQuery(
   flags: Interfaces.InferredFlags<typeof scanFilterFlags>,
   passId: string[] | undefined,
@@ -56,7 +56,7 @@ export function scanQuery(
   return { ...ledgerQuery(flags), passId, result: flags.result, reason: flags.reason }
 }
 
-/** The ids of the passes that --pass names; undefined where it names none. */
+/** Returns the ids of the passes of `--pass`; `undefined` if there are none. */
 export async function passIdsOf(
   client: Client,
   { pass, external }: { pass?: string[] | undefined; external: boolean },

@@ -8,7 +8,7 @@ import { findPasses } from '../changes/find-passes.ts'
 import { csvOf } from '../list/csv.ts'
 import type { ListShape } from '../list/shape.ts'
 
-/** What became of a scan, in a word: the reason says more than that it was denied. */
+/** Returns the decision in one word: for a denied scan, its more specific reason. */
 function decisionOf({ result, reason }: ScanItem): string {
   return result === 'denied' && reason ? reason : result
 }
@@ -68,7 +68,7 @@ export const scansShape: ListShape<HeldScan> = {
 /** The formats of `scans export`. */
 export const scanFormats = ['csv', 'jsonl'] as const
 
-/** Writes pages of scans. @param isContinued rows stand there already, and with them the header */
+/** Returns the formatter for pages of scans. @param isContinued whether the file already has rows and the header */
 export function scansFormat(
   format: (typeof scanFormats)[number],
   { isContinued, rawCells }: { isContinued: boolean; rawCells: boolean },
@@ -76,13 +76,16 @@ export function scansFormat(
   return format === 'csv' ? csvOf(scansShape, { header: !isContinued, rawCells }) : jsonLines
 }
 
-/** A scan with the current names of its holder and its door; null if there is no such pass or door. */
+/** A scan with the current names of its holder and its door; `null` if the pass or door does not exist. */
 export type HeldScan = ScanItem & { label: string | null; door: string | null }
 
-/** Names that are kept: the passes at one door come again and again. */
+/** The number of cached names, since the same passes and doors recur. */
 const KEPT = 10_000
 
-/** Adds holders and doors to pages of scans, with a few requests a page. A token that may not read passes gets no holders. */
+/**
+ * Adds the names of holders and doors to pages of scans, with a few requests per page. Adds no holders if the token
+ * cannot read passes.
+ */
 export async function* withHolders(
   client: Client,
   pages: AsyncIterable<Page<ScanItem>>,

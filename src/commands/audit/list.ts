@@ -70,7 +70,6 @@ export default class AuditList extends BaseCommand {
   }
 }
 
-/** An entry of the audit log, as the database holds it. */
 interface Entry {
   id: string
   at: string

@@ -71,7 +71,7 @@ export default class DoorInvite extends ClientCommand {
     return invitation
   }
 
-  /** A token that may invite need not be one that reads projects. */
+  /** A token that can create invitations might not be able to read projects. */
   async #nameOf(client: ReturnType<DoorInvite['connect']>, id: string): Promise<string> {
     try {
       return (await client.projects.get({ params: { id } })).name

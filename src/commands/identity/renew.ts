@@ -42,7 +42,7 @@ export default class IdentityRenew extends BaseCommand {
     return identity
   }
 
-  /** Each renewal is a line, under --json too; what is refused is said on stderr. */
+  /** Prints each renewal on a line, also with `--json`. Errors are printed on stderr. */
   private async follow(name: string, from: RenewedFrom, config: IdentityConfig): Promise<undefined> {
     if (!from.files && from.keyFile === undefined)
       throw new UsageError('Give the files to watch: --certificate and --key, or --key-file')

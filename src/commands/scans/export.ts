@@ -29,7 +29,7 @@ export default class ScansExport extends ClientCommand {
   ]
   static override flags = {
     ...scanFilterFlags,
-    // Called again to go on, it must mean the same moments.
+    // Relative times are not accepted, because the repeated command must select the same scans.
     from: Flags.string({ summary: 'Scanned at this moment or later, such as 2027-05-31T00:00:00Z.' }),
     to: Flags.string({ summary: 'Scanned at this moment or earlier.' }),
     format: Flags.option({
@@ -86,7 +86,7 @@ export default class ScansExport extends ClientCommand {
   }
 }
 
-/** The literal command to go on with: the same again for a file, whose journal knows the place. */
+/** Returns the command that resumes the export. For a file it is the same command, because the journal has the position. */
 function goOn(flags: { out?: string | undefined; cursor?: string | undefined }, cursor?: string): string {
   if (flags.out !== undefined) return commandLine({ without: ['--restart'] })
   const place = cursor ?? flags.cursor

@@ -34,7 +34,7 @@ export default class TemplateDev extends BaseCommand {
 
   async run() {
     const { args, flags } = await this.parse(TemplateDev)
-    // A file that comes later shows as soon as it does; one that was never there is a mistyped name.
+    // Files can be deleted and come back later; a file that does not exist at the start is a mistyped name.
     for (const path of [args.file, ...(flags.rows === undefined ? [] : [flags.rows])])
       await withName(path, () => stat(path))
     const files = new DevFiles(args.file, flags.rows)
@@ -59,7 +59,7 @@ export default class TemplateDev extends BaseCommand {
   }
 }
 
-/** A file that cannot be read yet is followed as ever: then the page begins with the default where it lacks the language. */
+/** Checks the language only if the file is readable; otherwise the page starts with the default language. */
 function requireLanguage(path: string, reading: Awaited<ReturnType<DevFiles['read']>>, language: string): void {
   if (!reading.content) return
   const languages = languagesOf(writtenOf(reading.content.definition))

@@ -54,9 +54,9 @@ export default class TemplatePreview extends ClientCommand {
       const { drawCard } = await import('../../cli/card-picture.ts')
       const { previewedByApple } = await import('../../cli/device/show.ts')
       const depth = flags['no-color'] ? 1 : colorDepth(process.stdout)
-      // The contract leaves the card open; it is the one that the server renders.
+      // The contract does not define the card; it has the format that the server renders.
       const given = preview.card as unknown as CardJson
-      // What the overrides of Apple change is shown too, by what Apple would be given.
+      // Also apply Apple overrides, by reading the pass that Apple devices would receive.
       const card = { ...given, ...previewedByApple(preview.apple, given.language), images: given.images }
       this.log(await drawCard(card, { width: terminalWidth(), colorDepth: depth, marksSurplus: true }))
       this.note(`Version ${version} (${stage}), with sample values.`)

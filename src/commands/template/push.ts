@@ -49,7 +49,7 @@ export default class TemplatePush extends ClientCommand {
     if (isMany && flags.template) throw new UsageError('--template is for one file; several are named by their keys')
     const isAsked = flags.publish && !flags.yes && canAsk({ noInput: flags['no-input'] })
     const client = this.connect(flags)
-    // A draft can be unfinished. Check every file that will be published before the first one changes the server.
+    // A draft can be incomplete. Check every file that will be published before the first one changes the server.
     if (flags.publish) for (const file of files) await requirePublishable(file)
     const pushed: Pushed[] = []
     for (const file of files) {

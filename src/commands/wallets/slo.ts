@@ -32,7 +32,7 @@ export default class WalletsSlo extends ClientCommand {
   }
 }
 
-/** Rounded down, so that what is missed never looks as if it were met. */
+/** Rounds down, so that a missed target never looks met. */
 function percent(share: number): string {
   return `${Math.floor(share * 10_000 + 1e-6) / 100} %`
 }

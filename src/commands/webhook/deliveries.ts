@@ -81,7 +81,7 @@ export default class WebhookDeliveries extends ClientCommand {
   }
 }
 
-/** The id is often that of a webhook. @throws CliError, or the error itself */
+/** Explains that the id is often that of a webhook. @throws CliError, or the original error */
 function explainMissing(error: unknown, id: string): never {
   if (!(error instanceof ApiError && error.status === 404)) throw error
   throw new CliError(`Delivery not found: ${id}`, {

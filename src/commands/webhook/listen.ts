@@ -10,7 +10,7 @@ import { type ListenEvent, listenForEvents } from '../../cli/webhook/listen.ts'
 import { Uuid } from '../../core/ids.ts'
 import { NIL_UUID } from '../../core/uuid.ts'
 
-/** After nothing: everything that is kept. */
+/** The nil id precedes all events, so that every stored event follows. */
 const OLDEST = NIL_UUID
 
 export default class WebhookListen extends ClientCommand {
@@ -85,7 +85,7 @@ function sinceOf(text: string | undefined): string | undefined {
   })
 }
 
-/** Time, event, its id, subject, and what the application answered. */
+/** Formats time, event, id, subject, and the application's response. */
 function lineOf({ payload, responseCode, durationMs, error }: Extract<ListenEvent, { event: 'delivery' }>): string {
   const subject = String(payload.data.id ?? payload.data.webhookId ?? '')
   const parts = [payload.timestamp, payload.type.padEnd(12), payload.id, subject]

@@ -70,7 +70,7 @@ function requireTaken(sent: Triggered[]): void {
 
 type Triggered = Forwarded & { url: string }
 
-/** Sends an example from this machine: to one address, or to everybody who listens here. */
+/** Sends an example from this machine to one address, or to all local listeners. */
 async function triggerHere(
   type: EventType,
   target: { secret: string } & ({ to: string } | { folder: string }),

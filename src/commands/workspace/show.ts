@@ -20,7 +20,7 @@ export default class WorkspaceShow extends ClientCommand {
       ['Name', name],
       ['Ends', expiresAt === undefined ? null : localTimeOr(expiresAt, 'never')],
     ])
-    // A token that is bound to projects is told no more.
+    // A token that is bound to projects receives no limits.
     this.log(limits && usage ? `${facts}\n\n${showLimits(limits, usage, terminalWidth())}` : facts)
     return workspace
   }
