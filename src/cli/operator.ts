@@ -17,7 +17,7 @@ interface Named {
   workspace: string | undefined
 }
 
-/** Returns the selected jobs. @throws UsageError if none or more than one selection is given */
+/** Returns the selected jobs. @throws UsageError unless either an id or `--all` is given */
 export function namedJobs(id: string | undefined, flags: { all?: boolean; workspace?: string | undefined }): Named {
   if ((id === undefined) !== (flags.all ?? false)) throw new UsageError('Give the id of a job, or --all.')
   return { id, workspace: flags.workspace }

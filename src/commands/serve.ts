@@ -118,7 +118,7 @@ function title(name: string): string {
 
 /**
  * Resolves with the first signal. Listens before the start, so that a server that already responds is stopped
- * gracefully. A second signal ends the process immediately.
+ * gracefully. Repeating the same signal ends the process immediately.
  */
 function untilStopped(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {

@@ -67,7 +67,7 @@ export async function askForNames(
   }
 }
 
-/** For an optional value, ignores an unreachable server and missing permissions. */
+/** Returns no candidates if the server is slow or unreachable, or permission is missing. Used for optional values. */
 async function withoutWaiting(reading: Promise<Candidate[]>): Promise<Candidate[]> {
   try {
     return await Promise.race([reading, sleep(PATIENCE_MS, [], { ref: false })])

@@ -40,7 +40,7 @@ export type Bell = (outcome: Outcome) => void
 /** The interval between bells. Terminals merge bells that are closer together. */
 const BETWEEN_MS = 150
 
-/** Creates a terminal bell: one for accepted, three for rejected, none for outcomes without a decision. */
+/** Creates a terminal bell: one for accepted, none for outcomes without a decision, three otherwise. */
 export function terminalBell(write: (text: string) => void): Bell {
   let newest: Outcome | undefined
   return async (outcome) => {

@@ -241,7 +241,7 @@ async function findTemplate(
   }
 }
 
-/** Parses `deviceLibraryIdentifier:pushToken` pairs, separated by spaces. Without a colon, the token is missing. */
+/** Parses `deviceLibraryIdentifier:pushToken` pairs, separated by whitespace. */
 function devicesIn(cell: string) {
   return cell.split(/\s+/).map((device) => {
     const colon = device.lastIndexOf(':')

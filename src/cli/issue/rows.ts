@@ -104,7 +104,10 @@ export async function readIssuedTemplate(client: Client, id: string): Promise<Is
   return { id, name, definition: asEvaluated(inLanguage(definition)) }
 }
 
-/** Returns the definition with variables marked as required if passes need them. Does not check formats of newer servers. */
+/**
+ * Returns the definition with variables marked as required if passes need them. Removes unknown formats, which only a
+ * newer server can check.
+ */
 export function asEvaluated(definition: Definition): Definition {
   const known = definition.variables.map(({ format, ...variable }) =>
     VariableFormat.safeParse(format).success ? { ...variable, format } : variable,

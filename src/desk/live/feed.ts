@@ -18,7 +18,7 @@ export interface Feed {
 /** The maximum number of events that are kept for display. */
 const MAX_EVENTS = 200
 
-/** The timeout of the stream. The server sends data every 15 seconds. */
+/** The time without data after which the stream is considered lost. The server sends data every 15 seconds. */
 const SILENCE_MS = 40_000
 
 const RETRY_MS = 3_000

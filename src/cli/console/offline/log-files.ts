@@ -142,7 +142,7 @@ export function removeLog(folder: string, name: string): void {
 export function mayBeWritten(name: string): boolean {
   const [, host, pid] = /^log-(.*)-(\d+)-[0-9a-f]+\.ndjson$/.exec(name) ?? []
   if (host !== safeHostname()) return true
-  // In containers, every main process has the same id.
+  // In a container, an earlier process can have had the same id.
   if (Number(pid) === process.pid) return open.has(name)
   try {
     process.kill(Number(pid), 0)

@@ -58,7 +58,10 @@ export async function reportFleet(
 
 const AT_ONCE = 32
 
-/** Returns whether the reasons agree: a phone without a push cannot know of the change, and one with a push does. */
+/**
+ * Returns whether the phone and the server agree that a change is pending. Always `true` if the phone was not pushed or
+ * the push was refused, since it cannot know of the change then.
+ */
 function isAgreed({ toldAt }: FleetPhone, item: WalletItem | undefined): boolean {
   const mayBeUntold = item?.reason === 'not_pushed' || item?.reason === 'refused'
   return mayBeUntold || (item !== undefined) === toldAt > 0
