@@ -12,8 +12,26 @@ export async function mapInSlices<Item, Result>(
     const result = map(item)
     results.push(result instanceof Promise ? await result : result)
     if (performance.now() - began < SLICE_MS) continue
-    await new Promise((resolve) => setImmediate(resolve))
+    await nextSlice()
     began = performance.now()
   }
   return results
+}
+
+const waiting: (() => void)[] = []
+
+/**
+ * Waits until other work that is due was done. Only one of those that wait goes on between two rounds of the event loop,
+ * so that ten heavy requests delay a light one no longer than one does.
+ */
+function nextSlice(): Promise<void> {
+  return new Promise((resolve) => {
+    if (waiting.push(resolve) === 1) setImmediate(resumeFirst)
+  })
+}
+
+function resumeFirst(): void {
+  waiting[0]!()
+  waiting.shift()
+  if (waiting.length > 0) setImmediate(resumeFirst)
 }

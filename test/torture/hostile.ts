@@ -100,7 +100,7 @@ function mostWork(): DefinitionInput {
   const back = [...Array(50).keys()].map((n) => ({
     key: `k${n}`,
     label: inEach(`${n} ${'x'.repeat(80)}`),
-    value: inEach(`${n}${'{{a}}'.repeat(19)}`),
+    value: inEach(`${n}${'{{a}}'.repeat(9)}`),
   }))
   const { design, ...parts } = definition('', { maxLength: 1, default: 'a' })
   return {

@@ -214,7 +214,7 @@ async function check(
     const walletPass = await walletPassOf()
     const wallets = await walletsOf()
     let rejection: StoredRejection | undefined
-    for (const wallet of wallets.all) {
+    await mapInSlices(wallets.all, async (wallet) => {
       try {
         await wallet.check(walletPass, at)
       } catch (error) {
@@ -223,7 +223,7 @@ async function check(
         if (!isRejection) throw error
         rejection = { platform: 'google', code: error.code, message: error.message, at }
       }
-    }
+    })
     return { pass, ...(rejection && { rejection }) }
   } catch (error) {
     // Anything but a rejection for good may be gone on the next try; the job's retry decides.

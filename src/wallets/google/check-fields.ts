@@ -18,63 +18,67 @@ export interface CheckOptions {
 }
 
 /** Everything for which Google would refuse a whole class or object, each with its path in the resource. */
-export function* checkFields(type: RecordType, resource: object, { needsLogos }: CheckOptions): Generator<Issue> {
+export function checkFields(type: RecordType, resource: object, { needsLogos }: CheckOptions): Issue[] {
   const logo = requiredLogos[type.name] ?? ''
-  for (const issue of checkRecord(type, resource, [])) {
+  const found: Issue[] = []
+  checkRecord(type, resource, [], found)
+  return found.flatMap((issue) => {
     const isMissingLogo = issue.path.length === 1 && issue.path[0] === logo && !(logo in resource)
-    if (!isMissingLogo) yield issue
-    else if (needsLogos) yield { ...issue, message: 'Google requires a logo: give the design an icon or a logo' }
-  }
+    if (!isMissingLogo) return [issue]
+    return needsLogos ? [{ ...issue, message: 'Google requires a logo: give the design an icon or a logo' }] : []
+  })
 }
 
-function* checkRecord(type: RecordType, value: unknown, path: Issue['path']): Generator<Issue> {
+function checkRecord(type: RecordType, value: unknown, path: Issue['path'], found: Issue[]): void {
   if (!isJsonObject(value)) {
-    yield { path, message: 'Must be an object' }
+    found.push({ path, message: 'Must be an object' })
     return
   }
   for (const [key, item] of Object.entries(value)) {
     const field = type.fields.get(key)
-    if (field) yield* checkField(field, item, [...path, key])
+    if (field) checkField(field, item, [...path, key], found)
     else {
       const message = `Unknown field: Google's ${type.name} has no such field${suggestion(type, key)}`
-      yield { path: [...path, key], message }
+      found.push({ path: [...path, key], message })
     }
   }
   for (const [key, { isRequired }] of type.fields) {
-    if (isRequired && !(key in value)) yield { path: [...path, key], message: `Google requires it of ${type.name}` }
+    if (isRequired && !(key in value))
+      found.push({ path: [...path, key], message: `Google requires it of ${type.name}` })
   }
   if (type.name === 'Image' && 'sourceUri' in value === 'privateImageId' in value) {
-    yield { path: [...path, 'sourceUri'], message: 'Google takes one of sourceUri and privateImageId' }
+    found.push({ path: [...path, 'sourceUri'], message: 'Google takes one of sourceUri and privateImageId' })
   }
 }
 
-function* checkField(field: Field, value: unknown, path: Issue['path']): Generator<Issue> {
+function checkField(field: Field, value: unknown, path: Issue['path'], found: Issue[]): void {
   if (field.maxItems === undefined) {
-    yield* checkValue(field, value, path)
+    checkValue(field, value, path, found)
     return
   }
   if (!Array.isArray(value)) {
-    yield { path, message: 'Must be a list' }
+    found.push({ path, message: 'Must be a list' })
     return
   }
-  if (value.length > field.maxItems) yield { path, message: `Google takes at most ${field.maxItems} items` }
+  if (value.length > field.maxItems) found.push({ path, message: `Google takes at most ${field.maxItems} items` })
   const seen = new Set<unknown>()
   for (const [index, item] of value.entries()) {
-    yield* checkValue(field, item, [...path, index])
+    checkValue(field, item, [...path, index], found)
     const id = isJsonObject(item) ? item.id : undefined
-    if (id !== undefined && seen.has(id)) yield { path: [...path, index, 'id'], message: `The id ${id} stands twice` }
+    if (id !== undefined && seen.has(id))
+      found.push({ path: [...path, index, 'id'], message: `The id ${id} stands twice` })
     seen.add(id)
   }
 }
 
-function* checkValue({ type, isRequired }: Field, value: unknown, path: Issue['path']): Generator<Issue> {
+function checkValue({ type, isRequired }: Field, value: unknown, path: Issue['path'], found: Issue[]): void {
   if (isRecordType(type)) {
-    yield* checkRecord(type, value, path)
+    checkRecord(type, value, path, found)
     return
   }
   const message = typeof type === 'string' ? flawOf(type, value) : enumFlaw(type, value)
-  if (message) yield { path, message }
-  else if (isRequired && isEmpty(value)) yield { path, message: 'Google requires a value that is not empty' }
+  if (message) found.push({ path, message })
+  else if (isRequired && isEmpty(value)) found.push({ path, message: 'Google requires a value that is not empty' })
 }
 
 function isEmpty(value: unknown): boolean {

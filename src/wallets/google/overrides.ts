@@ -43,7 +43,11 @@ function withoutEmpty(resource: GoogleResource): GoogleResource {
 
 function withoutEmptyItems(value: unknown, name: string): unknown {
   if (isJsonObject(value)) {
-    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, withoutEmptyItems(inner, key)]))
+    const kept = { ...value }
+    for (const [key, inner] of Object.entries(value)) {
+      if (typeof inner === 'object') kept[key] = withoutEmptyItems(inner, key)
+    }
+    return kept
   }
   if (!Array.isArray(value)) return value
   const keys = contents.get(name)
@@ -53,8 +57,8 @@ function withoutEmptyItems(value: unknown, name: string): unknown {
 
 /** One that has not even a label is a mistake of the definition, of which publishing tells. */
 function cameOutEmpty(item: Record<string, unknown>, keys: string[]): boolean {
-  const isMeantToShow = [...keys, ...labels].some((key) => key in item)
-  return isMeantToShow && !keys.some((key) => saysSomething(item[key]))
+  if (keys.some((key) => saysSomething(item[key]))) return false
+  return [...keys, ...labels].some((key) => key in item)
 }
 
 function saysSomething(value: unknown): boolean {
@@ -71,18 +75,17 @@ function merge(
   overrides: Record<string, unknown>,
   type: RecordType | undefined,
 ): Record<string, unknown> {
-  const merged = new Map(Object.entries(base))
+  const merged = { ...base }
   for (const [key, value] of Object.entries(overrides)) {
     // JSON can name this key as any other; spread or assigned later, it would replace a prototype.
     if (key === '__proto__') continue
     const field = type?.fields.get(key)
-    const current = merged.get(key)
-    if (value === null) merged.delete(key)
-    else if (isJsonObject(value))
-      merged.set(key, merge(isJsonObject(current) ? current : {}, value, recordTypeOf(field)))
-    else merged.set(key, asTyped(value, field))
+    const current = merged[key]
+    if (value === null) delete merged[key]
+    else if (isJsonObject(value)) merged[key] = merge(isJsonObject(current) ? current : {}, value, recordTypeOf(field))
+    else merged[key] = asTyped(value, field)
   }
-  return Object.fromEntries(merged)
+  return merged
 }
 
 /** What JSON writes as a number; Google takes an int64 as its digits. */

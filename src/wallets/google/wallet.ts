@@ -42,7 +42,7 @@ export function createGoogleWallet({ identity, publicUrl }: GoogleWalletOptions)
   function checkClass(kind: GoogleKind, pass: WalletPass, options: { needsLogos: boolean }): Issue[] {
     const known = checked.get(pass.templateCard)
     if (known?.kind === kind) return known.issues
-    const issues = [...checkFields(typeOf(kind, 'Class'), buildClass(issuer, pass), options)]
+    const issues = checkFields(typeOf(kind, 'Class'), buildClass(issuer, pass), options)
     checked.set(pass.templateCard, { kind, issues })
     return issues
   }

@@ -172,7 +172,7 @@ test('fields without a value, links that lead nowhere and empty labels are left 
   })
   expect(built.textModulesData).toEqual([{ id: 'bare', body: 'x' }])
   expect(built.linksModuleData).toEqual({
-    uris: [{ id: 'link-3', uri: 'tel:+41441234567', description: 'tel:+41441234567' }],
+    uris: [{ id: 'link-2', uri: 'tel:+41441234567', description: 'tel:+41441234567' }],
   })
 })
 

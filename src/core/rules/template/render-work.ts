@@ -4,7 +4,7 @@ import { languagesOf, splitTexts } from './languages.ts'
 import { placeholdersIn, stringsDeep } from './placeholder.ts'
 
 /** The placeholders that a pass renders in all of its languages. A large design in 20 languages has about 6,000. */
-export const MAX_PLACEHOLDERS = 20_000
+export const MAX_PLACEHOLDERS = 10_000
 /** The names and values at any depth. A package for Apple writes its overrides again for each language. */
 export const MAX_OVERRIDE_VALUES = { apple: 2_000, google: 10_000 }
 
