@@ -245,6 +245,7 @@ async function findTemplate(
 function devicesIn(cell: string) {
   return cell.split(/\s+/).map((device) => {
     const colon = device.lastIndexOf(':')
+    if (colon === -1) return { deviceLibraryIdentifier: device, pushToken: '' }
     return { deviceLibraryIdentifier: device.slice(0, colon), pushToken: device.slice(colon + 1) }
   })
 }

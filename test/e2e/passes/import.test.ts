@@ -66,7 +66,7 @@ test('each failing row names its line and column, and rows may name their templa
   const told = errors.map(({ line, error }: { line: number; error: string }) => `${line} ${error}`)
   expect(told).toEqual([
     expect.stringMatching(/^3 authentication_token: Must be 16 to 255/),
-    expect.stringMatching(/^4 devices\.0\.\w+: /),
+    expect.stringMatching(/^4 devices\.0\.pushToken: /),
     expect.stringMatching(/^5 seat: /),
     '6 serial_number: Stands in line 2 already, for another pass',
     expect.stringMatching(/^7 template: There is no template called nothing-called-so/),
