@@ -10,6 +10,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import sharp from 'sharp'
 import { Agent, request } from 'undici'
+import { unzip } from '../../src/cli/device/apple-package.ts'
 import type { DefinitionInput } from '../../src/core/contract/definition.ts'
 
 export interface Victim {
@@ -30,9 +31,16 @@ const STRANGE_ADDRESS = '127.0.0.2'
 /** Webhook endpoints that take a request and never answer; as many as a workspace has room for. */
 const HANGING_ENDPOINTS = 50
 
+/** As many as a device takes, so that each of its lists is as long as one gets. */
+const DEVICE_PASSES = 300
+
+/** Void passes before the only one that the page of their group shows. */
+const GROUP_MEMBERS = 10_000
+
 const { url, token } = JSON.parse(process.argv[2]!) as Victim
 const { hostname, port } = new URL(url)
 const dispatcher = new Agent({ connections: 256, headersTimeout: 60_000 })
+const strangers = new Agent({ connections: 64, headersTimeout: 60_000, connect: { localAddress: STRANGE_ADDRESS } })
 const damage: Damage = {}
 let isOver = false
 
@@ -43,7 +51,7 @@ function again(name: string, workers: number, attack: (send: Send) => Promise<vo
   const note = (answer: string) => {
     noted.answers[answer] = (noted.answers[answer] ?? 0) + 1
   }
-  const send: Send = async (method, path, body, headers = {}) => {
+  const send: Send = async (method, path, body, headers = {}, via = dispatcher) => {
     noted.sent += 1
     try {
       const response = await request(`${url}${path}`, {
@@ -54,7 +62,7 @@ function again(name: string, workers: number, attack: (send: Send) => Promise<vo
           ...headers,
         },
         body: body ?? null,
-        dispatcher,
+        dispatcher: via,
       })
       const text = await response.body.text()
       note(String(response.statusCode))
@@ -79,7 +87,11 @@ type Send = (
   path: string,
   body?: string | Uint8Array,
   headers?: Record<string, string>,
-) => Promise<{ id: string; items?: { id: string }[]; hostedLinks?: { apple: string; smart: string } } | undefined>
+  via?: Agent,
+) => Promise<
+  | { id: string; items?: { id: string }[]; hostedLinks?: { apple: string; smart: string; group: string | null } }
+  | undefined
+>
 
 function definition(message: string, variable: object = {}): DefinitionInput {
   return {
@@ -131,6 +143,14 @@ async function hangingEndpoint(): Promise<string> {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/hang`
+}
+
+/** The names that a phone reads in a package; undefined if it does not get one. */
+async function readPackage(link: string): Promise<Record<string, string> | undefined> {
+  const response = await request(`${url}${new URL(link).pathname}`, { dispatcher }).catch(() => undefined)
+  const bytes = await response?.body.arrayBuffer().catch(() => undefined)
+  if (response?.statusCode !== 200 || !bytes) return undefined
+  return JSON.parse(unzip(Buffer.from(bytes)).get('pass.json')!.toString())
 }
 
 async function jpegWithManyScans(): Promise<Uint8Array> {
@@ -242,6 +262,52 @@ const attacks: Record<string, () => Promise<unknown>> = {
     return again('cursors', 1, async (send) => {
       const cursor = Buffer.from(JSON.stringify({ n: Math.random(), x: 'x'.repeat(100) })).toString('base64url')
       await send('GET', `/v1/passes?cursor=${cursor}`)
+    })
+  },
+  async devices() {
+    let templateId: string | undefined
+    let made = 0
+    let passType: string | undefined
+    return again('devices', 16, async (send) => {
+      if (made < DEVICE_PASSES) {
+        made += 1
+        templateId ??= await publish(send, definition('{{a}}'))
+        const pass = await send('POST', '/v1/passes', JSON.stringify(item(templateId)))
+        const names = pass?.hostedLinks && (await readPackage(pass.hostedLinks.apple))
+        if (!names) return
+        const { passTypeIdentifier, serialNumber, authenticationToken } = names
+        const path = `/apple/v1/devices/crowded/registrations/${passTypeIdentifier}/${serialNumber}`
+        const authorization = `ApplePass ${authenticationToken}`
+        await send('POST', path, JSON.stringify({ pushToken: 'abc' }), { authorization })
+        passType = passTypeIdentifier
+        return
+      }
+      await send('GET', `/apple/v1/devices/crowded/registrations/${passType}`, undefined, {}, strangers)
+    })
+  },
+  async groups() {
+    let templateId: string | undefined
+    let imported = 0
+    let page: string | undefined
+    return again('groups', 16, async (send) => {
+      templateId ??= await publish(send, definition('{{a}}'))
+      if (imported < GROUP_MEMBERS) {
+        imported += 100
+        const passes = [...Array(100)].map(() => ({
+          externalPassId: key(),
+          label: 'Hostile',
+          groupKey: 'crowd',
+          status: 'VOID',
+        }))
+        await send('POST', '/v1/passes/import', JSON.stringify({ templateId, passes }))
+        return
+      }
+      if (page === undefined) {
+        const pass = await send('POST', '/v1/passes', JSON.stringify({ ...item(templateId), groupKey: 'crowd' }))
+        if (pass?.hostedLinks?.group) page = new URL(pass.hostedLinks.group).pathname
+        return
+      }
+      await send('GET', page, undefined, {}, strangers)
     })
   },
   pipelines: () => onSockets('pipelines', 'GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(600), true),
