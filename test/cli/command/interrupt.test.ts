@@ -2,6 +2,9 @@ import { expect, test, vi } from 'vitest'
 import { onInterrupt } from '../../../src/cli/command/program.ts'
 
 test('the first Ctrl-C stops; the second ends at once, with exit code 130 and last words', () => {
+  // What other tests of this process left behind would hear of the signal too, and may end it.
+  const others = process.listeners('SIGINT')
+  process.removeAllListeners('SIGINT')
   const exit = vi.spyOn(process, 'exit').mockImplementation(() => undefined as never)
   const calls: string[] = []
   const release = onInterrupt(
@@ -13,5 +16,7 @@ test('the first Ctrl-C stops; the second ends at once, with exit code 130 and la
   process.emit('SIGINT')
   expect([calls, exit.mock.calls]).toEqual([['stop', 'end'], [[130]]])
   release()
+  expect(process.listeners('SIGINT')).toEqual([])
+  for (const other of others) process.on('SIGINT', other)
   exit.mockRestore()
 })

@@ -1,12 +1,12 @@
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
+import type { Command } from '@oclif/core'
 import { expect, test } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
 import { type Scope, scopes } from '../../../src/core/route.ts'
 import { boardSources, passSources } from '../../../src/desk/live/sources.ts'
 import { cancelCommand, passCommands, redeliverCommand, reverseCommand } from '../../../src/desk/page/commands.ts'
 
-const commands = import.meta.dirname.replace(/test\/desk\/page$/, 'src/commands')
+const { href } = new URL('../../../bin/dev-commands.js', import.meta.url)
+const { commands }: { commands: Record<string, typeof Command> } = await import(href)
 
 test('each command that the desk shows is one of the program, with flags that it has', async () => {
   const shown = [
@@ -19,14 +19,13 @@ test('each command that the desk shows is one of the program, with flags that it
   for (const text of shown) {
     const words = text.replaceAll(/"[^"]*"/g, 'text').split(' ')
     expect(words.shift(), text).toBe('passes')
-    const two = join(commands, words[0]!, `${words[1]}.ts`)
-    const path = existsSync(two) ? two : join(commands, `${words[0]}.ts`)
-    const { default: command } = await import(path)
+    const twoWords = commands[`${words[0]}:${words[1]}`]
+    const command = twoWords ?? commands[words[0]!]!
     for (const flag of words.filter((word) => word.startsWith('--'))) {
       expect(Object.keys(command.flags), text).toContain(flag.slice(2))
     }
     const given = words
-      .slice(path === two ? 2 : 1)
+      .slice(twoWords ? 2 : 1)
       .filter((word, n, all) => !word.startsWith('--') && !all[n - 1]?.startsWith('--'))
     expect(given.length, text).toBe(Object.values(command.args as Record<string, { required?: boolean }>).length)
   }

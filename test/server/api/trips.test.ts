@@ -31,7 +31,8 @@ describe.each(dialects)('on %s', (dialect) => {
     await workspace.ok(passes.update, { params: { id }, body: { label: 'Ada Lovelace' } })
     const works: Record<Endpoint, () => Promise<unknown>> = {
       'GET of a pass': () => workspace.ok(passes.get, { params: { id } }),
-      'list of passes': () => workspace.ok(passes.list, { query: {} }),
+      // A page that is not full says how many there are.
+      'list of passes': () => workspace.ok(passes.list, { query: { limit: 1 } }),
       create: () => makePass(workspace, template.id),
       scan: () => scan(workspace, { qrPayload: code, scanContextKey: 'second' }),
       PATCH: () => workspace.ok(passes.update, { params: { id }, body: { label: 'Grace' } }),

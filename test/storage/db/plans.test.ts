@@ -113,8 +113,9 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 
   if (dialect === 'sqlite') {
+    // A page beyond the end does not say how many there are.
     test.each([...filtered, ...walked])('to count by $name no passes of other workspaces are read', async (list) => {
-      const counts = (await lists.plansOf('passes', list.filters)).filter(({ isCount }) => isCount)
+      const counts = (await lists.plansOf('passes', list.filters, ROWS)).filter(({ isCount }) => isCount)
       expect(counts).toHaveLength(keptCounts.has(list.name) ? 0 : 1)
       for (const count of counts) expect(count.fullScans, count.text).toEqual([])
     })

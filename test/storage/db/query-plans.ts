@@ -89,12 +89,12 @@ export function useLists(dialect: TestDialect) {
   })
 
   return {
-    /** Of the statements behind the first two pages. */
-    async plansOf(name: 'passes' | 'projects' | 'templates', filters: Filters): Promise<Plan[]> {
-      const request = { limit: 20, sortBy: 'createdAt', sortDir: 'desc' as const, ...filters }
+    /** Of the statements behind two pages, from an offset on. */
+    async plansOf(name: 'passes' | 'projects' | 'templates', filters: Filters, offset = 0): Promise<Plan[]> {
+      const request = { limit: 20, offset, sortBy: 'createdAt', sortDir: 'desc' as const, ...filters }
       statements.length = 0
       const { nextCursor } = await store[name].list(workspaceId, request, start)
-      if (nextCursor) await store[name].list(workspaceId, { ...request, cursor: nextCursor }, start)
+      if (nextCursor) await store[name].list(workspaceId, { ...request, offset: undefined, cursor: nextCursor }, start)
       expect(statements.some(({ sql }) => sql.includes('sort_key'))).toBe(true)
       return Promise.all([...statements].map(explain))
     },
