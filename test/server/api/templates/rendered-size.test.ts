@@ -57,12 +57,12 @@ describe.each(oneDialect)('on %s', (dialect) => {
 
   test('rejects a draft that is too much work to render, and keeps an older one readable', async () => {
     const workspace = await api.workspace()
-    const excess: DefinitionInput = { ...sound, apple: { userInfo: { x: '{{about}}'.repeat(20_001) } } }
+    const excess: DefinitionInput = { ...sound, apple: { userInfo: { x: '{{about}}'.repeat(10_001) } } }
     const issues = [
       {
         path: ['definition', 'apple', 'userInfo', 'x'],
         message: expect.stringContaining(
-          'render 20002 placeholders in all of its languages, and at most 20000 are allowed',
+          'render 10002 placeholders in all of its languages, and at most 10000 are allowed',
         ),
       },
     ]
