@@ -106,6 +106,17 @@ test('doing it twice, or at once, loses nothing: the second is refused, or keeps
   await expect(restoreTo(wrong, target, { force: true })).rejects.toThrow('no checksum')
 })
 
+test('documents a statement that skips update tags after pg_restore', async () => {
+  const { database } = await backedUp()
+  const [, statement] = /psql .* -c "(update .*)"/.exec(readFileSync('docs/backup.md', 'utf8'))!
+  const opened = openDatabase(`sqlite:${database}`)
+  const tag = () => opened.writer('sequences').where({ name: 'update-tag' }).first('value')
+  const { value } = await tag()
+  await opened.writer.raw(statement!)
+  expect(await tag()).toEqual({ value: value + 1_000_000_000 })
+  await opened.close()
+})
+
 function flip(file: string, position: number): void {
   const bytes = readFileSync(file)
   bytes[position]! ^= 1
