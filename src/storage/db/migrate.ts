@@ -18,6 +18,14 @@ const migrations: Migrations = { '0001-baseline': baseline }
 /** The first migration of development builds, whose databases cannot be upgraded. */
 const DEVELOPMENT_START = '0001-start'
 
+/** The error about a database of a development build, to follow its name. */
+export const DEVELOPMENT_BUILD = 'was created by a development build before version 0.3.0'
+
+/** Whether a development build applied these migrations. */
+export function isOfDevelopmentBuild(applied: string[]): boolean {
+  return applied.includes(DEVELOPMENT_START)
+}
+
 /** How long a server waits while another one migrates the same SQLite file. On PostgreSQL there is no limit. */
 const MAX_WAIT_MS = 60_000
 
@@ -73,11 +81,11 @@ export async function unknownMigrations(db: Knex): Promise<string[]> {
 }
 
 async function listPending(db: Knex, known: Migrations): Promise<string[]> {
-  const applied = new Set<string>(await db('migrations').pluck('name'))
-  if (applied.has(DEVELOPMENT_START)) {
-    throw new SetupError('This database was created by a development build before version 0.3.0.', {
+  const applied: string[] = await db('migrations').pluck('name')
+  if (isOfDevelopmentBuild(applied)) {
+    throw new SetupError(`This database ${DEVELOPMENT_BUILD}.`, {
       fix: 'start with an empty database; export the passes with passes export --handover of that build, and import the file with passes import',
     })
   }
-  return Object.keys(known).filter((name) => !applied.has(name))
+  return Object.keys(known).filter((name) => !applied.includes(name))
 }

@@ -1,7 +1,7 @@
 import { existsSync, renameSync } from 'node:fs'
 import knex, { type Knex } from 'knex'
 import { openDatabase } from './database.ts'
-import { unknownMigrations } from './migrate.ts'
+import { DEVELOPMENT_BUILD, isOfDevelopmentBuild, unknownMigrations } from './migrate.ts'
 import { DAMAGE_SUFFIX, isDamaged, sqliteClient } from './sqlite-client.ts'
 
 /** A SQLite database as a file, which backups copy and restores put in place. */
@@ -37,6 +37,7 @@ export async function findFault(file: string): Promise<string | undefined> {
       if (!(await isOurs(db))) return 'holds no database of passes'
       const unknown = await unknownMigrations(db)
       if (unknown.length === 0) return undefined
+      if (isOfDevelopmentBuild(unknown)) return DEVELOPMENT_BUILD
       return `was made by a newer program, whose migrations are not known here: ${unknown.join(', ')}`
     })
   } catch (error) {

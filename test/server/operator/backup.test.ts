@@ -106,6 +106,17 @@ test('doing it twice, or at once, loses nothing: the second is refused, or keeps
   await expect(restoreTo(wrong, target, { force: true })).rejects.toThrow('no checksum')
 })
 
+test('names the development build that made a backup, and restores nothing from it', async () => {
+  const { folder, database } = await backedUp()
+  const opened = openDatabase(`sqlite:${database}`)
+  await opened.writer('migrations').insert([{ name: '0001-start' }, { name: '0049-doors' }])
+  await opened.close()
+  const restoring = restoreTo(database, join(folder, 'new.db'), { unverified: true })
+  await expect(restoring).rejects.toThrow(
+    'was created by a development build before version 0.3.0. Nothing was changed.',
+  )
+})
+
 test('documents a statement that skips update tags after pg_restore', async () => {
   const { database } = await backedUp()
   const [, statement] = /psql .* -c "(update .*)"/.exec(readFileSync('docs/backup.md', 'utf8'))!
