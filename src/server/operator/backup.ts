@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { createReadStream, statSync } from 'node:fs'
-import { link, open, rename, rm, stat } from 'node:fs/promises'
-import { dirname, resolve } from 'node:path'
+import { link, open, realpath, rename, rm, stat } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { exists, openPrivate, syncFolder } from '../../files/private-file.ts'
 import { openDatabase } from '../../storage/db/database.ts'
@@ -10,6 +10,7 @@ import {
   copyInto,
   findFault,
   holdsData,
+  LOG_SUFFIXES,
   moveLogs,
   settle,
   sizeOf,
@@ -17,6 +18,7 @@ import {
 } from '../../storage/db/sqlite-file.ts'
 import { createStore } from '../../storage/store.ts'
 import { operator } from '../api/audit.ts'
+import { firstTokenFile, serverKeyFile } from '../boot/config.ts'
 import { missingDatabase } from '../boot/database-error.ts'
 import { type KeyState, keyStateOf } from '../boot/server-key.ts'
 import { OperatorError } from './operator.ts'
@@ -69,6 +71,9 @@ export async function backUp(database: string, file: string, { force, onProgress
   if (await isFolder(target)) throw new OperatorError(`${target} is a folder: name the file in it.`)
   if (!force && (await exists(target))) throw new OperatorError(isTaken(target))
   if (!(await exists(dirname(target)))) throw new OperatorError(`There is no folder ${dirname(target)}; make it first.`)
+  if (await isPartOf(database, target)) {
+    throw new OperatorError(`${target} belongs to the database itself. Name another file for the backup.`)
+  }
   const draft = `${target}.${randomUUID()}.part`
   await (await openPrivate(draft, 'wx')).close()
   try {
@@ -136,6 +141,25 @@ async function checkTarget(target: string, force: boolean): Promise<boolean> {
     throw new OperatorError(`${target} holds data; --force replaces it, and keeps it beside the new one.`)
   }
   return true
+}
+
+/** Whether a file is the database, a file that SQLite keeps next to it, its server key, or its first token. */
+async function isPartOf(database: string, file: string): Promise<boolean> {
+  const config = { databaseUrl: `sqlite:${database}` }
+  // SQLite keeps its logs next to the file that a symbolic link leads to.
+  const real = await realpath(database)
+  const logs = LOG_SUFFIXES.map((suffix) => `${real}${suffix}`)
+  const named = join(await realpath(dirname(file)), basename(file))
+  for (const part of [real, ...logs, serverKeyFile(config)!, firstTokenFile(config)!]) {
+    if (part === named || (await isSameFile(part, file))) return true
+  }
+  return false
+}
+
+async function isSameFile(a: string, b: string): Promise<boolean> {
+  if (!(await exists(a)) || !(await exists(b))) return false
+  const [one, other] = [await stat(a), await stat(b)]
+  return one.dev === other.dev && one.ino === other.ino
 }
 
 async function isFolder(path: string): Promise<boolean> {

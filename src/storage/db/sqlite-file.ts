@@ -98,9 +98,12 @@ export async function skipWalletTags(file: string): Promise<void> {
 /** More than are ever given out between two backups, and few enough for thousands of restores. */
 const SKIPPED_TAGS = 1_000_000_000
 
+/** The suffixes of the files that SQLite and the server keep next to a database. */
+export const LOG_SUFFIXES = ['-wal', '-shm', '-journal', DAMAGE_SUFFIX]
+
 /** Moves what a process that died left beside a database: SQLite would apply it to whatever file has the name. */
 export function moveLogs(file: string, aside: string): void {
-  for (const suffix of ['-wal', '-shm', '-journal', DAMAGE_SUFFIX]) {
+  for (const suffix of LOG_SUFFIXES) {
     if (existsSync(`${file}${suffix}`)) renameSync(`${file}${suffix}`, `${aside}${suffix}`)
   }
 }

@@ -1,4 +1,14 @@
-import { appendFileSync, copyFileSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  copyFileSync,
+  linkSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import knex from 'knex'
 import { expect, test } from 'vitest'
@@ -104,6 +114,29 @@ test('doing it twice, or at once, loses nothing: the second is refused, or keeps
   const wrong = join(folder, 'wrong')
   copyFileSync(database, wrong)
   await expect(restoreTo(wrong, target, { force: true })).rejects.toThrow('no checksum')
+})
+
+test.each(['passes.db', 'passes.db-wal', 'passes.db.key', 'passes.db.token', 'hard-link'])(
+  'rejects %s of the database itself as the file of a backup, and --force too',
+  async (name) => {
+    const { folder, database } = await backedUp()
+    linkSync(database, join(folder, 'hard-link'))
+    const before = readFileSync(database)
+    const target = join(folder, name)
+    await expect(backUp(database, target, { ...quietly, force: true })).rejects.toThrow(
+      'belongs to the database itself',
+    )
+    expect(readFileSync(database).equals(before)).toBe(true)
+  },
+)
+
+test('rejects the file that a symbolic link to the database leads to as the file of a backup', async () => {
+  const { folder, database } = await backedUp()
+  const alias = join(folder, 'alias.db')
+  symlinkSync(database, alias)
+  for (const target of [database, `${database}-wal`]) {
+    await expect(backUp(alias, target, { ...quietly, force: true })).rejects.toThrow('belongs to the database itself')
+  }
 })
 
 test('names the development build that made a backup, and restores nothing from it', async () => {
