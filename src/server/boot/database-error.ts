@@ -61,7 +61,7 @@ export function missingDatabase(databaseUrl: string): DatabaseError {
 
 /** An address of a database, fit for messages. */
 export function withoutPassword(databaseUrl: string): string {
-  return databaseUrl.replace(/^(\w+:\/\/[^:@/]+):.*@/s, '$1:…@').replaceAll(/([?&]password=)[^&]*/g, '$1…')
+  return databaseUrl.replace(/^(\w+:\/\/[^:@/]*):.*@/s, '$1:…@').replaceAll(/([?&]password=)[^&]*/g, '$1…')
 }
 
 const noHost = { why: 'no host has that name', fix: 'see to the name' }

@@ -84,6 +84,7 @@ test('a certificate that an address names and that is not there is reported with
 
 test.each([
   ['postgres://me:a@b@host/db', 'postgres://me:…@host/db'],
+  ['postgres://:secret@host/db', 'postgres://:…@host/db'],
   ['postgres://host/db?user=me&password=secret', 'postgres://host/db?user=me&password=…'],
 ])('%s is shown without its password', (url, shown) => {
   expect(withoutPassword(url)).toBe(shown)
