@@ -74,7 +74,8 @@ async function measure(name: string) {
   await insertCodes(database.writer, workspaceId, PASSES)
   const store = createStore(database).forRequests(workspaceId)
   const token = { id: newId(new Date()) }
-  const context = { store, workspaceId, token, definitions: createDefinitions(store), correlationId: 'bench' }
+  const services = { definitions: createDefinitions(store) }
+  const context = { services, store, workspaceId, token, correlationId: 'bench' }
 
   const scans = Array.from({ length: SCANS }, (_, n) => async () => {
     const body = { qrPayload: codeOf(1 + (n % PASSES)), scanContextKey: `bench ${n}` }

@@ -78,25 +78,27 @@ export type JobServices = Pick<Services, 'store' | 'clock' | 'log'>
 /** What work needs that may last: it ends between two transactions when the server stops. */
 export type LongJobServices = Pick<Services, 'store' | 'clock' | 'stopping'>
 
-/**
- * What a handler knows beside its input: who is asking, and when. The services are its prototype (http/mount.ts): a copy by
- * spreading has none of them.
- */
-export interface RequestContext extends Services {
+/** The services without their store: a request works with its own, which is bounded and limited to the token's projects. */
+export type SharedServices = Omit<Services, 'store'>
+
+/** The context of a handler: the caller, the time, and the services. */
+export interface RequestContext {
+  services: SharedServices
+  store: Store
   workspaceId: string
   token: TokenWithWorkspace
   correlationId: string
-  /** The moment of the request: everything that it writes carries the same time. */
+  /** The time of the request. Everything that it writes carries it. */
   now: Date
   headers: Headers
-  /** What this process is at work on, for each workspace. */
+  /** The work of each workspace that this process has in flight. */
   inFlight: InFlight
   takeQueue: TakeQueue
-  /** Of a body that is written here: those of others are sealed on their way out. */
+  /** Seals a cursor inside an encoded body. The cursors of other bodies are sealed when the response is written. */
   sealCursor: (cursor: string) => string
 }
 
-/** The same of an endpoint that needs no token: nobody is asking, of no workspace. */
-export type PublicContext = Services & Pick<RequestContext, 'correlationId' | 'now' | 'headers'>
+/** The context of a handler whose endpoint needs no token. */
+export type PublicContext = Pick<RequestContext, 'services' | 'store' | 'correlationId' | 'now' | 'headers'>
 
 export type { Repositories }

@@ -18,7 +18,7 @@ const MAX_DOORS = 5_000
 /** Handlers of /v1/doors. */
 export const doors: Handlers<typeof contract> = {
   invite: ({ body }, context) => {
-    const { store, workspaceId, now, links } = context
+    const { store, workspaceId, now, services } = context
     const { projectId, gate, uses } = body
     const expiresAt = requireSoon(body.expiresAt, now)
     const code = newScanCode()
@@ -29,7 +29,7 @@ export const doors: Handlers<typeof contract> = {
       const invitation = { projectId, gate, uses, expiresAt, codeDigest: tokenDigest(code) }
       const id = await tx.doors.insertInvitation(workspaceId, invitation, now)
       await audit(tx, context, 'door-invitation.create', id)
-      const url = `${links.publicUrl}/door#${code}`
+      const url = `${services.links.publicUrl}/door#${code}`
       return { status: 201, body: { id, url, code, expiresAt: expiresAt.toISOString() } }
     })
   },

@@ -85,10 +85,10 @@ async function insert(
   body: BroadcastCreate,
   context: RequestContext,
 ): Promise<Created<StoredBroadcast> | undefined> {
-  const { workspaceId, now, correlationId, wallets } = context
+  const { workspaceId, now, correlationId, services } = context
   await holdProject(tx, workspaceId, projectId)
   const id = newId(now)
-  const message = parseMessage(body, wallets, now)
+  const message = parseMessage(body, services.wallets, now)
   if (message.sendAt && !(await findKnown(tx.broadcasts, workspaceId, body))) {
     await requireUnderLimit(tx, context, 'scheduledSends', () => tx.usage.countScheduled(workspaceId, now))
   }
@@ -115,11 +115,12 @@ function requireLanguagesOfProject(
 async function requireWholeClasses(
   projectId: string,
   body: BroadcastCreate,
-  { store, workspaceId, wallets, now }: RequestContext,
+  { store, workspaceId, services, now }: RequestContext,
 ): Promise<void> {
   if (body.googleVia !== 'class') return
   const refuse = (message: string) => validationError([{ path: ['googleVia'], message }])
-  if (!parseMessage(body, wallets, now).platforms.includes('google')) throw refuse('Needs google among the platforms.')
+  if (!parseMessage(body, services.wallets, now).platforms.includes('google'))
+    throw refuse('Needs google among the platforms.')
   await requireProject(store, workspaceId, projectId)
   if (await store.broadcasts.sharesClasses(workspaceId, projectId)) {
     throw refuse('Passes of other projects are of the same templates, and stand in the same classes.')
@@ -127,11 +128,11 @@ async function requireWholeClasses(
 }
 
 async function forecast(projectId: string, body: BroadcastCreate, context: RequestContext): Promise<BroadcastForecast> {
-  const { store, workspaceId, wallets, now } = context
+  const { store, workspaceId, services, now } = context
   await requireProject(store, workspaceId, projectId)
   await requireLanguagesOfProject(projectId, body, context)
   await requireWholeClasses(projectId, body, context)
-  const { platforms, sendAt } = parseMessage(body, wallets, now)
+  const { platforms, sendAt } = parseMessage(body, services.wallets, now)
   const reached = await store.broadcasts.forecast(workspaceId, projectId, sendAt ?? now)
   const { passCount, apple, overCap } = reached
   const byClass =

@@ -56,7 +56,7 @@ async function insert(
   body: MessageCreate,
   context: RequestContext,
 ): Promise<Created<StoredNotification> | undefined> {
-  const { workspaceId, now, correlationId, wallets } = context
+  const { workspaceId, now, correlationId, services } = context
   const pass = await tx.passes.findForUpdate(workspaceId, passId)
   const known = await findKnown(tx.notifications, workspaceId, body)
   if (known) return { row: known, isNew: false }
@@ -64,10 +64,10 @@ async function insert(
   const status = effectiveStatus(pass, now)
   if (status !== 'ISSUED') throw new ApiError('PASS_NOT_ISSUED', { details: { passId, status } })
   await requireLanguages(body, async () => {
-    const definition = await context.definitions.find(workspaceId, pass.templateVersionId)
+    const definition = await services.definitions.find(workspaceId, pass.templateVersionId)
     return definition?.languages ? [definition.languages] : []
   })
-  const message = parseMessage(body, wallets, now)
+  const message = parseMessage(body, services.wallets, now)
   if (message.platforms.includes('google')) {
     await requirePlace(tx, workspaceId, passId, message.sendAt ?? now)
   }

@@ -231,7 +231,10 @@ async function planPasses(
     if (requests.length === 0) continue
     const versions = n === 0 ? versionsOfFirst : await findVersions(requests, context)
     const rules = new Map(
-      versions.map((version) => [version.templateId, { version, checkPass: compileVersion(version, context.wallets) }]),
+      versions.map((version) => [
+        version.templateId,
+        { version, checkPass: compileVersion(version, context.services.wallets) },
+      ]),
     )
     await mapInSlices(requests, (request) => {
       if (taken.has(request.externalPassId)) return

@@ -150,7 +150,7 @@ async function planImports(
   context: RequestContext,
 ): Promise<Map<ImportItem, PlannedImport | ApiError>> {
   const { version } = imported
-  const rules = { version, checkPass: compileVersion(version, context.wallets) }
+  const rules = { version, checkPass: compileVersion(version, context.services.wallets) }
   const plans = new Map<ImportItem, PlannedImport | ApiError>()
   const taken = new Set<string>()
   const names = { serialNumbers: new Set<string>(), googleObjectIds: new Set<string>() }

@@ -19,7 +19,7 @@ export interface ImportVersion {
 export async function openVersion(
   templateId: string,
   identityId: string | undefined,
-  { store, workspaceId, token, wallets }: RequestContext,
+  { store, workspaceId, token, services }: RequestContext,
 ): Promise<ImportVersion> {
   const [published] = await store.templateVersions.listNewestPublished(workspaceId, [templateId])
   if (!published) {
@@ -45,8 +45,8 @@ export async function openVersion(
     (appleIdentityId !== null && googleIdentityId !== null) || (await store.workspaces.isOnly(workspaceId))
   return {
     version,
-    passTypeIdentifier: apple ? apple.passTypeIdentifier! : wallets.apple?.passTypeIdentifier,
-    issuerId: google ? google.issuerId! : wallets.google?.issuerId,
+    passTypeIdentifier: apple ? apple.passTypeIdentifier! : services.wallets.apple?.passTypeIdentifier,
+    issuerId: google ? google.issuerId! : services.wallets.google?.issuerId,
     isShared: { apple: !isAlone && !apple, google: !isAlone && !google },
   }
 }

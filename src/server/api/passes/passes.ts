@@ -83,14 +83,14 @@ export const passes: Handlers<typeof contract> = {
   },
 
   revokeLinks: ({ params }, context) => {
-    const { store, workspaceId, now, wallets } = context
+    const { store, workspaceId, now, services } = context
     return store.transaction(async (tx) => {
       const pass = (await tx.passes.findForUpdate(workspaceId, params.id)) ?? missing(params.id)
       await tx.passes.raiseLinkGeneration(workspaceId, pass.id, now)
       if (pass.group) await tx.groups.raiseLinkGeneration(workspaceId, pass.group.id)
       await audit(tx, context, 'pass.revoke-links', pass.id)
       // The smart link and one for each platform, while there are any.
-      const revokedCount = isInstallable(effectiveStatus(pass, now)) ? 1 + wallets.all.length : 0
+      const revokedCount = isInstallable(effectiveStatus(pass, now)) ? 1 + services.wallets.all.length : 0
       return { status: 200, body: { id: pass.id, revokedAt: now.toISOString(), revokedCount } }
     })
   },
@@ -102,7 +102,8 @@ export const passes: Handlers<typeof contract> = {
   },
 
   preview: async ({ params, query }, context) => {
-    const { store, identities, packages, issuing, google, now } = context
+    const { store, services, now } = context
+    const { identities, packages, issuing, google } = services
     const pass = await getPass(params.id, context)
     if (query.format === 'pkpass') {
       if (!packages) throw new ApiError('CONFLICT', { message: 'This server does not issue for apple.' })
@@ -159,7 +160,7 @@ async function showPasses(
 }
 
 /** A pass as the API shows it, as it is at the moment of the request. */
-function toPass(pass: StoredPass, { links, now }: Pick<RequestContext, 'links' | 'now'>): Pass {
+function toPass(pass: StoredPass, { services, now }: Pick<RequestContext, 'services' | 'now'>): Pass {
   const status = effectiveStatus(pass, now)
   return {
     id: pass.id,
@@ -179,7 +180,7 @@ function toPass(pass: StoredPass, { links, now }: Pick<RequestContext, 'links' |
     templateVersion: pass.templateVersion,
     latestTemplateVersion: pass.latestTemplateVersion,
     groupKey: pass.group?.key ?? null,
-    hostedLinks: isInstallable(status) ? links.build(pass, now) : NO_LINKS,
+    hostedLinks: isInstallable(status) ? services.links.build(pass, now) : NO_LINKS,
   }
 }
 
@@ -190,7 +191,7 @@ function etag(pass: StoredPass): Record<string, string> {
 /** What became of items, in order. */
 async function toBatch(results: ImportResult[], context: RequestContext) {
   const problems = results.flatMap((result) => ('problem' in result ? [result.problem] : []))
-  for (const problem of problems) countRejection(context.metrics, problem)
+  for (const problem of problems) countRejection(context.services.metrics, problem)
   const errors = toItemErrors(problems)
   return {
     totalRequested: results.length,

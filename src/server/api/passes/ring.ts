@@ -30,10 +30,10 @@ export interface Change {
 export async function findRing(
   tx: Repositories,
   change: Change,
-  { workspaceId, wallets, now }: RequestContext,
+  { workspaceId, services, now }: RequestContext,
 ): Promise<WrittenText | undefined> {
   const { pass } = change.after
-  if (!wallets.google || effectiveStatus(pass, now) !== 'ISSUED') return undefined
+  if (!services.wallets.google || effectiveStatus(pass, now) !== 'ISSUED') return undefined
   const [object] = await tx.googleObjects.list(workspaceId, [pass.id])
   if (!object?.installedAt) return undefined
   const text = announcementInLanguages(change)

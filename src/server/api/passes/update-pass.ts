@@ -84,7 +84,7 @@ export async function updatePass(
   const before = await versionBefore(pass, version, context)
   // Another holder is no part of what the former one ordered.
   const wanted = options.renewal === 'holder' ? { ...body, groupKey: null } : body
-  const change = planChange({ ...pass, ...code }, wanted, { version, before, wallets: context.wallets, now })
+  const change = planChange({ ...pass, ...code }, wanted, { version, before, wallets: context.services.wallets, now })
   if (options.renewal === 'holder') requireOtherCode(pass, version, change.identifierDigest)
   const newHolder = options.renewal === 'holder' ? { copyId: newId(now), appleToken: newAppleToken() } : undefined
   const isNew = isChange(pass, change)
@@ -231,7 +231,7 @@ async function targetVersion(
   tx: Repositories,
   pass: StoredPass,
   wanted: PassUpdate['templateVersion'],
-  { workspaceId, definitions }: RequestContext,
+  { workspaceId, services }: RequestContext,
 ): Promise<VersionContent> {
   const number = wanted === 'latest' ? pass.latestTemplateVersion : (wanted ?? pass.templateVersion)
   if (number !== null && number < pass.templateVersion) {
@@ -241,7 +241,7 @@ async function targetVersion(
   const newest = pass.latestTemplateVersion
   if (!isOwn && (number === null || newest === null || number > newest)) throw noVersion(wanted)
   const version = isOwn
-    ? await definitions.findVersion(workspaceId, pass.templateVersionId)
+    ? await services.definitions.findVersion(workspaceId, pass.templateVersionId)
     : await tx.templateVersions.findPublished(workspaceId, pass.templateId, number)
   if (!version) throw noVersion(wanted)
   return version
@@ -251,10 +251,10 @@ async function targetVersion(
 async function versionBefore(
   { workspaceId, templateVersionId }: StoredPass,
   version: VersionContent,
-  { definitions }: RequestContext,
+  { services }: RequestContext,
 ): Promise<VersionContent> {
   if (templateVersionId === version.id) return version
-  return (await definitions.findVersion(workspaceId, templateVersionId)) ?? version
+  return (await services.definitions.findVersion(workspaceId, templateVersionId)) ?? version
 }
 
 interface Versions {

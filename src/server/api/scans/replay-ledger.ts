@@ -43,7 +43,7 @@ export async function replayLedger(body: ReplayBody, context: RequestContext): P
 }
 
 async function replay(body: ReplayBody, context: RequestContext): Promise<PolicyReplayResult> {
-  const { store, workspaceId, stopping } = context
+  const { store, workspaceId, services } = context
   const { projectId, templateId, policy } = body
   await requireKnown(body, context)
   const filter: ReplayFilter = { projectId, templateId, from: new Date(body.from), to: new Date(body.to) }
@@ -55,7 +55,7 @@ async function replay(body: ReplayBody, context: RequestContext): Promise<Policy
   const counters = createCounters()
   const endsAt = performance.now() + LIMIT_MS
   for await (const some of ledgers(filter, context)) {
-    if (stopping.aborted || performance.now() > endsAt) throw tooLong()
+    if (services.stopping.aborted || performance.now() > endsAt) throw tooLong()
     await mapInSlices(evaluatedAgain(some, policy, filter), (one) => counters.add(one))
   }
   return { scans, ...counters.result() }

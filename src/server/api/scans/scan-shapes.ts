@@ -15,6 +15,7 @@ import { NO_USES, type UseCounts } from '../../../storage/scans/accepted-scans.t
 import type { StoredScan } from '../../../storage/scans/scan-row.ts'
 import type { Store } from '../../../storage/store.ts'
 import type { RequestContext } from '../../context.ts'
+import type { Links } from '../../links.ts'
 
 /** An item of the ledger, for lists, single reads and pass.scanned alike: the same scan always comes out as the same bytes. */
 export function toScanItem(scan: StoredScan): ScanItem {
@@ -85,10 +86,10 @@ export async function toPassSummary(
   scanContextKey: string | null,
   context: RequestContext,
 ): Promise<PassSummary> {
-  const { definitions, links, token } = context
-  const definition = await definitions.find(pass.workspaceId, pass.templateVersionId)
+  const { services, token } = context
+  const definition = await services.definitions.find(pass.workspaceId, pass.templateVersionId)
   const scope = definition && buildScope(definition.variables, pass, pass.expiresAt)
-  const photoUrl = definition?.photo && photoOf(definition, scope!, links)
+  const photoUrl = definition?.photo && photoOf(definition, scope!, services.links)
   const door = definition && doorViewOf(definition, scope!)
   const group =
     pass.group && (await lookAtGroup(context.store, { pass, groupId: pass.group.id, scanContextKey, context }))
@@ -137,7 +138,7 @@ const lookAtGroup = grouped(async (store: Store, take: () => AskedGroup[]): Prom
 })
 
 /** Nothing where it would come out too large: a pass may be older than that bound, and is scanned all the same. */
-function photoOf(definition: Definition, scope: Scope, { publicUrl }: RequestContext['links']): string {
+function photoOf(definition: Definition, scope: Scope, { publicUrl }: Links): string {
   const { photo = '' } = definition
   if (compileSizes({ photo })(bytesIn(scope)).length > 0) return ''
   const filled = fill(photo, scope)

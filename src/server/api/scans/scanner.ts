@@ -79,7 +79,7 @@ export const scanner: Handlers<typeof contract> = {
     }
     return {
       status: 200,
-      body: await context.doorLists.page({ projectId, list, key, begin, read: readSealed }, context),
+      body: await context.services.doorLists.page({ projectId, list, key, begin, read: readSealed }, context),
     }
   },
 
@@ -136,10 +136,10 @@ async function findSince(
 async function findSnapshot(
   id: string,
   { projectId }: { projectId: string | null },
-  { store, workspaceId, now, doorLists }: RequestContext,
+  { store, workspaceId, now, services }: RequestContext,
   ages = 1,
 ): Promise<StoredSnapshot> {
-  const snapshot = doorLists.find(workspaceId, id) ?? (await store.snapshots.find(workspaceId, id))
+  const snapshot = services.doorLists.find(workspaceId, id) ?? (await store.snapshots.find(workspaceId, id))
   const isKnown = snapshot !== undefined && snapshot.projectId === projectId
   if (isKnown && now.getTime() - snapshot.madeAt.getTime() <= ages * MAX_AGE_MS) return snapshot
   throw stale(
@@ -213,11 +213,11 @@ const DOORS_AT_ONCE = 100
 /** What operators must see of the passes whose versions say so; no others are read. */
 async function doorViews(
   entries: SnapshotEntry[],
-  { store, workspaceId, definitions }: RequestContext,
+  { store, workspaceId, services }: RequestContext,
 ): Promise<Map<string, DoorView>> {
   const withDoor = new Map<string, Definition>()
   for (const id of new Set(entries.map(({ templateVersionId }) => templateVersionId))) {
-    const definition = await definitions.find(workspaceId, id)
+    const definition = await services.definitions.find(workspaceId, id)
     if (definition?.door) withDoor.set(id, definition)
   }
   const ids = entries.filter(({ templateVersionId: id }) => withDoor.has(id)).map(({ passId }) => passId)

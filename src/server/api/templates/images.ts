@@ -10,14 +10,14 @@ import { requireBytes } from '../limits.ts'
 /** Handlers of /v1/images. */
 export const images: Handlers<typeof contract> = {
   create: async ({ body }, context) => {
-    const { store, images, workspaceId, now, thread } = context
+    const { store, services, workspaceId, now } = context
     // Not for longer: its turn at the decoder is a wait of its own.
-    const leaveThread = await thread.enterRequest(workspaceId, body.length)
+    const leaveThread = await services.thread.enterRequest(workspaceId, body.length)
     const id = contentId(workspaceId, body)
     const known = await store.images.find(workspaceId, id).finally(leaveThread)
     // What was accepted once is not decoded again.
     if (known) return { status: 200, body: known }
-    const { files, data, ...facts } = await images.accept(workspaceId, body).catch((error: unknown) => {
+    const { files, data, ...facts } = await services.images.accept(workspaceId, body).catch((error: unknown) => {
       throw error instanceof ImageFault ? rejection(error) : error
     })
     const image = { id, bytes: data.length, ...facts }

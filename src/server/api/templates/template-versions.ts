@@ -14,6 +14,7 @@ import { checkRenderWork } from '../../../core/rules/template/render-work.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import type { StoredVersion, StoredVersionSummary } from '../../../storage/templates/template-versions.ts'
 import type { StoredTemplate } from '../../../storage/templates/templates.ts'
+import type { Wallets } from '../../boot/wallets.ts'
 import type { RequestContext } from '../../context.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { previewOf, previewPageOf, sampleInLanguages, samplePassIn } from '../../pages/card/preview.ts'
@@ -87,7 +88,7 @@ export const templateVersions: Handlers<typeof contract> = {
       await tx.templateVersions.setPublished(workspaceId, draft.id, now)
       await tx.templates.setPublished(workspaceId, draft.templateId, draft, now)
       // Of a version with keys each class is made with the first of its passes.
-      if (context.google && !hasClassKeys(inLanguage(draft.definition), template.passType)) {
+      if (context.services.google && !hasClassKeys(inLanguage(draft.definition), template.passType)) {
         await tx.jobs.insert([{ workspaceId, kind: 'upsert-google-class', subject: draft.id, correlationId }], now)
       }
       await audit(tx, context, 'template-version.publish', draft.id)
@@ -169,8 +170,8 @@ async function checkPublishable(
 }
 
 /** Those that passes of the template would be made with now. */
-async function walletsOfProject(projectId: string | null, { store, workspaceId, identities }: RequestContext) {
-  return identities.walletsOf(await store.identities.findDefaults(workspaceId, projectId))
+async function walletsOfProject(projectId: string | null, { store, workspaceId, services }: RequestContext) {
+  return services.identities.walletsOf(await store.identities.findDefaults(workspaceId, projectId))
 }
 
 async function getDraft(tx: Repositories, workspaceId: string, id: string): Promise<StoredVersion> {
@@ -192,7 +193,7 @@ function missing(templateVersionId: string): never {
 export async function findPlatformIssues(
   definition: Definition,
   passType: PassType,
-  { wallets, now }: { wallets: Pick<RequestContext['wallets'], 'all'>; now: Date },
+  { wallets, now }: { wallets: Pick<Wallets, 'all'>; now: Date },
 ): Promise<Issue[]> {
   const sample = await sampleInLanguages(definition, passType)
   const results = await Promise.all(

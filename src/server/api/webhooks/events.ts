@@ -31,10 +31,10 @@ export const events: Handlers<typeof contract> = {
 async function* follow(
   start: Place,
   types: LoggedEvent['type'][] | undefined,
-  { store, workspaceId, thread, wakeUps }: RequestContext,
+  { store, workspaceId, services }: RequestContext,
   ended: AbortSignal,
 ): AsyncGenerator<StreamedEvents> {
-  const wakeUp = wakeUps.listen(workspaceId)
+  const wakeUp = services.wakeUps.listen(workspaceId)
   try {
     let place = start
     let isWoken = false
@@ -57,7 +57,7 @@ async function* follow(
   /** Whoever catches up with much takes turns with the requests of others. */
   async function takeTurn(logged: LoggedEvent[]): Promise<void> {
     const bytes = logged.reduce((sum, { envelope }) => sum + envelope.length, 0)
-    const leave = await thread.enterRequest(workspaceId, bytes)
+    const leave = await services.thread.enterRequest(workspaceId, bytes)
     leave()
   }
 }
@@ -66,9 +66,9 @@ async function* follow(
  * Where to go on after an event.
  * @throws ApiError CONFLICT for one whose followers may have been deleted, VALIDATION_ERROR for one that never was
  */
-async function placeOf(id: string, { store, workspaceId, retention, now }: RequestContext): Promise<Place> {
+async function placeOf(id: string, { store, workspaceId, services, now }: RequestContext): Promise<Place> {
   if (id === PLACE_BEFORE_ALL.id) return PLACE_BEFORE_ALL
-  const { deliveriesDays: days } = retention
+  const { deliveriesDays: days } = services.retention
   const keptSince = new Date(days === 0 ? 0 : now.getTime() - days * DAY_MS)
   const place = await store.eventLog.findPlace(workspaceId, id)
   if (place && id >= idBound(keptSince.getTime())) return place

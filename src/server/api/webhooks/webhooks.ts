@@ -26,10 +26,10 @@ export const webhooks: Handlers<typeof contract> = {
   },
 
   create: async ({ body: { unique, ...body } }, context) => {
-    const { store, webhookSecrets, outbound, workspaceId, now } = context
-    requireAllowed(body.url, outbound)
+    const { store, services, workspaceId, now } = context
+    requireAllowed(body.url, services.outbound)
     const id = newId(now)
-    const { secret, sealed } = webhookSecrets.make(id)
+    const { secret, sealed } = services.webhookSecrets.make(id)
     const fields = { ...body, secret: sealed }
     const webhook = await store.transaction(async (tx) => {
       if (unique) await requireUnique(tx, workspaceId, body.url)
@@ -46,11 +46,11 @@ export const webhooks: Handlers<typeof contract> = {
   }),
 
   update: async ({ params, body }, context) => {
-    const { store, outbound, workspaceId, now } = context
+    const { store, services, workspaceId, now } = context
     if (Object.keys(body).length === 0) {
       throw new ApiError('MISSING_REQUIRED_FIELD', { message: 'Give at least one of url, events and description.' })
     }
-    if (body.url !== undefined) requireAllowed(body.url, outbound)
+    if (body.url !== undefined) requireAllowed(body.url, services.outbound)
     return store.transaction(async (tx) => {
       const webhook = (await tx.webhooks.update(workspaceId, params.id, body, now)) ?? missing(params.id)
       await audit(tx, context, 'webhook.update', webhook.id)
@@ -106,8 +106,8 @@ export const webhooks: Handlers<typeof contract> = {
   },
 
   rotateSecret: async ({ params }, context) => {
-    const { store, webhookSecrets, workspaceId, now } = context
-    const { secret, sealed } = webhookSecrets.make(params.id)
+    const { store, services, workspaceId, now } = context
+    const { secret, sealed } = services.webhookSecrets.make(params.id)
     return store.transaction(async (tx) => {
       const webhook = (await tx.webhooks.findForUpdate(workspaceId, params.id)) ?? missing(params.id)
       const retired = { secret: webhook.secret, until: new Date(now.getTime() + OVERLAP_MS) }

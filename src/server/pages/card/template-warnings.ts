@@ -11,17 +11,15 @@ import { kindOf } from '../../../wallets/google/resource.ts'
 import type { RequestContext } from '../../context.ts'
 import { type PreviewWallets, samplePass, viewsOf } from './preview.ts'
 
-type LintContext = Pick<RequestContext, 'store' | 'workspaceId' | 'wallets' | 'now'>
-
 /** None of a version that cannot be rendered, such as a draft with a mistake: publishing tells what is wrong with it. */
 export async function findTemplateWarnings(
   { templateId, definition }: Pick<StoredVersion, 'templateId' | 'definition'>,
-  { store, workspaceId, wallets, now }: LintContext,
+  { store, workspaceId, services, now }: RequestContext,
 ): Promise<Warning[]> {
   const template = await store.templates.find(workspaceId, templateId)
   if (!template) return []
   const images = await sizesOf(definition, { store, workspaceId })
-  return definitionWarnings({ definition, passType: template.passType, images, wallets, at: now })
+  return definitionWarnings({ definition, passType: template.passType, images, wallets: services.wallets, at: now })
 }
 
 /** What a definition is looked at by, stored or not yet. */
@@ -71,7 +69,7 @@ function renderOrNone<T>(render: () => T): T | undefined {
 
 async function sizesOf(
   definition: Definition | WrittenDefinition,
-  { store, workspaceId }: Pick<LintContext, 'store' | 'workspaceId'>,
+  { store, workspaceId }: Pick<RequestContext, 'store' | 'workspaceId'>,
 ): Promise<Partial<Record<ImageRole, PixelSize>>> {
   const ids = [...new Set([...namedImages(definition)].map(({ id }) => id))]
   if (ids.length === 0) return {}

@@ -24,7 +24,8 @@ describe('reads of passes', () => {
       if (statements.length === 1) await reading.pass()
       return store.passes.listByIds(workspaceId, ids)
     }
-    const context = { ...api.services, store: { passes: { listByIds } }, workspaceId: workspace.id, now: api.now }
+    const { services, now } = api
+    const context = { services, store: { passes: { listByIds } }, workspaceId: workspace.id, now }
     const get = (id: string) =>
       passes.get({ params: { id }, query: {} } as never, context as unknown as RequestContext).then(
         ({ body }) => body.id,
