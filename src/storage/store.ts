@@ -52,59 +52,69 @@ import { Projects } from './workspaces/projects.ts'
 import { Tokens } from './workspaces/tokens.ts'
 import { Workspaces } from './workspaces/workspaces.ts'
 
-/** One repository a resource, all on the same connection or transaction. */
-export interface Repositories {
-  settings: Settings
-  workspaces: Workspaces
-  tokens: Tokens
-  doors: Doors
-  identities: Identities
-  projects: Projects
-  templates: Templates
-  templateVersions: TemplateVersions
-  images: Images
-  passes: Passes
-  registrations: Registrations
-  deviceLists: DeviceLists
-  googleObjects: GoogleObjects
-  googleClasses: GoogleClasses
-  rejections: Rejections
-  notifications: Notifications
-  broadcasts: Broadcasts
-  broadcastClasses: BroadcastClasses
-  webhooks: Webhooks
-  deliveries: Deliveries
-  identifiers: Identifiers
-  scans: Scans
-  acceptedScans: AcceptedScans
-  formerPasses: FormerPasses
-  importedPasses: ImportedPasses
-  handOver: HandOver
-  moves: Moves
-  heldPasses: HeldPasses
-  wallets: Wallets
-  deviceLogs: DeviceLogs
-  nudges: Nudges
-  groups: Groups
-  snapshots: Snapshots
-  jobs: Jobs
-  backlog: Backlog
-  overviews: Overviews
-  counts: Counts
-  figures: Figures
-  events: Events
-  eventLog: EventLog
-  auditLog: AuditLog
-  erasure: Erasure
-  retention: Retention
-  chains: Chains
-  chainHeads: ChainHeads
-  chainReader: ChainReader
-  leases: Leases
-  instances: Instances
-  limits: Limits
-  usage: Usage
+/** The connection or transaction that repositories share, their listener, and the projects that they are limited to. */
+interface Connected extends Required<StoreListener> {
+  db: Knex
+  scope: ProjectScope | undefined
 }
+
+/** How each repository is created. */
+const factories = {
+  settings: ({ db }) => new Settings(db),
+  workspaces: ({ db }) => new Workspaces(db),
+  tokens: ({ db }) => new Tokens(db),
+  doors: ({ db, scope }) => new Doors(db, scope),
+  identities: ({ db }) => new Identities(db),
+  projects: ({ db, scope }) => new Projects(db, scope),
+  templates: ({ db, scope }) => new Templates(db, scope),
+  templateVersions: ({ db, scope }) => new TemplateVersions(db, scope),
+  images: ({ db }) => new Images(db),
+  passes: ({ db, scope }) => new Passes(db, scope),
+  registrations: ({ db }) => new Registrations(db),
+  deviceLists: ({ db }) => new DeviceLists(db),
+  googleObjects: ({ db }) => new GoogleObjects(db),
+  googleClasses: ({ db }) => new GoogleClasses(db),
+  rejections: ({ db }) => new Rejections(db),
+  notifications: ({ db, onEvent, scope }) => new Notifications(db, onEvent, scope),
+  broadcasts: ({ db, onEvent, scope }) => new Broadcasts(db, onEvent, scope),
+  broadcastClasses: ({ db }) => new BroadcastClasses(db),
+  webhooks: ({ db }) => new Webhooks(db),
+  deliveries: ({ db, onEvent }) => new Deliveries(db, onEvent),
+  jobs: ({ db, onDue, onEvent }): Jobs => new InstrumentedJobs(db, onDue, onEvent),
+  backlog: ({ db }) => new Backlog(db),
+  overviews: ({ db }) => new Overviews(db),
+  counts: ({ db }) => new Counts(db),
+  figures: ({ db }) => new Figures(db),
+  events: ({ db, onDue, onEvent }) =>
+    new Events(db, new Deliveries(db, onEvent), new InstrumentedJobs(db, onDue, onEvent), onEvent),
+  eventLog: ({ db }) => new EventLog(db),
+  identifiers: ({ db, scope }) => new Identifiers(db, scope),
+  scans: ({ db, onEvent, scope }) => new Scans(db, onEvent, scope),
+  acceptedScans: ({ db }) => new AcceptedScans(db),
+  formerPasses: ({ db }) => new FormerPasses(db),
+  importedPasses: ({ db }) => new ImportedPasses(db),
+  handOver: ({ db }) => new HandOver(db),
+  moves: ({ db }) => new Moves(db),
+  heldPasses: ({ db }) => new HeldPasses(db),
+  wallets: ({ db, scope }) => new Wallets(db, scope),
+  deviceLogs: ({ db, scope }) => new DeviceLogs(db, scope),
+  nudges: ({ db }) => new Nudges(db),
+  groups: ({ db }) => new Groups(db),
+  snapshots: ({ db, scope }) => new Snapshots(db, scope),
+  auditLog: ({ db }) => new AuditLog(db),
+  erasure: ({ db }) => new Erasure(db),
+  retention: ({ db }) => new Retention(db),
+  chains: ({ db }) => new Chains(db),
+  chainHeads: ({ db }) => new ChainHeads(db),
+  chainReader: ({ db }) => new ChainReader(db),
+  leases: ({ db }) => new Leases(db),
+  instances: ({ db }) => new Instances(db),
+  limits: ({ db }) => new Limits(db),
+  usage: ({ db }) => new Usage(db),
+} satisfies Record<string, (connected: Connected) => unknown>
+
+/** One repository per resource, all on the same connection or transaction. */
+export type Repositories = { [Name in keyof typeof factories]: ReturnType<(typeof factories)[Name]> }
 
 /** Reads go to the store itself; whatever writes happens in a transaction. */
 export interface Store extends Repositories, Pick<Database, 'passesATurn'> {
@@ -186,7 +196,10 @@ function storeOn(
   listener: StoreListener,
   scope?: ProjectScope,
 ): Omit<Store, 'forRequests' | 'forJobs'> {
-  const reads = repositories(reader, { onDue: refuseWrite, onEvent: refuseWrite }, scope)
+  const onReader = { db: reader, onDue: refuseWrite, onEvent: refuseWrite, scope }
+  const reads = Object.fromEntries(
+    Object.entries(factories).map(([name, create]) => [name, create(onReader)]),
+  ) as unknown as Repositories
 
   /** Tells what was written once it is committed. */
   async function write<T>(run: (collect: Required<StoreListener>) => Promise<T>): Promise<T> {
@@ -202,11 +215,12 @@ function storeOn(
     ...reads,
     passesATurn,
     isFrozen: false,
-    transaction: (work) => write((collect) => writer.transaction((tx) => work(repositories(tx, collect, scope)))),
+    transaction: (work) =>
+      write((collect) => writer.transaction((tx) => work(createLazily({ db: tx, ...collect, scope })))),
     statement: (work) =>
       write((collect) => {
         const damage = findDamage()
-        return damage ? Promise.reject(damage) : work(repositories(writer, collect, scope))
+        return damage ? Promise.reject(damage) : work(createLazily({ db: writer, ...collect, scope }))
       }),
   }
 }
@@ -215,59 +229,23 @@ function refuseWrite(): never {
   throw new Error('Jobs and events are written inside a transaction')
 }
 
-function repositories(db: Knex, { onDue, onEvent }: Required<StoreListener>, scope?: ProjectScope): Repositories {
-  const deliveries = new Deliveries(db, onEvent)
-  const jobs = new InstrumentedJobs(db, onDue, onEvent)
-  return {
-    settings: new Settings(db),
-    workspaces: new Workspaces(db),
-    tokens: new Tokens(db),
-    doors: new Doors(db, scope),
-    identities: new Identities(db),
-    projects: new Projects(db, scope),
-    templates: new Templates(db, scope),
-    templateVersions: new TemplateVersions(db, scope),
-    images: new Images(db),
-    passes: new Passes(db, scope),
-    registrations: new Registrations(db),
-    deviceLists: new DeviceLists(db),
-    googleObjects: new GoogleObjects(db),
-    googleClasses: new GoogleClasses(db),
-    rejections: new Rejections(db),
-    notifications: new Notifications(db, onEvent, scope),
-    broadcasts: new Broadcasts(db, onEvent, scope),
-    broadcastClasses: new BroadcastClasses(db),
-    webhooks: new Webhooks(db),
-    deliveries,
-    jobs,
-    backlog: new Backlog(db),
-    overviews: new Overviews(db),
-    counts: new Counts(db),
-    figures: new Figures(db),
-    events: new Events(db, deliveries, jobs, onEvent),
-    eventLog: new EventLog(db),
-    identifiers: new Identifiers(db, scope),
-    scans: new Scans(db, onEvent, scope),
-    acceptedScans: new AcceptedScans(db),
-    formerPasses: new FormerPasses(db),
-    importedPasses: new ImportedPasses(db),
-    handOver: new HandOver(db),
-    moves: new Moves(db),
-    heldPasses: new HeldPasses(db),
-    wallets: new Wallets(db, scope),
-    deviceLogs: new DeviceLogs(db, scope),
-    nudges: new Nudges(db),
-    groups: new Groups(db),
-    snapshots: new Snapshots(db, scope),
-    auditLog: new AuditLog(db),
-    erasure: new Erasure(db),
-    retention: new Retention(db),
-    chains: new Chains(db),
-    chainHeads: new ChainHeads(db),
-    chainReader: new ChainReader(db),
-    leases: new Leases(db),
-    instances: new Instances(db),
-    limits: new Limits(db),
-    usage: new Usage(db),
+/** The repositories of a transaction. Each is created when it is first used. */
+class LazyRepositories {
+  readonly connected: Connected
+
+  constructor(connected: Connected) {
+    this.connected = connected
   }
 }
+
+for (const [name, create] of Object.entries(factories)) {
+  Object.defineProperty(LazyRepositories.prototype, name, {
+    get(this: LazyRepositories) {
+      const value = create(this.connected)
+      Object.defineProperty(this, name, { value })
+      return value
+    },
+  })
+}
+
+const createLazily = (connected: Connected) => new LazyRepositories(connected) as unknown as Repositories
