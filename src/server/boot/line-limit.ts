@@ -20,13 +20,20 @@ interface Window {
   bySource: Map<string, number>
 }
 
+/** Settings of a line limit. */
+export interface LineLimitOptions {
+  /** Lines of one source in a minute (default 10). */
+  linesBySource?: number
+  now?: () => number
+}
+
 /**
  * Admits some of many lines that are alike.
  * @param onLeftOut told after a minute of which lines were left out: how many, and of how many sources there were lines
  */
 export function createLineLimit(
   onLeftOut: (leftOut: number, sources: number) => void,
-  now: () => number = monotonicSeconds,
+  { linesBySource = MAX_LINES_BY_SOURCE, now = monotonicSeconds }: LineLimitOptions = {},
 ): LineLimit {
   let current: Window | undefined
 
@@ -48,7 +55,7 @@ export function createLineLimit(
       const window = open()
       const lines = window.bySource.get(source) ?? 0
       if (lines > 0 || window.bySource.size < MAX_SOURCES) window.bySource.set(source, lines + 1)
-      if (window.lines < MAX_LINES && lines < MAX_LINES_BY_SOURCE) {
+      if (window.lines < MAX_LINES && lines < linesBySource) {
         window.lines += 1
         return true
       }

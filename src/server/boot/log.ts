@@ -1,20 +1,51 @@
 import { type DestinationStream, destination, type Logger, pino } from 'pino'
 import { findUnavailability } from '../../storage/db/dialect.ts'
+import { monotonicSeconds } from '../http/middleware/rate-limit.ts'
+import { createLineLimit } from './line-limit.ts'
 
 export type { Logger } from 'pino'
 
-/** Structured logs on stderr: stdout belongs to what a command prints. */
-export function createLogger(level: string, stream: DestinationStream = destination(2)): Logger {
-  return pino(
+/**
+ * Structured logs on stderr: stdout belongs to what a command prints. Failures that repeat are logged once a minute, with
+ * the number of lines left out.
+ */
+export function createLogger(
+  level: string,
+  stream: DestinationStream = destination(2),
+  now: () => number = monotonicSeconds,
+): Logger {
+  const repeated = createLineLimit(
+    (leftOut, failures) => log.warn({ leftOut, failures }, `${leftOut} lines about repeated failures were left out`),
+    { linesBySource: 1, now },
+  )
+  const log = pino(
     {
       level,
       redact: ['token', 'authorization', '*.token', '*.authorization', '*.secret'],
       base: null,
       serializers: { err: serializeError },
       timestamp: () => `,"time":"${new Date().toISOString()}"`,
+      hooks: {
+        logMethod(args, method) {
+          const failure = repeatableFailure(args)
+          if (failure === undefined || repeated.admits(failure)) method.apply(this, args)
+        },
+      },
     },
     stream,
   )
+  return log
+}
+
+/**
+ * The failure that a line tells of, if another line about it says nothing new: the database is unavailable, or background
+ * work fails, which logs nothing but its error. `undefined` for any other line.
+ */
+function repeatableFailure([facts, message]: readonly unknown[]): string | undefined {
+  const { err } = (facts ?? {}) as { err?: unknown }
+  if (!(err instanceof Error)) return undefined
+  if (findUnavailability(err) === undefined && Object.keys(facts as object).length > 1) return undefined
+  return `${message}: ${(err as NodeJS.ErrnoException).code ?? err.message}`
 }
 
 /**

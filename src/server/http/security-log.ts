@@ -25,7 +25,7 @@ export function createSecurityLog(log: Logger, now?: () => number): SecurityLog 
     if (known) return known
     const limit = createLineLimit(
       (leftOut, addresses) => log.info({ security: event, leftOut, addresses }, `security: ${leftOut} lines left out`),
-      now,
+      { now },
     )
     limits.set(event, limit)
     return limit

@@ -64,9 +64,7 @@ export function startScheduler(services: SchedulerServices): Scheduler {
   const crons = Object.entries(schedules).map(([key, { cron }]) => {
     const name = key as ScheduleName
     const run = () => {
-      const ticking = tick(name).catch((error) =>
-        log.error({ err: error, schedule: name }, 'the scheduler could not reach the database'),
-      )
+      const ticking = tick(name).catch((error) => log.error({ err: error }, `the schedule ${name} failed`))
       running.set(name, ticking)
       return ticking
     }

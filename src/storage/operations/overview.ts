@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Knex } from 'knex'
 import type { Connections, Database, Dialect } from '../db/database.ts'
-import { toDate } from '../db/dialect.ts'
+import { isPoolerError, toDate } from '../db/dialect.ts'
 import { isPooled } from '../db/postgres/postgres-client.ts'
 import { isQuarantined } from '../jobs/backlog.ts'
 import { type JobKind, type RegularQueue, regularQueues } from '../jobs/job-kinds.ts'
@@ -244,14 +244,15 @@ const POOLER_ROUNDS = 5
 
 /**
  * The mode of the pooler before PostgreSQL; undefined without one. In session mode, each connection has a server process of
- * its own. In transaction mode, it changes, or another connection has the same one.
+ * its own. In transaction mode, it changes, or another connection has the same one. Statement mode allows no transactions.
  */
 export async function findPoolMode({
   dialect,
   entry,
   reader,
-}: Database): Promise<'session' | 'transaction' | undefined> {
+}: Database): Promise<'session' | 'transaction' | 'statement' | undefined> {
   if (dialect !== 'postgres' || !(await isPooled(entry))) return undefined
+  if (!(await allowsTransactions(entry))) return 'statement'
   const processOf = async (db: Knex): Promise<number> => (await db.raw('select pg_backend_pid() as pid')).rows[0].pid
   const own = new Set<number>()
   for (let round = 0; round < POOLER_ROUNDS; round += 1) {
@@ -260,6 +261,17 @@ export async function findPoolMode({
     if (own.size > 1 || own.has(await processOf(reader))) return 'transaction'
   }
   return 'session'
+}
+
+/** Whether a pooler allows transactions: in statement mode it closes the connection instead. */
+async function allowsTransactions(db: Knex): Promise<boolean> {
+  try {
+    await db.transaction(async () => undefined)
+    return true
+  } catch (error) {
+    if (isPoolerError(error)) return false
+    throw error
+  }
 }
 
 /** More than a page of SQLite, so that the row needs a page of its own: a full file still takes what fits into its pages. */

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import pg from 'pg'
 import { describe, expect, test } from 'vitest'
-import { emptyDatabase, temporaryFolder } from '../../support/databases.ts'
+import { emptyDatabase, migratedDatabase, temporaryFolder } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 import { lacksPgbouncer, startPgbouncer } from '../../support/pgbouncer.ts'
 import { batchOf, inspect, publishTemplate } from '../support/passes.ts'
@@ -71,6 +71,22 @@ describe.skipIf(lacksPgbouncer)('behind pgbouncer (skipped if the Debian package
     const target = await startPgbouncer(await emptyDatabase('postgres'), poolMode, poolSize)
     await passes(['copy', '--from', file, '--to', target])
     expect(await inspect(target).passes()).toHaveLength(ids.length)
+  })
+
+  test('in statement mode, doctor names the mode and how to fix it', async () => {
+    const database = await startPgbouncer(await migratedDatabase('postgres'), 'statement')
+    const env = { PASSES_DATABASE_URL: database, PASSES_SERVER_KEY: SERVER_KEY }
+    const ended = await run(['doctor', '--json'], undefined, { env })
+    const { checks } = JSON.parse(ended.stdout) as { checks: { name: string; message: string; fix?: string }[] }
+    const check = (wanted: string) => checks.find(({ name }) => name === wanted)
+    expect(check('Reachable')).toMatchObject({ message: 'PostgreSQL, through a pooler in statement mode' })
+    for (const name of ['Requirements', 'Writable']) {
+      expect(check(name)).toMatchObject({
+        status: 'FAILED',
+        message: expect.stringContaining('the connection pooler rejects it'),
+        fix: expect.stringContaining('set pool_mode to transaction or session'),
+      })
+    }
   })
 
   test('in statement mode, a command says which mode to set', async () => {

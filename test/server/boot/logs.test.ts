@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream'
 import { pino } from 'pino'
-import { beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
 import { newToken } from '../../../src/core/rules/crypto/token.ts'
 import { useApi } from '../../support/api.ts'
@@ -109,6 +109,19 @@ describe('requests in the log', () => {
       ),
     )
     for (const token of [planted, reader, revoked]) expect(JSON.stringify(lines)).not.toContain(token.slice(4, 20))
+  })
+
+  test('a change that the database could not make is no line at info', async () => {
+    const workspace = await api.workspace()
+    const full = Object.assign(new Error('full'), { code: 'SQLITE_FULL' })
+    vi.spyOn(api.services.store.forRequests(workspace.id), 'transaction').mockRejectedValue(full)
+    lines = []
+    const { status } = await api.send('POST', '/v1/projects', {
+      body: { name: 'Summerfest' },
+      headers: { authorization: `Bearer ${workspace.token}` },
+    })
+    expect(status).toBe(503)
+    expect(lines.filter(({ msg }) => msg === 'request')).toMatchObject([{ level: 20, status: 503 }])
   })
 
   test('a change that a stranger tried is no line at info beside that of the security log', async () => {

@@ -92,7 +92,7 @@ export async function checkDatabase(options: DatabaseOptions): Promise<{ checks:
       fix: 'see to the free space, and that this user may write the file and its folder',
       look: onReadable(async (readable) => {
         if (!isCurrent) return skipped('it is not ready for use')
-        await assertWritable(readable)
+        await onDatabase(config.databaseUrl, () => assertWritable(readable))
         return passed('a row was committed and deleted')
       }),
     },
