@@ -159,7 +159,7 @@ async function change({ writer }: Database): Promise<void> {
   await writer('passes').update({ wallet_version: writer.raw('wallet_version + 1'), modified_at: Date.now() })
   for (let from = 1; from <= PHONES; from += 10_000) {
     const some = Array.from({ length: Math.min(10_000, PHONES - from + 1) }, (_, n) => passId(from + n))
-    const job = { workspaceId, kind: 'update-wallet' as const, correlationId: null, isBulk: true }
+    const job = { workspaceId, kind: 'update-apple' as const, correlationId: null, isBulk: true }
     const jobs = some.map((subject) => ({ ...job, subject }))
     await store.transaction((tx) => tx.jobs.insert(jobs, new Date()))
   }

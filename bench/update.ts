@@ -92,7 +92,7 @@ async function install({ database, workspaceId }: BenchApp): Promise<void> {
 async function change({ database, services, workspaceId }: BenchApp): Promise<void> {
   const db = database.writer
   await db('passes').update({ wallet_version: db.raw('wallet_version + 1') })
-  const jobs = passIds.map((subject) => ({ workspaceId, kind: 'update-wallet' as const, subject, correlationId: null }))
+  const jobs = passIds.map((subject) => ({ workspaceId, kind: 'update-apple' as const, subject, correlationId: null }))
   await services.store.transaction((tx) => tx.jobs.insert(jobs, new Date()))
 }
 

@@ -1,4 +1,5 @@
 import type { BarcodeFormat } from '../core/contract/definition.ts'
+import type { Platform } from '../core/contract/platform.ts'
 import { layOutFront } from '../core/rules/display/apple-front.ts'
 import type { Card, CardField } from '../core/rules/display/card.ts'
 import { cardColors } from '../core/rules/display/colors.ts'
@@ -14,7 +15,7 @@ export interface PictureOptions {
   /** The color depth of the terminal; card colors are approximated. */
   colorDepth: ColorDepth
   /** The platform whose front is drawn: an iPhone rearranges fields and omits some; Android shows the card as given. */
-  platform?: 'apple' | 'google'
+  platform?: Platform
   /** Whether fields that an iPhone omits are drawn with a mark; otherwise they are left out. */
   marksSurplus?: boolean
 }

@@ -1,5 +1,6 @@
 import { Flags, type Interfaces } from '@oclif/core'
 import type { Pass, passes } from '../core/contract/passes.ts'
+import { platforms } from '../core/contract/platform.ts'
 import type { RouteCall } from '../core/route.ts'
 import { passSorts, sortDirections } from '../core/rules/lists/sorts.ts'
 import { passStatuses } from '../core/rules/pass/pass-status.ts'
@@ -31,7 +32,7 @@ export const passFilterFlags = {
   installed: Flags.boolean({ summary: 'In a wallet, or with --no-installed in none.', allowNo: true }),
   platform: Flags.option({
     summary: 'In a wallet of this platform; with --no-installed in none of it. Repeatable.',
-    options: ['apple', 'google'] as const,
+    options: platforms,
     multiple: true,
     multipleNonGreedy: true,
   })(),

@@ -7,6 +7,7 @@ import { count } from '../cli/command/output.ts'
 import { commandLine, onInterrupt } from '../cli/command/program.ts'
 import { startProgress } from '../cli/command/progress.ts'
 import { databaseFlags, parsePlatforms, serveFlags } from '../cli/settings/server-flags.ts'
+import type { Platform } from '../core/contract/platform.ts'
 import { lockFile } from '../files/file-lock.ts'
 import { draftOf, exists, writePrivateWhole } from '../files/private-file.ts'
 
@@ -93,7 +94,7 @@ export default class Export extends BaseCommand {
     }
   }
 
-  private report(file: string, counts: Counts, identities: Record<'apple' | 'google', Set<string>>) {
+  private report(file: string, counts: Counts, identities: Record<Platform, Set<string>>) {
     const { passes, devices, googleObjects, unissued, devicesLeftOut, valuesLeftOut } = counts
     this.log(
       `${many(passes, 'pass', 'passes')} with ${many(devices, 'phone')} and ${many(googleObjects, 'object')} at Google in ${file}`,

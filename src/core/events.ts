@@ -1,5 +1,5 @@
-import type { Platform } from './contract/notifications.ts'
 import type { Pass } from './contract/passes.ts'
+import type { Platform } from './contract/platform.ts'
 import type { ScanItem } from './contract/scan-shapes.ts'
 import type { ErrorCode } from './errors.ts'
 import { newId } from './ids.ts'

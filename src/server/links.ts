@@ -1,8 +1,8 @@
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto'
+import type { Platform } from '../core/contract/platform.ts'
 import { formatUuid, parseUuid } from '../core/ids.ts'
 import { deriveKey } from '../core/rules/crypto/server-key.ts'
 import type { StoredPass } from '../storage/passes/pass-row.ts'
-import type { Platform } from '../wallets/wallet.ts'
 import type { ServerKeys } from './boot/server-key.ts'
 
 /**

@@ -1,13 +1,9 @@
 import type { Definition, PassType } from '../core/contract/definition.ts'
+import type { Platform } from '../core/contract/platform.ts'
 import type { Issue } from '../core/errors.ts'
 import { SetupError } from '../core/errors.ts'
 import type { Card } from '../core/rules/display/card.ts'
 import type { CheckValues } from '../core/rules/pass/pass-rules.ts'
-
-/** The platforms that passes are issued for. */
-export const platforms = ['apple', 'google'] as const
-/** One of the platforms. */
-export type Platform = (typeof platforms)[number]
 
 /** What a wallet platform needs to know of one pass to build what a phone shows. */
 export interface WalletPass {

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import type { Platform } from '../../src/core/contract/notifications.ts'
+import type { Platform } from '../../src/core/contract/platform.ts'
 import { newId } from '../../src/core/ids.ts'
 import { identifierDigest } from '../../src/core/rules/crypto/scan-code.ts'
 import { defaultLimits } from '../../src/core/rules/pass/limits.ts'
@@ -146,10 +146,10 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
     ),
   'registrations.setErrors': (tx, intruder, { pass }) =>
     tx.registrations.setErrors(intruder, [{ passId: pass, deviceId: 'device' }], 'x'),
-  'registrations.findHolders': async (tx, intruder, { pass }) =>
-    Object.values(await tx.registrations.findHolders(intruder, [pass])).flat(),
   'registrations.listOutdated': (tx, intruder, { pass }) => tx.registrations.listOutdated(intruder, [pass]),
   'registrations.bumpUpdateTag': (tx, intruder, { pass }) => tx.registrations.bumpUpdateTag(intruder, [pass]),
+  'heldPasses.findHolders': async (tx, intruder, { pass }) =>
+    Object.values(await tx.heldPasses.findHolders(intruder, [pass])).flat(),
   'heldPasses.countDevices': (tx, intruder, { pass }) => tx.heldPasses.countDevices(intruder, [pass]),
   'figures.sums': async (tx, intruder, { project }) => [
     ...(await tx.figures.sums(intruder, project, { from: 0, until: 1_000_000 }, [0])),
@@ -171,7 +171,7 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'backlog.holdBack': (tx, intruder) =>
     tx.backlog.holdBack(
       intruder,
-      { kind: 'update-wallet', platform: 'apple', identityId: null },
+      { kind: 'update-apple', platform: 'apple', identityId: null },
       { at: later(60), until: later(90) },
     ),
   'handOver.count': (tx, intruder) => tx.handOver.count(intruder, { until: PLACE }),
@@ -182,7 +182,7 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'backlog.bringForward': (tx, intruder) =>
     tx.backlog.bringForward(
       intruder,
-      { kind: 'update-wallet', platform: 'apple', identityId: null },
+      { kind: 'update-apple', platform: 'apple', identityId: null },
       { at: later(-60), until: later(90) },
     ),
   'moves.find': (tx, intruder) => tx.moves.find(intruder),

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { Flags } from '@oclif/core'
-import { type MessageCreate, Platform } from '../../core/contract/notifications.ts'
+import type { MessageCreate } from '../../core/contract/notifications.ts'
+import { Platform } from '../../core/contract/platform.ts'
 import type { WrittenText } from '../../core/rules/template/languages.ts'
 import { parseMoment } from '../arguments/moment.ts'
 import { UsageError } from '../command/errors.ts'

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { ApiError, type Client } from '../../client/client.ts'
 import type { Broadcast, BroadcastForecast, BroadcastStats } from '../../core/contract/broadcasts.ts'
 import type { Notification } from '../../core/contract/notifications.ts'
+import type { Platform } from '../../core/contract/platform.ts'
 import { GOOGLE_REQUESTS_A_SECOND } from '../../core/rules/sending/google-pace.ts'
 import { idArg, namedArg } from '../arguments/id-argument.ts'
 import { passArgs } from '../arguments/pass-argument.ts'
@@ -66,7 +67,7 @@ export function showBroadcast(broadcast: Broadcast, stats?: BroadcastStats): str
 
 /** Formats the recipients that a broadcast would reach. */
 export function showForecast({ passCount, platforms, sendAt, apple, google }: BroadcastForecast): string {
-  const isTargeted = (platform: 'apple' | 'google') => platforms.includes(platform)
+  const isTargeted = (platform: Platform) => platforms.includes(platform)
   return details([
     ['Passes', `${count(passCount)} issued`],
     ['Send at', localTimeOr(sendAt, 'at once')],

@@ -1,4 +1,5 @@
 import { Flags, type Interfaces } from '@oclif/core'
+import { type Platform, platforms } from '../../core/contract/platform.ts'
 import { UsageError } from '../command/errors.ts'
 import { editDistance } from '../command/failure.ts'
 import { ownVariables, requireClearSwitches } from './settings.ts'
@@ -26,8 +27,6 @@ export function databasePasswordsIn(argv: readonly string[]): string[] {
     return given.some((address) => /^postgres(ql)?:\/\/([^/?#@]*:[^/?#@]+@|.*[?&]password=[^&])/.test(address))
   })
 }
-
-const platforms = ['apple', 'google'] as const
 
 /** All settings of the server; each is a flag and a `PASSES_*` variable. */
 export const serveFlags = {
@@ -258,7 +257,7 @@ export function mistypedVariables(names: readonly string[] = ownVariables()): st
 }
 
 /** Parses `apple,google`. */
-export function parsePlatforms(text: string): ('apple' | 'google')[] {
+export function parsePlatforms(text: string): Platform[] {
   const names = text.split(',').map((name) => name.trim())
   const unknown = names.find((name) => !platforms.some((platform) => platform === name))
   if (unknown !== undefined) throw new UsageError(`--platforms takes apple, google or both, and holds "${unknown}"`)

@@ -1,6 +1,7 @@
 import { Args, Flags } from '@oclif/core'
 import { BaseCommand } from '../../cli/command/base-command.ts'
 import { databaseFlags } from '../../cli/settings/server-flags.ts'
+import { platforms } from '../../core/contract/platform.ts'
 
 export default class IdentityUse extends BaseCommand {
   static override summary = 'Make an identity the default of a workspace or a project.'
@@ -19,7 +20,7 @@ export default class IdentityUse extends BaseCommand {
     ...databaseFlags,
     workspace: Flags.string({ summary: 'Name or id of the workspace.', default: 'default' }),
     project: Flags.string({ summary: 'Name or id of a project; the workspace itself where left out.' }),
-    platform: Flags.option({ options: ['apple', 'google'] as const })({
+    platform: Flags.option({ options: platforms })({
       summary: 'For server: only of this platform.',
     }),
   }

@@ -4,6 +4,7 @@ import { terminalWidth } from '../../cli/command/base-command.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { UsageError } from '../../cli/command/errors.ts'
 import { colorDepth } from '../../cli/settings/settings.ts'
+import { platforms } from '../../core/contract/platform.ts'
 import { writePrivate } from '../../files/private-file.ts'
 
 export default class PassPreview extends ClientCommand {
@@ -26,7 +27,7 @@ export default class PassPreview extends ClientCommand {
   static override args = passArgs
   static override flags = {
     ...passFlags,
-    platform: Flags.option({ summary: 'Only this one.', options: ['apple', 'google'] as const })(),
+    platform: Flags.option({ summary: 'Only this one.', options: platforms })(),
     out: Flags.string({ summary: 'Write the signed Apple pass to this file (FILE.pkpass).', exclusive: ['html'] }),
     language: Flags.string({
       summary: 'One of the languages of its definition; its default without.',

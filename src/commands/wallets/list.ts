@@ -4,6 +4,7 @@ import { parseDuration } from '../../cli/arguments/moment.ts'
 import { named } from '../../cli/arguments/named.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import type { ListShape } from '../../cli/list/shape.ts'
+import { platforms } from '../../core/contract/platform.ts'
 import type { WalletItem } from '../../core/contract/wallets.ts'
 
 const shape: ListShape<WalletItem> = {
@@ -45,7 +46,7 @@ export default class WalletsList extends ClientCommand {
     project: named('project', filterFlag('Only those of passes of this project.')),
     platform: Flags.option({
       summary: 'Only those of this platform. Repeatable.',
-      options: ['apple', 'google'] as const,
+      options: platforms,
       multiple: true,
       multipleNonGreedy: true,
     })(),

@@ -4,7 +4,8 @@ import { route } from '../route.ts'
 import { GOOGLE_REQUESTS_A_SECOND } from '../rules/sending/google-pace.ts'
 import { Count, pageOf, UtcTimestamp } from './common.ts'
 import { booleanParam, pageQuery } from './list.ts'
-import { MessageCreate, MessageOptions, Notification, Platform } from './notifications.ts'
+import { MessageCreate, MessageOptions, Notification } from './notifications.ts'
+import { Platform } from './platform.ts'
 
 /** SCHEDULED before sendAt, PENDING while its notifications are made, DISPATCHED when all are. */
 export const BroadcastStatus = z.enum(['SCHEDULED', 'PENDING', 'DISPATCHED'])

@@ -3,11 +3,12 @@ import { Uuid } from '../ids.ts'
 import { route } from '../route.ts'
 import { pageOf, UtcTimestamp } from './common.ts'
 import { listQuery } from './list.ts'
+import { Platform } from './platform.ts'
 
 /** Who signs passes for Apple, or whose they are at Google; never its key. */
 export const Identity = z.strictObject({
   id: Uuid,
-  platform: z.enum(['apple', 'google']),
+  platform: Platform,
   name: z.string().describe('Unique on the server.'),
   passTypeIdentifier: z.string().nullable().describe('Of Apple; null of Google.'),
   teamIdentifier: z.string().nullable().describe('Of Apple; null of Google.'),

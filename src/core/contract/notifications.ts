@@ -4,10 +4,7 @@ import { route } from '../route.ts'
 import { Count, pageOf, Timestamp, text, UtcTimestamp } from './common.ts'
 import { translatable } from './languages.ts'
 import { pageQuery } from './list.ts'
-
-/** The platforms that a message goes to. */
-export const Platform = z.enum(['apple', 'google'])
-export type Platform = z.output<typeof Platform>
+import { Platform } from './platform.ts'
 
 /** How one platform stands with a notification; SKIPPED where it was not targeted or does not apply. */
 export const DeliveryState = z.enum(['PENDING', 'SENT', 'FAILED', 'SKIPPED'])

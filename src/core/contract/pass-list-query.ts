@@ -12,7 +12,7 @@ import {
   numericFilter,
   windowParams,
 } from './list.ts'
-import { Platform } from './notifications.ts'
+import { Platform } from './platform.ts'
 
 /** The filters by the moment at which a pass was made; of each end two names, the second in the calendar of a time zone. */
 export const createdWindow = ['createdFrom', 'createdTo', 'createdSince', 'createdUntil'] as const

@@ -1,10 +1,11 @@
 import { z } from 'zod'
 import { PreviewLanguage } from './languages.ts'
+import { Platform } from './platform.ts'
 
 /** For which platform a preview of a pass is, in which form and language. */
 export const PassPreviewQuery = z
   .strictObject({
-    platform: z.enum(['apple', 'google']).optional(),
+    platform: Platform.optional(),
     format: z.enum(['json', 'html', 'pkpass']).default('json'),
     language: PreviewLanguage.optional(),
   })

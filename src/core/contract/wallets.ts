@@ -4,7 +4,7 @@ import { route } from '../route.ts'
 import { NUDGE_SPACING_SECONDS } from '../rules/sending/nudging.ts'
 import { Count, ErrorCode, PositiveInt, pageOf, UtcTimestamp } from './common.ts'
 import { anyOf, booleanParam, checkQualifier, integerParam, pageQuery } from './list.ts'
-import { Platform } from './notifications.ts'
+import { Platform } from './platform.ts'
 
 /** What a platform refuses for good: nothing is tried again until the version, the pass or the platform changes. */
 export const PlatformRejection = z.strictObject({

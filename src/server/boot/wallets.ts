@@ -1,3 +1,4 @@
+import type { Platform } from '../../core/contract/platform.ts'
 import type { StoredIdentity } from '../../storage/workspaces/identities.ts'
 import {
   type AppleCredentials,
@@ -15,7 +16,7 @@ import {
   parseGoogleIdentity,
 } from '../../wallets/google/identity.ts'
 import { createGoogleWallet, type GoogleWallet } from '../../wallets/google/wallet.ts'
-import { CredentialError, type LoadImageFiles, type Platform, type Wallet } from '../../wallets/wallet.ts'
+import { CredentialError, type LoadImageFiles, type Wallet } from '../../wallets/wallet.ts'
 import { webServiceUrl } from '../inbound/own-address.ts'
 import { type Config, readSecret } from './config.ts'
 import type { Logger } from './log.ts'

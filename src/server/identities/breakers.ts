@@ -1,5 +1,5 @@
+import type { Platform } from '../../core/contract/platform.ts'
 import { SERVER_IDENTITY } from '../../storage/workspaces/identities.ts'
-import type { Platform } from '../../wallets/wallet.ts'
 import type { Logger } from '../boot/log.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 

@@ -80,7 +80,7 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
       const shown = await tx.passes.lockShown(workspaceId, passId)
       if (shown?.copyId !== copyId) {
         const isFirst = await tx.formerPasses.register(workspaceId, copyId, deviceId, pushToken)
-        await tx.jobs.insertOnce([{ workspaceId, kind: 'update-former-wallet', subject: passId, correlationId }], at)
+        await tx.jobs.insertOnce([{ workspaceId, kind: 'expire-apple', subject: passId, correlationId }], at)
         return isFirst
       }
       const isInserted = await tx.registrations.insert(workspaceId, { passId, deviceId, pushToken }, at)

@@ -185,7 +185,7 @@ async function settle(
     isBulk: kind === 'send-broadcast-notification',
   }))
   await tx.jobs.insertOnce(
-    updates.map((update) => ({ ...update, kind: 'update-wallet' })),
+    updates.map((update) => ({ ...update, kind: 'update-apple' })),
     at,
   )
 }

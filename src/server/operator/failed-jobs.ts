@@ -6,7 +6,7 @@ import type { Repositories, Store } from '../../storage/store.ts'
 import { auditOperator, getWorkspace, OperatorError, withStore } from './operator.ts'
 
 const CHUNK = 200
-const walletUpdates: JobKind[] = ['update-wallet', 'update-google']
+const walletUpdates: JobKind[] = ['update-apple', 'update-google']
 
 /**
  * Runs jobs again that gave up or are quarantined, as an operator asks. A pass that failed with its job is QUEUED again; a

@@ -1,4 +1,5 @@
 import { MAX_IMPORTED_DEVICES } from '../../core/contract/pass-import.ts'
+import type { Platform } from '../../core/contract/platform.ts'
 import { idBound } from '../../core/ids.ts'
 import { barcodeMessage } from '../../core/rules/display/card.ts'
 import { looseName } from '../../core/rules/pass/column-names.ts'
@@ -6,7 +7,6 @@ import { buildScope } from '../../core/rules/template/resolve.ts'
 import type { HandOverFilter, HandOverPass } from '../../storage/operations/hand-over.ts'
 import type { Store } from '../../storage/store.ts'
 import { SERVER_IDENTITY, type StoredIdentity } from '../../storage/workspaces/identities.ts'
-import type { Platform } from '../../wallets/wallet.ts'
 import { createDefinitions, type Definitions } from '../wallet-sync/definitions.ts'
 import { auditOperator, getWorkspace, OperatorError } from './operator.ts'
 

@@ -1,3 +1,4 @@
+import { platforms as allPlatforms, type Platform } from '../../core/contract/platform.ts'
 import type { Repositories, Store } from '../../storage/store.ts'
 import {
   type IdentityUse,
@@ -105,8 +106,8 @@ export function addGoogle(
 export function setDefaultIdentity(
   config: Pick<Config, 'databaseUrl'>,
   name: string,
-  { workspace = 'default', project, platform, at }: UsePlace & { platform?: 'apple' | 'google' | undefined; at: Date },
-): Promise<{ name: string; platforms: ('apple' | 'google')[]; workspace: string; project: string | null }> {
+  { workspace = 'default', project, platform, at }: UsePlace & { platform?: Platform | undefined; at: Date },
+): Promise<{ name: string; platforms: Platform[]; workspace: string; project: string | null }> {
   return withStore(config.databaseUrl, (store) =>
     store.transaction(async (tx) => {
       const known = name === SERVER_IDENTITY ? null : await getForUpdate(tx, name)
@@ -116,7 +117,7 @@ export function setDefaultIdentity(
         )
       }
       if (known?.status === 'retired') await tx.identities.update(known.id, { status: 'active' }, at)
-      const platforms = known ? [known.platform] : platform ? [platform] : (['apple', 'google'] as const)
+      const platforms = known ? [known.platform] : platform ? [platform] : allPlatforms
       const place = await findPlace(store, tx, { workspace, project })
       for (const one of platforms) await setDefault(tx, place, one, known)
       const target = { action: 'identity.use' as const, targetId: known?.id ?? null }
@@ -272,7 +273,7 @@ async function findPlace(
 async function setDefault(
   tx: Repositories,
   place: Place,
-  platform: 'apple' | 'google',
+  platform: Platform,
   identity: StoredIdentity | null,
 ): Promise<void> {
   if (identity) await tx.identities.insertGrant(place.workspaceId, identity.id)

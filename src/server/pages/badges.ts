@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { extname, join } from 'node:path'
+import { type Platform, platforms } from '../../core/contract/platform.ts'
 import { SetupError } from '../../core/errors.ts'
-import { type Platform, platforms } from '../../wallets/wallet.ts'
 import { type Asset, asset } from './assets.ts'
 
 /** The buttons of Apple and Google that an operator has a licence for: both forbid drawings of others. */

@@ -1,4 +1,4 @@
-import type { Platform } from '../../wallets/wallet.ts'
+import type { Platform } from '../../core/contract/platform.ts'
 import { escapeHtml } from './html.ts'
 
 /** What went wrong with a link. */

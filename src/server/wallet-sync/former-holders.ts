@@ -24,7 +24,7 @@ export async function endFormer(
   const { workspaceId, id: subject, templateVersionId } = pass
   const isAtApple = await tx.formerPasses.insert(pass, now)
   const isAtGoogle = await tx.googleObjects.transfer(workspaceId, subject, { kind: kindOf(card), templateVersionId })
-  if (isAtApple) await tx.jobs.insertOnce([{ workspaceId, kind: 'update-former-wallet', subject, correlationId }], now)
+  if (isAtApple) await tx.jobs.insertOnce([{ workspaceId, kind: 'expire-apple', subject, correlationId }], now)
   if (isAtGoogle) await tx.jobs.insertOnce([{ workspaceId, kind: 'expire-google', subject, correlationId }], now)
   if (isAtApple || isAtGoogle) await tellHolders(tx, workspaceId, [subject], { at: now, correlationId })
 }

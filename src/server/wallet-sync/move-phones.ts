@@ -12,7 +12,7 @@ export async function movePhones(services: LongJobServices & Pick<Services, 'met
     const told = await store.transaction(async (tx) => {
       const at = clock()
       const passIds = await tx.moves.take(ofWorkspace, at)
-      const job = { workspaceId: ofWorkspace, kind: 'update-wallet' as const, correlationId: null, isBulk: true }
+      const job = { workspaceId: ofWorkspace, kind: 'update-apple' as const, correlationId: null, isBulk: true }
       await tx.jobs.insertOnce(
         passIds.map((subject) => ({ ...job, subject })),
         at,

@@ -36,7 +36,7 @@ function nudgeSome(workspaceId: string, limit: number, { store, clock }: LongJob
     const at = clock()
     const pushedBefore = new Date(at.getTime() - NUDGE_SPACING_SECONDS * 1000)
     const nudged = await tx.nudges.forgetDue(workspaceId, { at, pushedBefore, limit })
-    const job = { workspaceId, kind: 'update-wallet' as const, correlationId: null, isBulk: true }
+    const job = { workspaceId, kind: 'update-apple' as const, correlationId: null, isBulk: true }
     await tx.jobs.insertOnce(
       nudged.passIds.map((subject) => ({ ...job, subject })),
       at,

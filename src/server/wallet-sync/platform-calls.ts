@@ -1,9 +1,9 @@
+import type { Platform } from '../../core/contract/platform.ts'
 import { ApiError, DiscardError, RescheduleError } from '../../core/errors.ts'
 import { groupBy } from '../../core/group-by.ts'
 import type { Job } from '../../storage/jobs/jobs.ts'
 import type { OutdatedRegistration } from '../../storage/passes/registrations.ts'
 import { GoogleApiError, isPassing } from '../../wallets/google/api/api-error.ts'
-import type { Platform } from '../../wallets/wallet.ts'
 import type { Logger } from '../boot/log.ts'
 import type { JobServices, Services } from '../context.ts'
 import { type CallOutcome, MAX_PAUSE_MS } from '../identities/breakers.ts'
@@ -85,9 +85,6 @@ async function holdBack(
   })
 }
 
-/** What is held back where an identity is paused, by platform. */
-const HELD = { apple: ['update-wallet', 'update-former-wallet'], google: ['update-google', 'expire-google'] } as const
-
 /** Makes due what was put off for an identity of the database, up to 5,000 jobs of each queue; the rest comes within a minute. */
 export async function releaseHeld(
   { platform, id: identityId }: { platform: Platform; id: string },
@@ -96,7 +93,7 @@ export async function releaseHeld(
   const at = clock()
   const until = new Date(at.getTime() + MAX_PAUSE_MS)
   for (const workspaceId of await store.identities.listWorkspaces(identityId)) {
-    for (const kind of HELD[platform]) {
+    for (const kind of [`update-${platform}`, `expire-${platform}`] as const) {
       await store.statement((tx) => tx.backlog.bringForward(workspaceId, { kind, platform, identityId }, { at, until }))
     }
   }

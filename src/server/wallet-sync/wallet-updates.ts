@@ -1,3 +1,4 @@
+import { platforms } from '../../core/contract/platform.ts'
 import type { Repositories } from '../../storage/store.ts'
 
 /** When and why phones are told of a change; bulk ones go in the queues of bulk work. */
@@ -19,12 +20,11 @@ export async function queueWalletUpdates(
   passIds: string[],
   { at, correlationId, isBulk = false }: UpdateCause,
 ): Promise<void> {
-  const { apple, google } = await tx.registrations.findHolders(workspaceId, passIds)
-  const held = { 'update-wallet': apple, 'update-google': google }
-  for (const kind of ['update-wallet', 'update-google'] as const) {
-    const jobs = held[kind].map((subject) => ({
+  const holders = await tx.heldPasses.findHolders(workspaceId, passIds)
+  for (const platform of platforms) {
+    const jobs = holders[platform].map((subject) => ({
       workspaceId,
-      kind,
+      kind: `update-${platform}` as const,
       subject,
       correlationId: typeof correlationId === 'function' ? correlationId(subject) : correlationId,
       isBulk,

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import type { Platform } from '../../core/contract/platform.ts'
 import { MAX_JOB_LAPSES } from '../../core/rules/sending/retries.ts'
 import { forUpdateSkipLocked, idIsChosen, toDate } from '../db/dialect.ts'
 import { type JobKind, kinds, type RegularQueue } from './job-kinds.ts'
@@ -41,7 +42,7 @@ export interface FailedJobFilter {
 /** Jobs of a kind about passes of one identity. */
 export interface JobsOfIdentity {
   kind: JobKind
-  platform: 'apple' | 'google'
+  platform: Platform
   identityId: string | null
 }
 

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import type { BroadcastStats, GoogleVia } from '../../core/contract/broadcasts.ts'
-import type { DeliveryState, MessageOptions, Platform } from '../../core/contract/notifications.ts'
+import type { DeliveryState, MessageOptions } from '../../core/contract/notifications.ts'
+import type { Platform } from '../../core/contract/platform.ts'
 import { CAP_WINDOW_MS, deliveryStatus } from '../../core/rules/sending/notification.ts'
 import type { WrittenText } from '../../core/rules/template/languages.ts'
 import { constant, deleteReturningIds, forUpdate, idsMadeAt, insertSelected, toDate } from '../db/dialect.ts'

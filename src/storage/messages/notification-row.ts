@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
-import type { DeliveryState, MessageOptions, Platform } from '../../core/contract/notifications.ts'
+import type { DeliveryState, MessageOptions } from '../../core/contract/notifications.ts'
+import type { Platform } from '../../core/contract/platform.ts'
 import type { WrittenText } from '../../core/rules/template/languages.ts'
 import { toDate } from '../db/dialect.ts'
 

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
-import type { DeliveryState, Platform } from '../../core/contract/notifications.ts'
+import type { DeliveryState } from '../../core/contract/notifications.ts'
+import type { Platform } from '../../core/contract/platform.ts'
 import { groupBy } from '../../core/group-by.ts'
 import { CAP_WINDOW_MS } from '../../core/rules/sending/notification.ts'
 import type { WrittenText } from '../../core/rules/template/languages.ts'

@@ -1,4 +1,5 @@
 import type { DeliveryStatus } from '../../core/contract/deliveries.ts'
+import type { Platform } from '../../core/contract/platform.ts'
 import type { EventType } from '../../core/events.ts'
 import type { JobKind, Queue } from '../jobs/job-kinds.ts'
 import type { StoredNotification } from '../messages/notification-row.ts'
@@ -18,7 +19,7 @@ export type StoreEvent =
   /** Deliveries that are due now, for this endpoint: all that a transaction made, or undefined where they are to be read. */
   | { what: 'deliveries'; webhookId: string; made: DueDelivery[] | undefined }
   | ({ what: 'scan' } & Pick<StoredScan, 'result' | 'reason' | 'verified'>)
-  | { what: 'notification'; platform: 'apple' | 'google'; status: StoredNotification['apple']['status'] }
+  | { what: 'notification'; platform: Platform; status: StoredNotification['apple']['status'] }
   | { what: 'broadcast' }
   /** The state of a delivery after an attempt: PENDING where it is to be tried again. */
   | { what: 'attempt'; status: DeliveryStatus }

@@ -1,19 +1,18 @@
 import type { Knex } from 'knex'
-import type { Platform } from '../../core/contract/notifications.ts'
+import { platforms as allPlatforms, byPlatform, type Platform } from '../../core/contract/platform.ts'
 import { groupBy } from '../../core/group-by.ts'
 import { insertRows } from '../db/bulk-rows.ts'
-import { joinPasses } from '../db/dialect.ts'
+import { bindIds, boundColumn, isAmong, joinPasses } from '../db/dialect.ts'
+import { runPrepared } from '../db/prepared.ts'
+import { walletTables } from './wallet-tables.ts'
 
-/** Devices that hold a pass now, by platform; of Google, people who have it. */
-interface Devices {
-  apple: number
-  google: number
-}
+/** The devices, or people if the platform reports no devices, that hold a pass now. */
+type Devices = Record<Platform, number>
 
 /** On a platform a pass came from none to one, or from one to none. */
 export interface HolderChange {
   passId: string
-  platform: keyof Devices
+  platform: Platform
   /** That hold it now; 0 where it was removed. */
   devices: number
 }
@@ -39,14 +38,13 @@ export class HeldPasses {
     const rows = [...new Set(passIds)].sort().map((id) => ({
       workspace_id: workspaceId,
       pass_id: id,
-      apple: 0,
-      google: 0,
+      ...none,
     }))
     const told = await insertRows<Row>(
       this.db,
       'held_passes',
       rows,
-      'on conflict (workspace_id, pass_id) do update set apple = held_passes.apple returning pass_id, apple, google',
+      `on conflict (workspace_id, pass_id) do update set apple = held_passes.apple returning pass_id, ${allPlatforms.join()}`,
     )
     // Statements of their own, after the one that waits: they see what others committed meanwhile.
     const counted = await this.count(
@@ -55,7 +53,7 @@ export class HeldPasses {
     )
     await this.write(workspaceId, told, counted)
     return told.flatMap(({ pass_id: passId, ...before }) =>
-      (['apple', 'google'] as const).flatMap((platform) => {
+      allPlatforms.flatMap((platform) => {
         const devices = counted.get(passId)![platform]
         return before[platform] > 0 === devices > 0 ? [] : [{ passId, platform, devices }]
       }),
@@ -69,33 +67,52 @@ export class HeldPasses {
     return new Map(rows.map((row) => [row.pass_id, row.apple]))
   }
 
+  /** The passes among these that each platform has, whether or not a wallet holds them now. */
+  async findHolders(workspaceId: string, passIds: string[]): Promise<Record<Platform, string[]>> {
+    const sql = allPlatforms.map(
+      (platform) => `select distinct pass_id, '${platform}' as platform from ${walletTables[platform].table}
+        where ${boundColumn(this.db, 'workspace_id')} = :workspaceId and ${isAmong(this.db, 'pass_id', 'passIds')}`,
+    )
+    const values = { workspaceId, passIds: bindIds(this.db, passIds) }
+    const rows = await runPrepared<{ pass_id: string; platform: Platform }>(this.db, 'find-holders', values, () =>
+      sql.join(' union all '),
+    )
+    return byPlatform((platform) => rows.filter((row) => row.platform === platform).map((row) => row.pass_id))
+  }
+
   private async count(workspaceId: string, passIds: string[]): Promise<Map<string, Devices>> {
-    const ofPasses = (table: string) =>
-      this.db(table).where({ workspace_id: workspaceId }).whereIn('pass_id', passIds).select('pass_id')
-    const registered: { pass_id: string; n: number | string }[] = await ofPasses('apple_registrations')
-      .groupBy('pass_id')
-      .count({ n: '*' })
-    const saved: { pass_id: string; holders: number }[] = await ofPasses('google_objects').select('holders')
-    const apple = new Map(registered.map((row) => [row.pass_id, Number(row.n)]))
-    // Below zero a removal came before its save.
-    const google = new Map(saved.map((row) => [row.pass_id, Math.max(0, row.holders)]))
-    return new Map(passIds.map((id) => [id, { apple: apple.get(id) ?? 0, google: google.get(id) ?? 0 }]))
+    const counted = new Map(passIds.map((id): [string, Devices] => [id, { ...none }]))
+    for (const platform of allPlatforms) {
+      const { table, devices } = walletTables[platform]
+      const rows: { pass_id: string; n: number | string }[] = await this.db({ wallet: table })
+        .where({ workspace_id: workspaceId })
+        .whereIn('pass_id', passIds)
+        .groupBy('pass_id')
+        .select('pass_id', { n: this.db.raw(devices) })
+      for (const row of rows) counted.get(row.pass_id)![platform] = Number(row.n)
+    }
+    return counted
   }
 
   /** Passes that stand alike take one statement. */
   private async write(workspaceId: string, told: Row[], counted: Map<string, Devices>): Promise<void> {
-    const changed = told.filter(({ pass_id, apple, google }) => {
+    const changed = told.filter(({ pass_id, ...before }) => {
       const now = counted.get(pass_id)!
-      const isSame = now.apple === apple && now.google === google
-      return !isSame || now.apple + now.google === 0
+      return total(now) === 0 || allPlatforms.some((platform) => now[platform] !== before[platform])
     })
     for (const [key, alike] of groupBy(changed, ({ pass_id }) => JSON.stringify(counted.get(pass_id)))) {
       const now: Devices = JSON.parse(key)
       const ids = alike.map(({ pass_id }) => pass_id)
       const rows = this.db('held_passes').where({ workspace_id: workspaceId }).whereIn('pass_id', ids)
-      await (now.apple + now.google > 0 ? rows.update(now) : rows.delete())
+      await (total(now) > 0 ? rows.update(now) : rows.delete())
     }
   }
+}
+
+const none = byPlatform(() => 0)
+
+function total(devices: Devices): number {
+  return allPlatforms.reduce((sum, platform) => sum + devices[platform], 0)
 }
 
 /** How lists of passes ask what wallets hold: by the row that says so, and by what each wallet has. */
@@ -104,7 +121,7 @@ export class HeldPasses {
 export function heldPasses(db: Knex, workspaceId: string, platforms: Platform[] = []): Knex.QueryBuilder {
   const held = db.from({ held: 'held_passes' }).where('held.workspace_id', workspaceId)
   const [platform, ...others] = new Set(platforms)
-  // One is an index of its own; both are all.
+  // Each platform has an index of its own; several are read as all.
   if (platform && others.length === 0) held.whereRaw(`held.${platform} > 0`)
   return joinPasses(db, held, 'held.pass_id').where('passes.workspace_id', workspaceId)
 }
@@ -127,21 +144,17 @@ export function whereStale(
   db: Knex,
   where: Knex.QueryBuilder,
   isStale: boolean,
-  platforms: Platform[] = ['apple', 'google'],
+  platforms: readonly Platform[] = allPlatforms,
 ): void {
-  const ofPass = (table: string) =>
-    db(table)
-      .whereRaw(`${table}.workspace_id = passes.workspace_id and ${table}.pass_id = passes.id`)
+  for (const platform of new Set(platforms)) {
+    const { table, holds, isStale: isOutdated } = walletTables[platform]
+    const outdated = db({ wallet: table })
+      .whereRaw('wallet.workspace_id = passes.workspace_id and wallet.pass_id = passes.id')
+      .whereRaw(isOutdated)
       .select(db.raw('1'))
       .limit(1)
-  const outdated = {
-    // A device that never fetched anything holds what it downloaded, which is the first version.
-    apple: () =>
-      ofPass('apple_registrations').whereRaw('passes.wallet_version > 1 and fetched_version < passes.wallet_version'),
-    google: () => ofPass('google_objects').whereRaw('holders > 0 and sent_version < passes.wallet_version'),
-  }
-  for (const platform of new Set(platforms)) {
-    if (isStale) where.orWhereExists(outdated[platform]())
-    else where.whereNotExists(outdated[platform]())
+    if (holds) outdated.whereRaw(holds)
+    if (isStale) where.orWhereExists(outdated)
+    else where.whereNotExists(outdated)
   }
 }

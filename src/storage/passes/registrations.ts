@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { Uuid } from '../../core/ids.ts'
 import { isOneOf } from '../db/bulk-rows.ts'
-import { bindIds, boundColumn, forUpdate, isAmong, isPostgres, joinPasses, toDate } from '../db/dialect.ts'
+import { forUpdate, isPostgres, joinPasses, toDate } from '../db/dialect.ts'
 import { runPrepared, sendSilently } from '../db/prepared.ts'
 import { lockPasses } from './pass-change.ts'
 import { type PassRow, type StoredPass, selectPass, toPass } from './pass-row.ts'
@@ -131,20 +131,6 @@ export class Registrations {
   async list(workspaceId: string, passIds: string[]): Promise<StoredRegistration[]> {
     const rows: Row[] = await this.ofPasses(workspaceId, passIds).orderBy(['registered_at', 'device_id'])
     return rows.map(toRegistration)
-  }
-
-  /** Those of these passes that devices hold, and those that are kept at Google. */
-  async findHolders(workspaceId: string, passIds: string[]): Promise<Record<'apple' | 'google', string[]>> {
-    const sql = ['apple_registrations', 'google_objects'].map(
-      (table) => `select distinct pass_id, '${table}' as held_in from ${table}
-        where ${boundColumn(this.db, 'workspace_id')} = :workspaceId and ${isAmong(this.db, 'pass_id', 'passIds')}`,
-    )
-    const values = { workspaceId, passIds: bindIds(this.db, passIds) }
-    const rows = await runPrepared<{ pass_id: string; held_in: string }>(this.db, 'find-holders', values, () =>
-      sql.join(' union all '),
-    )
-    const heldIn = (table: string) => rows.filter((row) => row.held_in === table).map((row) => row.pass_id)
-    return { apple: heldIn('apple_registrations'), google: heldIn('google_objects') }
   }
 
   /** Devices that were not pushed yet for what their pass now shows. */

@@ -1,11 +1,12 @@
 import type { Knex } from 'knex'
-import type { Platform } from '../../core/contract/notifications.ts'
+import { type Platform, platforms } from '../../core/contract/platform.ts'
 import { encodeCursor } from '../../core/rules/lists/cursor.ts'
 import { toDate } from '../db/dialect.ts'
 import { findPlace, type ListPage, type PageRequest, totalOf } from '../db/list.ts'
 import { narrowProjects, type ProjectScope } from '../db/project-scope.ts'
 import { heldPasses } from './held-passes.ts'
 import { type DeviceOfPass, forgetPushes } from './nudges.ts'
+import { walletTables } from './wallet-tables.ts'
 
 /** What a list of wallets is narrowed by. */
 export interface WalletFilter {
@@ -17,12 +18,12 @@ export interface WalletFilter {
   changedBefore?: Date | undefined
 }
 
-/** A wallet that holds a pass: a device of Apple, or what Google has of the pass for everybody who saved it. */
+/** A wallet that holds a pass: a device, or the object of everyone who saved the pass if the platform reports no devices. */
 export interface StoredWallet {
   passId: string
   externalPassId: string
   platform: Platform
-  /** As the device calls itself; null at Google, which does not say. */
+  /** The device ID; null if the platform does not report one. */
   deviceId: string | null
   /** The wallet version that it holds; 0 where it never told of a fetch and holds what it downloaded. */
   heldVersion: number
@@ -60,10 +61,6 @@ interface Row {
   modified_at: number
   last_error: string | null
 }
-
-/** A device that never fetched anything holds what it downloaded, which is the first version. */
-const APPLE_STALE = 'passes.wallet_version > 1 and wallet.fetched_version < passes.wallet_version'
-const GOOGLE_STALE = 'wallet.sent_version < passes.wallet_version'
 
 /**
  * Wallets that hold passes, of the newest passes first: found along the rows that say which passes wallets hold, so that
@@ -110,9 +107,10 @@ export class Wallets {
   async counts(workspaceId: string, projectId: string[] | undefined, changedBefore: Date): Promise<WalletCounts> {
     const [apple] = this.arms(workspaceId, { projectId, platform: ['apple'] })
     const count = (condition: string) => `coalesce(sum(case when ${condition} then 1 else 0 end), 0)`
-    const isReachable = `${APPLE_STALE} and last_error is null`
+    const { isStale } = walletTables.apple
+    const isReachable = `${isStale} and last_error is null`
     const counted = this.db.raw(
-      `count(*) as phones, ${count(APPLE_STALE)} as stale, ${count(`${APPLE_STALE} and last_error is not null`)} as refused,
+      `count(*) as phones, ${count(isStale)} as stale, ${count(`${isStale} and last_error is not null`)} as refused,
         ${count(`${isReachable} and passes.modified_at <= ${changedBefore.getTime()}`)} as late`,
     )
     const counts: WalletCounts = { phones: 0, current: 0, refused: 0, late: 0 }
@@ -196,14 +194,16 @@ export class Wallets {
     return platforms
       .filter((name) => platform === undefined || platform.includes(name))
       .map((name) => {
-        const { table, isStale, holds, ...rest } = ARMS[name]
+        const { table, isStale, holds, columns, device } = walletTables[name]
         const wallets = heldPasses(this.db, workspaceId, [name])
           .joinRaw(`cross join ${table} as wallet`)
-          .whereRaw(`wallet.pass_id = held.pass_id and ${holds}`)
+          .whereRaw('wallet.pass_id = held.pass_id and wallet.workspace_id = held.workspace_id')
+        if (holds) wallets.whereRaw(holds)
         if (projectIds) wallets.whereIn('passes.project_id', projectIds)
         if (stale !== undefined) wallets.whereRaw(stale ? `(${isStale})` : `not (${isStale})`)
         if (changedBefore) wallets.where('passes.modified_at', '<=', changedBefore.getTime())
-        return { wallets, ...rest }
+        const named = { platform: `'${name}'`, device: device ?? 'cast(null as text)', ...columns }
+        return { wallets, columns: named, device }
       })
   }
 
@@ -224,14 +224,14 @@ export class Wallets {
   }
 
   private readPage(arms: Arm[], { limit, skipped, from, above }: Place & { above?: string }): Promise<Row[]> {
-    const parts = arms.map(({ wallets, columns, order }) => {
+    const parts = arms.map(({ wallets, columns, device }) => {
       const part = wallets.clone()
       if (from !== undefined) part.where('held.pass_id', '<=', from)
       if (above !== undefined) part.where('held.pass_id', '>', above)
       part
         .select('held.pass_id', 'passes.external_pass_id', 'passes.wallet_version', 'passes.modified_at')
         .select(Object.entries(columns).map(([name, sql]) => this.db.raw(`${sql} as ${name}`)))
-        .orderByRaw(order)
+        .orderByRaw(device ? `held.pass_id desc, ${device}` : 'held.pass_id desc')
         .limit(limit + skipped)
       return this.db.from(part.as('part')).select('*')
     })
@@ -255,45 +255,8 @@ interface Place {
 interface Arm {
   wallets: Knex.QueryBuilder
   columns: Record<string, string>
-  order: string
+  device: string | undefined
 }
-
-const platforms: Platform[] = ['apple', 'google']
-
-const ARMS = {
-  apple: {
-    table: 'apple_registrations',
-    holds: 'wallet.workspace_id = held.workspace_id',
-    isStale: APPLE_STALE,
-    order: 'held.pass_id desc, wallet.device_id',
-    columns: {
-      platform: `'apple'`,
-      device: 'wallet.device_id',
-      held: 'wallet.fetched_version',
-      held_since: 'coalesce(wallet.fetched_at, wallet.registered_at)',
-      fetched_at: 'wallet.fetched_at',
-      pushed: 'wallet.pushed_version',
-      pushed_at: 'wallet.pushed_at',
-      last_error: 'wallet.last_error',
-    },
-  },
-  google: {
-    table: 'google_objects',
-    holds: 'wallet.workspace_id = held.workspace_id and wallet.holders > 0',
-    isStale: GOOGLE_STALE,
-    order: 'held.pass_id desc',
-    columns: {
-      platform: `'google'`,
-      device: 'cast(null as text)',
-      held: 'wallet.sent_version',
-      held_since: 'wallet.sent_at',
-      fetched_at: 'cast(null as bigint)',
-      pushed: 'wallet.sent_version',
-      pushed_at: 'wallet.sent_at',
-      last_error: 'wallet.last_error',
-    },
-  },
-} as const
 
 function toWallet(row: Row): StoredWallet {
   return {

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import type { Platform } from '../../core/contract/notifications.ts'
+import type { Platform } from '../../core/contract/platform.ts'
 import { newId } from '../../core/ids.ts'
 import { NIL_UUID } from '../../core/uuid.ts'
 import { forUpdate, toDate } from '../db/dialect.ts'

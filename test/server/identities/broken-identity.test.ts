@@ -172,7 +172,7 @@ describe.each(dialects)('on %s', (dialect) => {
       expect(tried).toBeGreaterThan(2 * MAX_JOB_ATTEMPTS)
     })
     expect(await paused('apns', names.apns)).toBe(1)
-    const jobs = await api.database.writer('jobs').where({ workspace_id: workspace.id, kind: 'update-wallet' })
+    const jobs = await api.database.writer('jobs').where({ workspace_id: workspace.id, kind: 'update-apple' })
     expect(jobs).toMatchObject([{ subject: id, failed_at: null }])
     isSound = true
     await eventually(async () => {
@@ -200,7 +200,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await eventually(async () => expect(await paused('apns', names.apns)).toBe(1))
     const id = broken[0]!
     await workspace.ok(contract.passes.transfer, { params: { id }, body: { label: 'B-2' } })
-    const jobs = () => api.database.writer('jobs').where({ workspace_id: workspace.id, kind: 'update-former-wallet' })
+    const jobs = () => api.database.writer('jobs').where({ workspace_id: workspace.id, kind: 'expire-apple' })
     await eventually(async () => {
       const [job] = await jobs()
       expect([job.attempts, job.claim_token, Number(job.run_at) > api.now.getTime()]).toEqual([0, null, true])

@@ -94,8 +94,8 @@ describe.each(dialects)('on %s', (dialect) => {
     const { registrations } = api.services.store
     const pushed = async () => {
       const outdated = await registrations.listOutdated(workspace.id, [id])
-      const jobs = await api.database.reader('jobs').where({ kind: 'update-wallet', subject: id }).pluck('subject')
-      await api.database.writer('jobs').where({ kind: 'update-wallet', subject: id }).delete()
+      const jobs = await api.database.reader('jobs').where({ kind: 'update-apple', subject: id }).pluck('subject')
+      await api.database.writer('jobs').where({ kind: 'update-apple', subject: id }).delete()
       return { devices: outdated.map(({ deviceId }) => deviceId), jobs: jobs.length }
     }
     await call('POST', 'one')

@@ -12,7 +12,7 @@ describe.each(dialects)('on %s', (dialect) => {
   test('work of one workspace that hangs leaves room for another at once, in every queue that it is in', async () => {
     const services = await openServices(dialect)
     const [hog, other] = [randomUUID(), randomUUID()]
-    const kinds: JobKind[] = ['issue-pass', 'update-wallet', 'deliver-webhooks']
+    const kinds: JobKind[] = ['issue-pass', 'update-apple', 'deliver-webhooks']
     const held = gate()
     const begun: Job[] = []
     const handler: JobHandler = async (jobs) => {

@@ -53,11 +53,11 @@ describe.each(dialects)('on %s', (dialect) => {
 
   test('a worker keeps jobs that lapsed once from all others, and runs those that lapsed twice one at a time', async () => {
     const services = await openServices(dialect)
-    const twice = await insert(services, 'update-wallet', 3)
+    const twice = await insert(services, 'update-apple', 3)
     await claim(services, 'wallets')
     await lapse(services)
     await claim(services, 'suspects')
-    const once = [...(await insert(services, 'issue-pass', 3)), ...(await insert(services, 'update-wallet', 3))]
+    const once = [...(await insert(services, 'issue-pass', 3)), ...(await insert(services, 'update-apple', 3))]
     await claim(services, 'issuing')
     await claim(services, 'wallets')
     await lapse(services)
@@ -73,7 +73,7 @@ describe.each(dialects)('on %s', (dialect) => {
       await services.store.transaction((tx) => tx.jobs.complete(jobs))
       inFlight -= 1
     }
-    services.work({ handlers: { 'issue-pass': handler, 'update-wallet': handler }, batches: 3 })
+    services.work({ handlers: { 'issue-pass': handler, 'update-apple': handler }, batches: 3 })
     await eventually(async () => expect(await services.database.reader('jobs')).toEqual([]))
     const ofGroup = (group: number) => batches.filter((batch) => batch.group === group)
     expect(ofGroup(0)).toEqual(twice.map(() => ({ group: 0, size: 1, beside: 0 })))

@@ -34,19 +34,19 @@ test('a queue that is throttled takes its share and holds back the rest, however
     begun.push(...jobs.map(({ kind }) => kind))
     await services.store.transaction((tx) => tx.jobs.complete(jobs))
   }
-  const insert = (kind: 'update-wallet' | 'issue-pass', count: number) =>
+  const insert = (kind: 'update-apple' | 'issue-pass', count: number) =>
     services.store.transaction((tx) => {
       const job = { workspaceId: services.workspaceId, kind, correlationId: null }
       const jobs = Array.from({ length: count }, () => ({ ...job, subject: randomUUID() }))
       return tx.jobs.insert(jobs, services.clock())
     })
-  await insert('update-wallet', 5)
+  await insert('update-apple', 5)
   // One in a thousand seconds.
-  const worker = services.work({ handlers: { 'update-wallet': handler, 'issue-pass': handler }, perSecond: 0.001 })
-  await eventually(() => expect(begun).toEqual(['update-wallet']))
+  const worker = services.work({ handlers: { 'update-apple': handler, 'issue-pass': handler }, perSecond: 0.001 })
+  await eventually(() => expect(begun).toEqual(['update-apple']))
   worker.wake('wallets')
   await insert('issue-pass', 1)
-  await eventually(() => expect(begun).toEqual(['update-wallet', 'issue-pass']))
+  await eventually(() => expect(begun).toEqual(['update-apple', 'issue-pass']))
   worker.wake('wallets')
-  expect(await services.database.reader('jobs').where({ kind: 'update-wallet' })).toHaveLength(4)
+  expect(await services.database.reader('jobs').where({ kind: 'update-apple' })).toHaveLength(4)
 })

@@ -248,14 +248,14 @@ describe.each(dialects)('on %s', (dialect) => {
       await wallets.handler(jobs, context)
     }
     services.work({
-      handlers: { 'issue-pass': issuing.handler, 'update-wallet': hanging },
+      handlers: { 'issue-pass': issuing.handler, 'update-apple': hanging },
       batchSize: 1,
       batches: 3,
       pollSeconds: anHour,
     })
-    const [first] = await insertJobs(services, 1, 'update-wallet')
+    const [first] = await insertJobs(services, 1, 'update-apple')
     await eventually(() => expect(held.waiting()).toBe(1))
-    const others = await insertJobs(services, 5, 'update-wallet')
+    const others = await insertJobs(services, 5, 'update-apple')
     const urgent = await insertJobs(services, 5)
     await eventually(() => expect(issuing.done.toSorted()).toEqual(urgent.toSorted()))
     await eventually(() => expect(wallets.done.toSorted()).toEqual(others.toSorted()))

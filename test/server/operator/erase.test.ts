@@ -63,7 +63,7 @@ describe.each(dialects)('on %s', (dialect) => {
     })
     await db('notifications').where({ pass_id: id }).update({ apple_error: SAID, google_error: SAID })
     const ofMessages = db('notifications').where({ pass_id: id }).select('id')
-    const waiting = { workspaceId, kind: 'update-wallet', subject: id, correlationId: null } as const
+    const waiting = { workspaceId, kind: 'update-apple', subject: id, correlationId: null } as const
     await api.services.store.transaction((tx) => tx.jobs.insert([waiting], api.now))
     for (const some of [db('jobs').where({ subject: id }), db('jobs').whereIn('subject', ofMessages)])
       expect(await some.update({ last_error: SAID })).toBeGreaterThan(0)
@@ -158,15 +158,15 @@ describe.each(dialects)('on %s', (dialect) => {
     await api.runJobs()
     const sent = receiver.received.length
     expect(sent).toBeGreaterThan(0)
-    await api.database.writer('jobs').where({ kind: 'update-wallet' }).delete()
+    await api.database.writer('jobs').where({ kind: 'update-apple' }).delete()
     const walletVersion = (await api.services.store.passes.find(workspace.id, id))!.walletVersion
 
     api.advance(1)
     const { voided, erased } = await erase(workspace, id)
     expect([voided, erased.pendingDeliveries > 0]).toEqual([true, true])
     expect((await api.services.store.passes.find(workspace.id, id))!.walletVersion).toBeGreaterThan(walletVersion)
-    expect(await api.database.writer('jobs').where({ kind: 'update-wallet', subject: id })).toHaveLength(1)
-    await api.database.writer('jobs').where({ kind: 'update-wallet' }).delete()
+    expect(await api.database.writer('jobs').where({ kind: 'update-apple', subject: id })).toHaveLength(1)
+    await api.database.writer('jobs').where({ kind: 'update-apple' }).delete()
     receiver.reply(204)
     api.advance(3 * 24 * 3600)
     await api.runJobs()

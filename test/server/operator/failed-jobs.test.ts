@@ -25,7 +25,7 @@ describe.each(dialects)('on %s', (dialect) => {
   test('a wallet update that is run again fires pass.updated with manual_requeue alone', async () => {
     const services = await openServices(dialect)
     const { store, workspaceId, database } = services
-    const id = await insertFailed(services, workspaceId, 'update-wallet')
+    const id = await insertFailed(services, workspaceId, 'update-apple')
     const before = await store.passes.find(workspaceId, id)
     await database.writer('events').delete()
     expect(await retryJobs(store, {}, services.clock())).toBe(1)

@@ -85,7 +85,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const workspaceId = randomUUID()
     const expected: [JobKind, Queue, Queue][] = [
       ['issue-pass', 'issuing', 'bulk-issuing'],
-      ['update-wallet', 'wallets', 'bulk-wallets'],
+      ['update-apple', 'wallets', 'bulk-wallets'],
       ['update-google', 'google', 'bulk-google'],
     ]
     for (const [kind, queue, bulkQueue] of expected) {
@@ -114,7 +114,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const { store } = await openTestStore(dialect)
     const job = {
       workspaceId: randomUUID(),
-      kind: 'update-wallet' as const,
+      kind: 'update-apple' as const,
       subject: randomUUID(),
       correlationId: null,
     }

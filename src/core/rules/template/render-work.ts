@@ -1,4 +1,5 @@
 import { fieldGroups, type WrittenDefinition } from '../../contract/definition.ts'
+import { platforms } from '../../contract/platform.ts'
 import type { Issue } from '../../errors.ts'
 import { languagesOf, splitTexts } from './languages.ts'
 import { placeholdersIn, stringsDeep } from './placeholder.ts'
@@ -16,7 +17,7 @@ export const MAX_CURRENCY_FORMATS = 200
  * the definition is checked in any other way.
  */
 export function checkRenderWork(written: WrittenDefinition): Issue[] {
-  const issues = (['apple', 'google'] as const).flatMap((key) => {
+  const issues = platforms.flatMap((key) => {
     const values = countValues(written[key])
     const max = MAX_OVERRIDE_VALUES[key]
     if (values <= max) return []

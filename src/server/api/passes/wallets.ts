@@ -49,7 +49,7 @@ export const wallets: Handlers<typeof contract> = {
     })
     return store.transaction(async (tx) => {
       const { devices, passIds } = await tx.wallets.forgetPushes(workspaceId, silent, pushedBefore)
-      const job = { workspaceId, kind: 'update-wallet' as const, correlationId, isBulk: true }
+      const job = { workspaceId, kind: 'update-apple' as const, correlationId, isBulk: true }
       await tx.jobs.insertOnce(
         passIds.map((subject) => ({ ...job, subject })),
         now,

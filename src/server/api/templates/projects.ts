@@ -1,3 +1,4 @@
+import { platforms } from '../../../core/contract/platform.ts'
 import type { projects as contract, Project, ProjectFigures } from '../../../core/contract/projects.ts'
 import { ApiError, validationError } from '../../../core/errors.ts'
 import { HOUR_MS } from '../../../storage/operations/counters.ts'
@@ -128,7 +129,7 @@ async function requireIdentities(
   body: Partial<Pick<Project, 'appleIdentityId' | 'googleIdentityId'>>,
   { workspaceId, token }: RequestContext,
 ): Promise<void> {
-  for (const platform of ['apple', 'google'] as const) {
+  for (const platform of platforms) {
     const field = `${platform}IdentityId` as const
     const id = body[field]
     if (typeof id !== 'string') continue

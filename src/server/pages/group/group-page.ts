@@ -1,6 +1,6 @@
+import type { Platform } from '../../../core/contract/platform.ts'
 import type { Card } from '../../../core/rules/display/card.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
-import type { Platform } from '../../../wallets/wallet.ts'
 import { copyScript, fromLink, pageIcon } from '../assets.ts'
 import type { Badges } from '../badges.ts'
 import { buildPage, escapeHtml, type Page } from '../html.ts'

@@ -1,6 +1,6 @@
+import type { Platform } from '../../../core/contract/platform.ts'
 import { writeMoment } from '../../../core/intl-formats.ts'
 import type { Card } from '../../../core/rules/display/card.ts'
-import type { Platform } from '../../../wallets/wallet.ts'
 import { fromLink } from '../assets.ts'
 import type { Badges } from '../badges.ts'
 import { barcodeSvg } from '../card/symbols.ts'

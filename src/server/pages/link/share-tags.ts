@@ -1,4 +1,4 @@
-import type { Platform } from '../../../wallets/wallet.ts'
+import type { Platform } from '../../../core/contract/platform.ts'
 import { fromLink, touchIcon } from '../assets.ts'
 import { escapeHtml } from '../html.ts'
 import type { IssuerFacts } from '../issuer-facts.ts'

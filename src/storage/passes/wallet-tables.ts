@@ -1,0 +1,50 @@
+import type { Platform } from '../../core/contract/platform.ts'
+
+/** The table with the wallets of one platform, and how to read it as SQL; its rows are `wallet`, joined to `passes`. */
+export interface WalletTable {
+  table: string
+  /** The condition under which a row holds its pass; every row does by default. */
+  holds?: string
+  /** The condition under which a wallet lacks the newest version. */
+  isStale: string
+  /** The number of devices, or people, that hold the pass of the rows, as an aggregate. */
+  devices: string
+  /** The column with the device ID, unless the platform reports no devices. */
+  device?: string
+  /** The other columns of a listed wallet. */
+  columns: Record<'held' | 'held_since' | 'fetched_at' | 'pushed' | 'pushed_at' | 'last_error', string>
+}
+
+/** The wallets of each platform. */
+export const walletTables: Record<Platform, WalletTable> = {
+  apple: {
+    table: 'apple_registrations',
+    // A device that never fetched anything holds the version that it downloaded, which is the first.
+    isStale: 'passes.wallet_version > 1 and wallet.fetched_version < passes.wallet_version',
+    devices: 'count(*)',
+    device: 'wallet.device_id',
+    columns: {
+      held: 'wallet.fetched_version',
+      held_since: 'coalesce(wallet.fetched_at, wallet.registered_at)',
+      fetched_at: 'wallet.fetched_at',
+      pushed: 'wallet.pushed_version',
+      pushed_at: 'wallet.pushed_at',
+      last_error: 'wallet.last_error',
+    },
+  },
+  google: {
+    table: 'google_objects',
+    // Below zero, a removal arrived before its save.
+    holds: 'wallet.holders > 0',
+    isStale: 'wallet.sent_version < passes.wallet_version',
+    devices: 'sum(case when wallet.holders > 0 then wallet.holders else 0 end)',
+    columns: {
+      held: 'wallet.sent_version',
+      held_since: 'wallet.sent_at',
+      fetched_at: 'cast(null as bigint)',
+      pushed: 'wallet.sent_version',
+      pushed_at: 'wallet.sent_at',
+      last_error: 'wallet.last_error',
+    },
+  },
+}
