@@ -1,5 +1,5 @@
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto'
-import type { Platform } from '../core/contract/platform.ts'
+import { byPlatform, type Platform, platforms } from '../core/contract/platform.ts'
 import { formatUuid, parseUuid } from '../core/ids.ts'
 import { deriveKey } from '../core/rules/crypto/server-key.ts'
 import type { StoredPass } from '../storage/passes/pass-row.ts'
@@ -15,8 +15,9 @@ import type { ServerKeys } from './boot/server-key.ts'
  *     17..32 pass id             37..41  expiry, seconds since 1970
  */
 
-export const linkKinds = ['smart', 'apple', 'google', 'group'] as const
-type LinkKind = (typeof linkKinds)[number]
+type LinkKind = 'smart' | 'group' | Platform
+/** The kinds by their number in a token, which never changes: later platforms come after groups. */
+export const linkKinds: readonly LinkKind[] = ['smart', ...platforms.slice(0, 2), 'group', ...platforms.slice(2)]
 
 /** What a hosted link says. */
 export interface Link {
@@ -124,7 +125,7 @@ export interface LinksOptions {
  * Makes and verifies hosted links; they are signed with the current server key, and verified with the previous ones
  * too.
  */
-export function createLinks({ keys, publicUrl, platforms, ttlDays }: LinksOptions): Links {
+export function createLinks({ keys, publicUrl, platforms: configured, ttlDays }: LinksOptions): Links {
   const acceptedKeys = [keys.current, ...keys.previous].map((key) => createSecretKey(deriveKey(key, 'links')))
   const signingKey = acceptedKeys[0]!
   const linksOf = (pass: StoredPass, at: Date) => {
@@ -149,8 +150,7 @@ export function createLinks({ keys, publicUrl, platforms, ttlDays }: LinksOption
     build(pass, at) {
       const urlOf = linksOf(pass, at)
       return {
-        apple: platforms.includes('apple') ? urlOf('apple') : null,
-        google: platforms.includes('google') ? urlOf('google') : null,
+        ...byPlatform((platform) => (configured.includes(platform) ? urlOf(platform) : null)),
         smart: urlOf('smart'),
         group: pass.group && groupUrl(pass, pass.group, at),
       }

@@ -11,3 +11,31 @@ export const platforms = Platform.options
 export function byPlatform<T>(of: (platform: Platform) => T): Record<Platform, T> {
   return Object.fromEntries(platforms.map((platform) => [platform, of(platform)])) as Record<Platform, T>
 }
+
+/** The kind of phone that has a wallet. */
+export type Phone = 'iphone' | 'android'
+
+/** The names of a platform, as pages and commands show them. */
+interface PlatformFacts {
+  company: string
+  wallet: string
+  /** The name of the wallet in the languages that translate it, by language tag. */
+  walletIn?: Record<string, string>
+  phone: Phone
+}
+
+/** The names of each platform. */
+export const platformFacts: Record<Platform, PlatformFacts> = {
+  apple: {
+    company: 'Apple',
+    wallet: 'Apple Wallet',
+    walletIn: { zh: 'Apple 钱包', ja: 'Apple ウォレット', ko: 'Apple 지갑' },
+    phone: 'iphone',
+  },
+  google: {
+    company: 'Google',
+    wallet: 'Google Wallet',
+    walletIn: { zh: 'Google 钱包', ja: 'Google ウォレット', ko: 'Google 월렛' },
+    phone: 'android',
+  },
+}

@@ -1,28 +1,34 @@
-import type { JobKind, RegularQueue } from '../../storage/jobs/job-kinds.ts'
+import { type Platform, platforms } from '../../core/contract/platform.ts'
+import type { JobKind, PlatformKind, RegularQueue } from '../../storage/jobs/job-kinds.ts'
 import { fanOutBroadcasts } from '../messages/fan-out-broadcast.ts'
-import { failGoogleMessage, messageGoogle } from '../messages/message-google.ts'
 import { failNotification, sendNotifications } from '../messages/send-notification.ts'
-import { expireFormerObjects, updateFormerWallets } from '../wallet-sync/former-holders.ts'
+import { deliveries } from '../platforms/deliveries.ts'
 import { failPass, issuePasses } from '../wallet-sync/issue-pass.ts'
-import { updateGoogleObjects, updateWallets, upsertGoogleClasses } from '../wallet-sync/update-wallets.ts'
+import { upsertGoogleClasses } from '../wallet-sync/update-wallets.ts'
 import { deliverWebhooks, fanOutEvents } from '../webhooks/deliver-webhooks.ts'
 import { detachProjects } from './maintenance.ts'
 import type { QueueOptions } from './queue-options.ts'
 import type { GiveUp, JobHandler } from './worker.ts'
 
+const ofPlatforms = Object.fromEntries(
+  platforms.flatMap((platform) => {
+    const { update, expire, message } = deliveries[platform]
+    return [
+      [`update-${platform}`, update],
+      [`expire-${platform}`, expire],
+      ...messageKinds(platform).map((kind) => [kind, message]),
+    ]
+  }),
+) as Record<PlatformKind, JobHandler>
+
 /** What each kind of job does. */
 export const jobHandlers: Record<JobKind, JobHandler> = {
+  ...ofPlatforms,
   'send-notification': sendNotifications,
-  'message-google': messageGoogle,
   'issue-pass': issuePasses,
-  'update-apple': updateWallets,
-  'update-google': updateGoogleObjects,
   'upsert-google-class': upsertGoogleClasses,
-  'expire-apple': updateFormerWallets,
-  'expire-google': expireFormerObjects,
   'fan-out-broadcast': fanOutBroadcasts,
   'send-broadcast-notification': sendNotifications,
-  'message-google-broadcast': messageGoogle,
   'fan-out-events': fanOutEvents,
   'deliver-webhooks': deliverWebhooks,
   'detach-project': detachProjects,
@@ -33,8 +39,13 @@ export const giveUp: Partial<Record<JobKind, GiveUp>> = {
   'issue-pass': failPass,
   'send-notification': failNotification,
   'send-broadcast-notification': failNotification,
-  'message-google': failGoogleMessage,
-  'message-google-broadcast': failGoogleMessage,
+  ...Object.fromEntries(
+    platforms.flatMap((platform) => messageKinds(platform).map((kind) => [kind, deliveries[platform].failMessage])),
+  ),
+}
+
+function messageKinds(platform: Platform): string[] {
+  return deliveries[platform].message ? [`message-${platform}`, `message-${platform}-broadcast`] : []
 }
 
 /**

@@ -1,9 +1,10 @@
+import type { Platform } from '../../core/contract/platform.ts'
 import { hourOf, type NewFigure } from '../../storage/operations/figures.ts'
 import type { Store } from '../../storage/store.ts'
 import type { Logger } from '../boot/log.ts'
 
-/** What the visitor of a hosted link was given: the package, the way to Google, or a page that offers both. */
-export type Opening = 'apple' | 'google' | 'other'
+/** What the visitor of a hosted link was given: the way into one wallet, or a page that offers all. */
+export type Opening = Platform | 'other'
 
 /** Hosted links that were opened, on their way into the database. */
 export interface Openings {

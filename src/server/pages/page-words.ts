@@ -1,4 +1,3 @@
-import type { Platform } from '../../core/contract/platform.ts'
 import { escapeHtml } from './html.ts'
 
 /** What went wrong with a link. */
@@ -26,11 +25,15 @@ interface Explanation {
 
 /** Our own sentences on hosted pages, in one language; names in braces are filled. */
 export interface PageWords {
-  addTo: Record<Platform, string>
-  /** In a chat, of a server that issues for one platform or for both. */
-  share: Record<Platform | 'both', string>
-  /** The ribbon if all platforms or one of them is in the sandbox: no phone accepts the pass. */
-  sandbox: Record<Platform | 'all', string>
+  /** {wallet} */
+  addTo: string
+  /** The preview in a chat, with the wallets of all configured platforms. {wallet} */
+  share: string
+  /** The names of two wallets within `share`. {wallet}, {other} */
+  or: string
+  /** The ribbon if all platforms or one of them is in the sandbox: no phone accepts the pass. {wallet}, {phone} */
+  sandbox: { all: string; one: string }
+  androidPhone: string
   /** {time} */
   validUntil: string
   addToCalendar: string

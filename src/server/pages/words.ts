@@ -1,4 +1,5 @@
 import type { Definition } from '../../core/contract/definition.ts'
+import { type Platform, platformFacts } from '../../core/contract/platform.ts'
 import { bareTag, nearestLanguage, type SpokenLanguage } from '../../core/rules/display/language-match.ts'
 import type { PageWords } from './page-words.ts'
 import { arabic } from './words/arabic.ts'
@@ -30,6 +31,21 @@ export interface PageLanguage {
 
 /** What pages speak to whoever asks for no language of ours. */
 export const english: PageLanguage = { tag: 'en', locale: 'en', words: englishWords }
+
+/**
+ * Fills in the names of wallets in a sentence of the language, and the phones that have the first of them. In Italian, "a(d)"
+ * becomes "ad" before an A.
+ */
+export function nameWallets(sentence: string, platforms: readonly Platform[], { words, tag }: PageLanguage): string {
+  const facts = platforms.map((platform) => platformFacts[platform])
+  const names = facts.map(({ wallet, walletIn }) => walletIn?.[tag] ?? wallet)
+  const [first = '', ...others] = names
+  const wallets = others.reduce((some, other) => words.or.replace('{wallet}', some).replace('{other}', other), first)
+  return sentence
+    .replace('{wallet}', wallets)
+    .replace('{phone}', facts[0]?.phone === 'iphone' ? 'iPhone' : words.androidPhone)
+    .replaceAll(/a\(d\) (.)/g, (_, letter: string) => `${letter === 'A' ? 'ad' : 'a'} ${letter}`)
+}
 
 const dictionaries: Record<SpokenLanguage, PageWords> = {
   en: englishWords,

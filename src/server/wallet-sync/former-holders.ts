@@ -1,33 +1,13 @@
-import type { Card } from '../../core/rules/display/card.ts'
 import type { Job } from '../../storage/jobs/jobs.ts'
 import { asFormer } from '../../storage/passes/former-passes.ts'
-import type { StoredPass } from '../../storage/passes/pass-row.ts'
-import { asKind, kindOf } from '../../wallets/google/resource.ts'
-import type { JobServices, Repositories, Services } from '../context.ts'
+import { asKind } from '../../wallets/google/resource.ts'
+import type { JobServices, Services } from '../context.ts'
 import type { Slot } from '../jobs/worker.ts'
-import { tellHolders } from './holders.ts'
 import { callGoogle, eachJob, type GoogleServices } from './platform-calls.ts'
 import type { PushServices } from './push.ts'
 import { type ToldPhones, tellPhones } from './update-wallets.ts'
 
 type ExpiryServices = GoogleServices & Pick<Services, 'issuing'>
-
-/**
- * What wallets of the former holder have is over; they are told. In the transaction of the transfer, which holds the pass.
- * @param pass as its former holder had it, with the card that it showed
- */
-export async function endFormer(
-  tx: Repositories,
-  pass: StoredPass,
-  { card, now, correlationId }: { card: Card; now: Date; correlationId: string | null },
-): Promise<void> {
-  const { workspaceId, id: subject, templateVersionId } = pass
-  const isAtApple = await tx.formerPasses.insert(pass, now)
-  const isAtGoogle = await tx.googleObjects.transfer(workspaceId, subject, { kind: kindOf(card), templateVersionId })
-  if (isAtApple) await tx.jobs.insertOnce([{ workspaceId, kind: 'expire-apple', subject, correlationId }], now)
-  if (isAtGoogle) await tx.jobs.insertOnce([{ workspaceId, kind: 'expire-google', subject, correlationId }], now)
-  if (isAtApple || isAtGoogle) await tellHolders(tx, workspaceId, [subject], { at: now, correlationId })
-}
 
 /** Tells the phones of Apple of former holders that their passes are over; they fetch them by themselves. */
 export function updateFormerWallets(jobs: Job[], services: JobServices & PushServices, slot?: Slot): Promise<void> {

@@ -1,3 +1,5 @@
+import { type Platform, platforms } from '../../core/contract/platform.ts'
+
 /** Queues of the outbox that are worked off side by side: what is slow or much in one never holds up another. */
 export const regularQueues = [
   'urgent',
@@ -31,23 +33,50 @@ export const isQueue = (name: string): name is Queue => (queues as readonly stri
 export const isRegularQueue = (queue: Queue): queue is RegularQueue =>
   (regularQueues as readonly Queue[]).includes(queue)
 
-/** Kinds of work with the queue of each, and the queue of those that come by the hundred and that no person waits for. */
+/** A platform that is sent the texts of notifications; Apple Wallet shows them with the updated pass. */
+export type MessagedPlatform = Exclude<Platform, 'apple'>
+
+/** A kind of job that each platform has. */
+export type PlatformKind =
+  | `${'update' | 'expire'}-${Platform}`
+  | `message-${MessagedPlatform}`
+  | `message-${MessagedPlatform}-broadcast`
+
+interface KindQueues {
+  queue: RegularQueue
+  /** The queue of jobs that come by the hundred and that no person waits for. */
+  bulkQueue?: RegularQueue
+}
+
+/** Devices are pushed by the hundred; the other platforms take a paced request for each pass. */
+const platformKinds = Object.fromEntries(
+  platforms.flatMap((platform): [PlatformKind, KindQueues][] =>
+    platform === 'apple'
+      ? [
+          [`update-${platform}`, { queue: 'wallets', bulkQueue: 'bulk-wallets' }],
+          [`expire-${platform}`, { queue: 'wallets' }],
+        ]
+      : [
+          [`update-${platform}`, { queue: 'google', bulkQueue: 'bulk-google' }],
+          [`expire-${platform}`, { queue: 'google' }],
+          [`message-${platform}`, { queue: 'urgent-google' }],
+          [`message-${platform}-broadcast`, { queue: 'bulk-google' }],
+        ],
+  ),
+) as Record<PlatformKind, KindQueues>
+
+/** Kinds of work with their queues. */
 export const kinds = {
+  ...platformKinds,
   'send-notification': { queue: 'urgent' },
-  'message-google': { queue: 'urgent-google' },
   'issue-pass': { queue: 'issuing', bulkQueue: 'bulk-issuing' },
-  'update-apple': { queue: 'wallets', bulkQueue: 'bulk-wallets' },
-  'update-google': { queue: 'google', bulkQueue: 'bulk-google' },
   'upsert-google-class': { queue: 'google' },
-  'expire-apple': { queue: 'wallets' },
-  'expire-google': { queue: 'google' },
   'fan-out-broadcast': { queue: 'fan-out' },
   'send-broadcast-notification': { queue: 'bulk' },
-  'message-google-broadcast': { queue: 'bulk-google' },
   'fan-out-events': { queue: 'events' },
   'deliver-webhooks': { queue: 'webhooks' },
   'detach-project': { queue: 'maintenance' },
-} as const satisfies Record<string, { queue: RegularQueue; bulkQueue?: RegularQueue }>
+} as const satisfies Record<string, KindQueues>
 /** The kind of a job, which says its queue and its handler (server/jobs/handlers.ts). */
 export type JobKind = keyof typeof kinds
 /** Every kind of job. */

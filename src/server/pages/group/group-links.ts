@@ -7,14 +7,16 @@ import { mapInSlices } from '../../../core/slices.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import { type GooglePlace, placeOf } from '../../../wallets/google/resource.ts'
 import type { Link } from '../../links.ts'
+import { ensureAtGoogle } from '../../platforms/google.ts'
+import { notConfigured, toFailedLink } from '../../platforms/link-errors.ts'
 import { renderOr } from '../../wallet-sync/issuing.ts'
 import { pageResponse } from '../html.ts'
 import { issuerFacts } from '../issuer-facts.ts'
 import { sharedPage } from '../link/link-page.ts'
 import { kindOfPass } from '../link/link-parts.ts'
-import { ensureAtGoogle, issueQueued, type LinkServices, notConfigured, toFailedLink } from '../link/linked-passes.ts'
+import { issueQueued, type LinkServices } from '../link/linked-passes.ts'
 import { shareTitle } from '../link/share-tags.ts'
-import { devicePlatform, isCrawler, isInAppBrowser, LINK_VARY } from '../link/visitors.ts'
+import { isCrawler, isInAppBrowser, LINK_VARY, phoneOf } from '../link/visitors.ts'
 import { pageLanguage } from '../words.ts'
 import { type GroupPageFacts, groupPage, type ShownPass } from './group-page.ts'
 
@@ -113,7 +115,7 @@ async function showGroup(
     badges,
     publicUrl: links.publicUrl,
     language,
-    device: devicePlatform({ userAgent, platformHint: event.req.headers.get('sec-ch-ua-platform') }),
+    phone: phoneOf({ userAgent, platformHint: event.req.headers.get('sec-ch-ua-platform') }),
     isInApp: isInAppBrowser(userAgent),
     firsts: await firstsOf(shown, each, services),
     each: each === PASSES_A_BUNDLE ? undefined : each,

@@ -7,7 +7,7 @@ import { buildPage, escapeHtml, type Page } from '../html.ts'
 import type { IssuerFacts } from '../issuer-facts.ts'
 import { buttonHtml, inAppHint, PARTS_STYLE, phoneHtml, ribbonHtml, STARTS_WITH_PAGE } from '../link/link-parts.ts'
 import { shareTags } from '../link/share-tags.ts'
-import type { DevicePlatform } from '../link/visitors.ts'
+import { isOfPhone, type VisitorPhone } from '../link/visitors.ts'
 import type { PageWords } from '../page-words.ts'
 import type { PageLanguage } from '../words.ts'
 
@@ -38,7 +38,7 @@ export interface GroupPageFacts {
   /** Without a slash at its end. */
   publicUrl: string
   language: PageLanguage
-  device: DevicePlatform
+  phone: VisitorPhone
   /** The page is shown inside another app. */
   isInApp: boolean
   /** The places in the list that the buttons which add several passes begin at. */
@@ -54,23 +54,23 @@ export interface GroupPageFacts {
  * others. Beside what the issuer wrote it has no words but those of every hosted page; the rest are numbers and signs.
  */
 export function groupPage(facts: GroupPageFacts): Page {
-  const { title, shown, next, isFirst, issuer, platforms, publicUrl, language, device, isInApp, own, sandboxed } = facts
+  const { title, shown, next, isFirst, issuer, platforms, publicUrl, language, phone, isInApp, own, sandboxed } = facts
   const { words, tag } = language
   const fewer = eachOf(facts)
-  const inOrder = platforms.toSorted((a, b) => Number(b === device) - Number(a === device))
+  const inOrder = platforms.toSorted((a, b) => Number(isOfPhone(b, phone)) - Number(isOfPhone(a, phone)))
   const pages = [
     isFirst ? '' : `<a rel="first" href="${escapeHtml(fewer ? `${own}?${fewer}` : own)}">⇤ 1</a>`,
     next === undefined
       ? ''
       : `<a rel="next" href="${escapeHtml(`${own}?from=${next}${fewer && `&${fewer}`}`)}">… →</a>`,
   ].join(' ')
-  const main = `<div class="intro">${ribbonHtml(platforms, sandboxed, words)}
+  const main = `<div class="intro">${ribbonHtml(platforms, sandboxed, language)}
 <h1 dir="auto">${escapeHtml(title)}</h1>
 ${isInApp ? inAppHint(own, words) : ''}</div>
 <div class="actions">${inOrder.map((platform) => buttonsHtml(platform, facts)).join('\n')}</div>
 <ul class="passes">${shown.map((pass) => passHtml(pass, words)).join('\n')}</ul>
 ${pages.trim() === '' ? '' : `<p class="pages">${pages}</p>`}
-${device === 'undetermined' ? phoneHtml(own, words) : ''}`
+${phone === 'undetermined' ? phoneHtml(own, words) : ''}`
   return buildPage({
     title,
     main,

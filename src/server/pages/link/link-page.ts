@@ -24,7 +24,7 @@ import {
   timeHtml,
 } from './link-parts.ts'
 import { type SharedLink, shareDescription, sharedLanguage, shareTags, shareTitle } from './share-tags.ts'
-import type { DevicePlatform } from './visitors.ts'
+import { isOfPhone, type VisitorPhone } from './visitors.ts'
 
 /** What the page behind a smart link shows of its pass, and to which device. */
 export interface LinkPageFacts {
@@ -40,7 +40,7 @@ export interface LinkPageFacts {
   /** Those of which no real phone takes a pass. */
   sandboxed: readonly Platform[]
   badges: Badges
-  device: DevicePlatform
+  phone: VisitorPhone
   /** The page is shown inside another app. */
   isInApp: boolean
   /** A tablet that calls itself a computer may be sent to its wallet. */
@@ -63,7 +63,7 @@ export function linkPage(facts: LinkPageFacts): Page {
     platforms,
     sandboxed,
     badges,
-    device,
+    phone,
     isInApp,
     sendsOn,
     links,
@@ -71,7 +71,7 @@ export function linkPage(facts: LinkPageFacts): Page {
     at,
   } = facts
   const { words, tag, ofTexts = tag } = language
-  const inOrder = platforms.toSorted((a, b) => Number(b === device) - Number(a === device))
+  const inOrder = platforms.toSorted((a, b) => Number(isOfPhone(b, phone)) - Number(isOfPhone(a, phone)))
   const buttons = inOrder.map((platform) =>
     buttonHtml(platform, links.urlFor(platform, pass, at), { badges, language }),
   )
@@ -79,12 +79,12 @@ export function linkPage(facts: LinkPageFacts): Page {
   const own = links.urlFor('smart', pass, new Date(at.getTime() - (at.getTime() % HOUR_MS)))
   const picture = draw(card, apple, google)
   const lang = ofTexts === tag ? '' : ` lang="${escapeHtml(ofTexts)}"`
-  const main = `<div class="intro">${ribbonHtml(platforms, sandboxed, words)}<h1 dir="auto">${escapeHtml(pass.label)}</h1>
+  const main = `<div class="intro">${ribbonHtml(platforms, sandboxed, language)}<h1 dir="auto">${escapeHtml(pass.label)}</h1>
 <p class="muted" dir="auto">${escapeHtml(kindOfPass(card.description, issuer))}</p>
 ${calendarHtml(card, own, language)}${expiryHtml(card, { language: tag, words, timeZone: card.timeZone ?? card.fallbackZone })}${isInApp ? inAppHint(own, words) : ''}</div>
 <div class="picture"${lang}>${picture.html}</div>
 <div class="actions">${buttons.join('\n')}</div>
-<div class="more">${device === 'undetermined' ? phoneHtml(own, words) : ''}${cardBackHtml(card, words.more, apple ? surplusOf(apple) : [])}</div>`
+<div class="more">${phone === 'undetermined' ? phoneHtml(own, words) : ''}${cardBackHtml(card, words.more, apple ? surplusOf(apple) : [])}</div>`
   return buildPage({
     title: [pass.label, card.organizationName].filter((text) => text.trim() !== '').join(' – '),
     main,

@@ -8,7 +8,7 @@ import { escapeHtml } from '../html.ts'
 import type { IssuerFacts } from '../issuer-facts.ts'
 import type { PageWords } from '../page-words.ts'
 import { fillHtml } from '../page-words.ts'
-import type { PageLanguage } from '../words.ts'
+import { nameWallets, type PageLanguage } from '../words.ts'
 
 /**
  * What adds to a wallet: the platform's own badge where the operator has it, since both companies forbid drawings of others.
@@ -17,11 +17,11 @@ import type { PageLanguage } from '../words.ts'
 export function buttonHtml(
   platform: Platform,
   address: string,
-  { badges, language: { words, locale } }: { badges: Badges; language: PageLanguage },
+  { badges, language }: { badges: Badges; language: PageLanguage },
   behind = '',
 ): string {
-  const text = escapeHtml(words.addTo[platform])
-  const badge = badges.find(platform, locale)
+  const text = escapeHtml(nameWallets(language.words.addTo, [platform], language))
+  const badge = badges.find(platform, language.locale)
   const content = badge ? `<img src="${escapeHtml(fromLink(badge.path))}" alt="${text}">` : text
   return `<a class="${badge ? 'badge' : 'button'}" data-platform="${platform}" href="${escapeHtml(address)}">${content}${behind}</a>`
 }
@@ -38,10 +38,10 @@ export function kindOfPass(
 }
 
 /** Says of which platforms no real phone takes a pass. */
-export function ribbonHtml(platforms: Platform[], sandboxed: readonly Platform[], words: PageWords): string {
-  const [first] = sandboxed
-  if (first === undefined) return ''
-  const text = words.sandbox[sandboxed.length < platforms.length ? first : 'all']
+export function ribbonHtml(platforms: Platform[], sandboxed: readonly Platform[], language: PageLanguage): string {
+  if (sandboxed.length === 0) return ''
+  const { all, one } = language.words.sandbox
+  const text = sandboxed.length < platforms.length ? nameWallets(one, sandboxed, language) : all
   return `<p class="ribbon"><strong>${escapeHtml(text)}</strong></p>`
 }
 

@@ -1,10 +1,11 @@
+import { type Platform, platforms } from '../../../core/contract/platform.ts'
 import { ApiError } from '../../../core/errors.ts'
 import type { PassStatus } from '../../../core/rules/pass/pass-status.ts'
 import { fromLink, pageIcon } from '../assets.ts'
 import { buildPage, escapeHtml, type Page } from '../html.ts'
 import type { Contact, IssuerFacts } from '../issuer-facts.ts'
 import { fillHtml, type PageWords, type ProblemKind } from '../page-words.ts'
-import { english } from '../words.ts'
+import { english, nameWallets } from '../words.ts'
 
 /** A link whose pass is over: its page names who issued it, the error of the interface does not. */
 export class LinkEnded extends ApiError {
@@ -19,7 +20,9 @@ export class LinkEnded extends ApiError {
 /** The page of a link that opens nothing: what happened, and what its visitor can do. */
 export function linkProblemPage(problem: ApiError, correlationId: string, language = english): Page {
   const { words, tag } = language
-  const { title, what, advice } = words.problems[kindOf(problem)]
+  const [title, what, advice] = (['title', 'what', 'advice'] as const).map((part) =>
+    nameWallets(words.problems[kindOf(problem)][part], platformsOf(problem.code), language),
+  ) as [string, string, string]
   // A number to quote helps only where somebody has to look for what went wrong.
   const reference =
     problem.status >= 500
@@ -61,9 +64,14 @@ const invalid = new Map<unknown, ProblemKind>([
 function kindOf({ code, status, details }: ApiError): ProblemKind {
   if (code === 'LINK_REVOKED') return ended.get(details.reason) ?? 'revoked'
   if (code === 'LINK_INVALID') return invalid.get(details.reason) ?? 'unknown'
-  if (code === 'GOOGLE_API_FAILED') return 'refused'
+  if (platformsOf(code).length > 0) return 'refused'
   if (status === 429) return 'busy'
   return status >= 500 ? 'fault' : 'unknown'
+}
+
+/** The platform that rejected the pass, if the error says so. */
+function platformsOf(code: string): Platform[] {
+  return platforms.filter((platform) => code === `${platform.toUpperCase()}_API_FAILED`)
 }
 
 /** An empty card with a line through it. */

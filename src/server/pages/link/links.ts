@@ -7,7 +7,8 @@ import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { Services } from '../../context.ts'
 import { acceptsGzip, compress } from '../../http/compress.ts'
 import type { Link } from '../../links.ts'
-import { renderOr } from '../../wallet-sync/issuing.ts'
+import { deliveries } from '../../platforms/deliveries.ts'
+import { render } from '../../platforms/link-errors.ts'
 import { answerFile, publicFile } from '../assets.ts'
 import { viewsOf } from '../card/preview.ts'
 import { openGroup } from '../group/group-links.ts'
@@ -16,25 +17,26 @@ import { type IssuerFacts, issuerFacts } from '../issuer-facts.ts'
 import { pageLanguage } from '../words.ts'
 import { linkPage, sharedPage } from './link-page.ts'
 import { LinkEnded } from './link-problem-page.ts'
-import { ensureAtGoogle, issueQueued, type LinkServices, notConfigured, render, toFailedLink } from './linked-passes.ts'
-import { devicePlatform, isCrawler, isInAppBrowser, LINK_VARY } from './visitors.ts'
+import { issueQueued, type LinkServices } from './linked-passes.ts'
+import { isCrawler, isInAppBrowser, isOfPhone, LINK_VARY, phoneOf } from './visitors.ts'
 
 type OpeningServices = LinkServices & Pick<Services, 'clock' | 'openings'>
 
 /**
- * Opens a hosted link: the signed package for apple, a redirect to the save URL for google, and for the smart link
- * whichever the visitor's device takes, or a page that offers both. Programs that look at links for a chat open none.
+ * Opens a hosted link: the way into the wallet of its platform, and for the smart link into that of the visitor's phone, or a page
+ * that offers all. Programs that look at links for a chat open none.
  * @throws ApiError LINK_INVALID, LINK_REVOKED, with the reason in its details
  */
 export async function openLink(event: H3Event, services: OpeningServices): Promise<Response | HTTPResponse> {
   const now = services.clock()
   const link = verifiedLink(event, services, now)
   if (link.kind === 'group') return openGroup(event, services, link, now)
-  const { kind, pass, isLookedAt } = await followLink(link, event, services, now)
+  const { kind } = link
+  const { pass, isLookedAt } = await followLink(link, event, services, now)
   if (isLookedAt) return showShared(event, pass, services)
   if (kind === 'smart') return openSmart(event, pass, services, now)
-  const response = await (kind === 'apple' ? openApple(event, pass, services, now) : openGoogle(pass, services, now))
-  if (event.req.method === 'GET') services.openings.note(pass, kind === 'apple' ? kind : 'google', now)
+  const response = await deliveries[kind].open(pass, event.req, services, now)
+  if (event.req.method === 'GET') services.openings.note(pass, kind, now)
   return response
 }
 
@@ -71,7 +73,6 @@ export async function openCalendar(
 }
 
 interface FollowedLink {
-  kind: Link['kind']
   /** Can be added to a wallet now, unless a program only looks. */
   pass: StoredPass
   isLookedAt: boolean
@@ -85,7 +86,7 @@ function verifiedLink(event: H3Event, { links }: LinkServices, now: Date): Link 
 }
 
 async function followLink(
-  { kind, workspaceId, passId, generation }: Link,
+  { workspaceId, passId, generation }: Link,
   event: H3Event,
   services: LinkServices,
   now: Date,
@@ -99,7 +100,7 @@ async function followLink(
   const [current = pass] = isLookedAt ? [pass] : await issueQueued([pass], services, event, now)
   const status = effectiveStatus(current, now)
   if (!isInstallable(status)) throw new LinkEnded(status, await findIssuer(pass, services, event.req.headers))
-  return { kind, pass: current, isLookedAt }
+  return { pass: current, isLookedAt }
 }
 
 /** What is the same for every holder, in the language of a visitor where one is given; read once a version. */
@@ -122,27 +123,6 @@ async function showShared({ req }: H3Event, pass: StoredPass, services: LinkServ
   return compressedPage(page, req.headers)
 }
 
-async function openApple({ req }: H3Event, pass: StoredPass, services: LinkServices, at: Date): Promise<HTTPResponse> {
-  if (!services.packages) throw notConfigured()
-  const { packages } = services
-  const response = await renderOr(() => packages.answer(pass, req, at), toFailedLink)
-  response.headers.set('content-disposition', `attachment; filename="${pass.id}.pkpass"`)
-  response.headers.set('x-content-type-options', 'nosniff')
-  response.headers.set('referrer-policy', 'no-referrer')
-  return response
-}
-
-async function openGoogle(pass: StoredPass, services: LinkServices, at: Date): Promise<Response> {
-  const { google } = await services.identities.walletsOf(pass)
-  if (!google) throw notConfigured()
-  const place = await ensureAtGoogle(pass, services, at)
-  const location = await google.saveUrl([place], at)
-  return new Response(null, {
-    status: 302,
-    headers: { location, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' },
-  })
-}
-
 /**
  * Redirects a phone to its wallet, in the sandbox too, unless the query `?choose` asks for the page or an app shows it that cannot
  * add passes.
@@ -152,11 +132,12 @@ async function openSmart(event: H3Event, pass: StoredPass, services: OpeningServ
   const wallets = await identities.walletsOf(pass)
   const { sandboxed } = wallets
   const userAgent = event.req.headers.get('user-agent')
-  const device = devicePlatform({ userAgent, platformHint: event.req.headers.get('sec-ch-ua-platform') })
+  const phone = phoneOf({ userAgent, platformHint: event.req.headers.get('sec-ch-ua-platform') })
   const isInApp = isInAppBrowser(userAgent)
   const sendsOn = !isInApp && !event.url.searchParams.has('choose')
-  if (device !== 'undetermined' && wallets[device] && sendsOn) {
-    const location = links.urlFor(device, pass, at)
+  const own = wallets.all.find(({ platform }) => isOfPhone(platform, phone))
+  if (own && sendsOn) {
+    const location = links.urlFor(own.platform, pass, at)
     return new Response(null, { status: 302, headers: { location, 'cache-control': 'no-store', vary: LINK_VARY } })
   }
   const issuer = await findIssuer(pass, services)
@@ -172,7 +153,7 @@ async function openSmart(event: H3Event, pass: StoredPass, services: OpeningServ
     platforms,
     sandboxed,
     badges,
-    device,
+    phone,
     isInApp,
     sendsOn,
     links,

@@ -2,7 +2,7 @@ import type { Platform } from '../../../core/contract/platform.ts'
 import { fromLink, touchIcon } from '../assets.ts'
 import { escapeHtml } from '../html.ts'
 import type { IssuerFacts } from '../issuer-facts.ts'
-import { type PageLanguage, pageLanguage } from '../words.ts'
+import { nameWallets, type PageLanguage, pageLanguage } from '../words.ts'
 
 /** A hosted link as a chat previews it: nothing in it is of the holder. */
 export interface SharedLink {
@@ -43,8 +43,8 @@ export function shareTitle({ organization, template }: IssuerFacts): string {
 /** What a preview of the link says below its title. */
 export function shareDescription(link: SharedLink): string {
   const { platforms } = link
-  const { words } = sharedLanguage(link)
-  return words.share[platforms.length > 1 ? 'both' : platforms[0]!]
+  const language = sharedLanguage(link)
+  return nameWallets(language.words.share, platforms, language)
 }
 
 /** Of a preview, which is kept for all who read the chat: the default of the definition where it names languages. */

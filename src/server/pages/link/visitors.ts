@@ -1,5 +1,7 @@
-/** The wallet that a device has, as far as its request tells. */
-export type DevicePlatform = 'apple' | 'google' | 'undetermined'
+import { type Phone, type Platform, platformFacts } from '../../../core/contract/platform.ts'
+
+/** The kind of phone that a visitor has, as far as the request shows. */
+export type VisitorPhone = Phone | 'undetermined'
 
 /** What browsers say of the device behind a request; null where they do not. */
 export interface VisitorHeaders {
@@ -13,12 +15,17 @@ export interface VisitorHeaders {
  * The wallet of the device behind a request. A Macintosh may be an iPad in disguise, so only a script on the page can
  * tell; it and every computer are undetermined and get the page that offers both.
  */
-export function devicePlatform({ userAgent, platformHint }: VisitorHeaders): DevicePlatform {
-  if (platformHint?.trim() === '"Android"') return 'google'
+export function phoneOf({ userAgent, platformHint }: VisitorHeaders): VisitorPhone {
+  if (platformHint?.trim() === '"Android"') return 'android'
   if (userAgent === null) return 'undetermined'
-  if (/\bAndroid\b/i.test(userAgent)) return 'google'
-  if (/\b(?:iPhone|iPad|iPod)\b/i.test(userAgent)) return 'apple'
+  if (/\bAndroid\b/i.test(userAgent)) return 'android'
+  if (/\b(?:iPhone|iPad|iPod)\b/i.test(userAgent)) return 'iphone'
   return 'undetermined'
+}
+
+/** Whether the wallet of the platform is on the visitor's phone. */
+export function isOfPhone(platform: Platform, phone: VisitorPhone): boolean {
+  return platformFacts[platform].phone === phone
 }
 
 /** How apps that show web pages themselves sign their user agent. */
@@ -34,7 +41,7 @@ const signatures = [
   /\bPinterest\//,
   /\bKAKAOTALK\b/,
   /\bWhatsApp\//,
-  // Android's view of a page in any app: Google lets no one sign in there.
+  // Android's view of a page in any app, where no one can sign in to a wallet.
   /; wv\)/,
 ]
 

@@ -2,17 +2,14 @@ import type { PageWords } from '../page-words.ts'
 
 /** Arabic: see PageWords. */
 export const arabic: PageWords = {
-  addTo: { apple: 'إضافة إلى Apple Wallet', google: 'إضافة إلى Google Wallet' },
-  share: {
-    apple: 'أضف هذه البطاقة إلى Apple Wallet.',
-    google: 'أضف هذه البطاقة إلى Google Wallet.',
-    both: 'أضف هذه البطاقة إلى Apple Wallet أو Google Wallet.',
-  },
+  addTo: 'إضافة إلى {wallet}',
+  share: 'أضف هذه البطاقة إلى {wallet}.',
+  or: '{wallet} أو {other}',
   sandbox: {
     all: 'SANDBOX – ليست بطاقة حقيقية: لا يقبلها أي هاتف',
-    apple: 'SANDBOX – ليست بطاقة حقيقية في Apple Wallet: لا يقبلها أي iPhone',
-    google: 'SANDBOX – ليست بطاقة حقيقية في Google Wallet: لا يقبلها أي هاتف Android',
+    one: 'SANDBOX – ليست بطاقة حقيقية في {wallet}: لا يقبلها أي {phone}',
   },
+  androidPhone: 'هاتف Android',
   validUntil: 'صالحة حتى {time}',
   addToCalendar: 'أضف إلى التقويم',
   more: 'المزيد عن هذه البطاقة',
@@ -84,8 +81,8 @@ export const arabic: PageWords = {
       advice: 'أعد تحميل هذه الصفحة بعد دقيقة.',
     },
     refused: {
-      title: 'لا يمكن إضافة هذه البطاقة إلى Google Wallet',
-      what: 'لا يقبلها Google Wallet كما هي. لم تفعل شيئًا خاطئًا، ولن تنفع إعادة المحاولة.',
+      title: 'لا يمكن إضافة هذه البطاقة إلى {wallet}',
+      what: 'لا يقبلها {wallet} كما هي. لم تفعل شيئًا خاطئًا، ولن تنفع إعادة المحاولة.',
       advice: 'أخبر من أرسل الرابط. بعد إصلاح الخطأ سيعمل هذا الرابط نفسه.',
     },
   },

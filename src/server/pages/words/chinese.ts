@@ -2,17 +2,14 @@ import type { PageWords } from '../page-words.ts'
 
 /** Chinese: see PageWords. */
 export const chinese: PageWords = {
-  addTo: { apple: '添加到 Apple 钱包', google: '添加到 Google 钱包' },
-  share: {
-    apple: '将此凭证添加到 Apple 钱包。',
-    google: '将此凭证添加到 Google 钱包。',
-    both: '将此凭证添加到 Apple 钱包或 Google 钱包。',
-  },
+  addTo: '添加到 {wallet}',
+  share: '将此凭证添加到 {wallet}。',
+  or: '{wallet}或 {other}',
   sandbox: {
     all: 'SANDBOX – 并非真实凭证：没有手机会接受它',
-    apple: 'SANDBOX – 在 Apple 钱包中并非真实凭证：没有 iPhone 会接受它',
-    google: 'SANDBOX – 在 Google 钱包中并非真实凭证：没有 Android 手机会接受它',
+    one: 'SANDBOX – 在 {wallet}中并非真实凭证：无法用于任何 {phone}',
   },
+  androidPhone: 'Android 手机',
   validUntil: '有效期至 {time}',
   addToCalendar: '添加到日历',
   more: '有关此凭证的更多信息',
@@ -84,8 +81,8 @@ export const chinese: PageWords = {
       advice: '请在一分钟后重新加载此页面。',
     },
     refused: {
-      title: '无法将此凭证添加到 Google 钱包',
-      what: 'Google 钱包不接受它目前的内容。这不是你的操作造成的，重试也无济于事。',
+      title: '无法将此凭证添加到 {wallet}',
+      what: '{wallet}不接受它目前的内容。这不是你的操作造成的，重试也无济于事。',
       advice: '请告知发送链接的人。问题解决后，此链接即可使用。',
     },
   },

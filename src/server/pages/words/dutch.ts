@@ -2,17 +2,14 @@ import type { PageWords } from '../page-words.ts'
 
 /** Dutch: see PageWords. */
 export const dutch: PageWords = {
-  addTo: { apple: 'Voeg toe aan Apple Wallet', google: 'Voeg toe aan Google Wallet' },
-  share: {
-    apple: 'Voeg deze pas toe aan Apple Wallet.',
-    google: 'Voeg deze pas toe aan Google Wallet.',
-    both: 'Voeg deze pas toe aan Apple Wallet of Google Wallet.',
-  },
+  addTo: 'Voeg toe aan {wallet}',
+  share: 'Voeg deze pas toe aan {wallet}.',
+  or: '{wallet} of {other}',
   sandbox: {
     all: 'SANDBOX – geen echte pas: geen telefoon accepteert hem',
-    apple: 'SANDBOX – geen echte pas in Apple Wallet: geen iPhone accepteert hem',
-    google: 'SANDBOX – geen echte pas in Google Wallet: geen Android-telefoon accepteert hem',
+    one: 'SANDBOX – geen echte pas in {wallet}: geen {phone} accepteert hem',
   },
+  androidPhone: 'Android-telefoon',
   validUntil: 'Geldig tot {time}',
   addToCalendar: 'Toevoegen aan agenda',
   more: 'Meer over deze pas',
@@ -89,8 +86,8 @@ export const dutch: PageWords = {
       advice: 'Laad deze pagina over een minuut opnieuw.',
     },
     refused: {
-      title: 'Deze pas kan niet aan Google Wallet worden toegevoegd',
-      what: 'Google Wallet accepteert hem zo niet. Het ligt niet aan jou, en opnieuw proberen helpt niet.',
+      title: 'Deze pas kan niet aan {wallet} worden toegevoegd',
+      what: '{wallet} accepteert hem zo niet. Het ligt niet aan jou, en opnieuw proberen helpt niet.',
       advice: 'Laat het de afzender weten. Zodra het is hersteld, werkt deze link weer.',
     },
   },

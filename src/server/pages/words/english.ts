@@ -2,17 +2,14 @@ import type { PageWords } from '../page-words.ts'
 
 /** English: see PageWords. */
 export const englishWords: PageWords = {
-  addTo: { apple: 'Add to Apple Wallet', google: 'Add to Google Wallet' },
-  share: {
-    apple: 'Add this pass to Apple Wallet.',
-    google: 'Add this pass to Google Wallet.',
-    both: 'Add this pass to Apple Wallet or Google Wallet.',
-  },
+  addTo: 'Add to {wallet}',
+  share: 'Add this pass to {wallet}.',
+  or: '{wallet} or {other}',
   sandbox: {
     all: 'SANDBOX - not a real pass: no phone accepts it',
-    apple: 'SANDBOX - not a real pass in Apple Wallet: no iPhone accepts it',
-    google: 'SANDBOX - not a real pass in Google Wallet: no Android phone accepts it',
+    one: 'SANDBOX - not a real pass in {wallet}: no {phone} accepts it',
   },
+  androidPhone: 'Android phone',
   validUntil: 'Valid until {time}',
   addToCalendar: 'Add to calendar',
   more: 'More about this pass',
@@ -90,8 +87,8 @@ export const englishWords: PageWords = {
       advice: 'Load this page again in a minute.',
     },
     refused: {
-      title: 'This pass cannot be added to Google Wallet',
-      what: 'Google Wallet does not take it as it is. It is nothing that you did, and trying again will not help.',
+      title: 'This pass cannot be added to {wallet}',
+      what: '{wallet} does not take it as it is. It is nothing that you did, and trying again will not help.',
       advice: 'Tell whoever sent the link. Once they have put it right, this same link works again.',
     },
   },

@@ -2,17 +2,14 @@ import type { PageWords } from '../page-words.ts'
 
 /** French: see PageWords. */
 export const french: PageWords = {
-  addTo: { apple: 'Ajouter à Apple Wallet', google: 'Ajouter à Google Wallet' },
-  share: {
-    apple: 'Ajouter ce pass à Apple Wallet.',
-    google: 'Ajouter ce pass à Google Wallet.',
-    both: 'Ajouter ce pass à Apple Wallet ou à Google Wallet.',
-  },
+  addTo: 'Ajouter à {wallet}',
+  share: 'Ajouter ce pass à {wallet}.',
+  or: '{wallet} ou à {other}',
   sandbox: {
     all: 'SANDBOX – pas un vrai pass : aucun téléphone ne l’accepte',
-    apple: 'SANDBOX – pas un vrai pass dans Apple Wallet : aucun iPhone ne l’accepte',
-    google: 'SANDBOX – pas un vrai pass dans Google Wallet : aucun téléphone Android ne l’accepte',
+    one: 'SANDBOX – pas un vrai pass dans {wallet} : aucun {phone} ne l’accepte',
   },
+  androidPhone: 'téléphone Android',
   validUntil: 'Valable jusqu’au {time}',
   addToCalendar: 'Ajouter au calendrier',
   more: 'Plus sur ce pass',
@@ -89,8 +86,8 @@ export const french: PageWords = {
       advice: 'Rechargez cette page dans une minute.',
     },
     refused: {
-      title: 'Ce pass ne peut pas être ajouté à Google Wallet',
-      what: 'Google Wallet ne l’accepte pas tel quel. Vous n’y êtes pour rien, et réessayer n’aidera pas.',
+      title: 'Ce pass ne peut pas être ajouté à {wallet}',
+      what: '{wallet} ne l’accepte pas tel quel. Vous n’y êtes pour rien, et réessayer n’aidera pas.',
       advice: 'Prévenez l’expéditeur. Une fois le problème corrigé, ce même lien fonctionnera.',
     },
   },

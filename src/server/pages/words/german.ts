@@ -2,17 +2,14 @@ import type { PageWords } from '../page-words.ts'
 
 /** German: see PageWords. */
 export const german: PageWords = {
-  addTo: { apple: 'Zu Apple Wallet hinzufügen', google: 'Zu Google Wallet hinzufügen' },
-  share: {
-    apple: 'Diesen Pass zu Apple Wallet hinzufügen.',
-    google: 'Diesen Pass zu Google Wallet hinzufügen.',
-    both: 'Diesen Pass zu Apple Wallet oder Google Wallet hinzufügen.',
-  },
+  addTo: 'Zu {wallet} hinzufügen',
+  share: 'Diesen Pass zu {wallet} hinzufügen.',
+  or: '{wallet} oder {other}',
   sandbox: {
     all: 'SANDBOX – kein echter Pass: kein Telefon nimmt ihn an',
-    apple: 'SANDBOX – kein echter Pass in Apple Wallet: kein iPhone nimmt ihn an',
-    google: 'SANDBOX – kein echter Pass in Google Wallet: kein Android-Telefon nimmt ihn an',
+    one: 'SANDBOX – kein echter Pass in {wallet}: kein {phone} nimmt ihn an',
   },
+  androidPhone: 'Android-Telefon',
   validUntil: 'Gültig bis {time}',
   addToCalendar: 'Zum Kalender hinzufügen',
   more: 'Mehr zu diesem Pass',
@@ -89,8 +86,8 @@ export const german: PageWords = {
       advice: 'Lade diese Seite in einer Minute neu.',
     },
     refused: {
-      title: 'Dieser Pass kann nicht zu Google Wallet hinzugefügt werden',
-      what: 'Google Wallet nimmt ihn so nicht an. An dir liegt es nicht, und ein neuer Versuch hilft nicht.',
+      title: 'Dieser Pass kann nicht zu {wallet} hinzugefügt werden',
+      what: '{wallet} nimmt ihn so nicht an. An dir liegt es nicht, und ein neuer Versuch hilft nicht.',
       advice: 'Sag dem Absender Bescheid. Sobald es behoben ist, funktioniert dieser Link wieder.',
     },
   },

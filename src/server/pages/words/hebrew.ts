@@ -2,17 +2,14 @@ import type { PageWords } from '../page-words.ts'
 
 /** Hebrew: see PageWords. */
 export const hebrew: PageWords = {
-  addTo: { apple: 'הוספה ל-Apple Wallet', google: 'הוספה ל-Google Wallet' },
-  share: {
-    apple: 'הוסיפו את הכרטיס הזה ל-Apple Wallet.',
-    google: 'הוסיפו את הכרטיס הזה ל-Google Wallet.',
-    both: 'הוסיפו את הכרטיס הזה ל-Apple Wallet או ל-Google Wallet.',
-  },
+  addTo: 'הוספה ל-{wallet}',
+  share: 'הוסיפו את הכרטיס הזה ל-{wallet}.',
+  or: '{wallet} או ל-{other}',
   sandbox: {
     all: 'SANDBOX – זה לא כרטיס אמיתי: אף טלפון לא מקבל אותו',
-    apple: 'SANDBOX – זה לא כרטיס אמיתי ב-Apple Wallet: אף iPhone לא מקבל אותו',
-    google: 'SANDBOX – זה לא כרטיס אמיתי ב-Google Wallet: אף טלפון Android לא מקבל אותו',
+    one: 'SANDBOX – זה לא כרטיס אמיתי ב-{wallet}: אף {phone} לא מקבל אותו',
   },
+  androidPhone: 'טלפון Android',
   validUntil: 'בתוקף עד {time}',
   addToCalendar: 'הוספה ליומן',
   more: 'עוד על הכרטיס הזה',
@@ -84,8 +81,8 @@ export const hebrew: PageWords = {
       advice: 'טענו את העמוד מחדש בעוד דקה.',
     },
     refused: {
-      title: 'אי אפשר להוסיף את הכרטיס הזה ל-Google Wallet',
-      what: 'Google Wallet לא מקבל אותו כפי שהוא. זה לא באשמתכם, וניסיון נוסף לא יעזור.',
+      title: 'אי אפשר להוסיף את הכרטיס הזה ל-{wallet}',
+      what: '{wallet} לא מקבל אותו כפי שהוא. זה לא באשמתכם, וניסיון נוסף לא יעזור.',
       advice: 'הודיעו למי ששלח את הקישור. אחרי התיקון אותו קישור יעבוד.',
     },
   },

@@ -2,17 +2,14 @@ import type { PageWords } from '../page-words.ts'
 
 /** Italian: see PageWords. */
 export const italian: PageWords = {
-  addTo: { apple: 'Aggiungi ad Apple Wallet', google: 'Aggiungi a Google Wallet' },
-  share: {
-    apple: 'Aggiungi questo pass ad Apple Wallet.',
-    google: 'Aggiungi questo pass a Google Wallet.',
-    both: 'Aggiungi questo pass ad Apple Wallet o a Google Wallet.',
-  },
+  addTo: 'Aggiungi a(d) {wallet}',
+  share: 'Aggiungi questo pass a(d) {wallet}.',
+  or: '{wallet} o a(d) {other}',
   sandbox: {
     all: 'SANDBOX – non è un pass vero: nessun telefono lo accetta',
-    apple: 'SANDBOX – non è un pass vero in Apple Wallet: nessun iPhone lo accetta',
-    google: 'SANDBOX – non è un pass vero in Google Wallet: nessun telefono Android lo accetta',
+    one: 'SANDBOX – non è un pass vero in {wallet}: nessun {phone} lo accetta',
   },
+  androidPhone: 'telefono Android',
   validUntil: 'Valido fino al {time}',
   addToCalendar: 'Aggiungi al calendario',
   more: 'Altro su questo pass',
@@ -88,8 +85,8 @@ export const italian: PageWords = {
       advice: 'Ricarica questa pagina tra un minuto.',
     },
     refused: {
-      title: 'Questo pass non può essere aggiunto a Google Wallet',
-      what: 'Google Wallet non lo accetta così com’è. Non dipende da te, e riprovare non serve.',
+      title: 'Questo pass non può essere aggiunto a(d) {wallet}',
+      what: '{wallet} non lo accetta così com’è. Non dipende da te, e riprovare non serve.',
       advice: 'Avvisa chi ha inviato il link. Una volta sistemato, questo stesso link funzionerà.',
     },
   },

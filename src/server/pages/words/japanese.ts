@@ -2,17 +2,14 @@ import type { PageWords } from '../page-words.ts'
 
 /** Japanese: see PageWords. */
 export const japanese: PageWords = {
-  addTo: { apple: 'Apple ウォレットに追加', google: 'Google ウォレットに追加' },
-  share: {
-    apple: 'このパスを Apple ウォレットに追加できます。',
-    google: 'このパスを Google ウォレットに追加できます。',
-    both: 'このパスを Apple ウォレットまたは Google ウォレットに追加できます。',
-  },
+  addTo: '{wallet}に追加',
+  share: 'このパスを {wallet}に追加できます。',
+  or: '{wallet}または {other}',
   sandbox: {
     all: 'SANDBOX – 本物のパスではありません。どの電話にも追加できません',
-    apple: 'SANDBOX – Apple ウォレットでは本物のパスではありません。どの iPhone にも追加できません',
-    google: 'SANDBOX – Google ウォレットでは本物のパスではありません。どの Android にも追加できません',
+    one: 'SANDBOX – {wallet}では本物のパスではありません。どの {phone} にも追加できません',
   },
+  androidPhone: 'Android',
   validUntil: '有効期限：{time}',
   addToCalendar: 'カレンダーに追加',
   more: 'このパスの詳細',
@@ -89,8 +86,8 @@ export const japanese: PageWords = {
       advice: '1 分後にこのページを再読み込みしてください。',
     },
     refused: {
-      title: 'このパスは Google ウォレットに追加できません',
-      what: '現在の内容では Google ウォレットが受け付けません。お客様の操作が原因ではなく、再試行しても解決しません。',
+      title: 'このパスは {wallet}に追加できません',
+      what: '現在の内容では {wallet}が受け付けません。お客様の操作が原因ではなく、再試行しても解決しません。',
       advice: 'リンクの送信者にお知らせください。問題が解決すれば、同じリンクが使えるようになります。',
     },
   },

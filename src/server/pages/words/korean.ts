@@ -2,17 +2,14 @@ import type { PageWords } from '../page-words.ts'
 
 /** Korean: see PageWords. */
 export const korean: PageWords = {
-  addTo: { apple: 'Apple 지갑에 추가', google: 'Google 월렛에 추가' },
-  share: {
-    apple: '이 패스를 Apple 지갑에 추가하세요.',
-    google: '이 패스를 Google 월렛에 추가하세요.',
-    both: '이 패스를 Apple 지갑 또는 Google 월렛에 추가하세요.',
-  },
+  addTo: '{wallet}에 추가',
+  share: '이 패스를 {wallet}에 추가하세요.',
+  or: '{wallet} 또는 {other}',
   sandbox: {
     all: 'SANDBOX – 실제 패스가 아닙니다. 어떤 휴대폰에도 추가할 수 없습니다',
-    apple: 'SANDBOX – Apple 지갑에서는 실제 패스가 아닙니다. 어떤 iPhone에도 추가할 수 없습니다',
-    google: 'SANDBOX – Google 월렛에서는 실제 패스가 아닙니다. 어떤 Android 휴대폰에도 추가할 수 없습니다',
+    one: 'SANDBOX – {wallet}에서는 실제 패스가 아닙니다. 어떤 {phone}에도 추가할 수 없습니다',
   },
+  androidPhone: 'Android 휴대폰',
   validUntil: '유효 기한: {time}',
   addToCalendar: '캘린더에 추가',
   more: '이 패스에 대한 추가 정보',
@@ -84,8 +81,8 @@ export const korean: PageWords = {
       advice: '1분 뒤에 이 페이지를 새로 고침하세요.',
     },
     refused: {
-      title: '이 패스는 Google 월렛에 추가할 수 없습니다',
-      what: '지금 상태로는 Google 월렛이 받아들이지 않습니다. 사용자의 잘못이 아니며, 다시 시도해도 소용없습니다.',
+      title: '이 패스는 {wallet}에 추가할 수 없습니다',
+      what: '지금 상태로는 {wallet}이 받아들이지 않습니다. 사용자의 잘못이 아니며, 다시 시도해도 소용없습니다.',
       advice: '링크를 보낸 사람에게 알려 주세요. 문제가 해결되면 같은 링크를 다시 사용할 수 있습니다.',
     },
   },

@@ -2,17 +2,14 @@ import type { PageWords } from '../page-words.ts'
 
 /** Polish: see PageWords. */
 export const polish: PageWords = {
-  addTo: { apple: 'Dodaj do Apple Wallet', google: 'Dodaj do Google Wallet' },
-  share: {
-    apple: 'Dodaj tę kartę do Apple Wallet.',
-    google: 'Dodaj tę kartę do Google Wallet.',
-    both: 'Dodaj tę kartę do Apple Wallet lub Google Wallet.',
-  },
+  addTo: 'Dodaj do {wallet}',
+  share: 'Dodaj tę kartę do {wallet}.',
+  or: '{wallet} lub {other}',
   sandbox: {
     all: 'SANDBOX – to nie jest prawdziwa karta: żaden telefon jej nie przyjmie',
-    apple: 'SANDBOX – to nie jest prawdziwa karta w Apple Wallet: żaden iPhone jej nie przyjmie',
-    google: 'SANDBOX – to nie jest prawdziwa karta w Google Wallet: żaden telefon z Androidem jej nie przyjmie',
+    one: 'SANDBOX – to nie jest prawdziwa karta w {wallet}: żaden {phone} jej nie przyjmie',
   },
+  androidPhone: 'telefon z Androidem',
   validUntil: 'Ważna do: {time}',
   addToCalendar: 'Dodaj do kalendarza',
   more: 'Więcej o tej karcie',
@@ -88,8 +85,8 @@ export const polish: PageWords = {
       advice: 'Odśwież tę stronę za minutę.',
     },
     refused: {
-      title: 'Tej karty nie można dodać do Google Wallet',
-      what: 'Google Wallet nie przyjmuje jej w tej postaci. To nie Twoja wina, a ponowna próba nie pomoże.',
+      title: 'Tej karty nie można dodać do {wallet}',
+      what: '{wallet} nie przyjmuje jej w tej postaci. To nie Twoja wina, a ponowna próba nie pomoże.',
       advice: 'Powiadom nadawcę linku. Gdy to naprawi, ten sam link zadziała.',
     },
   },

@@ -2,17 +2,14 @@ import type { PageWords } from '../page-words.ts'
 
 /** Portuguese: see PageWords. */
 export const portuguese: PageWords = {
-  addTo: { apple: 'Adicionar à Apple Wallet', google: 'Adicionar à Google Wallet' },
-  share: {
-    apple: 'Adicione este passe à Apple Wallet.',
-    google: 'Adicione este passe à Google Wallet.',
-    both: 'Adicione este passe à Apple Wallet ou à Google Wallet.',
-  },
+  addTo: 'Adicionar à {wallet}',
+  share: 'Adicione este passe à {wallet}.',
+  or: '{wallet} ou à {other}',
   sandbox: {
     all: 'SANDBOX – não é um passe real: nenhum telefone o aceita',
-    apple: 'SANDBOX – não é um passe real na Apple Wallet: nenhum iPhone o aceita',
-    google: 'SANDBOX – não é um passe real na Google Wallet: nenhum telefone Android o aceita',
+    one: 'SANDBOX – não é um passe real na {wallet}: nenhum {phone} o aceita',
   },
+  androidPhone: 'telefone Android',
   validUntil: 'Válido até {time}',
   addToCalendar: 'Adicionar ao calendário',
   more: 'Mais sobre este passe',
@@ -88,8 +85,8 @@ export const portuguese: PageWords = {
       advice: 'Recarregue esta página dentro de um minuto.',
     },
     refused: {
-      title: 'Este passe não pode ser adicionado à Google Wallet',
-      what: 'A Google Wallet não o aceita como está. A culpa não é sua, e tentar de novo não vai ajudar.',
+      title: 'Este passe não pode ser adicionado à {wallet}',
+      what: 'A {wallet} não o aceita como está. A culpa não é sua, e tentar de novo não vai ajudar.',
       advice: 'Avise quem enviou o link. Depois de corrigido, este mesmo link volta a funcionar.',
     },
   },

@@ -2,17 +2,14 @@ import type { PageWords } from '../page-words.ts'
 
 /** Spanish: see PageWords. */
 export const spanish: PageWords = {
-  addTo: { apple: 'Añadir a Apple Wallet', google: 'Añadir a Google Wallet' },
-  share: {
-    apple: 'Añade este pase a Apple Wallet.',
-    google: 'Añade este pase a Google Wallet.',
-    both: 'Añade este pase a Apple Wallet o a Google Wallet.',
-  },
+  addTo: 'Añadir a {wallet}',
+  share: 'Añade este pase a {wallet}.',
+  or: '{wallet} o a {other}',
   sandbox: {
     all: 'SANDBOX – no es un pase real: ningún teléfono lo acepta',
-    apple: 'SANDBOX – no es un pase real en Apple Wallet: ningún iPhone lo acepta',
-    google: 'SANDBOX – no es un pase real en Google Wallet: ningún teléfono Android lo acepta',
+    one: 'SANDBOX – no es un pase real en {wallet}: ningún {phone} lo acepta',
   },
+  androidPhone: 'teléfono Android',
   validUntil: 'Válido hasta {time}',
   addToCalendar: 'Añadir al calendario',
   more: 'Más sobre este pase',
@@ -88,8 +85,8 @@ export const spanish: PageWords = {
       advice: 'Vuelve a cargar esta página dentro de un minuto.',
     },
     refused: {
-      title: 'Este pase no se puede añadir a Google Wallet',
-      what: 'Google Wallet no lo acepta tal como está. No es culpa tuya, y volver a intentarlo no ayudará.',
+      title: 'Este pase no se puede añadir a {wallet}',
+      what: '{wallet} no lo acepta tal como está. No es culpa tuya, y volver a intentarlo no ayudará.',
       advice: 'Avisa a quien te envió el enlace. Cuando lo arregle, este mismo enlace funcionará.',
     },
   },

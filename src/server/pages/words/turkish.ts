@@ -2,17 +2,14 @@ import type { PageWords } from '../page-words.ts'
 
 /** Turkish: see PageWords. */
 export const turkish: PageWords = {
-  addTo: { apple: 'Apple Wallet’a ekle', google: 'Google Wallet’a ekle' },
-  share: {
-    apple: 'Bu kartı Apple Wallet’a ekleyin.',
-    google: 'Bu kartı Google Wallet’a ekleyin.',
-    both: 'Bu kartı Apple Wallet’a veya Google Wallet’a ekleyin.',
-  },
+  addTo: '{wallet}’a ekle',
+  share: 'Bu kartı {wallet}’a ekleyin.',
+  or: '{wallet}’a veya {other}',
   sandbox: {
     all: 'SANDBOX – gerçek bir kart değil: hiçbir telefon kabul etmez',
-    apple: 'SANDBOX – Apple Wallet’ta gerçek bir kart değil: hiçbir iPhone kabul etmez',
-    google: 'SANDBOX – Google Wallet’ta gerçek bir kart değil: hiçbir Android telefon kabul etmez',
+    one: 'SANDBOX – {wallet}’ta gerçek bir kart değil: hiçbir {phone} kabul etmez',
   },
+  androidPhone: 'Android telefon',
   validUntil: 'Son geçerlilik: {time}',
   addToCalendar: 'Takvime ekle',
   more: 'Bu kart hakkında daha fazlası',
@@ -88,8 +85,8 @@ export const turkish: PageWords = {
       advice: 'Bu sayfayı bir dakika sonra yeniden yükleyin.',
     },
     refused: {
-      title: 'Bu kart Google Wallet’a eklenemiyor',
-      what: 'Google Wallet onu bu haliyle kabul etmiyor. Sorun sizden kaynaklanmıyor ve yeniden denemek işe yaramaz.',
+      title: 'Bu kart {wallet}’a eklenemiyor',
+      what: '{wallet} onu bu haliyle kabul etmiyor. Sorun sizden kaynaklanmıyor ve yeniden denemek işe yaramaz.',
       advice: 'Bağlantıyı gönderene haber verin. Sorun giderilince aynı bağlantı çalışacaktır.',
     },
   },

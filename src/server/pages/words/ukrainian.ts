@@ -2,17 +2,14 @@ import type { PageWords } from '../page-words.ts'
 
 /** Ukrainian: see PageWords. */
 export const ukrainian: PageWords = {
-  addTo: { apple: 'Додати до Apple Wallet', google: 'Додати до Google Wallet' },
-  share: {
-    apple: 'Додайте цю картку до Apple Wallet.',
-    google: 'Додайте цю картку до Google Wallet.',
-    both: 'Додайте цю картку до Apple Wallet або Google Wallet.',
-  },
+  addTo: 'Додати до {wallet}',
+  share: 'Додайте цю картку до {wallet}.',
+  or: '{wallet} або {other}',
   sandbox: {
     all: 'SANDBOX – це не справжня картка: жоден телефон її не прийме',
-    apple: 'SANDBOX – це не справжня картка в Apple Wallet: жоден iPhone її не прийме',
-    google: 'SANDBOX – це не справжня картка в Google Wallet: жоден телефон Android її не прийме',
+    one: 'SANDBOX – це не справжня картка в {wallet}: жоден {phone} її не прийме',
   },
+  androidPhone: 'телефон Android',
   validUntil: 'Дійсна до: {time}',
   addToCalendar: 'Додати до календаря',
   more: 'Більше про цю картку',
@@ -85,8 +82,8 @@ export const ukrainian: PageWords = {
       advice: 'Оновіть цю сторінку за хвилину.',
     },
     refused: {
-      title: 'Цю картку не можна додати до Google Wallet',
-      what: 'Google Wallet не приймає її в такому вигляді. Це не ваша провина, і повторна спроба не допоможе.',
+      title: 'Цю картку не можна додати до {wallet}',
+      what: '{wallet} не приймає її в такому вигляді. Це не ваша провина, і повторна спроба не допоможе.',
       advice: 'Повідомте того, хто надіслав посилання. Коли помилку виправлять, це саме посилання запрацює.',
     },
   },

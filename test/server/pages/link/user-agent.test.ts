@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { devicePlatform } from '../../../../src/server/pages/link/visitors.ts'
+import { phoneOf } from '../../../../src/server/pages/link/visitors.ts'
 
 const webkit = 'AppleWebKit/605.1.15 (KHTML, like Gecko)'
 const chrome = 'AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0'
@@ -7,40 +7,40 @@ const chrome = 'AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0'
 test.each([
   [
     'Safari, iPhone',
-    'apple',
+    'iphone',
     `Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) ${webkit} Version/17.5 Mobile/15E148 Safari/604.1`,
   ],
   [
     'Chrome, iPhone',
-    'apple',
+    'iphone',
     `Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) ${webkit} CriOS/131.0.6778.73 Mobile/15E148 Safari/604.1`,
   ],
   [
     'Instagram, iPhone',
-    'apple',
+    'iphone',
     `Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) ${webkit} Mobile/15E148 Instagram 309.0.0 (iPhone15,2; iOS 17_5)`,
   ],
   [
     'Safari, old iPad',
-    'apple',
+    'iphone',
     `Mozilla/5.0 (iPad; CPU OS 12_5 like Mac OS X) ${webkit} Version/12.1.2 Mobile/15E148 Safari/604.1`,
   ],
   [
     'Safari, iPod',
-    'apple',
+    'iphone',
     `Mozilla/5.0 (iPod touch; CPU iPhone OS 12_5 like Mac OS X) ${webkit} Version/12.1.2 Mobile/15E148 Safari/604.1`,
   ],
-  ['Chrome, Pixel', 'google', `Mozilla/5.0 (Linux; Android 10; K) ${chrome} Mobile Safari/537.36`],
-  ['Firefox, Android', 'google', 'Mozilla/5.0 (Android 14; Mobile; rv:133.0) Gecko/133.0 Firefox/133.0'],
+  ['Chrome, Pixel', 'android', `Mozilla/5.0 (Linux; Android 10; K) ${chrome} Mobile Safari/537.36`],
+  ['Firefox, Android', 'android', 'Mozilla/5.0 (Android 14; Mobile; rv:133.0) Gecko/133.0 Firefox/133.0'],
   [
     'Samsung Internet',
-    'google',
+    'android',
     `Mozilla/5.0 (Linux; Android 13; SM-S918B) ${chrome} SamsungBrowser/27.0 Mobile Safari/537.36`,
   ],
-  ['Android tablet', 'google', `Mozilla/5.0 (Linux; Android 12; SM-X906C) ${chrome} Safari/537.36`],
+  ['Android tablet', 'android', `Mozilla/5.0 (Linux; Android 12; SM-X906C) ${chrome} Safari/537.36`],
   [
     'Facebook, Android',
-    'google',
+    'android',
     `Mozilla/5.0 (Linux; Android 14; Pixel 8; wv) ${chrome} Mobile Safari/537.36 [FB_IAB/FB4A;FBAV/440.0]`,
   ],
   [
@@ -54,18 +54,18 @@ test.each([
   ['Chrome OS', 'undetermined', `Mozilla/5.0 (X11; CrOS x86_64 14541.0.0) ${chrome} Safari/537.36`],
   ['curl', 'undetermined', 'curl/8.5.0'],
   ['nothing', 'undetermined', ''],
-])('%s is %s', (_, platform, userAgent) => {
-  expect(devicePlatform({ userAgent, platformHint: null })).toBe(platform)
+])('%s is %s', (_, phone, userAgent) => {
+  expect(phoneOf({ userAgent, platformHint: null })).toBe(phone)
 })
 
 test('the client hint names Android where the user agent hides it', () => {
   const desktop = `Mozilla/5.0 (X11; Linux x86_64) ${chrome} Safari/537.36`
-  expect(devicePlatform({ userAgent: desktop, platformHint: '"Android"' })).toBe('google')
-  expect(devicePlatform({ userAgent: null, platformHint: '"Android"' })).toBe('google')
+  expect(phoneOf({ userAgent: desktop, platformHint: '"Android"' })).toBe('android')
+  expect(phoneOf({ userAgent: null, platformHint: '"Android"' })).toBe('android')
 })
 
 test('a hint of any other platform, or a malformed one, decides nothing', () => {
   for (const platformHint of ['"macOS"', '"Windows"', '"Unknown"', 'Androidish', '']) {
-    expect(devicePlatform({ userAgent: null, platformHint })).toBe('undetermined')
+    expect(phoneOf({ userAgent: null, platformHint })).toBe('undetermined')
   }
 })

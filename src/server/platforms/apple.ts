@@ -1,0 +1,20 @@
+import { updateFormerWallets } from '../wallet-sync/former-holders.ts'
+import { renderOr } from '../wallet-sync/issuing.ts'
+import { updateWallets } from '../wallet-sync/update-wallets.ts'
+import type { Delivery } from './delivery.ts'
+import { notConfigured, toFailedLink } from './link-errors.ts'
+
+/** Delivery to Apple Wallet: devices register, are pushed, and fetch the package. */
+export const apple: Delivery = {
+  async open(pass, request, { packages }, at) {
+    if (!packages) throw notConfigured()
+    const response = await renderOr(() => packages.answer(pass, request, at), toFailedLink)
+    response.headers.set('content-disposition', `attachment; filename="${pass.id}.pkpass"`)
+    response.headers.set('x-content-type-options', 'nosniff')
+    response.headers.set('referrer-policy', 'no-referrer')
+    return response
+  },
+  update: updateWallets,
+  expire: updateFormerWallets,
+  end: (tx, pass, _card, at) => tx.formerPasses.insert(pass, at),
+}

@@ -1,0 +1,32 @@
+import type { HTTPResponse } from 'h3'
+import type { Card } from '../../core/rules/display/card.ts'
+import type { StoredPass } from '../../storage/passes/pass-row.ts'
+import type { Repositories } from '../../storage/store.ts'
+import type { Services } from '../context.ts'
+import type { GiveUp, JobHandler } from '../jobs/worker.ts'
+
+/** The services that open a hosted link. */
+export type OpenServices = Pick<Services, 'identities' | 'packages' | 'google' | 'issuing'>
+
+/** What the server does for the passes of one platform, apart from rendering them, which is the `Wallet`'s. */
+export interface Delivery {
+  /**
+   * Responds to a visitor of the hosted link with the file or the redirect that adds the pass to the wallet.
+   * @throws ApiError LINK_INVALID if the platform is not configured; LINK_REVOKED, PROVIDER_UNAVAILABLE
+   */
+  open(pass: StoredPass, request: Request, services: OpenServices, at: Date): Promise<Response | HTTPResponse>
+  /** Job `update-*`: sends the current version of passes to the wallets that hold them. */
+  update: JobHandler
+  /** Job `expire-*`: ends the passes of former holders in their wallets. */
+  expire: JobHandler
+  /** Job `message-*`: sends the texts of notifications, unless the wallet shows them with the updated pass. */
+  message?: JobHandler
+  /** Records on its notification that a message was discarded. */
+  failMessage?: GiveUp
+  /**
+   * Marks the passes of the former holder as over, and returns whether a wallet has any. Call it in the transaction of the
+   * transfer, which locks the pass.
+   * @param pass as its former holder had it, with the card that it showed
+   */
+  end(tx: Repositories, pass: StoredPass, card: Card, at: Date): Promise<boolean>
+}

@@ -1,0 +1,24 @@
+import { type Platform, platforms } from '../../core/contract/platform.ts'
+import type { Card } from '../../core/rules/display/card.ts'
+import type { StoredPass } from '../../storage/passes/pass-row.ts'
+import type { Repositories } from '../../storage/store.ts'
+import { tellHolders } from '../wallet-sync/holders.ts'
+import { deliveries } from './deliveries.ts'
+
+/**
+ * Ends the pass in the wallets of its former holder, in the transaction of the transfer, which locks the pass.
+ * @param pass as its former holder had it, with the card that it showed
+ */
+export async function endFormer(
+  tx: Repositories,
+  pass: StoredPass,
+  { card, now, correlationId }: { card: Card; now: Date; correlationId: string | null },
+): Promise<void> {
+  const { workspaceId, id: subject } = pass
+  const ended: Platform[] = []
+  for (const platform of platforms) if (await deliveries[platform].end(tx, pass, card, now)) ended.push(platform)
+  for (const platform of ended) {
+    await tx.jobs.insertOnce([{ workspaceId, kind: `expire-${platform}`, subject, correlationId }], now)
+  }
+  if (ended.length > 0) await tellHolders(tx, workspaceId, [subject], { at: now, correlationId })
+}

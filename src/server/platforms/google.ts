@@ -1,0 +1,60 @@
+import { ApiError } from '../../core/errors.ts'
+import type { StoredPass } from '../../storage/passes/pass-row.ts'
+import { isPassing, isRefused } from '../../wallets/google/api/api-error.ts'
+import { type GooglePlace, kindOf } from '../../wallets/google/resource.ts'
+import type { Services } from '../context.ts'
+import { failGoogleMessage, messageGoogle } from '../messages/message-google.ts'
+import { expireFormerObjects } from '../wallet-sync/former-holders.ts'
+import { updateGoogleObjects } from '../wallet-sync/update-wallets.ts'
+import type { Delivery } from './delivery.ts'
+import { notConfigured, render } from './link-errors.ts'
+
+/** Delivery to Google Wallet: the server writes objects, and Google updates the phones. */
+export const google: Delivery = {
+  async open(pass, _request, services, at) {
+    const { google: wallet } = await services.identities.walletsOf(pass)
+    if (!wallet) throw notConfigured()
+    const place = await ensureAtGoogle(pass, services, at)
+    const location = await wallet.saveUrl([place], at)
+    return new Response(null, {
+      status: 302,
+      headers: { location, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' },
+    })
+  },
+  update: updateGoogleObjects,
+  expire: expireFormerObjects,
+  message: messageGoogle,
+  failMessage: failGoogleMessage,
+  end: (tx, { workspaceId, id, templateVersionId }, card) =>
+    tx.googleObjects.transfer(workspaceId, id, { kind: kindOf(card), templateVersionId }),
+}
+
+/**
+ * Where the object of a pass is at Google, which is made first where it is not there.
+ * @throws ApiError PROVIDER_UNAVAILABLE, GOOGLE_API_FAILED, LINK_REVOKED for a visitor
+ */
+export async function ensureAtGoogle(
+  pass: StoredPass,
+  { issuing, google }: Pick<Services, 'issuing' | 'google'>,
+  at: Date,
+): Promise<GooglePlace> {
+  if (!google) throw notConfigured()
+  // What cannot be rendered is no fault of Google.
+  await render(pass, issuing)
+  return google.ensure(pass, at).catch((cause: unknown) => {
+    throw whyNotAtGoogle(cause)
+  })
+}
+
+/** What Google said stands on the pass for its issuer; the visitor only needs to know whether it may go by itself. */
+function whyNotAtGoogle(cause: unknown): ApiError {
+  if (isPassing(cause)) {
+    const message = 'Google Wallet does not answer; try again in a moment.'
+    return new ApiError('PROVIDER_UNAVAILABLE', { message, headers: { 'retry-after': '5' }, cause })
+  }
+  const permanent = isRefused(cause)
+  const message = permanent
+    ? 'Google Wallet refuses this pass until its issuer changes it.'
+    : 'Google Wallet refuses this server; its operator has to act.'
+  return new ApiError('GOOGLE_API_FAILED', { message, details: { permanent }, cause })
+}
