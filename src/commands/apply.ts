@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { Args, Flags } from '@oclif/core'
 import { readDesiredState, SecretsFile } from '../cli/apply/files.ts'
 import { type Action, isDifference, type Outcome, planApply, type Step } from '../cli/apply/plan.ts'
+import { parsePath } from '../cli/arguments/path.ts'
 import { ClientCommand } from '../cli/command/client-command.ts'
 import { DIFFERENT, InterruptedError } from '../cli/command/errors.ts'
 import { printable } from '../cli/command/output.ts'
@@ -37,6 +38,7 @@ export default class Apply extends ClientCommand {
     secrets: Flags.string({
       summary:
         'File for the signing secrets of new webhooks, by url (0600); webhook-secrets.json in the folder by default.',
+      parse: parsePath,
     }),
   }
 

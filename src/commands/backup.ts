@@ -1,4 +1,5 @@
 import { Args, Flags } from '@oclif/core'
+import { parsePath } from '../cli/arguments/path.ts'
 import { BaseCommand } from '../cli/command/base-command.ts'
 import { count } from '../cli/command/output.ts'
 import { startProgress } from '../cli/command/progress.ts'
@@ -17,7 +18,7 @@ export default class Backup extends BaseCommand {
     '<%= config.bin %> backup /var/backups/passes-2027-05-31.db',
     '<%= config.bin %> backup passes.backup --database sqlite:./data/passes.db --force',
   ]
-  static override args = { file: Args.string({ description: 'The file to write.', required: true }) }
+  static override args = { file: Args.string({ description: 'The file to write.', required: true, parse: parsePath }) }
   static override flags = {
     ...databaseFlags,
     force: Flags.boolean({ summary: 'Replace a file of that name.', default: false }),

@@ -1,4 +1,5 @@
 import { Args, Flags } from '@oclif/core'
+import { parsePath } from '../cli/arguments/path.ts'
 import { BaseCommand } from '../cli/command/base-command.ts'
 import { requireSqliteFile } from '../cli/operator.ts'
 import { databaseFlags } from '../cli/settings/server-flags.ts'
@@ -13,7 +14,9 @@ export default class Restore extends BaseCommand {
     '<%= config.bin %> restore /var/backups/passes-2027-05-31.db',
     '<%= config.bin %> restore passes.backup --database sqlite:./data/passes.db --force',
   ]
-  static override args = { file: Args.string({ description: 'A file that passes backup wrote.', required: true }) }
+  static override args = {
+    file: Args.string({ description: 'A file that passes backup wrote.', required: true, parse: parsePath }),
+  }
   static override flags = {
     ...databaseFlags,
     force: Flags.boolean({ summary: 'Replace a database that holds data; it is kept.', default: false }),

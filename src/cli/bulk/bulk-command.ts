@@ -1,5 +1,6 @@
 import { Args, Flags } from '@oclif/core'
 import type { ClientOptions } from '../../client/client.ts'
+import { parsePath } from '../arguments/path.ts'
 import { ClientCommand, PATIENT_ATTEMPTS } from '../command/client-command.ts'
 import { CliError, InterruptedError, UsageError } from '../command/errors.ts'
 import { count } from '../command/output.ts'
@@ -27,7 +28,10 @@ export const bulkArgs = {
 /** Flags shared by `issue`, `update`, and `void`. */
 export const bulkFlags = {
   'external-id-column': Flags.string({ summary: 'Column of your own key of a pass.', default: 'externalPassId' }),
-  failures: Flags.string({ summary: 'Write the failing rows with their error to this file, ready to be fed back.' }),
+  failures: Flags.string({
+    summary: 'Write the failing rows with their error to this file, ready to be fed back.',
+    parse: parsePath,
+  }),
   restart: Flags.boolean({ summary: 'Forget the journal and begin with the first row.' }),
   'raw-cells': rawCellsFlag,
 }

@@ -2,6 +2,7 @@ import { Flags } from '@oclif/core'
 import { requiredFlag } from '../../cli/arguments/id-argument.ts'
 import { formerly } from '../../cli/arguments/list.ts'
 import { parseDuration } from '../../cli/arguments/moment.ts'
+import { parsePath } from '../../cli/arguments/path.ts'
 import { terminalWidth } from '../../cli/command/base-command.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { count, details, localTime } from '../../cli/command/output.ts'
@@ -34,7 +35,7 @@ export default class DoorInvite extends ClientCommand {
       ...formerly('expires'),
     }),
     phones: Flags.integer({ summary: 'How many may claim it, 1 to 1000.', min: 1, max: 1000, default: 1 }),
-    svg: Flags.string({ summary: 'Write a page to print to this file, too.' }),
+    svg: Flags.string({ summary: 'Write a page to print to this file, too.', parse: parsePath }),
   }
 
   async run() {

@@ -1,5 +1,6 @@
 import { Flags } from '@oclif/core'
 import { getPassId, passArgs, passFlags } from '../../cli/arguments/pass-argument.ts'
+import { parsePath } from '../../cli/arguments/path.ts'
 import { terminalWidth } from '../../cli/command/base-command.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { UsageError } from '../../cli/command/errors.ts'
@@ -28,12 +29,16 @@ export default class PassPreview extends ClientCommand {
   static override flags = {
     ...passFlags,
     platform: Flags.option({ summary: 'Only this one.', options: platforms })(),
-    out: Flags.string({ summary: 'Write the signed Apple pass to this file (FILE.pkpass).', exclusive: ['html'] }),
+    out: Flags.string({
+      summary: 'Write the signed Apple pass to this file (FILE.pkpass).',
+      exclusive: ['html'],
+      parse: parsePath,
+    }),
     language: Flags.string({
       summary: 'One of the languages of its definition; its default without.',
       exclusive: ['out'],
     }),
-    html: Flags.string({ summary: 'Write the pass on both phones as a page to this file.' }),
+    html: Flags.string({ summary: 'Write the pass on both phones as a page to this file.', parse: parsePath }),
   }
 
   async run() {

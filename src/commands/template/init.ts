@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { Args, Flags } from '@oclif/core'
+import { parsePath } from '../../cli/arguments/path.ts'
 import { BaseCommand } from '../../cli/command/base-command.ts'
 import { CliError, UsageError } from '../../cli/command/errors.ts'
 import { programName } from '../../cli/command/program.ts'
@@ -15,7 +16,9 @@ export default class TemplateInit extends BaseCommand {
     '<%= config.bin %> template init',
     '<%= config.bin %> template init ticket.json --kind event-ticket --name "Day ticket" --organization "Spring fair"',
   ]
-  static override args = { file: Args.string({ description: 'File to write; KEY.json when left out.' }) }
+  static override args = {
+    file: Args.string({ description: 'File to write; KEY.json when left out.', parse: parsePath }),
+  }
   static override flags = {
     kind: Flags.option({ summary: 'What it is for.', options: starterKinds })(),
     name: Flags.string({ summary: 'Name of the template, such as "Day ticket".' }),

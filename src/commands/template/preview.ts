@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { Flags } from '@oclif/core'
 import { namedArg } from '../../cli/arguments/id-argument.ts'
+import { parsePath } from '../../cli/arguments/path.ts'
 import type { CardJson } from '../../cli/card-picture.ts'
 import { terminalWidth } from '../../cli/command/base-command.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
@@ -32,7 +33,7 @@ export default class TemplatePreview extends ClientCommand {
   static override flags = {
     version: Flags.integer({ summary: 'Number of the version; the newest by default.', min: 1 }),
     language: Flags.string({ summary: 'One of the languages of the definition; its default without.' }),
-    html: Flags.string({ summary: 'Write both phones as a page to this file.' }),
+    html: Flags.string({ summary: 'Write both phones as a page to this file.', parse: parsePath }),
   }
 
   async run() {

@@ -1,5 +1,6 @@
 import { Flags } from '@oclif/core'
 import { namedFlag } from '../../cli/arguments/id-argument.ts'
+import { parsePath } from '../../cli/arguments/path.ts'
 import { rawCellsFlag } from '../../cli/bulk/spreadsheet-cells.ts'
 import type { UpgradeSummary } from '../../cli/changes/upgrade.ts'
 import { ClientCommand, PATIENT_ATTEMPTS } from '../../cli/command/client-command.ts'
@@ -49,7 +50,10 @@ export default class TemplateUpgrade extends ClientCommand {
       multiple: true,
       multipleNonGreedy: true,
     })(),
-    failures: Flags.string({ summary: 'Write the passes that fail, with their error, to this file.' }),
+    failures: Flags.string({
+      summary: 'Write the passes that fail, with their error, to this file.',
+      parse: parsePath,
+    }),
     'raw-cells': rawCellsFlag,
     'dry-run': Flags.boolean({ summary: 'Ask the server about every pass and change nothing.', default: false }),
     yes: Flags.boolean({ summary: 'Do it without asking.' }),

@@ -32,7 +32,7 @@ export async function onDatabase<T>(databaseUrl: string, work: () => Promise<T>)
     return await work()
   } catch (error) {
     const { code, message } = error as { code?: string; message: string }
-    const trouble = code && troubles[code]
+    const trouble = code === 'ECONNRESET' && /[?&]sslmode=/.test(databaseUrl) ? closedWithTls : code && troubles[code]
     if (!trouble) throw error
     // knex puts the statement before the message.
     const why = trouble.isQuoted ? `${trouble.why}: ${message.split(' - ').at(-1)}` : trouble.why
@@ -70,6 +70,13 @@ const unknownCa = {
   fix: 'give the certificate of that CA in the address, as ?sslmode=verify-full&sslrootcert=FILE',
 }
 
+/** Without a code, the driver reports a server without TLS as a connection that was closed. */
+const closedWithTls = {
+  why: 'the connection was closed',
+  isQuoted: true,
+  fix: 'enable TLS on the server (ssl = on), or remove sslmode from the address if the network is trusted',
+}
+
 const RESTORE = 'restore the last backup'
 
 /** By the codes of SQLite, of the network and of PostgreSQL. */
@@ -90,7 +97,7 @@ const troubles: Record<string, Trouble> = {
   ECONNRESET: {
     why: 'the connection was closed',
     isQuoted: true,
-    fix: 'check that PostgreSQL listens at that address, and the sslmode in it',
+    fix: 'check that PostgreSQL listens at that address',
   },
   DEPTH_ZERO_SELF_SIGNED_CERT: unknownCa,
   SELF_SIGNED_CERT_IN_CHAIN: unknownCa,

@@ -5,6 +5,7 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { exists, openPrivate, syncFolder } from '../../files/private-file.ts'
 import { openDatabase } from '../../storage/db/database.ts'
+import { findUnavailability } from '../../storage/db/dialect.ts'
 import { migrate } from '../../storage/db/migrate.ts'
 import {
   copyInto,
@@ -19,7 +20,7 @@ import {
 import { createStore } from '../../storage/store.ts'
 import { operator } from '../api/audit.ts'
 import { firstTokenFile, serverKeyFile } from '../boot/config.ts'
-import { missingDatabase } from '../boot/database-error.ts'
+import { missingDatabase, onDatabase } from '../boot/database-error.ts'
 import { type KeyState, keyStateOf } from '../boot/server-key.ts'
 import { OperatorError } from './operator.ts'
 
@@ -79,10 +80,12 @@ export async function backUp(database: string, file: string, { force, onProgress
   try {
     const total = await sizeOf(database)
     const watching = setInterval(() => onProgress(Math.min(statSync(draft).size, total), total), PROGRESS_MS)
-    await copyInto(database, draft).finally(() => clearInterval(watching))
-    const fault = await findFault(draft)
-    if (fault) throw new OperatorError(`The copy ${fault}. Is the disk sound, and the database?`)
-    await seal(draft)
+    await onDisk(target, async () => {
+      await onDatabase(`sqlite:${database}`, () => copyInto(database, draft)).finally(() => clearInterval(watching))
+      const fault = await findFault(draft)
+      if (fault) throw new OperatorError(`The copy ${fault}. Is the disk sound, and the database?`)
+      await seal(draft)
+    })
     if (force) {
       await rename(draft, target)
       syncFolder(dirname(target))
@@ -111,7 +114,7 @@ export async function restore(
   const isThere = await checkTarget(target, force)
   const draft = `${target}.${randomUUID()}.part`
   try {
-    const state = await unseal(source, draft)
+    const state = await onDisk(target, () => unseal(source, draft))
     const fault = typeof state === 'object' ? state.fault : await findFault(draft)
     if (fault) throw new OperatorError(`${source} ${fault}. Nothing was changed.`)
     if (state === 'without checksum' && !unverified) {
@@ -120,7 +123,7 @@ export async function restore(
           'sound, but nobody can tell whether they are what was backed up; --unverified restores it all the same.',
       )
     }
-    const applied = await prepare(draft, at)
+    const applied = await onDisk(target, () => prepare(draft, at))
     const key = await keyStateOf(draft, target)
     const replaced = isThere
       ? await replace(target, draft, at)
@@ -128,6 +131,20 @@ export async function restore(
     return { database: target, replaced, applied, key, verified: state === 'sealed' }
   } finally {
     await rm(draft, { force: true })
+  }
+}
+
+/** Writes a new file. @throws OperatorError if its disk is full */
+async function onDisk<T>(file: string, write: () => Promise<T>): Promise<T> {
+  try {
+    return await write()
+  } catch (error) {
+    const { code } = error as { code?: unknown }
+    if (code !== 'ENOSPC' && findUnavailability(error) !== 'full') throw error
+    throw new OperatorError(`The disk of ${file} is full. Nothing was changed.`, {
+      fix: `free space in ${dirname(file)}, or name a file on another disk`,
+      cause: error,
+    })
   }
 }
 

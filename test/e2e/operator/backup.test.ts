@@ -184,3 +184,8 @@ function startLoad({ client }: TestServer, templateId: string) {
     },
   }
 }
+
+test.each(['backup', 'restore'])('%s rejects - instead of using a file with that name', async (command) => {
+  const ended = await run([command, '-', '--database', await emptyDatabase('sqlite')])
+  expect(ended).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('takes a file, and not -') })
+})

@@ -18,6 +18,12 @@ test.each<[what: string, url: () => string, why: string, fix: string]>([
   ['a file of another kind', () => `sqlite:${textFile()}`, 'it is no SQLite database', 'move that file away'],
   ['no server', () => 'postgres://me:secret@127.0.0.1:1/x', 'nothing answers there', 'start PostgreSQL'],
   ['no host', () => 'postgres://me:secret@passes.invalid/x', 'no host has that name', 'see to the name'],
+  [
+    'a server without TLS',
+    () => `${inject('postgresUrl')}postgres?sslmode=require`,
+    'the connection was closed: The server does not support SSL connections',
+    'enable TLS on the server (ssl = on), or remove sslmode',
+  ],
   ['no such database', () => `${inject('postgresUrl')}nobody`, 'no database of that name', 'createdb'],
 ])('%s is said as what it is, with the place and without password or SQL', async (_, url, why, fix) => {
   const databaseUrl = url()
