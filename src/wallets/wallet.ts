@@ -61,7 +61,8 @@ export type LoadImageFiles = (id: string, sizes: readonly ImageSize[]) => Promis
 
 /** One exchange with a platform, for whoever keeps count. */
 export interface ProviderCall {
-  provider: 'apns' | 'google'
+  /** As the facts of its platform name it. */
+  provider: string
   /** By name; that of the server where left out. */
   identity?: string
   /** What became of it; an exchange with APNs holds many pushes. */

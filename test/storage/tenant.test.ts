@@ -150,6 +150,10 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'registrations.bumpUpdateTag': (tx, intruder, { pass }) => tx.registrations.bumpUpdateTag(intruder, [pass]),
   'heldPasses.findHolders': async (tx, intruder, { pass }) =>
     Object.values(await tx.heldPasses.findHolders(intruder, [pass])).flat(),
+  'heldPasses.findInstalled': async (tx, intruder, { pass }) =>
+    Object.values(await tx.heldPasses.findInstalled(intruder, [pass])).flat(),
+  'heldPasses.keepCurrent': async (tx, intruder, { pass }) =>
+    Object.values(await tx.heldPasses.keepCurrent(intruder, [pass])).flat(),
   'heldPasses.countDevices': (tx, intruder, { pass }) => tx.heldPasses.countDevices(intruder, [pass]),
   'figures.sums': async (tx, intruder, { project }) => [
     ...(await tx.figures.sums(intruder, project, { from: 0, until: 1_000_000 }, [0])),
@@ -264,7 +268,6 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'googleObjects.setEqual': (tx, intruder, { pass }) =>
     tx.googleObjects.setEqual(intruder, pass, { version: 9, digest: 'same' }),
   'googleObjects.markSending': (tx, intruder, { pass }) => tx.googleObjects.markSending(intruder, pass, 'mark'),
-  'googleObjects.keepCurrent': (tx, intruder, { pass }) => tx.googleObjects.keepCurrent(intruder, [pass]),
   'notifications.find': (tx, intruder, { pass, notification }) => tx.notifications.find(intruder, pass, notification),
   'notifications.findByKey': (tx, intruder) => tx.notifications.findByKey(intruder, 'their key'),
   'notifications.findBody': (tx, intruder, { notification }) => tx.notifications.findBody(intruder, notification),

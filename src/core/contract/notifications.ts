@@ -4,7 +4,7 @@ import { route } from '../route.ts'
 import { Count, pageOf, Timestamp, text, UtcTimestamp } from './common.ts'
 import { translatable } from './languages.ts'
 import { pageQuery } from './list.ts'
-import { Platform } from './platform.ts'
+import { byPlatform, Platform } from './platform.ts'
 
 /** How one platform stands with a notification; SKIPPED where it was not targeted or does not apply. */
 export const DeliveryState = z.enum(['PENDING', 'SENT', 'FAILED', 'SKIPPED'])
@@ -29,6 +29,8 @@ export const MessageOptions = z.strictObject({
 })
 export type MessageOptions = z.output<typeof MessageOptions>
 
+const PlatformDelivery = z.strictObject({ status: DeliveryState, error: z.string().optional() })
+
 /** A message to one pass, and what became of it on each platform. */
 export const Notification = z.strictObject({
   id: Uuid,
@@ -38,8 +40,8 @@ export const Notification = z.strictObject({
   options: MessageOptions,
   sendAt: UtcTimestamp.nullable(),
   status: NotificationStatus,
-  apple: z.strictObject({ status: DeliveryState, error: z.string().optional(), deviceCount: Count }),
-  google: z.strictObject({ status: DeliveryState, error: z.string().optional() }),
+  ...byPlatform(() => PlatformDelivery),
+  apple: PlatformDelivery.extend({ deviceCount: Count }),
   createdAt: UtcTimestamp,
   updatedAt: UtcTimestamp,
 })

@@ -12,6 +12,14 @@ export function byPlatform<T>(of: (platform: Platform) => T): Record<Platform, T
   return Object.fromEntries(platforms.map((platform) => [platform, of(platform)])) as Record<Platform, T>
 }
 
+/** A platform that is sent the texts of notifications; Apple Wallet shows them with the updated pass. */
+export type MessagedPlatform = Exclude<Platform, 'apple'>
+/** Every messaged platform. */
+export const messagedPlatforms = platforms.filter((platform) => platform !== 'apple')
+
+/** The platform that shows at most 3 notifications of a pass in 24 hours. */
+export const CAPPED_PLATFORM = 'google' satisfies Platform
+
 /** The kind of phone that has a wallet. */
 export type Phone = 'iphone' | 'android'
 
@@ -22,6 +30,8 @@ interface PlatformFacts {
   /** The name of the wallet in the languages that translate it, by language tag. */
   walletIn?: Record<string, string>
   phone: Phone
+  /** The service that the server calls, as metrics and logs name it. */
+  provider: string
 }
 
 /** The names of each platform. */
@@ -31,11 +41,13 @@ export const platformFacts: Record<Platform, PlatformFacts> = {
     wallet: 'Apple Wallet',
     walletIn: { zh: 'Apple 钱包', ja: 'Apple ウォレット', ko: 'Apple 지갑' },
     phone: 'iphone',
+    provider: 'apns',
   },
   google: {
     company: 'Google',
     wallet: 'Google Wallet',
     walletIn: { zh: 'Google 钱包', ja: 'Google ウォレット', ko: 'Google 월렛' },
     phone: 'android',
+    provider: 'google',
   },
 }

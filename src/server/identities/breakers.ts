@@ -1,4 +1,4 @@
-import type { Platform } from '../../core/contract/platform.ts'
+import { type Platform, platformFacts, platforms } from '../../core/contract/platform.ts'
 import { SERVER_IDENTITY } from '../../storage/workspaces/identities.ts'
 import type { Logger } from '../boot/log.ts'
 import type { Metrics } from '../metrics/metrics.ts'
@@ -68,8 +68,8 @@ const TRY_MS = 30_000
 export function createBreakers(options: BreakersOptions): Breakers {
   const breakers = new Map<string, Breaker>()
   // Alerts on a rise miss the first one where nothing stood before it.
-  for (const provider of ['apns', 'google'])
-    options.metrics.identityPaused.set({ provider, identity: SERVER_IDENTITY }, 0)
+  for (const platform of platforms)
+    options.metrics.identityPaused.set({ provider: platformFacts[platform].provider, identity: SERVER_IDENTITY }, 0)
   return {
     of(platform, identityId) {
       const key = `${platform} ${identityId}`
@@ -94,7 +94,7 @@ function createBreaker(
   let isShown = false
 
   const labels = () => ({
-    provider: platform === 'apple' ? 'apns' : 'google',
+    provider: platformFacts[platform].provider,
     identity: identityId === null ? SERVER_IDENTITY : nameOf(identityId),
   })
 

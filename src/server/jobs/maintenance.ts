@@ -81,7 +81,7 @@ export async function sweep(
   await deleteOld(ERASED_REGISTRATION_DAYS, (tx, before, rows) => tx.retention.forgetSerialNumbers(before, rows))
   await deleteOld(FORMER_PASS_DAYS, (tx, before, rows) => tx.retention.deleteFormerPasses(before, rows))
   await deleteOld(DOOR_INVITATION_DAYS, (tx, before, rows) => tx.retention.deleteDoorInvitations(before, rows))
-  await deleteOld(GOOGLE_CALLBACK_DAYS, (tx, before, rows) => tx.retention.deleteGoogleCallbacks(before, rows))
+  await deleteOld(GOOGLE_CALLBACK_DAYS, (tx, before, rows) => tx.googleObjects.deleteCallbacks(before, rows))
   await deleteOld(DEVICE_LOG_DAYS, (tx, before, rows) => tx.retention.deleteDeviceLogs(before, rows))
   await deleteOld(SNAPSHOT_DAYS, (tx, before, rows) => tx.retention.deleteSnapshots(before, rows))
 }

@@ -1,9 +1,9 @@
+import { CAPPED_PLATFORM, messagedPlatforms, type Platform, platforms } from '../../core/contract/platform.ts'
 import { groupBy } from '../../core/group-by.ts'
 import { exceedsCap } from '../../core/rules/sending/notification.ts'
 import { jobBackoffSeconds, MAX_SEND_ATTEMPTS } from '../../core/rules/sending/retries.ts'
-import type { JobKind } from '../../storage/jobs/job-kinds.ts'
 import type { Job, NewJob } from '../../storage/jobs/jobs.ts'
-import type { StoredNotification } from '../../storage/messages/notification-row.ts'
+import { CAPPED_AT, type StoredNotification } from '../../storage/messages/notification-row.ts'
 import type { NotificationChange, Place } from '../../storage/messages/notifications.ts'
 import type { DroppedRegistration, StoredRegistration } from '../../storage/passes/registrations.ts'
 import type { Repositories } from '../../storage/store.ts'
@@ -19,8 +19,8 @@ type SendServices = JobServices & PushServices
 
 /**
  * Delivers notifications, single ones and those of broadcasts: decides what applies, puts the text into the back field of
- * the pass and pushes its phones. What Google is sent is left to a job of its own, so that neither platform waits for
- * the other.
+ * the pass and pushes its phones. Each messaged platform is sent it by a job of its own, so that no platform waits for
+ * another.
  */
 export async function sendNotifications(jobs: Job[], services: SendServices, slot?: Slot): Promise<void> {
   for (const workspaceId of new Set(jobs.map((job) => job.workspaceId))) {
@@ -33,12 +33,12 @@ export async function sendNotifications(jobs: Job[], services: SendServices, slo
 export async function failNotification(tx: Repositories, job: SetAsideJob, message: string, at: Date): Promise<void> {
   const [notification] = await tx.notifications.lock(job.workspaceId, [job.subject])
   if (!notification) return
-  const { apple, google, startedAt } = notification
-  const isGoogleLeft = google.status === 'PENDING' && startedAt === null
-  const change: NotificationChange = {
-    ...(startedAt === null && { started_at: at.getTime() }),
-    ...(apple.status === 'PENDING' && { apple_status: 'FAILED', apple_error: message }),
-    ...(isGoogleLeft && { google_status: 'FAILED', google_error: message }),
+  const { startedAt } = notification
+  const change: NotificationChange = startedAt === null ? { started_at: at.getTime() } : {}
+  for (const platform of platforms) {
+    // Once delivery has begun, each message has a job of its own.
+    const isLeft = platform === 'apple' || startedAt === null
+    if (isLeft && isPending(notification[platform].status)) Object.assign(change, failed(platform, message))
   }
   await tx.notifications.update(job.workspaceId, new Map([[job.subject, change]]), at)
 }
@@ -196,15 +196,9 @@ interface Sending {
   notification: StoredNotification
 }
 
-/** What Google is sent is paced: single messages never stand in line behind those of a broadcast. */
-const googleJobs: Partial<Record<JobKind, JobKind>> = {
-  'send-notification': 'message-google',
-  'send-broadcast-notification': 'message-google-broadcast',
-}
-
 /**
  * Begins the delivery of notifications, one for each pass: decides for each platform whether it applies, counts it under
- * the google cap, puts the text in the back field, and leaves a job for Google. Whatever has nothing to push is done.
+ * the cap, puts the text in the back field, and leaves a job for each messaged platform. Whatever has nothing to push is done.
  * Passes are held, so that neither a cancellation nor another notification comes in between.
  */
 async function startSending(
@@ -231,7 +225,7 @@ async function startSending(
     fresh.filter(({ id }) => isPending(changes.get(id)?.apple_status)),
     { jobs, at },
   )
-  await queueGoogle(tx, jobs, (id) => isPending(changes.get(id)?.google_status), at)
+  await queueMessages(tx, jobs, changes, at)
 
   const sendings = jobs.flatMap((job) => {
     const notification = ours.get(job.subject)
@@ -253,34 +247,36 @@ async function decide(
   if (notifications.length === 0) return changes
   const passIds = notifications.map(({ passId }) => passId)
   const issued = await tx.passes.lockIssued(workspaceId, passIds, at)
-  const registered = new Set((await tx.registrations.list(workspaceId, passIds)).map(({ passId }) => passId))
-  const objects = await tx.googleObjects.list(workspaceId, passIds)
-  const installed = new Set(objects.flatMap(({ passId, installedAt }) => (installedAt ? [passId] : [])))
+  const holders = await tx.heldPasses.findInstalled(workspaceId, passIds)
   const places = await placesOf(tx, workspaceId, notifications)
   for (const notification of notifications) {
-    const { id, passId, apple, google } = notification
+    const { id, passId } = notification
     const isIssued = issued.has(passId)
-    const isOverCap = isIssued && google.status === 'PENDING' && isCrowded(notification, places.get(passId) ?? [])
-    const googleState = isIssued && isPending(google.status) && installed.has(passId) ? 'PENDING' : 'SKIPPED'
-    changes.set(id, {
-      started_at: at.getTime(),
-      apple_status: isIssued && isPending(apple.status) && registered.has(passId) ? 'PENDING' : 'SKIPPED',
-      google_status: isOverCap ? 'FAILED' : googleState,
-      ...(isOverCap && { google_due_at: null, google_error: OVER_CAP }),
-    })
+    const isWanted = (platform: Platform) => isIssued && isPending(notification[platform].status)
+    const change: NotificationChange = { started_at: at.getTime() }
+    for (const platform of platforms) {
+      change[`${platform}_status`] = isWanted(platform) && holders[platform].includes(passId) ? 'PENDING' : 'SKIPPED'
+    }
+    if (isWanted(CAPPED_PLATFORM) && isCrowded(notification, places.get(passId) ?? [])) {
+      Object.assign(change, { [CAPPED_AT]: null, ...failed(CAPPED_PLATFORM, OVER_CAP) })
+    }
+    changes.set(id, change)
   }
   return changes
 }
 
-const OVER_CAP =
-  'PASS_NOTIFICATION_RATE_LIMITED: the pass has its 3 google notifications of 24 hours, SKIPPED ones among them'
+const OVER_CAP = `PASS_NOTIFICATION_RATE_LIMITED: the pass has its 3 ${CAPPED_PLATFORM} notifications of 24 hours, SKIPPED ones among them`
+
+function failed(platform: Platform, error: string): NotificationChange {
+  return { [`${platform}_status`]: 'FAILED', [`${platform}_error`]: error }
+}
 
 async function placesOf(
   tx: Repositories,
   workspaceId: string,
   notifications: StoredNotification[],
 ): Promise<Map<string, Place[]>> {
-  const due = notifications.flatMap(({ googleDueAt }) => (googleDueAt ? [googleDueAt.getTime()] : []))
+  const due = notifications.flatMap(({ cappedAt }) => (cappedAt ? [cappedAt.getTime()] : []))
   if (due.length === 0) return new Map()
   const passIds = notifications.map(({ passId }) => passId)
   const [first, last] = [new Date(Math.min(...due)), new Date(Math.max(...due))]
@@ -291,13 +287,13 @@ async function placesOf(
  * Of those of broadcasts that still have to be decided, whichever comes first gets the place. Others had theirs when they were
  * made.
  */
-function isCrowded({ id, broadcastId, googleDueAt }: StoredNotification, places: Place[]): boolean {
+function isCrowded({ id, broadcastId, cappedAt }: StoredNotification, places: Place[]): boolean {
   if (broadcastId === null) return false
   const others = places.filter((place) => place.isCertain && place.id !== id).map((place) => place.dueAt)
-  return googleDueAt !== null && exceedsCap(others, googleDueAt)
+  return cappedAt !== null && exceedsCap(others, cappedAt)
 }
 
-/** The pass changes. What google shows of it does not, unless another change is still on its way there. */
+/** The pass changes. What messaged platforms show of it does not, unless another change is still on its way there. */
 async function showOnApple(
   tx: Repositories,
   workspaceId: string,
@@ -308,30 +304,36 @@ async function showOnApple(
   const passIds = notifications.map(({ passId }) => passId)
   const ids = notifications.map(({ id }) => id)
   await tx.passes.setMessages(workspaceId, passIds, ids, at)
-  const outdated = await tx.googleObjects.keepCurrent(workspaceId, passIds)
+  const outdated = await tx.heldPasses.keepCurrent(workspaceId, passIds)
   const causes = new Map(jobs.map((job) => [job.subject, job.correlationId]))
   const notificationOf = new Map(notifications.map(({ id, passId }) => [passId, id]))
-  const updates = outdated.map((subject) => ({
-    workspaceId,
-    kind: 'update-google' as const,
-    subject,
-    correlationId: causes.get(notificationOf.get(subject)!) ?? null,
-    isBulk: jobs.some((job) => job.kind === 'send-broadcast-notification'),
-  }))
-  await tx.jobs.insertOnce(updates, at)
+  for (const platform of messagedPlatforms) {
+    const updates = outdated[platform].map((subject) => ({
+      workspaceId,
+      kind: `update-${platform}` as const,
+      subject,
+      correlationId: causes.get(notificationOf.get(subject)!) ?? null,
+      isBulk: jobs.some((job) => job.kind === 'send-broadcast-notification'),
+    }))
+    await tx.jobs.insertOnce(updates, at)
+  }
 }
 
-async function queueGoogle(tx: Repositories, jobs: Job[], isWanted: (id: string) => boolean, at: Date): Promise<void> {
-  const queued = jobs
-    .filter(({ subject }) => isWanted(subject))
-    .map(
-      ({ workspaceId, kind, subject, correlationId }): NewJob => ({
-        workspaceId,
-        kind: googleJobs[kind]!,
-        subject,
-        correlationId,
+/** Messages are paced: single ones have another queue than those of a broadcast, so that they need not wait for them. */
+async function queueMessages(
+  tx: Repositories,
+  jobs: Job[],
+  changes: Map<string, NotificationChange>,
+  at: Date,
+): Promise<void> {
+  const queued = messagedPlatforms.flatMap((platform) =>
+    jobs
+      .filter(({ subject }) => isPending(changes.get(subject)?.[`${platform}_status`]))
+      .map(({ workspaceId, kind, subject, correlationId }): NewJob => {
+        const suffix = kind === 'send-notification' ? '' : '-broadcast'
+        return { workspaceId, kind: `message-${platform}${suffix}`, subject, correlationId }
       }),
-    )
+  )
   if (queued.length > 0) await tx.jobs.insert(queued, at)
 }
 

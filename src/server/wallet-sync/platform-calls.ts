@@ -175,7 +175,7 @@ export async function eachJob(
 
 /** One call of a platform about a pass, and how it ended. */
 export interface PlatformCall {
-  provider: 'apns' | 'google'
+  provider: string
   passId: string
   outcome: 'sent' | 'failed'
 }

@@ -1,4 +1,4 @@
-import { type Platform, platforms } from '../../core/contract/platform.ts'
+import { type MessagedPlatform, type Platform, platforms } from '../../core/contract/platform.ts'
 
 /** Queues of the outbox that are worked off side by side: what is slow or much in one never holds up another. */
 export const regularQueues = [
@@ -32,9 +32,6 @@ export const isQueue = (name: string): name is Queue => (queues as readonly stri
 /** Whether a queue is a regular one, not one for jobs whose lease ended under a worker. */
 export const isRegularQueue = (queue: Queue): queue is RegularQueue =>
   (regularQueues as readonly Queue[]).includes(queue)
-
-/** A platform that is sent the texts of notifications; Apple Wallet shows them with the updated pass. */
-export type MessagedPlatform = Exclude<Platform, 'apple'>
 
 /** A kind of job that each platform has. */
 export type PlatformKind =

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import type { BroadcastStats, GoogleVia } from '../../core/contract/broadcasts.ts'
 import type { DeliveryState, MessageOptions } from '../../core/contract/notifications.ts'
-import type { Platform } from '../../core/contract/platform.ts'
+import { CAPPED_PLATFORM, type Platform } from '../../core/contract/platform.ts'
 import { CAP_WINDOW_MS, deliveryStatus } from '../../core/rules/sending/notification.ts'
 import type { WrittenText } from '../../core/rules/template/languages.ts'
 import { constant, deleteReturningIds, forUpdate, idsMadeAt, insertSelected, toDate } from '../db/dialect.ts'
@@ -10,7 +10,7 @@ import { type ProjectScope, withinProjects } from '../db/project-scope.ts'
 import { countsOf } from '../operations/counts.ts'
 import type { Emit } from '../operations/store-events.ts'
 import { whereIssuedAt } from '../passes/pass-change.ts'
-import { insertMessage, type NewMessage, toBody } from './notification-row.ts'
+import { CAPPED_AT, firstStates, insertMessage, type NewMessage, toBody } from './notification-row.ts'
 
 /** Passes after the first id (null: from the start) up to the last (null: to the end). */
 export interface FanOutChunk {
@@ -161,16 +161,17 @@ export class Broadcasts {
   async fanOut(workspaceId: string, broadcast: StoredBroadcast, chunk: FanOutChunk, at: Date): Promise<number> {
     const { id, projectId, platforms, startedAt } = broadcast
     const now = at.getTime()
-    const stateOf = (platform: Platform) => (platforms.includes(platform) ? 'PENDING' : 'SKIPPED')
+    const states = Object.fromEntries(
+      Object.entries(firstStates(platforms)).map(([name, state]) => [name, constant(this.db, 'text', state)]),
+    )
     const columns = {
       id: idsMadeAt(this.db, at),
       workspace_id: 'passes.workspace_id',
       pass_id: 'passes.id',
       broadcast_id: constant(this.db, 'uuid', id),
-      google_due_at: constant(this.db, 'bigint', platforms.includes('google') ? startedAt!.getTime() : null),
-      apple_status: constant(this.db, 'text', stateOf('apple')),
+      [CAPPED_AT]: constant(this.db, 'bigint', platforms.includes(CAPPED_PLATFORM) ? startedAt!.getTime() : null),
       device_count: constant(this.db, 'integer', 0),
-      google_status: constant(this.db, 'text', stateOf('google')),
+      ...states,
       created_at: constant(this.db, 'bigint', now),
       updated_at: constant(this.db, 'bigint', now),
     }
@@ -200,9 +201,8 @@ export class Broadcasts {
       .sum({ n: 'n' })
     const counts = { fannedOut: 0, pending: 0, sent: 0, partial: 0, failed: 0, skipped: 0 }
     for (const { kind, n } of rows) {
-      const [apple, google] = kind.split('/') as [DeliveryState, DeliveryState]
       counts.fannedOut += Number(n)
-      counts[countNames[deliveryStatus(apple, google)]] += Number(n)
+      counts[countNames[deliveryStatus(kind.split('/') as DeliveryState[])]] += Number(n)
     }
     return counts
   }
@@ -319,11 +319,11 @@ function crowded(db: Knex, passes: Knex.QueryBuilder, at: Date): Knex.QueryBuild
   const triples = passes
     .clone()
     .join('notifications', 'notifications.pass_id', 'passes.id')
-    .where('google_due_at', '>', t - CAP_WINDOW_MS)
-    .where('google_due_at', '<', t + CAP_WINDOW_MS)
+    .where(CAPPED_AT, '>', t - CAP_WINDOW_MS)
+    .where(CAPPED_AT, '<', t + CAP_WINDOW_MS)
     .select('notifications.pass_id', {
-      last_at: 'google_due_at',
-      first_at: db.raw('lag(google_due_at, 2) over (partition by notifications.pass_id order by google_due_at)'),
+      last_at: CAPPED_AT,
+      first_at: db.raw(`lag(${CAPPED_AT}, 2) over (partition by notifications.pass_id order by ${CAPPED_AT})`),
     })
   const last = 'case when last_at > :t then last_at else :t end'
   const first = 'case when first_at < :t then first_at else :t end'

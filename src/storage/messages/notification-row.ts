@@ -1,30 +1,51 @@
 import type { Knex } from 'knex'
 import type { DeliveryState, MessageOptions } from '../../core/contract/notifications.ts'
-import type { Platform } from '../../core/contract/platform.ts'
+import { byPlatform, CAPPED_PLATFORM, type Platform, platforms } from '../../core/contract/platform.ts'
 import type { WrittenText } from '../../core/rules/template/languages.ts'
 import { toDate } from '../db/dialect.ts'
 
+/** The state of a notification on one platform. */
+export interface PlatformState {
+  status: DeliveryState
+  error: string | null
+}
+
 /** A notification as it is stored. What it says at which moment is for `notificationStatus` to tell. */
-export interface StoredNotification {
+export interface StoredNotification extends Record<Platform, PlatformState> {
   id: string
   passId: string
   broadcastId: string | null
-  /** True where Google is sent the message of its broadcast once for all passes of a class. */
+  /** Whether the message of its broadcast is sent once for all passes of a class. */
   isOfClass: boolean
   body: WrittenText
   options: MessageOptions
   sendAt: Date | null
-  /** When it takes a place under the google cap; null where it takes none. */
-  googleDueAt: Date | null
+  /** When it takes a place under the cap; null where it takes none. */
+  cappedAt: Date | null
   startedAt: Date | null
-  apple: { status: DeliveryState; error: string | null; deviceCount: number }
-  google: { status: DeliveryState; error: string | null }
+  /** The number of Apple devices that were pushed. */
+  deviceCount: number
   createdAt: Date
   updatedAt: Date
 }
 
+/** The columns with the state of each platform. */
+export type StateColumns = Record<`${Platform}_status`, DeliveryState> & Record<`${Platform}_error`, string | null>
+
+/** The column with the time at which a notification takes a place under the cap. */
+export const CAPPED_AT = `${CAPPED_PLATFORM}_due_at` as const
+
+/** Returns the states of a new notification. */
+export function firstStates(targets: readonly Platform[]): Pick<StateColumns, `${Platform}_status`> {
+  const columns = platforms.map((platform) => [
+    `${platform}_status`,
+    targets.includes(platform) ? 'PENDING' : 'SKIPPED',
+  ])
+  return Object.fromEntries(columns)
+}
+
 /** A row of `notifications`. */
-export interface NotificationRow {
+export interface NotificationRow extends StateColumns {
   id: string
   pass_id: string
   broadcast_id: string | null
@@ -34,13 +55,9 @@ export interface NotificationRow {
   google_via: string | null
   options: string
   send_at: number | null
-  google_due_at: number | null
+  [CAPPED_AT]: number | null
   started_at: number | null
-  apple_status: DeliveryState
-  apple_error: string | null
   device_count: number
-  google_status: DeliveryState
-  google_error: string | null
   created_at: number
   updated_at: number
 }
@@ -116,10 +133,10 @@ export function toNotification(row: NotificationRow): StoredNotification {
     body: toBody(row),
     options: JSON.parse(row.options),
     sendAt: toDate(row.send_at),
-    googleDueAt: toDate(row.google_due_at),
+    cappedAt: toDate(row[CAPPED_AT]),
     startedAt: toDate(row.started_at),
-    apple: { status: row.apple_status, error: row.apple_error, deviceCount: row.device_count },
-    google: { status: row.google_status, error: row.google_error },
+    ...byPlatform((platform) => ({ status: row[`${platform}_status`], error: row[`${platform}_error`] })),
+    deviceCount: row.device_count,
     createdAt: new Date(row.created_at),
     updatedAt: new Date(row.updated_at),
   }

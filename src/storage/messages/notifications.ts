@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import type { DeliveryState } from '../../core/contract/notifications.ts'
-import type { Platform } from '../../core/contract/platform.ts'
+import { platforms as allPlatforms, CAPPED_PLATFORM } from '../../core/contract/platform.ts'
 import { groupBy } from '../../core/group-by.ts'
 import { CAP_WINDOW_MS } from '../../core/rules/sending/notification.ts'
 import type { WrittenText } from '../../core/rules/template/languages.ts'
@@ -9,9 +9,12 @@ import { type ListPage, type ListSpec, listPage, NEWEST_FIRST, type PageRequest 
 import type { ProjectScope } from '../db/project-scope.ts'
 import type { Emit } from '../operations/store-events.ts'
 import {
+  CAPPED_AT,
+  firstStates,
   insertMessage,
   type NewMessage,
   type NotificationRow,
+  type StateColumns,
   type StoredNotification,
   selectNotification,
   toNotification,
@@ -23,14 +26,10 @@ export interface NewNotification extends NewMessage {
 }
 
 /** What delivery writes; what is left out stays as it is. */
-export interface NotificationChange {
+export interface NotificationChange extends Partial<StateColumns> {
   started_at?: number
-  google_due_at?: null
-  apple_status?: StoredNotification['apple']['status']
-  apple_error?: string | null
+  [CAPPED_AT]?: null
   device_count?: number
-  google_status?: StoredNotification['google']['status']
-  google_error?: string | null
 }
 
 const SPEC: ListSpec = {
@@ -57,13 +56,11 @@ export class Notifications {
   /** False when the idempotency key is taken, by a row of before or of a racing request. */
   async insert(workspaceId: string, notification: NewNotification, at: Date): Promise<boolean> {
     const { passId, platforms, sendAt } = notification
-    const stateOf = (platform: Platform) => (platforms.includes(platform) ? 'PENDING' : 'SKIPPED')
     const columns = {
       pass_id: passId,
-      google_due_at: platforms.includes('google') ? (sendAt ?? at).getTime() : null,
-      apple_status: stateOf('apple'),
+      [CAPPED_AT]: platforms.includes(CAPPED_PLATFORM) ? (sendAt ?? at).getTime() : null,
       device_count: 0,
-      google_status: stateOf('google'),
+      ...firstStates(platforms),
     }
     return insertMessage(this.db, workspaceId, notification, { table: 'notifications', columns, at })
   }
@@ -118,30 +115,31 @@ export class Notifications {
   }
 
   /**
-   * When notifications of each pass take a place under the google cap, from a day before one moment until a day after
+   * When notifications of each pass take a place under the cap, from a day before one moment until a day after
    * another. Those that a broadcast made take theirs for certain once their delivery has begun.
    */
   async listPlaces(workspaceId: string, passIds: string[], first: Date, last?: Date): Promise<Place[]> {
     const rows: {
       id: string
       pass_id: string
-      google_due_at: number
-      google_status: DeliveryState
+      [CAPPED_AT]: number
+      status: DeliveryState
       is_certain: boolean | number
     }[] = await this.ofPasses(workspaceId, passIds)
-      .where('google_due_at', '>', first.getTime() - CAP_WINDOW_MS)
-      .where('google_due_at', '<', last ? last.getTime() + CAP_WINDOW_MS : NEVER)
-      .orderBy(['pass_id', 'google_due_at'])
+      .where(CAPPED_AT, '>', first.getTime() - CAP_WINDOW_MS)
+      .where(CAPPED_AT, '<', last ? last.getTime() + CAP_WINDOW_MS : NEVER)
+      .orderBy(['pass_id', CAPPED_AT])
       .limit(MAX_PLACES * passIds.length)
-      .select('id', 'pass_id', 'google_due_at', 'google_status', {
+      .select('id', 'pass_id', CAPPED_AT, {
+        status: `${CAPPED_PLATFORM}_status`,
         is_certain: this.db.raw('started_at is not null or broadcast_id is null'),
       })
     return rows.map((row) => ({
       id: row.id,
       passId: row.pass_id,
-      dueAt: new Date(row.google_due_at),
+      dueAt: new Date(row[CAPPED_AT]),
       isCertain: Boolean(row.is_certain),
-      isSkipped: row.google_status === 'SKIPPED',
+      isSkipped: row.status === 'SKIPPED',
     }))
   }
 
@@ -157,9 +155,11 @@ export class Notifications {
     for (const change of changes.values()) this.tellEnd(change)
   }
 
-  private tellEnd({ apple_status: apple, google_status: google }: NotificationChange): void {
-    if (apple && apple !== 'PENDING') this.emit({ what: 'notification', platform: 'apple', status: apple })
-    if (google && google !== 'PENDING') this.emit({ what: 'notification', platform: 'google', status: google })
+  private tellEnd(change: NotificationChange): void {
+    for (const platform of allPlatforms) {
+      const status = change[`${platform}_status`]
+      if (status && status !== 'PENDING') this.emit({ what: 'notification', platform, status })
+    }
   }
 
   private async first(workspaceId: string, where: object): Promise<StoredNotification | undefined> {
@@ -181,12 +181,12 @@ export class Notifications {
   }
 }
 
-/** A notification that counts toward the cap of Google: 3 of a pass in any 24 hours. */
+/** A notification that counts toward the cap: 3 of a pass in any 24 hours. */
 export interface Place {
   id: string
   passId: string
   dueAt: Date
   isCertain: boolean
-  /** Nobody had the pass at Google, which was asked for nothing. */
+  /** Whether no one had the pass on the capped platform, which was sent nothing. */
   isSkipped: boolean
 }

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { messagedPlatforms, platforms } from '../../core/contract/platform.ts'
 import { idBound } from '../../core/ids.ts'
 import { foldCase } from '../../core/rules/lists/search.ts'
 import type { Database } from '../db/database.ts'
@@ -13,6 +14,7 @@ import {
 } from '../db/dialect.ts'
 import { eraseScans } from '../evidence/erase-scans.ts'
 import { withWalletVersionBump } from '../passes/pass-change.ts'
+import { walletTables } from '../passes/wallet-tables.ts'
 import { KEY } from './counters.ts'
 
 /** Rows that hold, or may hold, something of the holder of a pass. */
@@ -93,10 +95,13 @@ export class Erasure {
       .clone()
       .whereNotNull('body')
       .update({ body: '', body_by_language: null, options: '{}', idempotency_key: null, updated_at: at.getTime() })
-    await notifications.update({ apple_error: null, google_error: null })
+    const noErrors = Object.fromEntries(platforms.map((platform) => [`${platform}_error`, null]))
+    await notifications.update(noErrors)
     // A platform may quote what it refuses.
     await this.db('rejections').where({ workspace_id: workspaceId, subject: passId }).delete()
-    await this.ofPass('google_objects', workspaceId, passId).update({ last_error: null })
+    for (const platform of messagedPlatforms) {
+      await this.ofPass(walletTables[platform].table, workspaceId, passId).update({ last_error: null })
+    }
     await this.ofPass('device_logs', workspaceId, passId).delete()
   }
 
@@ -268,12 +273,6 @@ export class Retention {
     const old = this.db('former_passes').where('ended_at', '<', before.getTime()).orderBy('ended_at')
     const serialNumbers: string[] = await old.limit(limit).pluck('serial_number')
     return { rows: await this.db('former_passes').whereIn('serial_number', serialNumbers).delete() }
-  }
-
-  /** Callbacks of Google that were taken in so long ago that none of them comes again. */
-  async deleteGoogleCallbacks(before: Date, limit: number): Promise<Deleted> {
-    const old = this.db('google_callbacks').where('received_at', '<', before.getTime()).orderBy('received_at')
-    return { rows: await this.db('google_callbacks').whereIn('nonce', old.limit(limit).select('nonce')).delete() }
   }
 
   /** Invitations to become a door that ended so long ago: nobody can claim them, and a hash tells nothing. */

@@ -201,19 +201,6 @@ export class GoogleObjects {
     return { holders: held, installed_at: held > 0 ? at.getTime() : null, activated_at: null }
   }
 
-  /**
-   * A message in the back field of passes raised their walletVersion by one, and nothing that google shows changed: what
-   * was current is still. Returns the passes that were not.
-   */
-  async keepCurrent(workspaceId: string, passIds: string[]): Promise<string[]> {
-    const version = this.db('passes').whereRaw('id = google_objects.pass_id').select('wallet_version')
-    const objects = () => this.db('google_objects').where({ workspace_id: workspaceId }).whereIn('pass_id', passIds)
-    await objects()
-      .whereRaw('sent_version + 1 = (?)', [version])
-      .update({ sent_version: this.db.raw('sent_version + 1') })
-    return objects().whereRaw('sent_version < (?)', [version]).pluck('pass_id')
-  }
-
   /** Notes why Google refused the last update. */
   async setError(workspaceId: string, passId: string, error: string): Promise<void> {
     await this.db('google_objects').where({ workspace_id: workspaceId, pass_id: passId }).update({ last_error: error })
@@ -227,6 +214,12 @@ export class GoogleObjects {
       .ignore()
       .returning('nonce')
     return taken.length > 0
+  }
+
+  /** Deletes callbacks from before a time, the oldest first and at most `limit`. */
+  async deleteCallbacks(before: Date, limit: number): Promise<{ rows: number }> {
+    const old = this.db('google_callbacks').where('received_at', '<', before.getTime()).orderBy('received_at')
+    return { rows: await this.db('google_callbacks').whereIn('nonce', old.limit(limit).select('nonce')).delete() }
   }
 
   /**

@@ -1,10 +1,16 @@
 import type { Knex } from 'knex'
-import { platforms as allPlatforms, byPlatform, type Platform } from '../../core/contract/platform.ts'
+import {
+  platforms as allPlatforms,
+  byPlatform,
+  type MessagedPlatform,
+  messagedPlatforms,
+  type Platform,
+} from '../../core/contract/platform.ts'
 import { groupBy } from '../../core/group-by.ts'
 import { insertRows } from '../db/bulk-rows.ts'
 import { bindIds, boundColumn, isAmong, joinPasses } from '../db/dialect.ts'
 import { runPrepared } from '../db/prepared.ts'
-import { walletTables } from './wallet-tables.ts'
+import { type WalletTable, walletTables } from './wallet-tables.ts'
 
 /** The devices, or people if the platform reports no devices, that hold a pass now. */
 type Devices = Record<Platform, number>
@@ -67,17 +73,50 @@ export class HeldPasses {
     return new Map(rows.map((row) => [row.pass_id, row.apple]))
   }
 
-  /** The passes among these that each platform has, whether or not a wallet holds them now. */
-  async findHolders(workspaceId: string, passIds: string[]): Promise<Record<Platform, string[]>> {
+  /** The passes among these that each platform was sent, whether or not a wallet holds them now. */
+  findHolders(workspaceId: string, passIds: string[]): Promise<Record<Platform, string[]>> {
+    return this.find(workspaceId, passIds, 'find-holders', () => '')
+  }
+
+  /** The passes among these that wallets of each platform hold now. */
+  findInstalled(workspaceId: string, passIds: string[]): Promise<Record<Platform, string[]>> {
+    return this.find(workspaceId, passIds, 'find-installed', ({ holds }) => (holds ? ` and ${holds}` : ''))
+  }
+
+  private async find(
+    workspaceId: string,
+    passIds: string[],
+    name: string,
+    conditionOf: (table: WalletTable) => string,
+  ): Promise<Record<Platform, string[]>> {
     const sql = allPlatforms.map(
-      (platform) => `select distinct pass_id, '${platform}' as platform from ${walletTables[platform].table}
-        where ${boundColumn(this.db, 'workspace_id')} = :workspaceId and ${isAmong(this.db, 'pass_id', 'passIds')}`,
+      (platform) => `select distinct pass_id, '${platform}' as platform from ${walletTables[platform].table} as wallet
+        where ${boundColumn(this.db, 'workspace_id')} = :workspaceId and ${isAmong(this.db, 'pass_id', 'passIds')}
+          ${conditionOf(walletTables[platform])}`,
     )
     const values = { workspaceId, passIds: bindIds(this.db, passIds) }
-    const rows = await runPrepared<{ pass_id: string; platform: Platform }>(this.db, 'find-holders', values, () =>
+    const rows = await runPrepared<{ pass_id: string; platform: Platform }>(this.db, name, values, () =>
       sql.join(' union all '),
     )
     return byPlatform((platform) => rows.filter((row) => row.platform === platform).map((row) => row.pass_id))
+  }
+
+  /**
+   * Call it after a message in the back field of passes raised their walletVersion by one, which changes nothing that a messaged
+   * platform shows: a wallet that was current stays so. Returns the passes whose wallets were not.
+   */
+  async keepCurrent(workspaceId: string, passIds: string[]): Promise<Record<MessagedPlatform, string[]>> {
+    const outdated = byPlatform((): string[] => [])
+    for (const platform of messagedPlatforms) {
+      const { table } = walletTables[platform]
+      const version = this.db('passes').whereRaw(`id = ${table}.pass_id`).select('wallet_version')
+      const wallets = () => this.db(table).where({ workspace_id: workspaceId }).whereIn('pass_id', passIds)
+      await wallets()
+        .whereRaw('sent_version + 1 = (?)', [version])
+        .update({ sent_version: this.db.raw('sent_version + 1') })
+      outdated[platform] = await wallets().whereRaw('sent_version < (?)', [version]).pluck('pass_id')
+    }
+    return outdated
   }
 
   private async count(workspaceId: string, passIds: string[]): Promise<Map<string, Devices>> {

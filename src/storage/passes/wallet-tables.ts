@@ -1,6 +1,9 @@
 import type { Platform } from '../../core/contract/platform.ts'
 
-/** The table with the wallets of one platform, and how to read it as SQL; its rows are `wallet`, joined to `passes`. */
+/**
+ * The table with the wallets of one platform, and how to read it as SQL; its rows are `wallet`, joined to `passes`. That of a messaged
+ * platform has the walletVersion that it was last sent as `sent_version`.
+ */
 export interface WalletTable {
   table: string
   /** The condition under which a row holds its pass; every row does by default. */

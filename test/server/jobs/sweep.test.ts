@@ -148,7 +148,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await store.transaction((tx) => tx.retention.deleteEvents(clock(), 5))
     await store.transaction((tx) => tx.retention.deleteAuditEntries(clock(), 5))
     await store.transaction((tx) => tx.retention.deleteErasedRegistrations(clock(), 5))
-    await store.transaction((tx) => tx.retention.deleteGoogleCallbacks(clock(), 5))
+    await store.transaction((tx) => tx.googleObjects.deleteCallbacks(clock(), 5))
     await store.transaction((tx) => tx.registrations.deleteByTokens(['dead'], null))
     const filters = [
       {},

@@ -2,31 +2,30 @@ import { fieldGroups } from '../../contract/definition.ts'
 import type { DeliveryState, NotificationStatus } from '../../contract/notifications.ts'
 import type { Card } from '../display/card.ts'
 
-/** How far a notification has come on each platform. */
+/** How far a notification has come. */
 export interface NotificationProgress {
   /** Null for one that is sent at once. */
   sendAt: Date | null
   /** When delivery began; null before. */
   startedAt: Date | null
-  apple: DeliveryState
-  google: DeliveryState
+  /** The state of each platform. */
+  states: readonly DeliveryState[]
 }
 
 /** The overall status, as it is at a moment: from sendAt on a notification is no longer scheduled. */
-export function notificationStatus(progress: NotificationProgress, at: Date): NotificationStatus {
-  const { sendAt, startedAt, apple, google } = progress
+export function notificationStatus({ sendAt, startedAt, states }: NotificationProgress, at: Date): NotificationStatus {
   if (startedAt === null && sendAt !== null && sendAt > at) return 'SCHEDULED'
-  return deliveryStatus(apple, google)
+  return deliveryStatus(states)
 }
 
-/** What the states of the two platforms come to, once delivery may have begun. */
-export function deliveryStatus(apple: DeliveryState, google: DeliveryState): Exclude<NotificationStatus, 'SCHEDULED'> {
-  if (apple === 'PENDING' || google === 'PENDING') return 'PENDING'
-  if (apple === google || google === 'SKIPPED') return apple
-  return apple === 'SKIPPED' ? google : 'PARTIAL'
+/** The overall status of the states of platforms, once delivery may have begun. */
+export function deliveryStatus(states: readonly DeliveryState[]): Exclude<NotificationStatus, 'SCHEDULED'> {
+  if (states.includes('PENDING')) return 'PENDING'
+  const [first = 'SKIPPED', ...others] = states.filter((state) => state !== 'SKIPPED')
+  return others.every((state) => state === first) ? first : 'PARTIAL'
 }
 
-/** Google shows at most so many notifications of a pass within a day. */
+/** The capped platform shows at most this many notifications of a pass within a day. */
 const MAX_A_DAY = 3
 const DAY_MS = 86_400_000
 

@@ -1,4 +1,5 @@
 import type { notifications as contract, MessageCreate, Notification } from '../../../core/contract/notifications.ts'
+import { byPlatform, CAPPED_PLATFORM, platforms } from '../../../core/contract/platform.ts'
 import { ApiError } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
 import { effectiveStatus } from '../../../core/rules/pass/pass-status.ts'
@@ -68,7 +69,7 @@ async function insert(
     return definition?.languages ? [definition.languages] : []
   })
   const message = parseMessage(body, services.wallets, now)
-  if (message.platforms.includes('google')) {
+  if (message.platforms.includes(CAPPED_PLATFORM)) {
     await requirePlace(tx, workspaceId, passId, message.sendAt ?? now)
   }
   if (message.sendAt) {
@@ -91,7 +92,7 @@ async function requirePlace(tx: Repositories, workspaceId: string, passId: strin
   )
   if (seconds === 0) return
   throw new ApiError('PASS_NOTIFICATION_RATE_LIMITED', {
-    message: `The pass has its 3 google notifications of 24 hours, SKIPPED ones among them; this one would fit ${seconds} s later.`,
+    message: `The pass has its 3 ${CAPPED_PLATFORM} notifications of 24 hours, SKIPPED ones among them; this one would fit ${seconds} s later.`,
     details: { passId, retryAfterSeconds: seconds },
     headers: { 'retry-after': String(seconds) },
   })
@@ -111,7 +112,11 @@ function missing(notificationId: string): never {
 
 /** A notification as the API shows it, as it is at the moment of the request. */
 function toNotification(notification: StoredNotification, now: Date): Notification {
-  const { apple, google, broadcastId } = notification
+  const { broadcastId, deviceCount } = notification
+  const shown = byPlatform((platform) => {
+    const { status, error } = notification[platform]
+    return { status, ...(error !== null && { error }) }
+  })
   return {
     id: notification.id,
     passId: notification.passId,
@@ -119,13 +124,12 @@ function toNotification(notification: StoredNotification, now: Date): Notificati
     body: notification.body,
     options: notification.options,
     sendAt: notification.sendAt?.toISOString() ?? null,
-    status: notificationStatus({ ...notification, apple: apple.status, google: google.status }, now),
-    apple: {
-      status: apple.status,
-      ...(apple.error !== null && { error: apple.error }),
-      deviceCount: apple.deviceCount,
-    },
-    google: { status: google.status, ...(google.error !== null && { error: google.error }) },
+    status: notificationStatus(
+      { ...notification, states: platforms.map((platform) => notification[platform].status) },
+      now,
+    ),
+    ...shown,
+    apple: { ...shown.apple, deviceCount },
     createdAt: notification.createdAt.toISOString(),
     updatedAt: notification.updatedAt.toISOString(),
   }

@@ -17,19 +17,19 @@ const after = new Date(at.getTime() + 1)
 
 describe.each(pairs)('apple $apple and google $google', ({ apple, google, status }) => {
   test(`come to ${status}, and so does one whose time has come`, () => {
-    expect(deliveryStatus(apple, google)).toBe(status)
+    expect(deliveryStatus([apple, google])).toBe(status)
     for (const sendAt of [null, before, at]) {
       for (const startedAt of [null, before]) {
-        expect(notificationStatus({ sendAt, startedAt, apple, google }, at)).toBe(status)
+        expect(notificationStatus({ sendAt, startedAt, states: [apple, google] }, at)).toBe(status)
       }
     }
   })
 
   test('are SCHEDULED as long as the time is to come and nothing has begun', () => {
-    expect(notificationStatus({ sendAt: after, startedAt: null, apple, google }, at)).toBe('SCHEDULED')
+    expect(notificationStatus({ sendAt: after, startedAt: null, states: [apple, google] }, at)).toBe('SCHEDULED')
   })
 
   test('are never SCHEDULED again, even when the clock goes back', () => {
-    expect(notificationStatus({ sendAt: after, startedAt: at, apple, google }, at)).toBe(status)
+    expect(notificationStatus({ sendAt: after, startedAt: at, states: [apple, google] }, at)).toBe(status)
   })
 })
