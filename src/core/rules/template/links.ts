@@ -1,42 +1,86 @@
 import type { Definition } from '../../contract/definition.ts'
 import type { Issue } from '../../errors.ts'
-import { fill, placeholdersIn, type Scope } from './placeholder.ts'
+import { fill, placeholdersIn, type Scope, stringsDeep } from './placeholder.ts'
 import { pathOfValue } from './rendered-size.ts'
 
 /** Schemes that open a page, a call, a message, or a map, and never run what the link holds. */
 const schemes = ['https', 'http', 'tel', 'mailto', 'sms', 'geo']
 
+/** Schemes that run or read what the link holds. Links to apps can have any other scheme. */
+const unsafeSchemes = ['javascript', 'data', 'file', 'vbscript', 'blob', 'about']
+
 const WANTED = `start with ${schemes.map((scheme) => `${scheme}:`).join(', ')}`
+const WANTED_OF_APP = `not start with ${unsafeSchemes.map((scheme) => `${scheme}:`).join(', ')}`
 
 /** Whether a link has one of these schemes, or none, such as `www.example.com`. */
 export function isSafeLink(url: string): boolean {
+  const scheme = schemeOf(url)
+  return scheme === undefined || schemes.includes(scheme)
+}
+
+function isSafeAppLink(url: string): boolean {
+  return !unsafeSchemes.includes(schemeOf(url) ?? '')
+}
+
+function schemeOf(url: string): string | undefined {
   // Browsers skip spaces and control characters.
-  const scheme = /^([a-z][a-z\d+.-]*):/i.exec(url.replaceAll(/[\0- \x7f-\xa0]/g, ''))?.[1]
-  return scheme === undefined || schemes.includes(scheme.toLowerCase())
+  return /^([a-z][a-z\d+.-]*):/i.exec(url.replaceAll(/[\0- \x7f-\xa0]/g, ''))?.[1]?.toLowerCase()
 }
 
 /** Links that are unsafe by the definition alone: by their text, and by examples and defaults of variables. */
-export function* checkLinks({ design, variables }: Definition): Generator<Issue> {
+export function* checkLinks(definition: Definition): Generator<Issue> {
   const known = new Map(
-    variables.flatMap(({ name, example, default: fallback }) => {
+    definition.variables.flatMap(({ name, example, default: fallback }) => {
       const value = example ?? fallback
       return value === undefined ? [] : [[name, value] as const]
     }),
   )
-  for (const [index, { url }] of design.links.entries()) {
-    if (!isSafeLink(fill(url, known))) yield { path: ['design', 'links', index, 'url'], message: `Must ${WANTED}` }
+  for (const { text, path, isSafe, wanted } of linksOf(definition)) {
+    if (!isSafe(fill(text, known))) yield { path, message: `Must ${wanted}` }
   }
 }
 
 /** The check of values that decide the scheme of a link; undefined if there are none. */
-export function compileLinks({ design }: Definition): ((scope: Scope) => Issue[]) | undefined {
-  const links = design.links.flatMap(({ url }) => {
-    const name = placeholdersIn(url).find((one) => pathOfValue(one).length > 0)
-    return name === undefined ? [] : [{ url, path: pathOfValue(name) }]
+export function compileLinks(definition: Definition): ((scope: Scope) => Issue[]) | undefined {
+  const links = [...linksOf(definition)].flatMap((link) => {
+    const name = placeholdersIn(link.text).find((one) => pathOfValue(one).length > 0)
+    return name === undefined ? [] : [{ ...link, path: pathOfValue(name) }]
   })
   if (links.length === 0) return undefined
   return (scope) =>
-    links.flatMap(({ url, path }) =>
-      isSafeLink(fill(url, scope)) ? [] : [{ path, message: `Makes a link that is not allowed: it must ${WANTED}` }],
+    links.flatMap(({ text, path, isSafe, wanted }) =>
+      isSafe(fill(text, scope)) ? [] : [{ path, message: `Makes a link that is not allowed: it must ${wanted}` }],
     )
+}
+
+interface Link {
+  text: string
+  path: Issue['path']
+  isSafe: (text: string) => boolean
+  wanted: string
+}
+
+/** The links of the design, and those that overrides add. */
+function* linksOf({ design, apple, google }: Definition): Generator<Link> {
+  for (const [index, { url }] of design.links.entries()) {
+    yield { text: url, path: ['design', 'links', index, 'url'], isSafe: isSafeLink, wanted: WANTED }
+  }
+  for (const { text, path } of stringsDeep({ apple, google })) {
+    const key = path.at(-1)
+    if (key === 'appLaunchURL' || path.includes('appLinkData')) {
+      yield { text, path, isSafe: isSafeAppLink, wanted: WANTED_OF_APP }
+    } else if (key === 'attributedValue') {
+      yield { text, path, isSafe: hasSafeLinks, wanted: `link only to addresses that ${WANTED}` }
+    } else if (key === 'uri' || key === 'url' || /(?:URL|Website)$/.test(String(key))) {
+      yield { text, path, isSafe: isSafeLink, wanted: WANTED }
+    }
+  }
+}
+
+/** Whether every link of an HTML text is safe. A scheme must not be hidden behind a character reference. */
+function hasSafeLinks(html: string): boolean {
+  const urls = [...html.matchAll(/href\s*=\s*(?:"([^"]*)|'([^']*)|([^\s>]*))/gi)].map((match) =>
+    match.slice(1).join(''),
+  )
+  return urls.every((url) => isSafeLink(url) && !/^[^:/?]*&/.test(url))
 }

@@ -3,7 +3,7 @@ import type { DefinitionInput } from '../../../../src/core/contract/definition.t
 import { renderCard } from '../../../../src/core/rules/display/card.ts'
 import { compilePass } from '../../../../src/core/rules/pass/pass-rules.ts'
 import { checkDefinition } from '../../../../src/core/rules/template/definition.ts'
-import { isSafeLink } from '../../../../src/core/rules/template/links.ts'
+import { compileLinks, isSafeLink } from '../../../../src/core/rules/template/links.ts'
 import { parseDefinition } from '../../../support/definitions.ts'
 
 test.each([
@@ -51,6 +51,63 @@ test.each([
 ])('a definition with the link %s, %j is rejected', (url, variable) => {
   const issues = checkDefinition(parseDefinition(withLink(url, variable)))
   expect(issues).toEqual([{ path: ['design', 'links', 0, 'url'], message: `Must ${MUST}` }])
+})
+
+const withOverrides = (overrides: object): DefinitionInput => ({ ...withLink('https://example.com'), ...overrides })
+const APP = 'Must not start with javascript:, data:, file:, vbscript:, blob:, about:'
+
+test.each<[object, (string | number)[], string]>([
+  [
+    { google: { object: { linksModuleData: { uris: [{ uri: 'javascript:alert(1)' }] } } } },
+    ['google', 'object', 'linksModuleData', 'uris', 0, 'uri'],
+    `Must ${MUST}`,
+  ],
+  [
+    { google: { class: { homepageUri: { uri: 'data:text/html,x' } } } },
+    ['google', 'class', 'homepageUri', 'uri'],
+    `Must ${MUST}`,
+  ],
+  [{ apple: { semantics: {}, sellURL: 'file:///etc/passwd' } }, ['apple', 'sellURL'], `Must ${MUST}`],
+  [{ apple: { appLaunchURL: ' JavaScript:alert(1)' } }, ['apple', 'appLaunchURL'], APP],
+  [
+    { google: { object: { appLinkData: { webAppLinkInfo: { appTarget: { targetUri: { uri: 'data:x' } } } } } } },
+    ['google', 'object', 'appLinkData', 'webAppLinkInfo', 'appTarget', 'targetUri', 'uri'],
+    APP,
+  ],
+  ...[
+    "<a href='javascript:a()'>x</a>",
+    '<a HREF = "data:x">',
+    '<a href=file:///x>',
+    '<a href="java&#115;cript:a()">',
+  ].map((attributedValue): [object, (string | number)[], string] => [
+    { apple: { generic: { backFields: [{ key: 'k', value: 'v', attributedValue }] } } },
+    ['apple', 'generic', 'backFields', 0, 'attributedValue'],
+    `Must link only to addresses that ${MUST}`,
+  ]),
+])('a definition with the override %j is rejected', (overrides, path, message) => {
+  expect(checkDefinition(parseDefinition(withOverrides(overrides)))).toEqual([{ path, message }])
+})
+
+test('overrides can link to pages and open apps', () => {
+  const attributedValue = '<a href="https://example.com/?a=1&b=2">x</a> data: none'
+  const overrides = {
+    apple: {
+      appLaunchURL: 'com.example.app://open',
+      sellURL: 'https://example.com/sell',
+      generic: { backFields: [{ key: 'k', value: 'javascript: is a scheme', attributedValue }] },
+    },
+    google: { object: { linksModuleData: { uris: [{ uri: 'tel:112', description: 'file: a report' }] } } },
+  }
+  expect(checkDefinition(parseDefinition(withOverrides(overrides)))).toEqual([])
+})
+
+test('a pass whose value makes a link of an override unsafe is rejected', () => {
+  const google = { object: { linksModuleData: { uris: [{ uri: '{{site}}' }] } } }
+  const check = compileLinks(parseDefinition(withOverrides({ google })))!
+  expect(check(new Map([['site', 'https://example.com']]))).toEqual([])
+  expect(check(new Map([['site', 'data:x']]))).toEqual([
+    { path: ['variables', 'site'], message: `Makes a link that is not allowed: it must ${MUST}` },
+  ])
 })
 
 test('a pass whose value makes a link unsafe is rejected, with the path of the value', () => {
