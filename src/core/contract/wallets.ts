@@ -24,7 +24,7 @@ export const PassWallets = z.strictObject({
   walletVersion: PositiveInt,
   apple: z.array(
     z.strictObject({
-      deviceId: z.string(),
+      deviceId: z.string().meta({ description: 'The digest of the device, as in the list of wallets.' }),
       registeredAt: UtcTimestamp,
       pushedAt: UtcTimestamp.nullable(),
       pushedVersion: Count.nullable(),
@@ -60,7 +60,7 @@ const WalletItem = z.strictObject({
   platform: Platform,
   device: z.string().nullable().meta({
     description:
-      'A digest that tells devices of Apple from each other; null at Google, which does not say who they are.',
+      'A digest that distinguishes devices of Apple within the workspace; null at Google, which does not identify them.',
   }),
   holds: PositiveInt.meta({ description: 'The wallet version that it holds.' }),
   since: UtcTimestamp.meta({ description: 'Since when: it was fetched then, or the device was registered.' }),

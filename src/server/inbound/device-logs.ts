@@ -29,7 +29,10 @@ export async function takeDeviceLogs(services: DeviceLogServices, logs: string[]
     log.warn({ message: message.slice(0, MAX_LOGGED_LENGTH), ...about }, 'device log')
     metrics.deviceLogs.inc({ about: pass ? 'pass' : 'unknown' })
     if (pass) {
-      kept.set(pass.workspaceId, [...(kept.get(pass.workspaceId) ?? []), { passId: pass.id, ...readable(message) }])
+      kept.set(pass.workspaceId, [
+        ...(kept.get(pass.workspaceId) ?? []),
+        { passId: pass.id, ...readable(message, pass.workspaceId) },
+      ])
     }
   }
   for (const [workspaceId, messages] of kept) {
@@ -68,11 +71,11 @@ function namesIn(message: string, pattern: RegExp): string[] {
 }
 
 /** A message as it may be shown, without the id of the device, which would be a key to what the phone holds. */
-function readable(message: string): Pick<NewDeviceLog, 'device' | 'message'> {
+function readable(message: string, workspaceId: string): Pick<NewDeviceLog, 'device' | 'message'> {
   const text = clean(message).slice(0, MAX_KEPT_LENGTH)
-  const [, deviceId] = /\bfor device ([^\s,;()']+)/i.exec(text) ?? []
+  const [, deviceId] = /(?:\bfor device |\/devices\/)([^\s,;()'/]+)/i.exec(text) ?? []
   if (deviceId === undefined) return { device: null, message: text.toWellFormed() }
-  const device = deviceDigest(deviceId)
+  const device = deviceDigest(workspaceId, deviceId)
   return { device, message: text.replaceAll(deviceId, device).slice(0, MAX_KEPT_LENGTH).toWellFormed() }
 }
 

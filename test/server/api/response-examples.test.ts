@@ -273,9 +273,8 @@ function settled(answers: Recording): Recording {
     .replaceAll(/(?<=\/l\/)[A-Za-z0-9_-]+/g, (link) => nth(link, (n) => `AExampleOfALink${hex(n, 8)}`))
     .replaceAll(/(?<="authenticationToken":")[^"]+/g, 'ExampleOfAToken0123456789')
     .replaceAll(/(?<="workspaceName":"|"name":")workspace \d+/g, 'Polyglot')
-    .replaceAll(/(?<="deviceId":")device-\d+/g, 'b2d3a1e0c4f5968778695a4b3c2d1e0f')
-    // Its digest: devices are numbered by the worker that runs this and other files.
-    .replaceAll(/(?<="device":")[0-9a-f]{12}(?=")/g, '03204de92e11')
+    // Digests: devices are numbered by the worker that runs this and other files.
+    .replaceAll(/(?<="device(?:Id)?":")[0-9a-f]{12}(?=")/g, '03204de92e11')
     .replaceAll(/(?<="nextCursor":")[^"]+/g, 'ExampleOfACursor')
     .replaceAll(/(?<="durationMs":)\d+/g, '48')
     .replaceAll(/http:\/\/(127\.0\.0\.1|localhost):\d+/g, 'https://tickets.example.com')

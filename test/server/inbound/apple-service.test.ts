@@ -187,7 +187,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const other = await issuedPass(workspace)
     await call('POST', 'one')
     const wallets = await workspace.ok(contract.passes.wallets, { params: { id } })
-    expect(wallets.apple).toMatchObject([{ deviceId: 'one', state: 'current' }])
+    expect(wallets.apple).toMatchObject([{ deviceId: expect.stringMatching(/^[0-9a-f]{12}$/), state: 'current' }])
     const plain = await workspace.ok(contract.passes.get, { params: { id } })
     expect(plain).not.toHaveProperty('wallets')
     const query = { include: 'wallets' as const }
@@ -204,6 +204,24 @@ describe.each(dialects)('on %s', (dialect) => {
     await api.database.writer('held_passes').where({ pass_id: id }).update({ apple: 10_001 })
     const crowd = await workspace.refused(contract.passes.list, { query })
     expect(JSON.stringify(crowd.details)).toContain('ask for fewer of them')
+  })
+
+  test('a workspace sees no device ID, with which it could list the passes of other workspaces on the phone', async () => {
+    const [mine, other] = [await issued(), await issued()]
+    for (const { call } of [mine, other]) expect(await call('POST', 'shared-phone')).toBe(201)
+    const shown = await Promise.all(
+      [mine, other].map(async ({ workspace, id }) => {
+        const { apple } = await workspace.ok(contract.passes.wallets, { params: { id } })
+        const { items } = await workspace.ok(contract.wallets.list, {})
+        expect(apple.map(({ deviceId }) => deviceId)).toEqual(items.map(({ device }) => device))
+        return apple[0]!.deviceId
+      }),
+    )
+    expect(new Set(shown).size).toBe(2)
+    const statusOf = async (device: string) =>
+      (await api.send('GET', `/apple/v1/devices/${device}/registrations/${type}`)).status
+    expect(await statusOf('shared-phone')).toBe(200)
+    for (const device of shown) expect(await statusOf(device)).toBe(204)
   })
 
   test('changes within one second have a Last-Modified each, so that a phone misses none', async () => {

@@ -44,7 +44,7 @@ describe.each(dialects)('what devices write, on %s', (dialect) => {
     const { items, total } = await list(workspace)
     expect(total).toBe(3)
     const about = { passId: pass.id, externalPassId: pass.externalPassId }
-    const digest = deviceDigest('8f3a61b0c5d2')
+    const digest = deviceDigest(workspace.id, '8f3a61b0c5d2')
     expect(items).toMatchObject([
       { ...about, device: null, at: api.now.toISOString(), message: expect.stringContaining('unmodified') },
       { ...about, device: null, message: getTask(pass.id) },
@@ -55,6 +55,10 @@ describe.each(dialects)('what devices write, on %s', (dialect) => {
     const first = await list(workspace, { limit: 2 })
     const second = await list(workspace, { limit: 2, cursor: first.nextCursor! })
     expect([...first.items, ...second.items]).toEqual(items)
+    const url = 'https://example.com/apple/v1/devices/8f3a61b0c5d2/registrations'
+    api.advance(1)
+    await write(`Web service error for ${TYPE} (${url}): serial number '${pass.id}' was not expected`)
+    expect((await messages(workspace))[0]).toContain(`/devices/${digest}/registrations`)
     expect(await messages(workspace, { passId: [(await issuedPass(workspace)).id] })).toEqual([])
     expect(await messages(workspace, { passId: [pass.id], projectId: [pass.id] })).toEqual([])
   })

@@ -22,8 +22,9 @@ export interface BehaviourReport {
 /** Compares the passes on phones with the server's list. If they differ, requests the pass to determine which is right. */
 export async function reportFleet(
   fleet: Fleet,
-  { client, passIds }: { client: Pick<Client, 'wallets'>; passIds: ReadonlyMap<string, string> },
+  { client, passIds }: { client: Pick<Client, 'wallets' | 'workspace'>; passIds: ReadonlyMap<string, string> },
 ): Promise<BehaviourReport[]> {
+  const workspace = await client.workspace.get()
   const listed = new Map<string, WalletItem>()
   for await (const item of paginate(client.wallets.list, { stale: true, platform: ['apple' as const] })) {
     listed.set(`${item.device} ${item.passId}`, item)
@@ -36,7 +37,7 @@ export async function reportFleet(
     reports.set(name, report)
     report.phones += 1
     report.passes += phone.passes.length
-    const digest = deviceDigest(deviceIdOf(fleet.id, phone))
+    const digest = deviceDigest(workspace.id, deviceIdOf(fleet.id, phone))
     for (const pass of phone.passes) {
       const item = listed.get(`${digest} ${passIds.get(pass.serialNumber) ?? pass.serialNumber}`)
       if (isAgreed(phone, item)) note(report, item)

@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 
-/** As many characters tell the devices of a pass apart; the whole id would be a key to what the phone holds. */
+/** Enough characters to distinguish the devices of a pass. The whole ID would list the passes on the phone. */
 const CHARACTERS = 12
 
-/** What the interface shows of the id of a device: hexadecimal digits of its SHA-256. */
-export function deviceDigest(deviceId: string): string {
-  return createHash('sha256').update(deviceId).digest('hex').slice(0, CHARACTERS)
+/** Returns the form of a device ID that the API shows: hexadecimal digits that differ for each workspace. */
+export function deviceDigest(workspaceId: string, deviceId: string): string {
+  return createHmac('sha256', workspaceId).update(deviceId).digest('hex').slice(0, CHARACTERS)
 }

@@ -1,5 +1,6 @@
 import type { PassWallets, PlatformRejection } from '../../../core/contract/wallets.ts'
 import { validationError } from '../../../core/errors.ts'
+import { deviceDigest } from '../../../core/rules/crypto/device-digest.ts'
 import type { StoredRejection } from '../../../storage/operations/rejections.ts'
 import type { StoredGoogleObject } from '../../../storage/passes/google-objects.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
@@ -60,7 +61,7 @@ function toPassWallets(
     passId: pass.id,
     walletVersion,
     apple: registrations.map((registration) => ({
-      deviceId: registration.deviceId,
+      deviceId: deviceDigest(pass.workspaceId, registration.deviceId),
       registeredAt: registration.registeredAt.toISOString(),
       pushedAt: registration.pushedAt?.toISOString() ?? null,
       pushedVersion: registration.pushedVersion > 0 ? registration.pushedVersion : null,

@@ -19,7 +19,7 @@ export const wallets: Handlers<typeof contract> = {
     const { limit, cursor, offset, olderThan, ...filter } = query
     const changedBefore = olderThan === undefined ? undefined : secondsBefore(now, olderThan)
     const page = await store.wallets.list(workspaceId, { ...filter, changedBefore }, { limit, cursor, offset })
-    return { status: 200, body: toPage({ ...page, rows: page.rows.map(showWallet) }) }
+    return { status: 200, body: toPage({ ...page, rows: page.rows.map((wallet) => showWallet(workspaceId, wallet)) }) }
   },
 
   slo: async ({ query }, { store, workspaceId, now }) => {
@@ -68,13 +68,13 @@ function showLog({ at, ...log }: StoredDeviceLog): DeviceLog {
   return { ...log, at: at.toISOString() }
 }
 
-function showWallet(wallet: StoredWallet): WalletItem {
+function showWallet(workspaceId: string, wallet: StoredWallet): WalletItem {
   const { deviceId, walletVersion } = wallet
   return {
     passId: wallet.passId,
     externalPassId: wallet.externalPassId,
     platform: wallet.platform,
-    device: deviceId === null ? null : deviceDigest(deviceId),
+    device: deviceId === null ? null : deviceDigest(workspaceId, deviceId),
     holds: Math.max(wallet.heldVersion, 1),
     since: wallet.heldSince.toISOString(),
     current: walletVersion,
