@@ -176,7 +176,7 @@ export function createStore(database: Database, listener: StoreListener = {}): S
 export function frozen(store: Store): Store {
   const refuse = async () => {
     throw new ApiError('SERVICE_UNAVAILABLE', {
-      message: 'The server only reads for now, while its data is moved; send this again later.',
+      message: 'The server is read-only during a data migration. Retry later.',
       headers: { 'retry-after': '30' },
     })
   }

@@ -52,7 +52,8 @@ export function createOpenings({ store, log }: { store: Store; log: Logger }): O
 
   return {
     note({ workspaceId, projectId }, opening, at) {
-      if (projectId !== null) count({ workspaceId, projectId, hour: hourOf(at), figure: `opened/${opening}`, n: 1 })
+      if (projectId === null || store.isFrozen) return
+      count({ workspaceId, projectId, hour: hourOf(at), figure: `opened/${opening}`, n: 1 })
     },
     flush,
     close: () => clearTimeout(waiting),

@@ -43,7 +43,7 @@ export function createSightings({ store, log }: { store: Store; log: Logger }): 
   return {
     note(token, headers, at) {
       const { id, workspaceId, door } = token
-      if (!door) return
+      if (!door || store.isFrozen) return
       const known = noted.get(id) ?? door
       const version = headers.get(doorHeaders.version)
       const pending = headers.get(doorHeaders.pending)

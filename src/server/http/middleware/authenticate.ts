@@ -68,7 +68,7 @@ export function createAuthenticate(store: Store, log: Logger): Authenticate {
     if (token.workspace.expiresAt && at >= token.workspace.expiresAt) {
       throw new ApiError('TENANT_EXPIRED', { forLog: whose })
     }
-    if (!token.door) noteUse(token, at)
+    if (!token.door && !store.isFrozen) noteUse(token, at)
     return token
   }
 }

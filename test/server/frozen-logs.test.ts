@@ -1,0 +1,31 @@
+import { pino } from 'pino'
+import { describe, expect, test } from 'vitest'
+import { createSightings } from '../../src/server/api/doors/sightings.ts'
+import { createAuthenticate } from '../../src/server/http/middleware/authenticate.ts'
+import { createOpenings } from '../../src/server/pages/openings.ts'
+import { frozen } from '../../src/storage/store.ts'
+import type { TokenWithWorkspace } from '../../src/storage/workspaces/tokens.ts'
+import { useApi } from '../support/api.ts'
+
+describe('a frozen server', () => {
+  const api = useApi('sqlite')
+
+  test('logs nothing about uses of tokens, links, and doors, which it does not store', async () => {
+    const { id: workspaceId, token } = await api.workspace()
+    const lines: string[] = []
+    const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) })
+    const store = frozen(api.services.store)
+    const found = await createAuthenticate(store, log)(new Headers({ 'x-api-key': token }), api.now)
+
+    const openings = createOpenings({ store, log })
+    openings.note({ workspaceId, projectId: found.id }, 'apple', api.now)
+    await openings.flush()
+    openings.close()
+
+    const sightings = createSightings({ store, log })
+    const door = { ...found, door: { lastSeenAt: null } } as unknown as TokenWithWorkspace
+    sightings.note(door, new Headers(), api.now)
+    await sightings.flush()
+    expect(lines).toEqual([])
+  })
+})
