@@ -42,7 +42,7 @@ export default class JobsList extends BaseCommand {
   static override summary = 'Show what waits in the outbox, what gave up, and what is quarantined.'
   static override description =
     'Works straight on the database. Jobs that gave up stay until passes jobs retry or passes jobs delete, and so do ' +
-    'those under which workers stopped five times: they are quarantined.'
+    'those under which workers stopped three times: they are quarantined.'
   static override examples = ['<%= config.bin %> jobs list', '<%= config.bin %> jobs list --limit 100 --json']
   static override flags = {
     ...databaseFlags,

@@ -1,5 +1,3 @@
-import type { Queue, RegularQueue } from '../../storage/jobs/job-kinds.ts'
-
 /** How much of a queue is in flight. */
 export interface QueueOptions {
   /** Jobs taken at once, all of one workspace. */
@@ -15,13 +13,13 @@ export interface QueueOptions {
 }
 
 /**
- * Those that lapsed, of which one may stop the process: so many stand beside it, and at its next lapse none. What lasts leaves
- * its slot: behind the fan-out of a large broadcast passes would else wait for minutes to be issued.
+ * One job at a time: if it stops the process, no other job of the queue lapses with it. A job that takes longer than
+ * QUARANTINE_SLOT_MS leaves its slot. Otherwise passes would wait for minutes behind the fan-out of a large broadcast.
  */
-export const suspectQueues: Record<Exclude<Queue, RegularQueue>, QueueOptions> = {
-  suspects: { batchSize: 25, batches: 3, hanging: 7 },
-  'prime-suspects': { batchSize: 1, batches: 1, hanging: 7 },
-}
+export const quarantineOptions: QueueOptions = { batchSize: 1, batches: 1, hanging: 7 }
+
+/** The time after which a job of the quarantine queue lets the next one start, in milliseconds. */
+export const QUARANTINE_SLOT_MS = 2_000
 
 /** Lets so many through in a second, evenly: after some went, the next ones wait until it is their turn. */
 export interface Throttle {

@@ -8,8 +8,8 @@ import type { Repositories } from '../../storage/store.ts'
 import type { Services } from '../context.ts'
 import type { Leave } from '../http/thread.ts'
 import { allEnded } from './all-ended.ts'
-import { type Alone, createAlone, createShares, PATIENCE_MS } from './fairness.ts'
-import { createThrottle, type QueueOptions, suspectQueues } from './queue-options.ts'
+import { createShares } from './fairness.ts'
+import { createThrottle, QUARANTINE_SLOT_MS, type QueueOptions, quarantineOptions } from './queue-options.ts'
 
 /**
  * Does the work of some jobs of one kind and completes them in the transaction that writes their effects: only those
@@ -33,7 +33,7 @@ export type SetAsideJob = Pick<Job, 'workspaceId' | 'subject' | 'correlationId'>
 
 /**
  * What a worker runs, and how. A lease is 10 s by default (it is renewed after a third), a look for work without a wake-up
- * comes each second, and suspects hold their slot, or keep all others out, for 2 s.
+ * comes each second, and a job of the quarantine queue holds its slot for 2 s.
  */
 export interface WorkerOptions {
   handlers: Record<JobKind, JobHandler>
@@ -41,7 +41,7 @@ export interface WorkerOptions {
   queues: Record<RegularQueue, QueueOptions>
   leaseSeconds?: number
   pollSeconds?: number
-  patienceMs?: number
+  quarantineSlotMs?: number
 }
 
 /** The loops that run the jobs of a process. */
@@ -56,12 +56,6 @@ export interface Worker {
   abandon(): Promise<void>
 }
 
-interface Claimed {
-  jobs: Job[]
-  /** When nothing of them is in hand any more. */
-  leave: Leave
-}
-
 const GIVE_BACK_EVERY_MS = 250
 
 /** A queue that has room asks each second: one that has not for so long hangs. */
@@ -71,8 +65,7 @@ const ALIVE_MS = 30_000
  * The loops that run the outbox, one for each queue. Several workers, here or elsewhere, share the work through claims.
  */
 export function startWorker(services: Services, options: WorkerOptions): Worker {
-  const alone = createAlone(options.patienceMs)
-  const running = new Map(queues.map((queue) => [queue, startQueue(services, queue, { ...options, alone })]))
+  const running = new Map(queues.map((queue) => [queue, startQueue(services, queue, options)]))
   let isStopping = false
   return {
     wake: (queue) => running.get(queue)?.wake(),
@@ -87,9 +80,9 @@ export function startWorker(services: Services, options: WorkerOptions): Worker 
   }
 }
 
-function startQueue(services: Services, queue: Queue, options: WorkerOptions & { alone: Alone }) {
-  const { handlers, giveUp = {}, leaseSeconds = 10, pollSeconds = 1, patienceMs = PATIENCE_MS, alone } = options
-  const settings = { ...suspectQueues, ...options.queues }[queue]
+function startQueue(services: Services, queue: Queue, options: WorkerOptions) {
+  const { handlers, giveUp = {}, leaseSeconds = 10, pollSeconds = 1, quarantineSlotMs = QUARANTINE_SLOT_MS } = options
+  const settings = { ...options.queues, quarantine: quarantineOptions }[queue]
   const { batchSize, batches, hanging: mostHanging = batches, isLocal = false, perSecond } = settings
   const throttle = createThrottle(perSecond)
   const pollMilliseconds = pollSeconds * 1000
@@ -148,20 +141,15 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions & {
   }
 
   /** A batch of the workspace whose turn it is, passing over those of which others were quicker. */
-  async function claim(): Promise<{ claimed?: Claimed; nextRunAt?: Date | undefined }> {
+  async function claim(): Promise<{ claimed?: Job[]; nextRunAt?: Date | undefined }> {
     const except = shares.full()
     for (;;) {
       // A read first: an idle worker must not take turns with writers.
       const { workspaceId, nextRunAt } = await store.jobs.look(queue, clock(), { after: lastTurn, except })
       if (workspaceId === undefined) return { nextRunAt }
       lastTurn = workspaceId
-      const leave = await (queue === 'prime-suspects' ? alone.enterAlone() : alone.enter())
-      const jobs = await claimOf(workspaceId).catch((error: unknown) => {
-        leave()
-        throw error
-      })
-      if (jobs.length > 0) return { claimed: { jobs, leave } }
-      leave()
+      const jobs = await claimOf(workspaceId)
+      if (jobs.length > 0) return { claimed: jobs }
       if (isStopping) return {}
       except.push(workspaceId)
     }
@@ -179,7 +167,7 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions & {
     }
   }
 
-  function start({ jobs, leave }: Claimed): void {
+  function start(jobs: Job[]): void {
     const { workspaceId } = jobs[0]!
     throttle.take(jobs.length)
     shares.take(workspaceId)
@@ -193,12 +181,11 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions & {
         wake()
       },
     }
-    const late = isRegularQueue(queue) ? undefined : setTimeout(slot.leave, patienceMs)
+    const late = isRegularQueue(queue) ? undefined : setTimeout(slot.leave, quarantineSlotMs)
     const batch = runAll(jobs, slot)
       .catch((error) => log.error({ err: error }, 'the worker could not reach the outbox'))
       .finally(() => {
         clearTimeout(late)
-        leave()
         if (inFlight.delete(batch)) shares.nack(workspaceId)
         hanging.delete(batch)
         // A job that was held back while another of its subject ran may be due now.

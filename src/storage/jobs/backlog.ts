@@ -113,8 +113,8 @@ export class Backlog {
   }
 
   /**
-   * Makes failed jobs due as if they had never been tried, and returns how many. Those that were quarantined run alone,
-   * and are quarantined again at their next lapse.
+   * Makes failed jobs due as if they had never been tried, and returns their number. Those that were quarantined run one at
+   * a time, and are quarantined again at their next lapse.
    */
   async requeue(ids: string[], at: Date): Promise<number> {
     const lapses = this.db.raw(`case when ${isQuarantined} then ${MAX_JOB_LAPSES - 1} else lapses end`)

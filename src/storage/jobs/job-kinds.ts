@@ -20,18 +20,16 @@ export const regularQueues = [
 export type RegularQueue = (typeof regularQueues)[number]
 
 /**
- * Where jobs are claimed from: the queues, and beside them two for the jobs of every queue whose lease ended under a worker.
- * One of those may be what stops workers. `suspects` lapsed once, and are kept apart from those that never did;
- * `prime-suspects` lapsed more often, and are run with nothing beside them.
+ * The queues that jobs are claimed from. `quarantine` has the jobs of every queue whose lease ended under a worker: one of
+ * them may be the cause, so each process runs one of them at a time.
  */
-export const queues = [...regularQueues, 'suspects', 'prime-suspects'] as const
-/** Where a job is claimed from. */
+export const queues = [...regularQueues, 'quarantine'] as const
+/** The name of a queue. */
 export type Queue = (typeof queues)[number]
 /** Tells what hands out the jobs of a queue from the workspaces beside it. */
 export const isQueue = (name: string): name is Queue => (queues as readonly string[]).includes(name)
-/** Whether a queue is a regular one, not one for jobs whose lease ended under a worker. */
-export const isRegularQueue = (queue: Queue): queue is RegularQueue =>
-  (regularQueues as readonly Queue[]).includes(queue)
+/** Whether a queue is a regular one, not the one for jobs whose lease ended under a worker. */
+export const isRegularQueue = (queue: Queue): queue is RegularQueue => queue !== 'quarantine'
 
 /** A kind of job that each platform has. */
 export type PlatformKind =

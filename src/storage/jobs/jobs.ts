@@ -15,7 +15,7 @@ import {
 } from '../db/dialect.ts'
 import { runPrepared, runSilently } from '../db/prepared.ts'
 import type { FanOutChunk } from '../messages/broadcasts.ts'
-import { isRegularQueue, type JobKind, kinds, type Queue, queues, type RegularQueue } from './job-kinds.ts'
+import { type JobKind, kinds, type Queue, type RegularQueue } from './job-kinds.ts'
 import { type Look, lookAround, mayRun, type TurnOptions, waitsIn } from './turns.ts'
 
 /** A job that this worker holds until its lease ends; whatever it writes must present the claim token. */
@@ -287,7 +287,7 @@ export class Jobs {
 
   /**
    * Takes jobs whose lease ended from their worker, which died, hangs, or was cut off; whatever it keeps locked has to wait.
-   * They are due again, as suspects. One that was taken too often is set aside.
+   * They are due again in the quarantine queue. One that was taken too often does not run again.
    */
   async release(at: Date): Promise<RescuedJob[]> {
     const isOver = `lapses + 1 >= ${MAX_JOB_LAPSES}`
@@ -300,8 +300,7 @@ export class Jobs {
         last_error: this.db.raw(`case when ${isOver} then ? else last_error end`, [QUARANTINE_REASON]),
       })
       .returning(['id', 'workspace_id', 'kind', 'subject', 'correlation_id', 'failed_at'])
-    if (rows.some((row) => row.failed_at === null))
-      for (const queue of queues) if (!isRegularQueue(queue)) this.onDue(queue)
+    if (rows.some((row) => row.failed_at === null)) this.onDue('quarantine')
     return rows.map((row) => ({ ...toJob(row), isQuarantined: row.failed_at !== null }))
   }
 

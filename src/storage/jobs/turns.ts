@@ -1,5 +1,4 @@
 import type { Knex } from 'knex'
-import { LAPSES_TO_RUN_ALONE } from '../../core/rules/sending/retries.ts'
 import { bindIds, isAmong } from '../db/dialect.ts'
 import { runPrepared } from '../db/prepared.ts'
 import { isRegularQueue, type Queue } from './job-kinds.ts'
@@ -30,12 +29,7 @@ const FEW = 100
  * takes an index of some rows only where it sees that those are asked for.
  */
 export function waitsIn(queue: Queue): string {
-  const condition =
-    queue === 'suspects'
-      ? `lapses > 0 and lapses < ${LAPSES_TO_RUN_ALONE}`
-      : queue === 'prime-suspects'
-        ? `lapses > 0 and lapses >= ${LAPSES_TO_RUN_ALONE}`
-        : 'queue = :queue and lapses = 0'
+  const condition = isRegularQueue(queue) ? 'queue = :queue and lapses = 0' : 'lapses > 0'
   return `claim_token is null and failed_at is null and ${condition}`
 }
 
@@ -70,7 +64,7 @@ interface DueRow {
 
 /** Jobs that are due, may they run or not, all of them where they are few, and the next one that will be. */
 function listDue(db: Knex, queue: Queue, at: Date): Promise<DueRow[]> {
-  // Along the index of moments, where suspects of a queue stand, too.
+  // The index of due jobs contains those of a queue that lapsed, too.
   const waits = isRegularQueue(queue)
     ? 'queue = :queue and claim_token is null and failed_at is null and created_at > 0'
     : waitsIn(queue)

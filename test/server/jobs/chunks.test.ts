@@ -43,7 +43,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const job = await claim(queue)
     api.advance(11)
     await api.services.store.transaction((tx) => tx.jobs.release(api.now))
-    await claim('suspects')
+    await claim('quarantine')
     await jobHandlers[job.kind]([job], api.services)
   }
 

@@ -17,7 +17,7 @@ import { eventually, gate, openServices, type TestServices } from './fixtures.ts
 const anHour = 3600
 
 describe.each(dialects)('on %s', (dialect) => {
-  test('of the jobs in flight when workers die, only the one that kills five of them is quarantined', async () => {
+  test('quarantines only the job that stops three workers, not the jobs in flight with it', async () => {
     const services = await openServices(dialect)
     const ids = await insertPasses(
       services.store,
@@ -27,23 +27,21 @@ describe.each(dialects)('on %s', (dialect) => {
     const [poison, ...innocents] = ids
     const notifications = await insert(services, 'send-notification', 3)
 
-    // The first process dies with all of it in its hands.
+    // The first process dies with all of them in flight.
     await claim(services, 'issuing')
     await claim(services, 'urgent')
     await lapse(services)
-    // Whatever process comes next runs those that lapsed once together, and those that lapsed twice one at a time: it dies
-    // of the poison, and of nothing else.
+    // The next ones run them one at a time: they die of the poison only.
     const done: string[] = []
     for (let runs = 0; runs < 20; runs += 1) {
-      const once = await claim(services, 'suspects')
-      const jobs = once.length > 0 ? once : await claim(services, 'prime-suspects', 1)
+      const jobs = await claim(services, 'quarantine', 1)
       if (jobs.some(({ subject }) => subject === poison)) await lapse(services)
       else done.push(...(await services.store.transaction((tx) => tx.jobs.complete(jobs))).map((job) => job.subject))
     }
     expect(done.toSorted()).toEqual([...innocents, ...notifications].sort())
     expect(await services.database.reader('jobs').whereNull('failed_at')).toEqual([])
     expect(await services.store.backlog.listFailed({}, 10)).toMatchObject([
-      { state: 'quarantined', kind: 'issue-pass', subject: poison, attempts: 5, error: QUARANTINE_REASON },
+      { state: 'quarantined', kind: 'issue-pass', subject: poison, attempts: 3, error: QUARANTINE_REASON },
     ])
     expect(await services.store.passes.find(services.workspaceId, poison!)).toMatchObject({ status: 'FAILED' })
     const [event, ...others] = await services.database.reader('events').where({ subject: poison })
@@ -51,35 +49,29 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(JSON.parse(event.data).error).toEqual({ code: 'PASS_ISSUING_FAILED', message: QUARANTINE_REASON })
   })
 
-  test('a worker keeps jobs that lapsed once from all others, and runs those that lapsed twice one at a time', async () => {
+  test('a worker runs jobs that lapsed one at a time, apart from those that did not', async () => {
     const services = await openServices(dialect)
-    const twice = await insert(services, 'update-apple', 3)
-    await claim(services, 'wallets')
-    await lapse(services)
-    await claim(services, 'suspects')
-    const once = [...(await insert(services, 'issue-pass', 3)), ...(await insert(services, 'update-apple', 3))]
+    const lapsed = [...(await insert(services, 'issue-pass', 3)), ...(await insert(services, 'update-apple', 3))]
     await claim(services, 'issuing')
     await claim(services, 'wallets')
     await lapse(services)
-    const never = await insert(services, 'issue-pass', 3)
-    const groups = [twice, once, never]
-    const batches: { group: number; size: number; beside: number }[] = []
-    let inFlight = 0
+    const others = await insert(services, 'issue-pass', 3)
+    const batches: string[][] = []
+    const inFlight = new Set<string>()
     const handler: JobHandler = async (jobs) => {
-      const found = new Set(jobs.map(({ subject }) => groups.findIndex((group) => group.includes(subject))))
-      expect(found.size).toBe(1)
-      batches.push({ group: [...found][0]!, size: jobs.length, beside: inFlight })
-      inFlight += 1
+      const subjects = jobs.map(({ subject }) => subject)
+      batches.push(subjects)
+      for (const subject of subjects) inFlight.add(subject)
+      expect(lapsed.filter((subject) => inFlight.has(subject)).length).toBeLessThanOrEqual(1)
       await services.store.transaction((tx) => tx.jobs.complete(jobs))
-      inFlight -= 1
+      for (const subject of subjects) inFlight.delete(subject)
     }
     services.work({ handlers: { 'issue-pass': handler, 'update-apple': handler }, batches: 3 })
     await eventually(async () => expect(await services.database.reader('jobs')).toEqual([]))
-    const ofGroup = (group: number) => batches.filter((batch) => batch.group === group)
-    expect(ofGroup(0)).toEqual(twice.map(() => ({ group: 0, size: 1, beside: 0 })))
-    // Two kinds, one claim.
-    expect(ofGroup(1).map(({ size }) => size)).toEqual([3, 3])
-    expect(ofGroup(2).map(({ size }) => size)).toEqual([3])
+    expect(batches.filter(([first]) => lapsed.includes(first!)).toSorted()).toEqual(
+      lapsed.toSorted().map((subject) => [subject]),
+    )
+    expect(batches.filter(([first]) => others.includes(first!)).map((batch) => batch.length)).toEqual([3])
   })
 
   test('a worker that hangs, or that was frozen, costs its jobs a lapse, and a lease that it renews does not', async () => {
@@ -100,21 +92,19 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(metrics).toContain('outcome="lapsed"} 1')
   })
 
-  test('kills that find the same innocent job alone twice do not set it aside', async () => {
+  test('a kill that finds an innocent job in the quarantine queue does not quarantine it', async () => {
     const services = await openServices(dialect)
     await insert(services, 'issue-pass', 2)
     await claim(services, 'issuing')
     await lapse(services)
-    await claim(services, 'suspects')
-    await lapse(services)
-    for (let kills = 0; kills < 4; kills += 1) {
-      expect(await claim(services, 'prime-suspects', 1)).toHaveLength(1)
+    for (let kills = 0; kills < 2; kills += 1) {
+      expect(await claim(services, 'quarantine', 1)).toHaveLength(1)
       await lapse(services)
     }
     const rows = await services.database.reader('jobs').select('lapses', 'failed_at')
-    expect(rows).toEqual([1, 2].map(() => ({ lapses: 4, failed_at: null })))
+    expect(rows).toEqual([1, 2].map(() => ({ lapses: 2, failed_at: null })))
     for (const _ of rows) {
-      const jobs = await claim(services, 'prime-suspects', 1)
+      const jobs = await claim(services, 'quarantine', 1)
       await services.store.transaction((tx) => tx.jobs.complete(jobs))
     }
     expect(await services.database.reader('jobs')).toEqual([])
@@ -152,7 +142,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const services = await openServices(dialect)
     const [subject] = await insert(services, 'detach-project', 1)
     await services.database.writer('jobs').update({ lapses: MAX_JOB_LAPSES - 1 })
-    const [job] = await claim(services, 'prime-suspects', 1)
+    const [job] = await claim(services, 'quarantine', 1)
     const chunk = (isPoison: boolean) =>
       workInChunks(job!, services, { first: 10, most: 10 }, () =>
         isPoison ? Promise.reject(new Error('the process dies')) : Promise.resolve(true),
@@ -165,12 +155,12 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await lapsesOf(services, subject!)).toBe(1)
   })
 
-  test('a job is taken back from quarantine as a suspect, or deleted, and its pass goes with it or stays FAILED', async () => {
+  test('a job is taken back from quarantine to run one at a time, or deleted, and its pass goes with it or stays FAILED', async () => {
     const services = await openServices(dialect)
     const { store, workspaceId, clock } = services
     const ids = await insertPasses(store, workspaceId, [newPass(services.version), newPass(services.version)])
     await services.database.writer('jobs').update({ lapses: MAX_JOB_LAPSES - 1 })
-    for (const _ of ids) await claim(services, 'prime-suspects', 1)
+    for (const _ of ids) await claim(services, 'quarantine', 1)
     await lapse(services)
     const [first, second] = await store.backlog.listFailed({}, 10)
     expect([first!.state, second!.state]).toEqual(['quarantined', 'quarantined'])
@@ -207,16 +197,14 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 })
 
-test('suspects that last let others have their slots, so that nobody waits for minutes behind a broadcast', async () => {
+test('a long job of the quarantine queue leaves its slot, so that others do not wait for minutes behind it', async () => {
   const services = await openServices('sqlite')
-  const long = await insert(services, 'fan-out-broadcast', 3)
+  await insert(services, 'fan-out-broadcast', 3)
   await claim(services, 'fan-out')
   await lapse(services)
-  await services.database.writer('jobs').whereIn('subject', long.slice(1)).update({ lapses: 2 })
-  const short = await insert(services, 'issue-pass', 6)
+  await insert(services, 'issue-pass', 6)
   await claim(services, 'issuing')
   await lapse(services)
-  await services.database.writer('jobs').whereIn('subject', short.slice(3)).update({ lapses: 2 })
   const held = gate()
   const complete: JobHandler = async (jobs) => {
     await services.store.transaction((tx) => tx.jobs.complete(jobs))
@@ -225,7 +213,7 @@ test('suspects that last let others have their slots, so that nobody waits for m
     await held.pass()
     await complete(jobs, services)
   }
-  services.work({ handlers: { 'issue-pass': complete, 'fan-out-broadcast': lasting }, patienceMs: 100 })
+  services.work({ handlers: { 'issue-pass': complete, 'fan-out-broadcast': lasting }, quarantineSlotMs: 100 })
   const left = () => services.database.reader('jobs').where({ kind: 'issue-pass' })
   await eventually(async () => expect(await left()).toEqual([]))
   expect(held.waiting()).toBe(3)

@@ -42,7 +42,7 @@ describe.each(dialects)('on %s', (dialect) => {
     services.advance(0.001)
     await scheduler.tick()
     expect(await statuses(services, ids)).toEqual({ QUEUED: 2 })
-    const again = await store.transaction((tx) => tx.jobs.claim('suspects', services.clock(), lease))
+    const again = await store.transaction((tx) => tx.jobs.claim('quarantine', services.clock(), lease))
     expect(again.map((job) => [job.id, job.attempts]).sort()).toEqual(jobs.map((job) => [job.id, 2]).sort())
   })
 

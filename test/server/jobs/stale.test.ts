@@ -36,7 +36,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const overtake = async () => {
       api.advance(11)
       await store.transaction((tx) => tx.jobs.release(api.now))
-      await send('sent', await claim('suspects'))
+      await send('sent', await claim('quarantine'))
     }
     await send('failed', await claim('urgent'))
 

@@ -126,7 +126,9 @@ describe.each(dialects)('on %s', (dialect) => {
     await lost('urgent')
     api.advance(10)
     await store.transaction((tx) => tx.jobs.release(api.now))
-    const [first] = await store.transaction((tx) => tx.jobs.claim('suspects', api.now, { limit: 1, leaseSeconds: 10 }))
+    const [first] = await store.transaction((tx) =>
+      tx.jobs.claim('quarantine', api.now, { limit: 1, leaseSeconds: 10 }),
+    )
     await sendNotifications([first!], api.services)
     const { id: messageId } = await read()
     const pass = (await store.passes.find(workspace.id, id))!

@@ -164,7 +164,7 @@ describe.each(dialects)('on %s', (dialect) => {
     for (let crash = 1; crash <= crashes; crash += 1) {
       await queueTests(workspace, id, 2)
       receiver.reply(204, (response) => held.pass().then(() => void response.writeHead(204).end()))
-      const queue = crash === 1 ? 'webhooks' : 'suspects'
+      const queue = crash === 1 ? 'webhooks' : 'quarantine'
       const jobs = await api.services.store.transaction((tx) => tx.jobs.claim(queue, api.now, claimed))
       const crashing = new AbortController()
       turns.push(deliverWebhooks(jobs, { ...api.services, stopping: crashing.signal }))

@@ -54,7 +54,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await write(store, (tx) => tx.jobs.release(later(10)))).toMatchObject([
       { workspaceId, kind: 'issue-pass', subject, isQuarantined: false },
     ])
-    expect(await claim(store, later(10), { queue: 'suspects' })).toMatchObject([{ subject, attempts: 2 }])
+    expect(await claim(store, later(10), { queue: 'quarantine' })).toMatchObject([{ subject, attempts: 2 }])
   })
 
   test('a lease that is renewed holds for longer', async () => {
@@ -79,7 +79,7 @@ describe.each(dialects)('on %s', (dialect) => {
     ]
     const state = () => database.reader('jobs').first()
     for (const claimed of [false, true]) {
-      const current = claimed ? await claim(store, later(10), { queue: 'suspects' }) : []
+      const current = claimed ? await claim(store, later(10), { queue: 'quarantine' }) : []
       const before = await state()
       expect(before).toMatchObject({ claim_token: current[0]?.claimToken ?? null, failed_at: null })
       for (const attempt of attempts) await attempt(stale)
@@ -124,16 +124,14 @@ describe.each(dialects)('on %s', (dialect) => {
 
     const jumped = later(jump)
     await write(store, (tx) => tx.jobs.release(jumped))
-    const due = await claim(store, jumped, { queue: 'suspects' })
+    const due = await claim(store, jumped, { queue: 'quarantine' })
     expect(due.map(({ subject }) => subject)).toEqual(jump > 10 ? [held] : [])
     const duringJump = await claim(store, later(7199))
     expect(duringJump.map(({ subject }) => subject)).not.toContain(waiting)
 
     const end = later(7200 + 3600)
     await write(store, (tx) => tx.jobs.release(end))
-    const rest = await Promise.all(
-      (['issuing', 'suspects', 'prime-suspects'] as const).map((queue) => claim(store, end, { queue })),
-    )
+    const rest = await Promise.all((['issuing', 'quarantine'] as const).map((queue) => claim(store, end, { queue })))
     expect(rest.flat().map(({ subject }) => subject)).toEqual(expect.arrayContaining([held, waiting]))
   })
 

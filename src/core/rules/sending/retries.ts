@@ -143,14 +143,12 @@ export function jobBackoffSeconds(attempts: number): number {
 /** After so many failed runs a job is set aside for an operator. */
 export const MAX_JOB_ATTEMPTS = 20
 
-/** A job that has lapsed so often, in company, runs while its process does nothing else: later lapses are likely its own fault. */
-export const LAPSES_TO_RUN_ALONE = 2
-
 /**
- * After so many leases that ended while a worker held it a job is quarantined: it stops workers. Three of them when it ran alone,
- * since a process that is killed for another reason may always have an innocent one in hand, but hardly the same one again and again.
+ * The number of leases that end while a worker holds a job, after which the job is quarantined: it stops workers. After the
+ * first one, the job runs one at a time. A process that is killed for another reason always has some job in hand, but rarely
+ * the same one again.
  */
-export const MAX_JOB_LAPSES = LAPSES_TO_RUN_ALONE + 3
+export const MAX_JOB_LAPSES = 3
 
 /** What is then said of it, and of the pass or notification that it was to care for. */
 export const QUARANTINE_REASON = `The worker stopped or hung ${MAX_JOB_LAPSES} times while it ran this job.`

@@ -24,7 +24,7 @@ export async function createJobs(db: Knex): Promise<void> {
   const waits = 'claim_token is null and failed_at is null'
   await db.raw(`create index jobs_due on jobs (queue, run_at) where ${waits} and created_at > 0`)
   await db.raw(`create index jobs_turns on jobs (queue, workspace_id, run_at) where ${waits} and lapses = 0`)
-  await db.raw(`create index jobs_suspects on jobs (workspace_id, run_at) where ${waits} and lapses > 0`)
+  await db.raw(`create index jobs_lapsed on jobs (workspace_id, run_at) where ${waits} and lapses > 0`)
   await db.raw(`create index jobs_of_workspace on jobs (workspace_id) where ${waits} and created_at > 0`)
   await db.raw('create index jobs_claimed on jobs (run_at) where claim_token is not null')
   await db.raw('create index jobs_failed on jobs (failed_at) where failed_at is not null')
