@@ -36,7 +36,7 @@ function copyReference() {
 /** A page with a script, for browsers. */
 function writePage(page, files) {
   const to = join(root, 'dist', page)
-  mkdirSync(to)
+  mkdirSync(to, { recursive: true })
   for (const [name, content] of files) writeFileSync(join(to, name), content)
 }
 

@@ -17,7 +17,7 @@ const modules: Record<string, string[]> = {
   client: ['client', 'core'],
   door: ['door', 'core'],
   desk: ['desk', 'client', 'core'],
-  cli: ['cli', 'client', 'files', 'core'],
+  cli: ['cli', 'client', 'door', 'files', 'core'],
   commands: ['cli', 'client', 'files', 'core'],
 }
 
@@ -76,6 +76,17 @@ test('imports between modules keep their direction', () => {
     .filter(({ file, target }) => !modules[moduleOf(file)]?.includes(moduleOf(target)))
     .filter((found) => !isOperatorsOwn(found))
   expect(wrong.map(show)).toEqual([])
+})
+
+test('the command line uses the engine of a door, and nothing of it that needs a browser', () => {
+  const fromEngine = /^door\/engine\/(?!browser|database|indexed-db)/
+  const wrong = imports.filter(
+    ({ file, target }) => moduleOf(file) === 'cli' && moduleOf(target) === 'door' && !fromEngine.test(target),
+  )
+  expect(wrong.map(show)).toEqual([])
+  const ofBrowsers = /^(idb|preact.*|door\/engine\/(browser|database|indexed-db)\.ts|door\/app\/.*)$/
+  const inEngine = imports.filter(({ file, isTypeOnly }) => fromEngine.test(file) && !isTypeOnly)
+  expect(inEngine.filter(({ target }) => ofBrowsers.test(target)).map(show)).toEqual([])
 })
 
 test('core imports no package but zod, luxon for the calendars of time zones, and of Node only node:crypto', () => {

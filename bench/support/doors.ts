@@ -2,6 +2,7 @@ import { newId } from '../../src/core/ids.ts'
 import { identifierDigest } from '../../src/core/rules/crypto/scan-code.ts'
 import { doorEnglish } from '../../src/core/rules/redemption/door-language.ts'
 import type { DoorEngine, Verdict } from '../../src/door/engine/engine.ts'
+import { phoneSettings } from '../../src/door/engine/environment.ts'
 import { openEngine } from '../../src/door/engine/open-engine.ts'
 import type { Identity } from '../../src/door/engine/store.ts'
 import { memoryStore, type SharedList } from './memory-store.ts'
@@ -33,6 +34,7 @@ export async function openPhone(
   let isCut = false
   let network = new AbortController()
   const engine = await openEngine({
+    settings: phoneSettings,
     openStore: async () => store,
     fetch: async (input, init) => {
       if (isCut) throw new TypeError('fetch failed')

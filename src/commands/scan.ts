@@ -7,10 +7,9 @@ import { ClientCommand } from '../cli/command/client-command.ts'
 import { InterruptedError, UsageError } from '../cli/command/errors.ts'
 import { count, printable, writeOut } from '../cli/command/output.ts'
 import { onInterrupt, programName } from '../cli/command/program.ts'
-import { PATIENCE_MS } from '../cli/console/connection.ts'
+import { PATIENCE_MS } from '../cli/console/ask.ts'
 import { createDoor, type DoorOptions } from '../cli/console/door.ts'
 import { enter } from '../cli/console/offline/door-folder.ts'
-import { openStore } from '../cli/console/offline/store.ts'
 import { commandBell, silentBell, terminalBell } from '../cli/console/outcome.ts'
 import { canAnimate, canColor, doorsFolder, prepareDrawing } from '../cli/settings/settings.ts'
 import { ScanCreate } from '../core/contract/scans.ts'
@@ -65,37 +64,31 @@ export default class Scan extends ClientCommand {
       project: flags.project,
       folder: doorsFolder(),
     })
-    const store = openStore(entrance.folder)
     const { deviceId, context, scanContextKey = null, validityDate = null } = checked
     const door = {
       client,
-      store,
       clock,
       folder: entrance.folder,
       isReached: entrance.isReached,
       station: { projectId: entrance.place.projectId, deviceId, context: context! },
       overrides: { scanContextKey, validityDate },
     }
-    try {
-      if (flags.stdin) return await this.#pipe(door)
-      // Detect this before `prepareDrawing` sets the color level, which would hide NO_COLOR.
-      const color = canColor(process.stdout) && !flags['no-color']
-      prepareDrawing(process.stdout)
-      const { runConsole } = await import('../cli/console/run-console.tsx')
-      const { sound, mute } = flags
-      const left = await runConsole({
-        ...door,
-        place: entrance.place,
-        color,
-        bell: (onProblem) => {
-          if (mute) return silentBell
-          return sound ? commandBell(sound, onProblem) : terminalBell((text) => process.stdout.write(text))
-        },
-      })
-      throw new InterruptedError(`Stopped.${leftover(left)}`)
-    } finally {
-      store.close()
-    }
+    if (flags.stdin) return this.#pipe(door)
+    // Detect this before `prepareDrawing` sets the color level, which would hide NO_COLOR.
+    const color = canColor(process.stdout) && !flags['no-color']
+    prepareDrawing(process.stdout)
+    const { runConsole } = await import('../cli/console/run-console.tsx')
+    const { sound, mute } = flags
+    const left = await runConsole({
+      ...door,
+      place: entrance.place,
+      color,
+      bell: (onProblem) => {
+        if (mute) return silentBell
+        return sound ? commandBell(sound, onProblem) : terminalBell((text) => process.stdout.write(text))
+      },
+    })
+    throw new InterruptedError(`Stopped.${leftover(left)}`)
   }
 
   async #pipe(door: Omit<Parameters<typeof runPipe>[0], 'input' | 'write' | 'signal'>): Promise<void> {
@@ -178,12 +171,11 @@ interface PipeSummary {
 
 /** Reads one payload per line and writes one outcome per line, in the same order. Repeated payloads are separate scans. */
 async function runPipe({ input, write, signal, ...options }: PipeOptions): Promise<PipeSummary> {
-  const door = createDoor({ ...options, sameScanMs: 0, onOutcome: () => undefined, onChange: () => undefined })
+  const door = await createDoor({ ...options, sameScanMs: 0, onOutcome: () => undefined, onChange: () => undefined })
   let failed = 0
-  const { connection, lists } = door.state
   try {
     // Upload the decisions of earlier runs first.
-    if (options.isReached) await connection.whenOnline(PATIENCE_MS)
+    if (options.isReached) await door.whenOnline(PATIENCE_MS)
     for await (const line of createInterface({ input, signal, crlfDelay: Number.POSITIVE_INFINITY })) {
       if (signal.aborted) break
       if (line === '') continue
@@ -191,7 +183,7 @@ async function runPipe({ input, write, signal, ...options }: PipeOptions): Promi
       if (outcome.result === 'error') failed += 1
       if (!(await write(outcome))) break
     }
-    await Promise.all([connection.whenOnline(PATIENCE_MS), lists.whenTaken(PATIENCE_MS)])
+    await door.flush(PATIENCE_MS)
   } finally {
     await door.stop()
   }

@@ -1,9 +1,11 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { type Connection, createConnection, POLL_MS } from '../../src/door/engine/connection.ts'
+import { type Connection, createConnection } from '../../src/door/engine/connection.ts'
+import { phoneSettings } from '../../src/door/engine/environment.ts'
 
 /** For so long a server takes a token for good that another server has revoked. */
 const REMEMBERED_MS = 1_000
 const PROMISED_MS = 5_000
+const { pollMs: POLL_MS } = phoneSettings
 
 let connection: Connection
 let isVisible: boolean
@@ -19,6 +21,8 @@ beforeEach(() => {
   isDue = false
   looks = []
   connection = createConnection({
+    initially: 'unknown',
+    pollMs: POLL_MS,
     now: () => new Date(),
     // Of all pauses the longest.
     random: () => 1,

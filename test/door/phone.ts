@@ -4,7 +4,7 @@ import { newId } from '../../src/core/ids.ts'
 import { identifierDigest } from '../../src/core/rules/crypto/scan-code.ts'
 import { doorEnglish } from '../../src/core/rules/redemption/door-language.ts'
 import type { DoorEngine, Verdict } from '../../src/door/engine/engine.ts'
-import type { EngineEnvironment } from '../../src/door/engine/environment.ts'
+import { type EngineEnvironment, phoneSettings } from '../../src/door/engine/environment.ts'
 import { openIndexedDb } from '../../src/door/engine/indexed-db.ts'
 import { openEngine } from '../../src/door/engine/open-engine.ts'
 import { type EngineStore, StorageFullError } from '../../src/door/engine/store.ts'
@@ -122,6 +122,7 @@ export class Phone {
     const { api } = this.workspace
     const locks = new Map<string, Promise<unknown>>()
     return {
+      settings: phoneSettings,
       openStore: async (onLost) => {
         this.onLost = onLost
         const store = await openIndexedDb(this.database, onLost)

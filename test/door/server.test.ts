@@ -1,5 +1,6 @@
 import { expect, test, vi } from 'vitest'
 import { createDoorClock } from '../../src/door/engine/clock.ts'
+import { phoneSettings } from '../../src/door/engine/environment.ts'
 import { createDoorServer } from '../../src/door/engine/server.ts'
 
 const never = new Promise<never>(() => undefined)
@@ -8,6 +9,7 @@ function serverOver(fetch: typeof globalThis.fetch) {
   const onUnderstood = vi.fn()
   const clock = { wallMs: () => 0, monotonicMs: () => 0 }
   const server = createDoorServer({
+    settings: phoneSettings,
     fetch,
     baseUrl: 'http://127.0.0.1',
     version: '1',

@@ -1,15 +1,14 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '../../client/client.ts'
-import { newId } from '../../core/ids.ts'
 import { candidateOfItem } from '../../core/rules/door/matches.ts'
-import type { Attempt, Candidate, Outcome, Station } from '../../core/rules/door/outcome.ts'
-import { createRecentScans } from '../../core/rules/door/recent-readings.ts'
-import { ask, type Connection, createConnection } from './connection.ts'
-import { evaluate } from './evaluate.ts'
+import type { Candidate, Outcome } from '../../core/rules/door/outcome.ts'
+import type { DoorEngine, EngineState, ScanOptions } from '../../door/engine/engine.ts'
+import { openEngine } from '../../door/engine/open-engine.ts'
+import { ask } from './ask.ts'
+import { type ConsoleEnvironment, consoleEnvironment } from './environment.ts'
 import { clockTime } from './lines.ts'
-import { createListKeeper, type ListKeeper } from './offline/snapshot.ts'
-import type { DoorStore } from './offline/store.ts'
-import { failureMessage } from './outcome.ts'
-import { amend, type Counters, count, createUndo, noScans } from './recent-scans.ts'
+import { failureMessage, listRejectionText, outcomeOf } from './outcome.ts'
+import { amend, type Counters, count, noScans } from './recent-scans.ts'
 
 /** Values that the operator sets for the next scans (F4); `null` uses the clock and the policy. */
 export interface Overrides {
@@ -20,8 +19,10 @@ export interface Overrides {
 
 /** The state of a door. */
 export interface DoorState {
-  readonly connection: Connection
-  readonly lists: ListKeeper
+  /** `offlineSince` is `null` while online; `rejection` is the server's reason to take no decisions that wait. */
+  connection: { offlineSince: Date | null; rejection: string | null }
+  /** The stored list, or the reason why there is none. */
+  lists: { list: EngineState['list']; rejection: string | null }
   overrides: Overrides
   /** The newest decision; `null` while the next one is slow, so that the operator does not mistake it for the next one. */
   decision: Outcome | null
@@ -39,19 +40,8 @@ export interface DoorState {
   notice: string | null
 }
 
-export interface DoorOptions {
-  client: Client
-  store: DoorStore
-  /** The folder of the stored list. */
-  folder: string
-  /** The place that each scan reports: project, device, gate. */
-  station: Station
-  /** Whether the server has just responded. */
-  isReached: boolean
+export interface DoorOptions extends ConsoleEnvironment {
   overrides: Overrides
-  clock: () => Date
-  /** The time within which the same code counts as the same scan, in milliseconds. 0 for pipes. */
-  sameScanMs: number
   /** Called once for each scan and reversal, when it is decided. */
   onOutcome: (outcome: Outcome) => void
   /** Called after each change of the state. */
@@ -75,6 +65,10 @@ export interface Door {
   search(text: string): Promise<Candidate[] | string>
   /** Shows a line until the next outcome; `null` removes it. */
   notify(text: string | null): void
+  /** Resolves when it is online, or after the timeout. */
+  whenOnline(timeoutMs: number): Promise<void>
+  /** Uploads decisions and completes the list, for no longer than the timeout. */
+  flush(timeoutMs: number): Promise<void>
   /** Stops after the current scan; resolves to the payloads that were not evaluated. */
   stop(): Promise<readonly string[]>
 }
@@ -82,164 +76,134 @@ export interface Door {
 /** The delay before the previous decision is cleared. Most decisions arrive sooner, so that the screen does not flicker. */
 const SOON_MS = 300
 
-/** Creates a door: queues scans, evaluates each online or offline, and counts outcomes. */
-export function createDoor(options: DoorOptions): Door {
-  const { client, store, station, clock, onOutcome, onChange } = options
-  const { projectId } = station
-  const lists = createListKeeper({ ...options, projectId })
-  const connection = createConnection({
-    ...options,
-    onUpload(uploads) {
-      for (const { decision, scan, conflict } of uploads) {
-        state.counters = amend(state.counters, decision.externalRef, { scanId: scan.id, conflict })
-        if (conflict !== null) state.conflicts += 1
-      }
-      countPending()
-    },
-    onRejection(decision, error) {
-      state.notice = `The server does not take the scan at ${clockTime(decision.scannedAt)}: ${error.message}`
-      countPending()
-    },
-    onError: (error) => {
-      state.notice = failureMessage(error)
-      onChange()
-    },
-  })
-  const queue = createQueue((names) => {
-    state.waiting = names.length
-    state.unevaluated = names
-    onChange()
-  })
-  const recent = createRecentScans(options.sameScanMs)
-  const undo = createUndo({ client, store, station, clock })
+/** Opens the engine of a door, and keeps what the console shows of it. */
+export async function createDoor(options: DoorOptions): Promise<Door> {
+  const { client, station, clock, onOutcome, onChange } = options
+  const engine = await openEngine(consoleEnvironment(options))
+  /** Scans and reversals in their order. The engine works on the first one. */
+  const tasks: { name: string }[] = []
+  let first: { name: string } | undefined
+  let slowTimer: NodeJS.Timeout | undefined
+  let rejected = 0
   const state: DoorState = {
-    connection,
-    lists,
+    ...shownOf(engine.state),
     overrides: options.overrides,
     decision: null,
     isSlow: false,
     counters: noScans,
     waiting: 0,
     unevaluated: [],
-    pending: store.pending().length,
-    conflicts: 0,
     notice: null,
   }
-  if (options.isReached) lists.refresh()
-  const refresh = setInterval(() => connection.state === 'online' && lists.refresh(), 1_000)
+  engine.subscribe((now) => {
+    Object.assign(state, shownOf(now))
+    state.counters = amend(
+      state.counters,
+      now.recent.map((verdict) => outcomeOf(verdict, now)),
+    )
+    const problem = now.problems.find(({ code }) => code === 'rejected')
+    if (problem?.code === 'rejected' && problem.scans > rejected) {
+      rejected = problem.scans
+      state.notice = `The server does not take the scan at ${clockTime(problem.scannedAt)}: ${problem.message}`
+    }
+    onChange()
+  })
 
-  function countPending(): void {
-    state.pending = store.pending().length
+  /** Clears the previous decision if the next one is slow. */
+  function watchTasks(): void {
+    state.waiting = tasks.length
+    state.unevaluated = tasks.map(({ name }) => name)
+    if (tasks[0] !== first) {
+      first = tasks[0]
+      clearTimeout(slowTimer)
+      state.isSlow = false
+      if (first) slowTimer = setTimeout(showSlow, SOON_MS)
+    }
     onChange()
   }
 
-  function conclude(outcome: Outcome): void {
+  function showSlow(): void {
+    state.decision = null
+    state.isSlow = true
+    onChange()
+  }
+
+  async function track(name: string, work: Promise<Outcome>): Promise<Outcome> {
+    const task = { name }
+    tasks.push(task)
+    watchTasks()
+    const outcome = await work
+    tasks.splice(tasks.indexOf(task), 1)
     state.decision = outcome
     state.notice = null
     if (outcome.result !== 'same_scan') state.counters = count(state.counters, outcome, clock().getTime())
-    if (outcome.verified === 'offline') countPending()
+    watchTasks()
     onOutcome(outcome)
-    onChange()
-  }
-
-  /** Clears the previous decision if the next one is slow. */
-  async function waitFor(coming: Promise<Outcome>): Promise<Outcome> {
-    const timer = setTimeout(() => {
-      state.decision = null
-      state.isSlow = true
-      onChange()
-    }, SOON_MS)
-    const outcome = await coming
-    clearTimeout(timer)
-    state.isSlow = false
     return outcome
   }
 
-  async function settle(attempt: Attempt): Promise<Outcome> {
-    const outcome = await waitFor(evaluate(attempt, { client, store, connection, lists, station }))
-    recent.resolve(attempt, outcome)
-    conclude(outcome)
-    return outcome
+  async function evaluate(request: { payload: string; method: 'scanner' } | { passId: string; method: 'chosen' }) {
+    return outcomeOf(await engine.scan({ ...scanOptions(state.overrides), ...request }), engine.state)
+  }
+
+  async function reverse(scan: Outcome): Promise<Outcome> {
+    const undone = await engine.undo({ ...scan, failure: null, isUndone: false, isPending: false })
+    const { group = null } = (scan.passId !== null && (await engine.look(scan.passId))) || {}
+    return { ...outcomeOf(undone, engine.state), label: scan.label, group: undone.failure === null ? group : null }
   }
 
   return {
     state,
-    scan(payload) {
-      const at = clock()
-      const attempt = recent.take({ ...state.overrides, payload, passId: null, externalRef: newId(at), at })
-      if ('same' in attempt) {
-        conclude(attempt.same)
-        return Promise.resolve(attempt.same)
-      }
-      return queue.push(() => settle(attempt), payload)
-    },
-    admit(passId) {
-      const at = clock()
-      const attempt = { ...state.overrides, payload: null, passId, externalRef: newId(at), at }
-      return queue.push(() => settle(attempt), passId)
-    },
+    scan: (payload) => track(payload, evaluate({ payload, method: 'scanner' })),
+    admit: (passId) => track(passId, evaluate({ passId, method: 'chosen' })),
     arm(overrides) {
       state.overrides = { ...state.overrides, ...overrides }
       onChange()
     },
-    lastAccepted: () => undo.last(state.counters),
-    undo(scan) {
-      void queue.push(async () => {
-        const outcome = await waitFor(undo.reverse(scan))
-        if (outcome.result === 'reversal') recent.forget(scan)
-        conclude(outcome)
-      }, 'an undo')
+    lastAccepted() {
+      const undone = new Set(
+        engine.state.recent.filter(({ isUndone }) => isUndone).map(({ externalRef }) => externalRef),
+      )
+      return state.counters.last.find(({ result, externalRef }) => result === 'accepted' && !undone.has(externalRef))
     },
-    search: (text) => findPasses(text, { client, connection, lists, projectId }),
+    undo: (scan) => void track('an undo', reverse(scan)),
+    search: (text) => findPasses(text, { client, engine, projectId: station.projectId }),
     notify(text) {
       state.notice = text
       onChange()
     },
+    whenOnline: (timeoutMs) => Promise.race([untilOnline(engine), sleep(timeoutMs, undefined, { ref: false })]),
+    flush: (timeoutMs) => Promise.race([engine.flush(), sleep(timeoutMs, undefined, { ref: false })]),
     async stop() {
-      clearInterval(refresh)
-      const left = await queue.stop()
-      await Promise.all([connection.stop(), lists.stop()])
-      return left
+      await engine.stop()
+      clearTimeout(slowTimer)
+      return tasks.map(({ name }) => name)
     },
   }
 }
 
-interface Queue {
-  /** Runs the work after all previous tasks. */
-  push<T>(work: () => Promise<T>, name: string): Promise<T>
-  /** Finishes the current task and starts no other; resolves to the names of tasks that never started. */
-  stop(): Promise<readonly string[]>
-}
-
-/** Creates a sequential task queue. `onChange` receives the names of unfinished tasks. */
-function createQueue(onChange: (names: string[]) => void): Queue {
-  const tasks: { run: () => Promise<void>; name: string }[] = []
-  const names = () => tasks.map(({ name }) => name)
-  let running: Promise<void> | undefined
-  let isStopped = false
-
-  async function run(): Promise<void> {
-    while (tasks.length > 0 && !isStopped) {
-      await tasks[0]!.run()
-      tasks.shift()
-      onChange(names())
-    }
-    running = undefined
-  }
-
+function shownOf(state: EngineState): Pick<DoorState, 'connection' | 'lists' | 'pending' | 'conflicts'> {
+  const { offlineSince, uploadRejection, list, pending, conflicts } = state
   return {
-    push: (work, name) =>
-      new Promise((resolve, reject) => {
-        tasks.push({ run: () => work().then(resolve, reject), name })
-        onChange(names())
-        running ??= run()
-      }),
-    async stop() {
-      isStopped = true
-      await running
-      return names()
-    },
+    connection: { offlineSince, rejection: uploadRejection },
+    lists: { list, rejection: listRejectionText(state) },
+    pending,
+    conflicts: conflicts.length,
   }
+}
+
+function scanOptions({ scanContextKey, validityDate }: Overrides): ScanOptions {
+  return { scanContextKey: scanContextKey ?? undefined, validityDate: validityDate ?? undefined }
+}
+
+function untilOnline(engine: DoorEngine): Promise<void> {
+  return new Promise((resolve) => {
+    const look = ({ connection }: EngineState) => {
+      if (connection === 'online') resolve()
+    }
+    engine.subscribe(look)
+    look(engine.state)
+  })
 }
 
 const LIMIT = 20
@@ -248,33 +212,30 @@ const LIMIT = 20
  * Finds passes whose name or external id contains a text, on the server or in the stored list; otherwise returns the
  * reason.
  */
-export async function findPasses(
+async function findPasses(
   text: string,
-  options: { client: Client; connection: Connection; lists: ListKeeper; projectId: string | undefined },
+  options: { client: Client; engine: Pick<DoorEngine, 'state' | 'search'>; projectId: string | undefined },
 ): Promise<Candidate[] | string> {
-  const { client, connection, lists, projectId } = options
-  if (connection.state === 'online') {
+  const { client, engine, projectId } = options
+  const { connection, list } = engine.state
+  if (connection === 'online') {
     const scope = { limit: LIMIT, ...(projectId && { projectId }) }
     const queries = [{ externalPassId: text }, { label: text }, { search: text }]
     const reply = await ask((callOptions) =>
       Promise.all(queries.map((query) => client.passes.list({ query: { ...query, ...scope } }, callOptions))),
     )
     // A door-only token cannot list passes on the server; use the stored list, which it can read.
-    const isForbidden = reply.kind === 'rejection' && reply.error.status === 403 && lists.list !== undefined
+    const isForbidden = reply.kind === 'rejection' && reply.error.status === 403 && list !== null
     if (reply.kind === 'rejection' && !isForbidden) return failureMessage(reply.error)
     if (reply.kind === 'answer') {
       // Put exact matches first: they can be older than the newest partial matches.
       const found = new Map(reply.value.flatMap(({ items }) => items).map((pass) => [pass.id, pass]))
-      return [...found.values()].slice(0, LIMIT).map((pass) => ({
-        passId: pass.id,
-        label: pass.label,
-        externalPassId: pass.externalPassId,
-        templateName: null,
-        standing: pass.status === 'ISSUED' ? '' : pass.status.toLowerCase(),
-      }))
+      return [...found.values()]
+        .slice(0, LIMIT)
+        .map(({ id, label, externalPassId, status }) =>
+          candidateOfItem({ passId: id, label, externalPassId, templateName: null, status }),
+        )
     }
   }
-  return (
-    lists.list?.search(text, LIMIT).map(candidateOfItem) ?? 'No answer from the server, and there is no stored list.'
-  )
+  return list === null ? 'No answer from the server, and there is no stored list.' : engine.search(text, LIMIT)
 }

@@ -3,14 +3,53 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { ApiError } from '../../client/errors.ts'
 import { type BadgeWord, badgeOf } from '../../core/rules/door/badge.ts'
 import type { Outcome } from '../../core/rules/door/outcome.ts'
+import type { EngineState, Verdict } from '../../door/engine/engine.ts'
 import { environmentWith } from '../settings/settings.ts'
 
 /** Returns an error message for the operator. */
 export function failureMessage(error: unknown): string {
-  if (!(error instanceof ApiError)) return error instanceof Error ? error.message : String(error)
-  if (error.status === 401) return 'The access token is not valid any more. Ask who runs the door.'
-  if (error.status === 403) return `The access token may not do that. (${error.message})`
-  return `The server refused: ${error.message}`
+  if (error instanceof ApiError) return rejectionText(error)
+  return error instanceof Error ? error.message : String(error)
+}
+
+/** Returns the text of a request that the server rejected. */
+export function rejectionText({ status, message }: { status: number; message: string }): string {
+  if (status === 401) return TOKEN_ENDED
+  if (status === 403) return `The access token may not do that. (${message})`
+  return `The server refused: ${message}`
+}
+
+const TOKEN_ENDED = 'The access token is not valid any more. Ask who runs the door.'
+
+/** Returns the reason why the server gives out no list; `null` if it does. */
+export function listRejectionText({ listRejection, problems }: EngineState): string | null {
+  if (problems.some(({ code }) => code === 'revoked')) return TOKEN_ENDED
+  return problems.some(({ code }) => code === 'offline_disabled') ? 'this workspace forbids it' : listRejection
+}
+
+/** Returns the outcome of a verdict, with the texts of the console. */
+export function outcomeOf(verdict: Verdict, state: EngineState): Outcome {
+  const { failure, isUndone, isPending, ...outcome } = verdict
+  const isFull = state.problems.some(({ code }) => code === 'storage_full')
+  // A reversal is decided by the server as soon as it has it.
+  if (outcome.result === 'reversal') return { ...outcome, verified: isPending ? 'offline' : 'online' }
+  if (outcome.verified === 'online' && isFull) return { ...outcome, message: `${outcome.message} (not stored here)` }
+  switch (failure) {
+    case 'storage_full':
+      return { ...outcome, message: 'Not judged: the decision could not be stored on this machine.' }
+    case 'no_list': {
+      const rejection = listRejectionText(state)
+      const reason =
+        rejection === null ? 'there is no stored list to go on with' : `scanning offline is not possible (${rejection})`
+      return { ...outcome, message: `No answer from the server, and ${reason}. Scan again.` }
+    }
+    case 'not_claimed':
+      return { ...outcome, message: TOKEN_ENDED }
+    case 'failed':
+      return { ...outcome, message: `Not judged: ${outcome.message}` }
+    default:
+      return outcome
+  }
 }
 
 /** Badge texts of the console. */

@@ -1,10 +1,4 @@
-import type { Client } from '../../client/client.ts'
-import { newId } from '../../core/ids.ts'
-import { failedOutcome, type Outcome, outcomeOfResponse, type Station } from '../../core/rules/door/outcome.ts'
-import { ask } from './connection.ts'
-import { clockZone } from './lines.ts'
-import type { DoorStore } from './offline/store.ts'
-import { failureMessage } from './outcome.ts'
+import type { Outcome } from '../../core/rules/door/outcome.ts'
 
 /** Recent scans and counters of this console since it started. */
 export interface Counters {
@@ -33,11 +27,15 @@ export function count(counters: Counters, outcome: Outcome, at: number): Counter
   }
 }
 
-/** Updates a recent scan with later information. */
-export function amend(counters: Counters, externalRef: string, later: Partial<Outcome>): Counters {
+/** Returns the counters with what the engine learned about recent scans since. */
+export function amend(counters: Counters, known: readonly Outcome[]): Counters {
+  const byReference = new Map(known.map((outcome) => [outcome.externalRef, outcome]))
   return {
     ...counters,
-    last: counters.last.map((outcome) => (outcome.externalRef === externalRef ? { ...outcome, ...later } : outcome)),
+    last: counters.last.map((outcome) => {
+      const { scanId, conflict, verified } = byReference.get(outcome.externalRef) ?? outcome
+      return outcome.result === 'same_scan' ? outcome : { ...outcome, scanId, conflict, verified }
+    }),
   }
 }
 
@@ -48,52 +46,4 @@ export function rate(counters: Counters, at: number): number {
 
 function recentAt({ recent }: Counters, at: number): number[] {
   return recent.filter((moment) => at - moment < MINUTE_MS)
-}
-
-/** Reverses scans of this console; see `createUndo`. */
-export interface Undo {
-  /** Returns the newest accepted scan that was not reversed. */
-  last(counters: Counters): Outcome | undefined
-  /** Reverses a scan in the ledger, which requires the server. Never throws: an error is the outcome. */
-  reverse(scan: Outcome): Promise<Outcome>
-}
-
-/** Creates the reversal of this console's recent scans. Each is reversed at most once. */
-export function createUndo(options: { client: Client; store: DoorStore; station: Station; clock: () => Date }): Undo {
-  const { client, store, station, clock } = options
-  const undone = new Set<string>()
-  /** References by scan, so that a reversal without a response is retried with the same one. */
-  const references = new Map<string, string>()
-
-  return {
-    last: ({ last }) => last.find(({ result, externalRef }) => result === 'accepted' && !undone.has(externalRef)),
-
-    async reverse(scan) {
-      const at = clock()
-      const externalRef = references.get(scan.externalRef) ?? newId(at)
-      references.set(scan.externalRef, externalRef)
-      const attempt = { ...scan, externalRef, at, scanContextKey: null, validityDate: null }
-      const failed = (message: string) => ({ ...failedOutcome(attempt, message), label: scan.label })
-      if (scan.scanId === null)
-        return failed('Not undone: the server has not got this scan yet. Undo it when the server is back.')
-      const { deviceId, context } = station
-      const body = { reason: 'Undone at the door', externalRef, context, ...(deviceId !== undefined && { deviceId }) }
-      try {
-        const params = { id: scan.scanId }
-        const headers = { 'x-time-zone': clockZone() }
-        const reply = await ask((callOptions) => client.scans.reverse({ params, body, headers }, callOptions))
-        if (reply.kind === 'timeout')
-          return failed('No answer from the server: it is not known whether it was undone. Undo again.')
-        if (reply.kind === 'rejection') return failed(failureMessage(reply.error))
-        undone.add(scan.externalRef)
-        const { recordedAt } = reply.value.scan
-        if (scan.passId !== null) {
-          store.append({ kind: 'reversed', passId: scan.passId, scannedAt: scan.scannedAt, recordedAt })
-        }
-        return outcomeOfResponse({ payload: scan.payload, externalRef, at }, reply.value)
-      } catch (error) {
-        return failed(`Not undone: ${failureMessage(error)}`)
-      }
-    },
-  }
 }

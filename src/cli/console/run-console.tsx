@@ -47,7 +47,7 @@ export async function runConsole(options: ConsoleOptions): Promise<Leftover> {
   })
   const bell = options.bell((message) => door.notify(message))
   let isDrawing = false
-  const door = createDoor({
+  const door = await createDoor({
     ...options,
     sameScanMs: SAME_SCAN_MS,
     onOutcome(outcome) {

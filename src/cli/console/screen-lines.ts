@@ -134,7 +134,7 @@ function typedLine({ typed, panel, door }: View, width: number): Line {
     return filled(` › ${cut(printable(typed), width - 5)}▏`, width)
   }
   const { notice, connection } = door
-  const text = notice ?? (connection.rejection && `Not uploaded: ${connection.rejection.message}`)
+  const text = notice ?? (connection.rejection && `Not uploaded: ${connection.rejection}`)
   return text === null ? filled('', width) : filled(` ${printable(text)}`, width, { color: 'yellow' })
 }
 

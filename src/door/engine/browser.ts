@@ -1,6 +1,6 @@
 import { type DoorLanguage, doorEnglish } from '../../core/rules/redemption/door-language.ts'
 import { makeTimeOrdered, uuidText } from '../../core/uuid.ts'
-import type { EngineEnvironment } from './environment.ts'
+import { type EngineEnvironment, phoneSettings } from './environment.ts'
 import { openIndexedDb } from './indexed-db.ts'
 
 const DATABASE = 'passes-door'
@@ -16,6 +16,7 @@ export function browserEnvironment(
   language: () => DoorLanguage = () => doorEnglish,
 ): EngineEnvironment {
   return {
+    settings: phoneSettings,
     openStore: (onLost) => openIndexedDb(DATABASE, onLost),
     fetch: (input, init) => fetch(input, init),
     // The page stands beside the API, wherever a proxy put both.

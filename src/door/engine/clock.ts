@@ -71,3 +71,8 @@ export function createDoorClock(
     wallMs,
   }
 }
+
+/** Resolves after a time. */
+export function pause(ms: number): Promise<undefined> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}

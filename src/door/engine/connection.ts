@@ -17,9 +17,13 @@ export interface Connection {
 
 /**
  * What the connection of a door asks of its engine. A server that is lost is looked for at once, then after 2, 4 and every 5
- * seconds, each wait shortened by up to a half by chance; one that is there is asked every 3 seconds (POLL_MS).
+ * seconds, each wait shortened by up to a half by chance.
  */
 export interface ConnectionOptions {
+  /** The state before the server is first looked for. */
+  initially: Connection['state']
+  /** The interval at which a server that responds is asked whether it is there, in milliseconds. */
+  pollMs: number
   now: () => Date
   /** From 0 to 1, by chance. */
   random: () => number
@@ -43,20 +47,22 @@ export interface ConnectionOptions {
   onError: (error: unknown) => void
 }
 
-/**
- * So long a visible door goes without a request that shows whether the server, and its own token, are there. With the second
- * for which a server remembers a token, a door that was revoked knows it within four; five are promised.
- */
-export const POLL_MS = 3_000
 const FIRST_RETRY_MS = 500
 const LAST_RETRY_MS = 5_000
 
+/** The state of a door that has just begun. A server that lacks decisions would let the same people in again. */
+export function initialState(isReached: boolean | undefined, pending: number): Connection['state'] {
+  if (isReached === undefined) return 'unknown'
+  return isReached && pending === 0 ? 'online' : 'offline'
+}
+
 /** Watches the server of a door from now on: see Connection. */
 export function createConnection(options: ConnectionOptions): Connection {
-  const { now, random, isVisible, quietMs, isDue, probe, upload, uploadRest, hasUploaded, onChange, onError } = options
+  const { pollMs, now, random, isVisible, quietMs, isDue, probe, upload, uploadRest, hasUploaded } = options
+  const { onChange, onError } = options
   const stopped = new AbortController()
-  let state: Connection['state'] = 'unknown'
-  let offlineSince: Date | null = null
+  let state = options.initially
+  let offlineSince = state === 'offline' ? now() : null
   let failures = 0
   let wake: (() => void) | undefined
   let isWoken = false
@@ -64,6 +70,7 @@ export function createConnection(options: ConnectionOptions): Connection {
   const known = new Promise<void>((resolve) => {
     becameKnown = resolve
   })
+  if (state !== 'unknown') becameKnown()
   let running: Promise<void> | undefined
 
   function lost(): void {
@@ -132,13 +139,13 @@ export function createConnection(options: ConnectionOptions): Connection {
 
   /** Whether a look can wait: each scan that the server answers stands for one. */
   function isSpared(): boolean {
-    return !isVisible() || (quietMs() < POLL_MS * 0.75 && !isDue())
+    return !isVisible() || (quietMs() < pollMs * 0.75 && !isDue())
   }
 
   /** Doors of one place lose the network together: they must not all come back at the same instant. */
   function delayMs(): number {
-    if (state === 'online' && !isVisible()) return POLL_MS
-    if (state === 'online') return Math.max(POLL_MS / 4, POLL_MS * (0.75 + random() * 0.25) - quietMs())
+    if (state === 'online' && !isVisible()) return pollMs
+    if (state === 'online') return Math.max(pollMs / 4, pollMs * (0.75 + random() * 0.25) - quietMs())
     return Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(failures, 10)) * (0.5 + random() * 0.5)
   }
 

@@ -8,6 +8,8 @@ export interface Known {
   identity: Identity | undefined
   connection: Pick<EngineState, 'connection' | 'offlineSince'>
   loading: number | null
+  listRejection: string | null
+  uploadRejection: string | null
   waiting: number
   isPersistent: boolean | null
   /** Somebody has read that decisions of another project wait here. */
@@ -44,12 +46,14 @@ export const nothingStored: StoreSummary = {
 
 /** The state that pages see, of what is stored and what is known beside it. */
 export function stateOf(stored: StoreSummary, known: Known): EngineState {
-  const { identity, connection, loading, waiting, isPersistent } = known
+  const { identity, connection, loading, listRejection, uploadRejection, waiting, isPersistent } = known
   return {
     door: identity?.door ?? null,
     ...connection,
     list: stored.list && { size: stored.list.size, generatedAt: new Date(stored.list.generatedAt) },
     loading,
+    listRejection,
+    uploadRejection,
     pending: totalOf(stored.waiting),
     conflicts: stored.conflicts,
     recent: stored.recent,
@@ -74,8 +78,8 @@ function problemsOf(
   if (elsewhere > 0 && !isElsewhereRead) found.push({ code: 'pending_elsewhere', pending: elsewhere })
   const last = rejections.at(-1)
   if (last) {
-    const { rejection = '', isOfAnother = false } = last
-    found.push({ code: 'rejected', scans: rejections.length, message: rejection, isOfAnother })
+    const { rejection = '', isOfAnother = false, scannedAt } = last
+    found.push({ code: 'rejected', scans: rejections.length, message: rejection, scannedAt, isOfAnother })
   }
   if (Math.abs(clockOffsetMs) > CLOCK_WRONG_MS) found.push({ code: 'clock_wrong', byMs: Math.round(-clockOffsetMs) })
   return found.toSorted((a, b) => GRAVITY.indexOf(a.code) - GRAVITY.indexOf(b.code))

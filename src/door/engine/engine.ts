@@ -44,7 +44,9 @@ export interface DoorEngine {
    * @returns how many decisions still wait; they are kept for the next door of the project
    */
   forget(): Promise<number>
-  /** Ends timers and requests; what is stored stays. */
+  /** Uploads what waits, and completes the list that is on its way. */
+  flush(): Promise<void>
+  /** Stops after the current scan. Scans that wait never resolve. What is stored is kept. */
   stop(): Promise<void>
 }
 
@@ -117,6 +119,10 @@ export interface EngineState {
   list: { size: number; generatedAt: Date } | null
   /** Passes that have come so far of a list on its way; null where none is. */
   loading: number | null
+  /** Why the server gives out no list; null if it does. */
+  listRejection: string | null
+  /** Why the server takes none of the decisions that wait; null if it does. */
+  uploadRejection: string | null
   /** Decisions and undos that the server has not got. */
   pending: number
   /** Decisions with which the server disagreed, newest first. */
@@ -159,7 +165,7 @@ export type Problem =
    * The server does not take these decisions, and says why of the last; they stay on the phone until this is dismissed.
    * `isOfAnother`: that one is the undo of a scan of another door, see ScanFailure.
    */
-  | { code: 'rejected'; scans: number; message: string; isOfAnother?: boolean }
+  | { code: 'rejected'; scans: number; message: string; scannedAt: string; isOfAnother?: boolean }
   /** The server refuses every request of this door, such as while the workspace is suspended. */
   | { code: 'refused'; message: string }
   /** The server answers, but as one of an older version: it is used as if it were away. */

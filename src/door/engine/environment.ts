@@ -1,8 +1,42 @@
+import type { Station } from '../../core/rules/door/outcome.ts'
 import type { DoorLanguage } from '../../core/rules/redemption/door-language.ts'
-import type { EngineStore } from './store.ts'
+import type { EngineStore, Identity } from './store.ts'
 
-/** What an engine is given: a browser (`browser.ts`), or what tests and measurements put in its place. */
+/** The behavior in which a phone and a console differ. Times are in milliseconds. */
+export interface EngineSettings {
+  /** The timeout of a scan. */
+  scanMs: number
+  /** The timeout of the request that checks whether the server responds. */
+  probeMs: number
+  /** The interval of that request while the server responds. */
+  pollMs: number
+  /** The time within which the same code counts as the same scan. */
+  sameScanMs: number
+  /** Whether the server has just responded; undefined if it was not called yet. */
+  isReached: boolean | undefined
+  /** The place that each scan reports. */
+  station: (door: Identity['door']) => Station
+  /** The text of a scan that the server rejected. */
+  rejectionText: (rejection: { status: number; message: string }) => string
+}
+
+/**
+ * The settings of a phone. Its probes come often enough that a revoked door stops within five seconds: a server remembers
+ * a token for one.
+ */
+export const phoneSettings: EngineSettings = {
+  scanMs: 2_000,
+  probeMs: 2_000,
+  pollMs: 3_000,
+  sameScanMs: 3_000,
+  isReached: undefined,
+  station: ({ projectId, id, gate }) => ({ projectId, deviceId: id, context: { gate } }),
+  rejectionText: ({ message }) => message,
+}
+
+/** What an engine is given by a browser (`browser.ts`), by the console (`cli/console/environment.ts`), or by tests. */
 export interface EngineEnvironment {
+  settings: EngineSettings
   /** Opens what is stored; `onLost` is told where the browser takes it away while it is open. */
   openStore: (onLost: () => void) => Promise<EngineStore>
   fetch: typeof fetch
@@ -22,7 +56,7 @@ export interface EngineEnvironment {
   digest: (payload: string) => Promise<string>
   /** Runs the work while no other tab of this phone runs work of that name. */
   withLock: <T>(name: string, work: () => Promise<T>) => Promise<T>
-  /** A text beside the database, which tells whether the database was lost. */
+  /** A text next to the database, which tells whether the database was lost. */
   marker: { get: () => string | null; set: (text: string) => void }
   isVisible: () => boolean
   /** Calls the listener where the network may be back, or the page is looked at again; returns what ends that. */

@@ -34,8 +34,8 @@ interface ListKeeperOptions {
   identity: () => Identity | undefined
   /** How many passes of a list have come so far; null where none is on its way. */
   onLoading: (loaded: number | null) => void
-  /** A walk has ended, and the list may be another. */
-  onFetched: (isDisabled: boolean) => void
+  /** The list may have changed. Receives the rejection of the server, if it gives none out. */
+  onFetched: (rejection: { code: string; message: string } | null) => void
   onError: (error: unknown) => void
 }
 
@@ -55,10 +55,10 @@ export function createListKeeper(options: ListKeeperOptions): ListKeeper {
     fetching = environment
       .withLock('list', () => fetchList({ store: store(), server, projectId, signal, onProgress: onLoading }))
       .then(async (end) => {
-        const isDisabled = end === 'offline_disabled'
+        const isDisabled = end.kind === 'rejection' && end.code === OFFLINE_DISABLED
         if (isDisabled) await store().dropList()
-        onFetched(isDisabled)
-        isThere = isDisabled || end === 'done'
+        if (end.kind !== 'timeout') onFetched(end.kind === 'rejection' ? end : null)
+        isThere = isDisabled || end.kind === 'answer'
       })
       .catch(onError)
       .finally(() => {
@@ -84,8 +84,8 @@ export function createListKeeper(options: ListKeeperOptions): ListKeeper {
   }
 }
 
-/** How the fetching of a list ended; offline scanning may be forbidden. */
-type ListEnd = 'done' | 'timeout' | 'refused' | 'offline_disabled'
+/** The code by which the server forbids scanning without it. */
+export const OFFLINE_DISABLED = 'SCANNER_OFFLINE_DISABLED'
 
 const PAGE = '1000'
 
@@ -97,7 +97,7 @@ async function fetchList(options: {
   signal: AbortSignal
   /** Passes that have come so far. */
   onProgress: (loaded: number) => void
-}): Promise<ListEnd> {
+}): Promise<Reply<unknown>> {
   const { store, server, projectId, signal, onProgress } = options
   const { list } = await store.summary()
   if (list) {
@@ -106,27 +106,27 @@ async function fetchList(options: {
   }
   return fetchWhole()
 
-  async function amend(since: string): Promise<ListEnd | 'whole'> {
+  async function amend(since: string): Promise<Reply<unknown> | 'whole'> {
     let page = await ask({ since })
     for (;;) {
       // Unknown to the server, too old for it, or an older server than the one that made it.
       if (page.kind === 'rejection' && [400, 404, 409].includes(page.status)) return 'whole'
-      if (page.kind !== 'answer') return endOf(page)
+      if (page.kind !== 'answer') return page
       const { id, generatedAt, items, removed = [], hasMore, nextCursor } = page.value
       // Items may be newer than the list that they are put into: what a walk that broke off has changed harms nothing.
       await store.amendList(items, removed, hasMore ? null : { id, generatedAt })
-      if (!hasMore) return 'done'
+      if (!hasMore) return page
       page = await ask({ since, cursor: nextCursor! })
     }
   }
 
-  async function fetchWhole(): Promise<ListEnd> {
-    await store.beginList()
+  async function fetchWhole(): Promise<Reply<unknown>> {
     let loaded = 0
     let page = await ask({})
     for (;;) {
-      if (page.kind !== 'answer') return endOf(page)
+      if (page.kind !== 'answer') return page
       const { id, generatedAt, items, hasMore, nextCursor } = page.value
+      if (loaded === 0) await store.beginList({ id, generatedAt })
       // The next page is on its way while this one is stored.
       const next = hasMore ? ask({ cursor: nextCursor! }) : undefined
       await store.addToList(items)
@@ -134,18 +134,13 @@ async function fetchList(options: {
       onProgress(loaded)
       if (!next) {
         await store.finishList({ id, generatedAt })
-        return 'done'
+        return page
       }
       page = await next
     }
   }
 
   function ask(query: Record<string, string>): Promise<Reply<SnapshotPage>> {
-    return server.snapshot({ projectId, limit: PAGE, ...query }, signal)
+    return server.snapshot({ limit: PAGE, ...(projectId !== '' && { projectId }), ...query }, signal)
   }
-}
-
-function endOf(reply: Exclude<Reply<unknown>, { kind: 'answer' }>): ListEnd {
-  if (reply.kind === 'timeout') return 'timeout'
-  return reply.code === 'SCANNER_OFFLINE_DISABLED' ? 'offline_disabled' : 'refused'
 }

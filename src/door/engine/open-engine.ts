@@ -1,25 +1,21 @@
-import { FEW_REPORTS } from '../../core/bounds.ts'
 import { createDoorClock } from './clock.ts'
-import { type Connection, createConnection } from './connection.ts'
+import { type Connection, createConnection, initialState } from './connection.ts'
 import { createOwnDoor, type Known, markedProblems, markerOf, nothingStored, stateOf } from './door-state.ts'
 import type { ClaimFailure, DoorEngine, EngineState, Problem } from './engine.ts'
 import type { EngineEnvironment } from './environment.ts'
-import { createListKeeper } from './lists.ts'
+import { createListKeeper, OFFLINE_DISABLED } from './lists.ts'
 import { createLookUp } from './look-up.ts'
-import { createScanner, pause } from './scanner.ts'
+import { createScanner } from './scanner.ts'
 import { claimFailure, createDoorServer, identityOf } from './server.ts'
 import { type Identity, StorageFullError } from './store.ts'
-import { type UploadEnd, uploadWaiting } from './uploads.ts'
-
-/** So long a scan waits for the last ones that are handed in; then the list decides it. */
-const REST_MS = 500
+import { createUploads } from './uploads.ts'
 
 /** Problems that are over when the phone becomes another door. */
 const OF_A_DOOR = ['revoked', 'storage_lost', 'storage_full', 'refused'] as const
 
 /** Opens the door of this phone, whether it is one yet or not: see DoorEngine. */
 export async function openEngine(environment: EngineEnvironment): Promise<DoorEngine> {
-  const { withLock, random, isVisible } = environment
+  const { settings, random, isVisible } = environment
   let store = await environment.openStore(() => void lost())
   let stored = nothingStored
   const problems = new Map<Problem['code'], Problem>()
@@ -27,6 +23,8 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
     identity: await store.identity(),
     connection: { connection: 'unknown', offlineSince: null },
     loading: null,
+    listRejection: null,
+    uploadRejection: null,
     waiting: 0,
     isPersistent: null,
     isElsewhereRead: false,
@@ -38,6 +36,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
     publish()
   })
   const server = createDoorServer({
+    settings,
     fetch: environment.fetch,
     baseUrl: environment.baseUrl,
     version: environment.version,
@@ -69,14 +68,28 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
     identity: () => known.identity,
     onLoading(loaded) {
       known.loading = loaded
-      if (loaded === null) quietly(refresh())
-      else publish()
-    },
-    onFetched(isDisabled) {
-      set('offline_disabled', isDisabled ? { code: 'offline_disabled' } : null)
+      if (loaded !== null) return publish()
+      // Also one that broke off has changed passes.
       lookUp.forgetNames()
+      quietly(refresh())
+    },
+    onFetched(rejection) {
+      known.listRejection = rejection?.message ?? null
+      set('offline_disabled', rejection?.code === OFFLINE_DISABLED ? { code: 'offline_disabled' } : null)
     },
     onError: told,
+  })
+  const uploads = createUploads({
+    store: () => store,
+    server,
+    environment,
+    identity: () => known.identity,
+    now: clock.now,
+    onProgress: () => quietly(refresh()),
+    onEnd(rejection) {
+      known.uploadRejection = rejection
+      return refresh()
+    },
   })
   const scanner = createScanner({
     store: () => store,
@@ -149,6 +162,8 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
   function connect(): void {
     const { signal } = stopped
     connection = createConnection({
+      initially: initialState(settings.isReached, state.pending),
+      pollMs: settings.pollMs,
       now: clock.now,
       random,
       isVisible,
@@ -161,9 +176,9 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
         set('refused', isRefused ? { code: 'refused', message: reply.message } : null)
         return reply.kind !== 'timeout'
       },
-      upload: (stop) => upload(stop, { leave: FEW_REPORTS }),
-      uploadRest: (stop) => scanner.between(() => Promise.race([upload(stop, { leave: 0 }), pause(REST_MS)])),
-      hasUploaded: () => scanner.between(async () => (await waitingHere(1)).length === 0),
+      upload: uploads.uploadMost,
+      uploadRest: (stop) => scanner.between(() => uploads.uploadRest(stop)),
+      hasUploaded: () => scanner.between(uploads.areDone),
       onChange() {
         const wasOffline = state.connection === 'offline'
         publish()
@@ -172,21 +187,6 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
         void lists.freshen(signal)
       },
       onError: () => undefined,
-    })
-  }
-
-  async function waitingHere(limit: number) {
-    return known.identity ? store.waiting(known.identity.door.projectId, limit) : []
-  }
-
-  function upload(signal: AbortSignal, { leave }: { leave: number }): Promise<UploadEnd> {
-    return withLock('upload', async () => {
-      if (!known.identity) return { kind: 'done' }
-      const { projectId } = known.identity.door
-      const onProgress = () => quietly(refresh())
-      const end = await uploadWaiting({ store, server, projectId, signal, leave, now: () => clock.now(), onProgress })
-      await refresh()
-      return end
     })
   }
 
@@ -335,10 +335,13 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
       await refresh()
       return state.pending
     },
+    async flush() {
+      await connection?.flush()
+      await lists.ended()
+    },
     async stop() {
       endWake()
-      await disconnect()
-      await scanner.between(async () => undefined)
+      await Promise.all([disconnect(), scanner.stop()])
       await refreshing
       await store.close()
     },

@@ -5,7 +5,7 @@ import { type Attempt, failedOutcome, type Outcome, outcomeOfResponse } from '..
 import { ownScanOf } from '../../core/rules/door/own-scans.ts'
 import { createRecentScans } from '../../core/rules/door/recent-readings.ts'
 import { reversalMessage } from '../../core/rules/redemption/scan-message.ts'
-import type { DoorClock } from './clock.ts'
+import { type DoorClock, pause } from './clock.ts'
 import type { Connection } from './connection.ts'
 import type { DoorEngine, ScanFailure, ScanRequest, Verdict } from './engine.ts'
 import type { EngineEnvironment } from './environment.ts'
@@ -14,8 +14,10 @@ import { type EngineStore, type Identity, type JournalEntry, StorageFullError } 
 
 /** What evaluates scans and takes them back, one after the other. */
 export interface Scanner extends Pick<DoorEngine, 'scan' | 'undo'> {
-  /** Runs work between two scans. */
+  /** Runs work between two scans. @throws if the scanner was stopped before */
   between<T>(work: () => Promise<T>): Promise<T>
+  /** Starts no further scan; resolves after the current one. */
+  stop(): Promise<void>
 }
 
 /** What the scanner asks of its engine each time, since the door, its list and its store may change between two scans. */
@@ -35,8 +37,6 @@ export interface ScannerOptions {
   onStored: (isFull: boolean) => void
 }
 
-/** A camera reads the same code again and again: so long it is the same scan. */
-const SAME_SCAN_MS = 3_000
 /** For so long an attempt of which nothing became is asked again under its name: the server may have recorded it. */
 const UNRESOLVED_MS = 10 * 60_000
 /** An undo waits so long for the server's answer that it stands in the ledger. */
@@ -45,8 +45,9 @@ const UNDO_PATIENCE_MS = 2_000
 /** Makes the part of an engine that evaluates scans: with the server where it is there, else by the list. */
 export function createScanner(options: ScannerOptions): Scanner {
   const { server, clock, environment, identity, connection, onStored } = options
-  const recent = createRecentScans(SAME_SCAN_MS)
-  const between = createQueue()
+  const { station, sameScanMs, rejectionText } = environment.settings
+  const recent = createRecentScans(sameScanMs)
+  const { run: between, stop } = createQueue()
   /** References of verdicts that were shown: one that could not be noted as over must not be asked for again. */
   const shown = new Set<string>()
   let waiting = 0
@@ -69,7 +70,7 @@ export function createScanner(options: ScannerOptions): Scanner {
     options.onWaiting(++waiting)
     try {
       await connection()?.known()
-      const verdict = await between(() => settle(taken))
+      const verdict = await between(() => settle(taken)).catch(neverIfStopped)
       if (taken.passId === null) recent.resolve(taken, verdict)
       return verdict
     } finally {
@@ -114,15 +115,16 @@ export function createScanner(options: ScannerOptions): Scanner {
       ...(passId !== null && { passId }),
       ...(scanContextKey !== null && { scanContextKey }),
       ...(validityDate !== null && { validityDate }),
-      ...saidOf(door),
-      projectId: door.projectId,
+      ...station(door),
       externalRef,
     })
     if (reply.kind === 'timeout') {
       connection()?.lost()
       return undefined
     }
-    if (reply.kind === 'rejection') return failed(attempt, identity() ? 'refused' : 'not_claimed', reply.message)
+    if (reply.kind === 'rejection') {
+      return failed(attempt, identity() ? 'refused' : 'not_claimed', rejectionText(reply))
+    }
     const verdict: Verdict = { ...plain(outcomeOfResponse(attempt, reply.value)), failure: null }
     shown.add(attempt.externalRef)
     try {
@@ -138,9 +140,9 @@ export function createScanner(options: ScannerOptions): Scanner {
 
   async function askList(attempt: Attempt, key: string, door: Identity['door']): Promise<Verdict> {
     const digest = attempt.payload === null ? null : await environment.digest(attempt.payload)
-    const station = { projectId: door.projectId, deviceId: door.id, context: { gate: door.gate } }
+    const given = { station: station(door), language: environment.language() }
     const verdict = await options.store().evaluate(key, attempt, digest, (facts) => {
-      const { outcome, record } = evaluateOffline(attempt, { ...facts, station, language: environment.language() })
+      const { outcome, record } = evaluateOffline(attempt, { ...facts, ...given })
       const entry: JournalEntry = {
         ...ownScanOf(record, undefined),
         externalRef: record.externalRef,
@@ -171,7 +173,7 @@ export function createScanner(options: ScannerOptions): Scanner {
     }
     options.onWaiting(++waiting)
     try {
-      const undone = await between(() => takeBack(verdict, attempt))
+      const undone = await between(() => takeBack(verdict, attempt)).catch(neverIfStopped)
       if (undone.failure !== null) return undone
       await Promise.race([connection()?.flush(), pause(UNDO_PATIENCE_MS)])
       // The server may have refused it.
@@ -222,11 +224,7 @@ export function createScanner(options: ScannerOptions): Scanner {
     }
   }
 
-  return { scan, undo, between }
-}
-
-function saidOf(door: Identity['door']) {
-  return { deviceId: door.id, context: { gate: door.gate } }
+  return { scan, undo, between, stop }
 }
 
 /** The stored list does not know of it; without the server the pass would be let in again. */
@@ -269,17 +267,32 @@ function failed(attempt: Attempt, failure: ScanFailure, message = FAILURES[failu
   return { ...plain(failedOutcome(attempt, message)), failure }
 }
 
-/** Resolves after a time. */
-export function pause(ms: number): Promise<undefined> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
-}
-
-/** One after the other, in their order. */
+/** Runs tasks one after another, in their order, until it is stopped. */
 function createQueue() {
   let last: Promise<unknown> = Promise.resolve()
-  return <T>(work: () => Promise<T>): Promise<T> => {
-    const result = last.then(work)
-    last = result.catch(() => undefined)
-    return result
+  let isStopped = false
+  return {
+    run<T>(work: () => Promise<T>): Promise<T> {
+      const result = last.then(() => {
+        if (isStopped) throw new StoppedError('The engine was stopped')
+        return work()
+      })
+      last = result.catch(() => undefined)
+      return result
+    },
+    async stop(): Promise<void> {
+      isStopped = true
+      await last
+    },
   }
+}
+
+class StoppedError extends Error {
+  override readonly name = 'StoppedError'
+}
+
+/** Keeps the promise of a task open that was never run, because nothing became of it. */
+function neverIfStopped(error: unknown): Promise<never> {
+  if (error instanceof StoppedError) return new Promise(() => undefined)
+  throw error
 }

@@ -5,6 +5,7 @@ import type { ScanCreate, ScanStatsByGate } from '../../core/contract/scans.ts'
 import type { DoorLanguage } from '../../core/rules/redemption/door-language.ts'
 import type { DoorClock } from './clock.ts'
 import type { ClaimFailure, GateCount } from './engine.ts'
+import type { EngineSettings } from './environment.ts'
 import type { Identity } from './store.ts'
 
 /** What became of a request. */
@@ -46,11 +47,10 @@ interface ReportResponse {
   results: { externalRef: string; scan: ScanItem; conflict: ScanItem['reason'] }[]
 }
 
-/**
- * How a door reaches its server, and what each request says of the door. A scan waits 2 s for an answer, what goes on in the
- * background 20 s; nothing is sent again here.
- */
+/** How a door reaches its server, and what each request says of the door. Nothing is sent again here. */
 export interface DoorServerOptions {
+  /** The timeouts of interactive requests. */
+  settings: Pick<EngineSettings, 'scanMs' | 'probeMs'>
   fetch: typeof fetch
   /** Of the server, without a slash at its end. */
   baseUrl: string
@@ -72,9 +72,7 @@ export interface DoorServerOptions {
   onUnderstood: (isUnderstood: boolean) => void
 }
 
-/** So long a person at the door waits for an answer. */
-const PATIENCE_MS = 2_000
-/** Nobody waits for what goes on in the background. */
+/** The timeout of background requests, in milliseconds. */
 const BACKGROUND_MS = 20_000
 
 interface Request {
@@ -95,7 +93,7 @@ export function createDoorServer(options: DoorServerOptions): DoorServer {
     method = 'GET',
     path,
     body,
-    patienceMs = PATIENCE_MS,
+    patienceMs = options.settings.scanMs,
     signal,
     fits,
   }: Request): Promise<Reply<T>> {
@@ -159,7 +157,8 @@ export function createDoorServer(options: DoorServerOptions): DoorServer {
       ask({ method: 'POST', path: '/v1/doors/claim', body, patienceMs: BACKGROUND_MS, fits: ({ token }) => !!token }),
     async self(signal) {
       const fits = ({ items }: Record<string, unknown>) => Array.isArray(items)
-      const reply = await ask<{ items: Door[] }>({ path: '/v1/doors?limit=1', signal, fits })
+      const patienceMs = options.settings.probeMs
+      const reply = await ask<{ items: Door[] }>({ path: '/v1/doors?limit=1', signal, patienceMs, fits })
       // A server that knows no doors is none that this page can work with.
       if (reply.kind === 'rejection' && reply.status === 404) {
         options.onUnderstood(false)

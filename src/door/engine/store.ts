@@ -5,7 +5,7 @@ import type { Attempt, Candidate } from '../../core/rules/door/outcome.ts'
 import type { OfflineDecision, OwnScan } from '../../core/rules/door/own-scans.ts'
 import type { Verdict } from './engine.ts'
 
-/** What makes a phone a door. */
+/** What makes a phone a door. The project of a console that scans all projects is ''. */
 export interface Identity {
   token: string
   door: { id: string; name: string; gate: string; projectId: string; projectName: string | null }
@@ -61,7 +61,7 @@ export interface StoreSummary {
   recent: Verdict[]
   conflicts: Verdict[]
   counts: { accepted: number; turnedAway: number }
-  rejections: Pick<UploadResult, 'rejection' | 'isOfAnother'>[]
+  rejections: Pick<JournalEntry, 'rejection' | 'isOfAnother' | 'scannedAt'>[]
 }
 
 /**
@@ -104,8 +104,8 @@ export interface EngineStore {
   settleUploads(results: readonly UploadResult[]): Promise<void>
   dismissRejections(): Promise<void>
 
-  /** Begins a list beside the one in use, which goes on. */
-  beginList(): Promise<void>
+  /** Begins a list next to the one in use, which is kept. */
+  beginList(head: ListHead): Promise<void>
   addToList(items: readonly SnapshotItem[]): Promise<void>
   /** Takes the new list into use, and lets go of what it holds. */
   finishList(head: ListHead): Promise<void>

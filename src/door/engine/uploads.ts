@@ -1,6 +1,10 @@
+import { FEW_REPORTS } from '../../core/bounds.ts'
+import type { Station } from '../../core/rules/door/outcome.ts'
 import { type OfflineDecision, reportOf } from '../../core/rules/door/own-scans.ts'
+import { pause } from './clock.ts'
+import type { EngineEnvironment } from './environment.ts'
 import type { DoorServer, Reply } from './server.ts'
-import type { EngineStore, JournalEntry, UploadResult } from './store.ts'
+import type { EngineStore, Identity, JournalEntry, UploadResult } from './store.ts'
 
 /** How a walk through what waits ended: all of it is there, nobody answered, or the server takes none of it. */
 export type UploadEnd = { kind: 'done' } | { kind: 'timeout' } | { kind: 'rejection'; message: string }
@@ -12,24 +16,72 @@ const BATCH = 25
  * Then the ledger needs that admission as well: it stands under a reference of its own, as a conflict.
  */
 const ACTED = '+acted'
+/** The time that a scan waits for the last uploads, in milliseconds; then the list decides it. */
+const REST_MS = 500
 const UNDO_REASON = 'Undone at the door'
+
+/** Uploads what waits of the project of this door, one tab at a time. */
+export interface Uploads {
+  /** Uploads all but a few. */
+  uploadMost(signal: AbortSignal): Promise<UploadEnd>
+  /** Uploads the few; undefined if that takes too long for a scan that waits in the meantime. */
+  uploadRest(signal: AbortSignal): Promise<UploadEnd | undefined>
+  areDone(): Promise<boolean>
+}
+
+/** Creates the uploads of an engine; see `Uploads`. */
+export function createUploads(options: {
+  store: () => EngineStore
+  server: DoorServer
+  environment: Pick<EngineEnvironment, 'settings' | 'withLock'>
+  identity: () => Identity | undefined
+  now: () => Date
+  onProgress: () => void
+  /** Receives why the server takes nothing; null if it does. */
+  onEnd: (rejection: string | null) => Promise<void>
+}): Uploads {
+  const { server, environment, identity, now, onProgress, onEnd } = options
+
+  function upload(signal: AbortSignal, leave: number): Promise<UploadEnd> {
+    return environment.withLock('upload', async () => {
+      const door = identity()?.door
+      if (!door) return { kind: 'done' }
+      const { projectId } = door
+      const given = { store: options.store(), server, projectId, signal, leave, now, onProgress }
+      const end = await uploadWaiting({ ...given, station: environment.settings.station(door) })
+      await onEnd(end.kind === 'rejection' ? end.message : null)
+      return end
+    })
+  }
+
+  return {
+    uploadMost: (signal) => upload(signal, FEW_REPORTS),
+    uploadRest: (signal) => Promise.race([upload(signal, 0), pause(REST_MS)]),
+    async areDone() {
+      const door = identity()?.door
+      return !door || (await options.store().waiting(door.projectId, 1)).length === 0
+    },
+  }
+}
 
 /**
  * Sends what waits, oldest first, until nothing does, or no more than are to be left. Sending twice does no harm: a decision stands in the ledger once for its
  * externalRef. What the server refuses by itself is set aside with its reason and holds up nothing.
  */
-export async function uploadWaiting(options: {
+async function uploadWaiting(options: {
   store: EngineStore
   server: DoorServer
   projectId: string
+  /** The place that a reversal reports. */
+  station: Station
   signal: AbortSignal
-  /** So many may be left, 0 by default. */
-  leave?: number
+  /** The number that may be left. */
+  leave: number
   /** The server's time, as this phone knows it. */
   now: () => Date
   onProgress: () => void
 }): Promise<UploadEnd> {
-  const { store, server, projectId, signal, leave = 0, now, onProgress } = options
+  const { store, server, projectId, station, signal, leave, now, onProgress } = options
   for (;;) {
     const waiting = await store.waiting(projectId, BATCH)
     const [first] = waiting
@@ -84,7 +136,9 @@ export async function uploadWaiting(options: {
     const { externalRef, undoes } = entry
     const scanId = undoes!.scanId ?? (await store.verdict(undoes!.externalRef))?.scanId
     if (!scanId) return setAside(entry, 'The scan that was undone never reached the server.')
-    const reply = await server.reverse(scanId, { reason: UNDO_REASON, externalRef }, signal)
+    const { deviceId, context } = station
+    const body = { reason: UNDO_REASON, externalRef, context, ...(deviceId !== undefined && { deviceId }) }
+    const reply = await server.reverse(scanId, body, signal)
     if (reply.kind === 'timeout') return reply
     if (reply.kind === 'answer') return settle([{ externalRef, recordedAt: reply.value.scan.recordedAt }])
     const isOfAnother = reply.code === 'FORBIDDEN'

@@ -18,7 +18,9 @@ export async function readBuild(
     () => false,
   )
   if (!isBuilt) return bundle()
-  const names = await readdir(folder)
+  // The engine of the door has its modules there, too.
+  const entries = await readdir(folder, { withFileTypes: true })
+  const names = entries.filter((entry) => entry.isFile()).map(({ name }) => name)
   return new Map(await Promise.all(names.map(async (name) => [name, await readFile(join(folder, name))] as const)))
 }
 

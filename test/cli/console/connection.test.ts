@@ -1,12 +1,13 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { createConnection, PATIENCE_MS } from '../../../src/cli/console/connection.ts'
-import { createDoor } from '../../../src/cli/console/door.ts'
-import { type DoorStore, openStore } from '../../../src/cli/console/offline/store.ts'
-import type { CallOptions, Client } from '../../../src/client/client.ts'
-import { ApiError } from '../../../src/client/errors.ts'
+import { PATIENCE_MS } from '../../../src/cli/console/ask.ts'
+import { openStore } from '../../../src/cli/console/offline/store.ts'
+import { createClient } from '../../../src/client/client.ts'
 import type { OfflineDecision } from '../../../src/core/rules/door/own-scans.ts'
 import { temporaryFolder } from '../../support/databases.ts'
+import { openDoor } from './console.ts'
 
 const decision: OfflineDecision = {
   kind: 'verdict',
@@ -19,68 +20,56 @@ const decision: OfflineDecision = {
   acceptedPassId: 'pass',
 }
 
-test('reports a rejected offline scan with its time on the clock of the console', async () => {
-  vi.stubEnv('TZ', 'Asia/Tokyo')
-  const folder = temporaryFolder()
-  const store = openStore(folder)
-  store.append(decision)
-  const request = { method: 'POST', path: '/v1/scans/offline' }
-  const error = new ApiError({ status: 400, code: 'X', message: 'No', correlationId: 'c', details: {}, request })
-  const reject = () => Promise.reject(error)
-  const door = createDoor({
-    client: {
-      tokens: { current: async () => ({}) },
-      scanner: { report: reject, snapshot: reject },
-    } as unknown as Client,
-    store,
-    folder,
-    station: { projectId: undefined, deviceId: 'gate', context: {} },
-    isReached: true,
-    overrides: { scanContextKey: null, validityDate: null },
-    clock: () => new Date(),
-    sameScanMs: 0,
-    onOutcome: () => undefined,
-    onChange: () => undefined,
+/** A console on a decision that an earlier one left, and a server that answers uploads as `report` says. */
+async function openWithDecision(report: () => Promise<{ status: number; body: object }>) {
+  const server = createServer(async (request, response) => {
+    const isReport = request.url === '/v1/scans/offline'
+    const { status, body } = isReport ? await report() : { status: 200, body: { items: [], hasMore: false } }
+    const headers = { 'x-correlation-id': 'c', 'content-type': 'application/json' }
+    response.writeHead(status, headers).end(JSON.stringify(body))
   })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const folder = temporaryFolder()
+  const earlier = openStore(folder)
+  earlier.append(decision)
+  earlier.close()
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const client = createClient({ url, token: 'token', attempts: 1 })
+  const door = await openDoor(client, folder)
   onTestFinished(async () => {
     await door.stop()
-    store.close()
+    await client.close()
+    server.close()
   })
-  await door.state.connection.whenOnline(60_000)
-  expect(door.state.notice).toBe('The server does not take the scan at 19:00:00: No')
+  return door
+}
+
+test('reports a rejected offline scan with its time on the clock of the console', async () => {
+  vi.stubEnv('TZ', 'Asia/Tokyo')
+  const door = await openWithDecision(async () => ({ status: 400, body: { errorCode: 'X', message: 'No' } }))
+  expect(door.state.connection.offlineSince).not.toBe(null)
+  await door.whenOnline(60_000)
+  expect(door.state).toMatchObject({
+    notice: 'The server does not take the scan at 19:00:00: No',
+    pending: 0,
+  })
+})
+
+test('reports why the server takes none of the decisions that wait, and keeps them', async () => {
+  const body = { errorCode: 'FORBIDDEN', message: 'Missing scope' }
+  const door = await openWithDecision(async () => ({ status: 403, body }))
+  await door.whenOnline(60_000)
+  expect(door.state).toMatchObject({ connection: { offlineSince: null, rejection: 'Missing scope' }, pending: 1 })
 })
 
 test('a report that waits for its turn at a busy server is sent once, however long a person would wait', async () => {
-  let waiting = [decision]
   let reports = 0
-  const scan = { result: 'accepted', recordedAt: '2027-01-01T11:00:00.000Z' }
-  const client = {
-    tokens: { current: async () => ({}) },
-    scanner: {
-      async report(_: unknown, { signal }: CallOptions) {
-        reports += 1
-        await sleep(PATIENCE_MS + 500, undefined, { signal: signal! })
-        return { results: [{ externalRef: decision.externalRef, scan, conflict: null }] }
-      },
-    },
-  } as unknown as Client
-  const store = {
-    pending: () => waiting,
-    append: () => {
-      waiting = []
-    },
-  } as unknown as DoorStore
-  const connection = createConnection({
-    client,
-    store,
-    isReached: true,
-    clock: () => new Date(),
-    onChange: () => undefined,
-    onUpload: () => undefined,
-    onRejection: (_, error) => expect.unreachable(error.message),
-    onError: (error) => expect.unreachable(String(error)),
+  const scan = { id: 'scan', result: 'accepted', recordedAt: '2027-01-01T11:00:00.000Z' }
+  const door = await openWithDecision(async () => {
+    reports += 1
+    await sleep(PATIENCE_MS + 500)
+    return { status: 201, body: { results: [{ externalRef: decision.externalRef, scan, conflict: null }] } }
   })
-  onTestFinished(() => connection.stop())
-  await connection.whenOnline(60_000)
-  expect([connection.state, reports, waiting]).toEqual(['online', 1, []])
+  await door.whenOnline(60_000)
+  expect([reports, door.state.pending, door.state.notice]).toEqual([1, 0, null])
 })

@@ -1,11 +1,12 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { createControls } from '../../../src/cli/console/controls.ts'
-import { type Door, findPasses } from '../../../src/cli/console/door.ts'
-import { type DoorSnapshot, fetchSnapshot, type ListKeeper } from '../../../src/cli/console/offline/snapshot.ts'
+import type { Door } from '../../../src/cli/console/door.ts'
+import { createClient } from '../../../src/client/client.ts'
 import { publishedTemplate } from '../../server/fixtures.ts'
 import { useApi } from '../../support/api.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 import { serveApp } from '../../support/served-app.ts'
+import { openDoor } from './console.ts'
 
 // biome-ignore lint/correctness/useHookAtTopLevel: no hook of React
 const api = useApi('sqlite')
@@ -17,27 +18,27 @@ test('who is called exactly so is found first, online, with the scopes of a door
   const make = (n: number, label: string) => ({ externalPassId: `T-${n}`, label, templateId, variables: {} })
   const others = Array.from({ length: 30 }, (_, n) => make(n + 2, `Ada ${n}`))
   await client.passes.createBatch({ body: { passes: [make(0, 'Ada'), make(1, 'Eve'), ...others] } })
-  const list: DoorSnapshot = await fetchSnapshot(client, {
-    folder: temporaryFolder(),
-    projectId: undefined,
-    signal: new AbortController().signal,
-  })
   const scopes = ['scans:read', 'scans:write'] as const
   const { client: ofDoor } = await serveApp(api, await api.token(workspace.id, { scopes: [...scopes] }))
+  const away = createClient({ url: 'http://127.0.0.1:9', token: workspace.token, attempts: 1 })
+  onTestFinished(() => away.close())
   const ways = [
     ['online', client],
     ['online', ofDoor],
-    ['offline', client],
+    ['offline', away],
   ] as const
+  const folder = temporaryFolder()
   for (const [state, client] of ways) {
+    const door = await openDoor(client, folder, { isReached: state === 'online' })
+    if (state === 'online') await door.flush(60_000)
     const found = async (text: string) => {
-      const options = { client, connection: { state }, lists: { list } as ListKeeper, projectId: undefined }
-      const candidates = await findPasses(text, options as Parameters<typeof findPasses>[1])
-      return (candidates as { label: string }[]).map(({ label }) => label)
+      return ((await door.search(text)) as { label: string }[]).map(({ label }) => label)
     }
+    expect(door.state).toMatchObject({ lists: { list: { size: 32 } } })
     expect((await found('Ada'))[0]).toBe('Ada')
     expect(await found('Ada')).toHaveLength(20)
     expect((await found('T-1'))[0]).toBe('Eve')
+    await door.stop()
   }
 })
 

@@ -1,8 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { createControls } from '../../../src/cli/console/controls.ts'
 import { createDoor, type Door } from '../../../src/cli/console/door.ts'
-import { fetchSnapshot } from '../../../src/cli/console/offline/snapshot.ts'
-import { openStore } from '../../../src/cli/console/offline/store.ts'
 import { createClient } from '../../../src/client/client.ts'
 import type { Outcome } from '../../../src/core/rules/door/outcome.ts'
 import { passBody, publishedTemplate } from '../../server/fixtures.ts'
@@ -10,6 +8,7 @@ import { useApi } from '../../support/api.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 import { serveApp } from '../../support/served-app.ts'
+import { storeList } from './console.ts'
 
 // biome-ignore lint/correctness/useHookAtTopLevel: no hook of React
 const api = useApi('sqlite')
@@ -28,16 +27,13 @@ test.each(['online', 'offline'])(
     const { results } = await client.passes.createBatch({ body: { passes } })
     await api.runJobs()
     const folder = temporaryFolder()
-    const signal = new AbortController().signal
-    if (state === 'offline') await fetchSnapshot(client, { folder, projectId: undefined, signal })
+    if (state === 'offline') await storeList(client, folder)
     // The rules turn this pass away like any other: the list of the door does not know yet.
     const ofEve = results.find(({ pass }) => pass?.label === 'Eve')!.pass!
     const nobody = createClient({ url: 'http://127.0.0.1:9', token: workspace.token, attempts: 1 })
-    const store = openStore(folder)
     const outcomes: Outcome[] = []
-    const door: Door = createDoor({
+    const door: Door = await createDoor({
       client: state === 'online' ? client : nobody,
-      store,
       folder,
       station: { projectId: undefined, deviceId: 'gate', context: {} },
       isReached: state === 'online',
@@ -49,7 +45,6 @@ test.each(['online', 'offline'])(
     })
     onTestFinished(async () => {
       await door.stop()
-      store.close()
       await nobody.close()
     })
     const nothing = () => undefined
@@ -81,7 +76,7 @@ test.each(['online', 'offline'])(
     expect(new Set(outcomes.map(({ externalRef }) => externalRef)).size).toBe(5)
     press()
     expect(door.state.notice).toBe('Nobody is left of the group.')
-    if (state === 'offline') return expect(store.pending()).toHaveLength(5)
+    if (state === 'offline') return eventually(() => expect(door.state.pending).toBe(5))
 
     door.undo(door.lastAccepted()!)
     await eventually(() =>

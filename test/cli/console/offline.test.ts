@@ -1,12 +1,14 @@
 import { expect, test } from 'vitest'
-import { evaluateByList } from '../../../src/cli/console/evaluate.ts'
-import { fetchSnapshot } from '../../../src/cli/console/offline/snapshot.ts'
-import { openStore } from '../../../src/cli/console/offline/store.ts'
-import type { Client } from '../../../src/client/client.ts'
+import { clockZone } from '../../../src/cli/console/lines.ts'
+import { openFileStore } from '../../../src/cli/console/offline/file-store.ts'
 import { contract } from '../../../src/core/contract/contract.ts'
 import type { RedemptionPolicy } from '../../../src/core/contract/redemption.ts'
 import { newId } from '../../../src/core/ids.ts'
+import { identifierDigest } from '../../../src/core/rules/crypto/scan-code.ts'
+import { evaluateOffline } from '../../../src/core/rules/door/evaluate-offline.ts'
 import type { Attempt } from '../../../src/core/rules/door/outcome.ts'
+import type { OfflineDecision } from '../../../src/core/rules/door/own-scans.ts'
+import { doorEnglish } from '../../../src/core/rules/redemption/door-language.ts'
 import { scannablePass } from '../../server/api/scans/scan-support.ts'
 import { makeProject } from '../../server/fixtures.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'
@@ -26,15 +28,32 @@ async function compare(workspace: TestWorkspace, projectId: string, asked: Parti
     validityDate: null,
     ...asked,
   }
-  const client = {
-    scanner: { snapshot: (call: object) => workspace.ok(contract.scanner.snapshot, call) },
-  } as unknown as Client
-  const folder = temporaryFolder()
-  const store = openStore(folder)
-  const list = await fetchSnapshot(client, { folder, projectId, signal: new AbortController().signal })
-  const station = { projectId, deviceId: undefined, context: {} }
-  const { outcome, record } = evaluateByList(attempt, { list, store, station })
-  store.close()
+  const door = { id: '', name: '', gate: '', projectId, projectName: null }
+  const store = await openFileStore(temporaryFolder(), { token: '', door })
+  const list = await workspace.ok(contract.scanner.snapshot, { query: { projectId, limit: 1000 } })
+  await store.beginList(list)
+  await store.addToList(list.items)
+  await store.finishList(list)
+  const digest = attempt.payload === null ? null : identifierDigest(attempt.payload).toString('hex')
+  let record: OfflineDecision | undefined
+  const outcome = await store.evaluate('key', attempt, digest, (facts) => {
+    const station = { projectId, deviceId: undefined, context: {} }
+    const language = { ...doorEnglish, zone: clockZone() }
+    const evaluated = evaluateOffline(attempt, { ...facts, station, language })
+    record = evaluated.record
+    const { externalRef, scannedAt, result: kind } = record
+    const entry = {
+      externalRef,
+      projectId,
+      kind,
+      scannedAt,
+      scanContextKey: null,
+      recordedAt: undefined,
+      decision: record,
+    }
+    return { verdict: { ...evaluated.outcome, failure: null, isUndone: false, isPending: true }, entry }
+  })
+  await store.close()
 
   const { payload, passId, scanContextKey, validityDate } = attempt
   const online = await workspace.ok(contract.scans.create, {

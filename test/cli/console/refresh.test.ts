@@ -1,15 +1,16 @@
 import { readdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { consoleEnvironment } from '../../../src/cli/console/environment.ts'
 import { readList, removeList } from '../../../src/cli/console/offline/list-files.ts'
-import { createListKeeper, type DoorSnapshot } from '../../../src/cli/console/offline/snapshot.ts'
-import type { DoorStore } from '../../../src/cli/console/offline/store.ts'
 import type { Client } from '../../../src/client/client.ts'
 import { ApiError } from '../../../src/client/errors.ts'
 import { contract } from '../../../src/core/contract/contract.ts'
+import { openEngine } from '../../../src/door/engine/open-engine.ts'
 import { makePass, publishedTemplate } from '../../server/fixtures.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'
 import { temporaryFolder } from '../../support/databases.ts'
+import { serveApp } from '../../support/served-app.ts'
 
 // biome-ignore lint/correctness/useHookAtTopLevel: no hook of React
 const api = useApi('sqlite')
@@ -23,32 +24,39 @@ async function consoleOn(
   change = async (_: Query): Promise<unknown> => undefined,
 ) {
   const asked: Query[] = []
-  const client = {
-    scanner: {
-      async snapshot(call: { query: Query }) {
-        asked.push(call.query)
-        await change(call.query)
-        const answer = await workspace.call(contract.scanner.snapshot, call)
-        if (answer.status === 200) return answer.body
-        throw errorOf(answer.status, (answer.body as { errorCode: string }).errorCode)
-      },
-    },
-  } as unknown as Client
-  const store = { prune: () => undefined } as unknown as DoorStore
-  const keeper = createListKeeper({ client, store, folder, projectId: undefined, onChange: () => undefined })
-  const start = keeper.list && labels(keeper.list)
-  keeper.refresh()
-  await keeper.whenTaken(60_000)
-  await keeper.stop()
-  return { start, found: keeper.list && labels(keeper.list), asked, rejection: keeper.rejection }
+  const { client } = await serveApp(api, workspace.token)
+  const request: Client['request'] = async (raw, options) => {
+    const { pathname, searchParams } = new URL(raw.path, 'http://server')
+    if (pathname === '/v1/scanner/snapshot') {
+      const { limit, ...query } = Object.fromEntries(searchParams)
+      asked.push({ ...query, limit: Number(limit) })
+      await change(query)
+    }
+    return client.request(raw, options)
+  }
+  const engine = await openEngine(
+    consoleEnvironment({
+      client: { request } as Client,
+      folder,
+      station: { projectId: undefined, deviceId: 'gate', context: {} },
+      isReached: true,
+      clock: () => new Date(),
+      sameScanMs: 0,
+    }),
+  )
+  const labels = async () =>
+    engine.state.list ? (await engine.search('ada', 99)).map(({ label }) => label) : undefined
+  const start = await labels()
+  await engine.flush()
+  const found = await labels()
+  await engine.stop()
+  return { start, found, asked, rejection: engine.state.listRejection }
 }
 
 function errorOf(status: number, code: string): ApiError {
   const request = { method: 'GET', path: '/v1/scanner/snapshot' }
   return new ApiError({ status, code, message: code, correlationId: 'x', details: {}, request })
 }
-
-const labels = (list: DoorSnapshot) => list.search('ada', 99).map(({ label }) => label)
 
 async function makeDoor() {
   const workspace = await api.workspace()

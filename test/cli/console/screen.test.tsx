@@ -72,7 +72,7 @@ const panels: Panel[] = [
 
 function view(decision: Outcome | null, panel: Panel, isOffline: boolean): View {
   const connection = { offlineSince: isOffline ? now : null, rejection: null }
-  const lists = { list: { generatedAt: '2026-03-01T20:02:00.000Z', size: 1234 }, rejection: null }
+  const lists = { list: { generatedAt: new Date('2026-03-01T20:02:00.000Z'), size: 1234 }, rejection: null }
   return {
     place: { workspaceId: '', workspaceName: 'Fair', projectName: 'Summer' },
     gate: 'North',

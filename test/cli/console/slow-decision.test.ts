@@ -1,7 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { createControls } from '../../../src/cli/console/controls.ts'
 import { createDoor } from '../../../src/cli/console/door.ts'
-import { openStore } from '../../../src/cli/console/offline/store.ts'
 import type { Client } from '../../../src/client/client.ts'
 import { ApiError } from '../../../src/client/errors.ts'
 import { temporaryFolder } from '../../support/databases.ts'
@@ -12,16 +11,14 @@ const refused = new ApiError({ status: 400, code: 'X', message: 'No', correlatio
 
 test('the decision on whoever came before is gone while the next one is slow to come', async () => {
   const folder = temporaryFolder()
-  const store = openStore(folder)
   let answer: () => void = () => undefined
   let gate = Promise.resolve()
   const refuse = async () => {
     await gate
     throw refused
   }
-  const door = createDoor({
-    client: { scans: { create: refuse }, scanner: { snapshot: refuse } } as unknown as Client,
-    store,
+  const door = await createDoor({
+    client: { request: refuse } as unknown as Client,
     folder,
     station: { projectId: undefined, deviceId: 'gate', context: {} },
     isReached: true,
@@ -33,7 +30,6 @@ test('the decision on whoever came before is gone while the next one is slow to 
   })
   onTestFinished(async () => {
     await door.stop()
-    store.close()
   })
   const nothing = () => undefined
   const controls = createControls({ door, clearInput: nothing, onInterrupt: nothing, onChange: nothing })

@@ -2,9 +2,10 @@ import { appendFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import type { LogRecord, OfflineDecision } from '../../../src/cli/console/offline/log-files.ts'
+import type { LogRecord } from '../../../src/cli/console/offline/log-files.ts'
 import { openStore } from '../../../src/cli/console/offline/store.ts'
 import { newId } from '../../../src/core/ids.ts'
+import type { OfflineDecision } from '../../../src/core/rules/door/own-scans.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 
 const passId = '0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10'
@@ -24,8 +25,20 @@ function verdict(minutes: number): OfflineDecision {
   }
 }
 
-function uploaded({ externalRef }: OfflineDecision, minutes: number): LogRecord {
+function uploaded({ externalRef }: { externalRef: string }, minutes: number): LogRecord {
   return { kind: 'uploaded', externalRef, recordedAt: at(minutes).toISOString() }
+}
+
+/** A reversal of the scan that stands for a time. */
+function reversed(minutes: number) {
+  const undoes = { externalRef: 'scan', scanId: 'scan' }
+  return {
+    kind: 'reversed' as const,
+    externalRef: `undo-${minutes}`,
+    passId,
+    scannedAt: at(minutes).toISOString(),
+    undoes,
+  }
 }
 
 function accepted(minutes: number): LogRecord {
@@ -86,7 +99,7 @@ test('a scan counts once, whether the list has it, the log, or both; a reversed 
   store.append(uploaded(offline, 20))
   expect(minutesOf(store.acceptedScans(passId, [], at(10).toISOString()))).toEqual([3])
   expect(minutesOf(store.acceptedScans(passId, [], at(30).toISOString()))).toEqual([])
-  store.append({ kind: 'reversed', passId, scannedAt: at(2).toISOString(), recordedAt: at(21).toISOString() })
+  store.append(reversed(2), uploaded(reversed(2), 21))
   expect(minutesOf(store.acceptedScans(passId, listed, at(1).toISOString()))).toEqual([1, 3])
 })
 
@@ -100,7 +113,7 @@ test('scans as of a date that stand for one moment count each, and a reversal ta
   expect(minutesOf(known([]))).toEqual([60, 60])
   expect(minutesOf(known([dated, dated]))).toEqual([60, 60])
   expect(minutesOf(known([dated, dated, dated]))).toEqual([60, 60, 60])
-  store.append({ kind: 'reversed', passId, scannedAt: at(60).toISOString(), recordedAt: at(4).toISOString() })
+  store.append(reversed(60), uploaded(reversed(60), 4))
   expect(known([dated, dated])).toEqual([{ ...dated, scannedAt: at(60) }])
 })
 

@@ -15,6 +15,8 @@ const nothing: EngineState = {
   offlineSince: null,
   list: { size: 100_000, generatedAt: new Date() },
   loading: null,
+  listRejection: null,
+  uploadRejection: null,
   pending: 0,
   conflicts: [],
   recent: [],
@@ -141,6 +143,9 @@ class FakeEngine implements DoorEngine {
     localStorage.removeItem('door')
     this.set({ door: null })
     return 0
+  }
+  async flush(): Promise<void> {
+    this.set({ pending: 0 })
   }
   async stop(): Promise<void> {
     this.#listeners.clear()

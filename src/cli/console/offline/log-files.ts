@@ -2,71 +2,54 @@ import { randomBytes } from 'node:crypto'
 import { readdirSync, rmSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { z } from 'zod'
-import { LedgerReason, ScanContext } from '../../../core/contract/scan-shapes.ts'
+import type { OfflineDecision } from '../../../core/rules/door/own-scans.ts'
 import { createJournal, readJournal } from '../../../files/journal.ts'
 import { syncFolder } from '../../../files/private-file.ts'
 
-/** The records of a console's log, one per line. */
-
-/** A decision made offline, in the format of POST /v1/scans/offline. */
-const Decision = z.strictObject({
-  kind: z.literal('verdict'),
-  externalRef: z.string(),
-  /** The snapshot that it was evaluated against. */
-  snapshotId: z.string(),
-  qrPayload: z.string().optional(),
-  passId: z.string().optional(),
-  /** The time of the scan. */
-  scannedAt: z.string(),
-  /** The validity date that it was evaluated for, and the resulting time of the scan. */
-  validityDate: z.string().optional(),
-  operationalAt: z.string().optional(),
-  result: z.enum(['accepted', 'denied']),
-  reason: LedgerReason,
-  scanContextKey: z.string().optional(),
-  deviceId: z.string().optional(),
-  context: ScanContext.optional(),
-  /** The accepted pass, which later evaluations need. */
-  acceptedPassId: z.string().nullable(),
-})
-/** An offline decision that the server does not have yet. */
-export type OfflineDecision = z.output<typeof Decision>
-
 /** An accepted online scan that the stored list might not contain. */
-const Accepted = z.strictObject({
-  kind: z.literal('accepted'),
-  passId: z.string(),
-  scannedAt: z.string(),
-  scanContextKey: z.string().nullable(),
-  validityDate: z.string().optional(),
-  recordedAt: z.string(),
-})
-/** A log record of an accepted online scan. */
-export type AcceptedOnline = z.output<typeof Accepted>
+export interface AcceptedOnline {
+  kind: 'accepted'
+  externalRef?: string | undefined
+  passId: string
+  scannedAt: string
+  scanContextKey: string | null
+  validityDate?: string | undefined
+  recordedAt: string
+}
 
-/** A reversed scan, by its time in the ledger. */
-const Reversed = z.strictObject({
-  kind: z.literal('reversed'),
-  passId: z.string(),
-  scannedAt: z.string(),
-  recordedAt: z.string(),
-})
-/** A log record of a reversed scan. */
-export type ReversedScan = z.output<typeof Reversed>
+/** A reversal, by the time of its scan in the ledger. It is uploaded like a decision. */
+export interface ReversedScan {
+  kind: 'reversed'
+  externalRef: string
+  passId: string
+  scannedAt: string
+  undoes: { externalRef: string; scanId: string | null }
+}
 
-/** The upload of a decision: the time at which the server recorded it, or `null` if it rejected it permanently. */
-const Uploaded = z.strictObject({
-  kind: z.literal('uploaded'),
-  externalRef: z.string(),
-  recordedAt: z.string().nullable(),
-})
-/** A log record of an upload. */
-export type UploadedDecision = z.output<typeof Uploaded>
+/** An upload: the time at which the server recorded it, or `null` if it rejected it permanently. */
+export interface Uploaded {
+  kind: 'uploaded'
+  externalRef: string
+  recordedAt: string | null
+  scanId?: string | undefined
+}
+
+/** An attempt, before the server is asked. `at` is in milliseconds. */
+export interface Attempted {
+  kind: 'attempt'
+  key: string
+  externalRef: string
+  at: number
+}
+
+/** The end of an attempt that leaves no other record. */
+interface Settled {
+  kind: 'settled'
+  externalRef: string
+}
 
 /** A line of a console's log. */
-export const LogRecord = z.discriminatedUnion('kind', [Decision, Accepted, Reversed, Uploaded])
-export type LogRecord = z.output<typeof LogRecord>
+export type LogRecord = OfflineDecision | AcceptedOnline | ReversedScan | Uploaded | Attempted | Settled
 
 /**
  * The logs in the folder of a door. Each console appends to its own file and reads all files, so that concurrent
@@ -75,8 +58,10 @@ export type LogRecord = z.output<typeof LogRecord>
 
 export interface OwnLog {
   readonly name: string
-  /** Writes the records and flushes them to disk before it returns. */
+  /** Writes the records. */
   append(records: readonly LogRecord[]): void
+  /** Returns when they are flushed to disk. */
+  sync(): void
   close(): void
 }
 
@@ -106,10 +91,8 @@ export function createLog(folder: string): OwnLog {
   open.add(name)
   return {
     name,
-    append(records) {
-      journal.append(...records)
-      journal.sync()
-    },
+    append: (records) => journal.append(...records),
+    sync: journal.sync,
     close() {
       open.delete(name)
       journal.close()
@@ -125,9 +108,15 @@ export function readLog(folder: string, name: string): LogReader {
       // A missing log was removed by its console: the stored list contains all of its records.
       const lines = readJournal(join(folder, name), position) ?? []
       position = lines.at(-1)?.end ?? position
-      return lines.flatMap(({ value }) => LogRecord.safeParse(value).data ?? [])
+      return lines.flatMap(({ value }) => (isRecord(value) ? [value] : []))
     },
   }
+}
+
+/** Whether a line is a record: one that a crash truncated is not. */
+function isRecord(value: unknown): value is LogRecord {
+  const { kind, externalRef } = (value ?? {}) as Partial<LogRecord>
+  return kind === 'accepted' || (kind !== undefined && externalRef !== undefined)
 }
 
 /** Removes a log, if it exists. */

@@ -1,0 +1,106 @@
+import { performance } from 'node:perf_hooks'
+import type { Client } from '../../client/client.ts'
+import { ApiError, ConnectionError } from '../../client/errors.ts'
+import { newId } from '../../core/ids.ts'
+import { identifierDigest } from '../../core/rules/crypto/scan-code.ts'
+import type { Station } from '../../core/rules/door/outcome.ts'
+import { doorEnglish } from '../../core/rules/redemption/door-language.ts'
+import type { EngineEnvironment } from '../../door/engine/environment.ts'
+import { PATIENCE_MS } from './ask.ts'
+import { clockZone } from './lines.ts'
+import { openFileStore } from './offline/file-store.ts'
+import { rejectionText } from './outcome.ts'
+
+/** How a console reaches its server and its files. */
+export interface ConsoleEnvironment {
+  client: Client
+  /** The folder of the list and logs of the door. */
+  folder: string
+  /** The place that each scan reports: project, device, gate. */
+  station: Station
+  /** Whether the server has just responded. Otherwise the console starts offline. */
+  isReached: boolean
+  clock: () => Date
+  /** The time within which the same code counts as the same scan, in milliseconds. 0 for pipes. */
+  sameScanMs: number
+}
+
+/**
+ * The heartbeat interval and timeout. Together below three seconds, the longest time until an idle console notices an
+ * outage.
+ */
+const BEAT_MS = 1_000
+const BEAT_TIMEOUT_MS = 1_800
+
+/** Returns the environment of the engine in a console: the typed client, files, and the clock of the machine. */
+export function consoleEnvironment(options: ConsoleEnvironment): EngineEnvironment {
+  const { client, folder, station, isReached, clock, sameScanMs } = options
+  const turns = new Map<string, Promise<unknown>>()
+  const { projectId = '', deviceId = '' } = station
+  const door = { id: deviceId, name: deviceId, gate: station.context.gate ?? '', projectId, projectName: null }
+  return {
+    settings: {
+      scanMs: PATIENCE_MS,
+      probeMs: BEAT_TIMEOUT_MS,
+      pollMs: BEAT_MS,
+      sameScanMs,
+      isReached,
+      station: () => station,
+      rejectionText,
+    },
+    // The client adds the access token.
+    openStore: () => openFileStore(folder, { token: 'console', door }),
+    fetch: (input, init) => send(client, String(input), init!),
+    baseUrl: '',
+    version: 'console',
+    language: () => ({ ...doorEnglish, zone: clockZone() }),
+    wallMs: () => clock().getTime(),
+    monotonicMs: () => performance.now(),
+    // The consoles of a place are few, so they need not spread their requests.
+    random: () => 0,
+    newReference: newId,
+    digest: async (payload) => identifierDigest(payload).toString('hex'),
+    // Consoles of one folder need no lock: uploads are idempotent, and of two lists either is valid.
+    withLock(name, work) {
+      const result = (turns.get(name) ?? Promise.resolve()).then(work)
+      turns.set(
+        name,
+        result.catch(() => undefined),
+      )
+      return result
+    },
+    marker: { get: () => null, set: () => undefined },
+    isVisible: () => true,
+    onWake: () => () => undefined,
+    persist: async () => null,
+  }
+}
+
+/** Sends a request of the engine with the client, which retries it and recognizes other servers. */
+async function send(client: Client, path: string, init: RequestInit): Promise<Response> {
+  const { method, headers, body, signal } = init
+  const request = {
+    method: method!,
+    path,
+    headers: headers as Record<string, string>,
+    ...(body && { body: Buffer.from(body as string) }),
+  }
+  try {
+    const response = await client.request(request, { signal: signal!, idempotent: true })
+    return responseOf(response.status, response.body, response.headers)
+  } catch (error) {
+    if (error instanceof ConnectionError) throw new TypeError(error.message)
+    if (!(error instanceof ApiError)) throw error
+    const { status, code, message, details, correlationId } = error
+    const text = JSON.stringify({ errorCode: code, message, details })
+    return responseOf(status, text, { 'x-correlation-id': correlationId })
+  }
+}
+
+function responseOf(status: number, body: Uint8Array | string, headers: Record<string, unknown>): Response {
+  const kept = ['x-correlation-id', 'date'].filter((name) => headers[name] !== undefined)
+  return new Response(body as BodyInit, {
+    status,
+    headers: kept.map((name): [string, string] => [name, String(headers[name])]),
+  })
+}
