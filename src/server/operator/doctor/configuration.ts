@@ -55,7 +55,7 @@ function badgesExamination({ badgesFolder, platforms }: Config): Examination[] {
     const without = lacking.length > 0 ? `; without ${lacking.join(' and ')} other languages get a button of text` : ''
     return passed(`${badges.all.length} in ${badgesFolder}${without}`)
   }
-  return [{ name: 'Badges', fix: 'lay the folder out as docs/operations.md shows', look }]
+  return [{ name: 'Badges', fix: 'lay the folder out as docs/hosted-pages.md shows', look }]
 }
 
 const FIX =
