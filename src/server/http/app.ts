@@ -197,9 +197,9 @@ function noteRejection(security: SecurityLog, problem: ApiError, event: H3Event,
 
 /** Tells of each rejection. */
 function counted(limit: Limit, onRejection: () => void): Limit {
-  return (key, cost) => {
+  return (key, cost, party) => {
     try {
-      limit(key, cost)
+      limit(key, cost, party)
     } catch (error) {
       onRejection()
       throw error

@@ -48,8 +48,8 @@ export interface MountOptions {
   handlers: AllHandlers
   authenticate: Authenticate
   cursors: Cursors
-  /** Called with the token id, or for a door with the project that it shares the limit of its doors with. */
-  limitToken: (key: string) => Promise<void>
+  /** Called with the token id, or for a door with the project whose doors share a limit, and the door as a party of it. */
+  limitToken: (key: string, party?: string) => Promise<void>
   /** Slows down whoever guesses tokens. */
   limitAddress: (event: H3Event) => void
 }
@@ -106,7 +106,8 @@ async function serve(
     throw error
   })
   noteCaller(event, token)
-  await options.limitToken(token.door ? token.projectIds!.join() : token.id)
+  if (token.door) await options.limitToken(token.projectIds!.join(), token.id)
+  else await options.limitToken(token.id)
   authorize(token, route)
   services.sightings.note(token, headers, now)
   const { workspaceId } = token

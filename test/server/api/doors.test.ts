@@ -435,7 +435,7 @@ describe('with a limit of requests', () => {
   beforeEach(() => void vi.spyOn(performance, 'now').mockReturnValue(performance.now()))
   afterEach(() => void vi.restoreAllMocks())
 
-  test('the doors of a project share the rate of one token, and no other token takes from it', async () => {
+  test('the doors of a project share the rate of one token fairly, and no other token takes from it', async () => {
     const owner = await api.workspace()
     const expiresAt = new Date(api.now.getTime() + 3_600_000).toISOString()
     const phones = new Map<string, TestWorkspace[]>()
@@ -459,7 +459,9 @@ describe('with a limit of requests', () => {
       return answers.map(({ status }) => status)
     }
     const [one, two] = phones.get('Spring fair')!
-    expect([...(await statuses(one!, 3)), ...(await statuses(two!, 3))]).toEqual([...Array(burst).fill(200), 429])
-    expect(await statuses(phones.get('Autumn fair')![0]!, burst)).toEqual(Array(burst).fill(200))
+    expect(await statuses(one!, 5)).toEqual([200, 200, 200, 429, 429])
+    expect(await statuses(two!, 2)).toEqual([200, 429])
+    expect(await statuses(one!, 1)).toEqual([429])
+    expect(await statuses(phones.get('Autumn fair')![0]!, 3)).toEqual([200, 200, 200])
   })
 })

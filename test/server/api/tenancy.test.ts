@@ -65,6 +65,8 @@ describe.each(oneDialect)('on %s', (dialect) => {
   let stranger: TestWorkspace
   /** A token of the owner's workspace that is bound to another project of it. */
   let neighbour: TestWorkspace
+  /** A door of that project. */
+  let door: TestWorkspace
   /** One id of each kind of row. */
   let ids: Record<Name, string>
 
@@ -90,9 +92,12 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const expiresAt = new Date(api.now.getTime() + 3_600_000).toISOString()
     const invited = { projectId: project.id, gate: 'North', uses: 2, expiresAt }
     const invitation = await owner.ok(contract.doors.invite, { body: invited })
-    const { door } = await owner.ok(contract.doors.claim, { body: { code: invitation.code, name: 'Anna' } })
+    const claim = await owner.ok(contract.doors.claim, { body: { code: invitation.code, name: 'Anna' } })
+    const { code } = await owner.ok(contract.doors.invite, { body: { ...invited, projectId: nextDoor } })
+    const { token } = await owner.ok(contract.doors.claim, { body: { code, name: 'Bert' } })
+    door = new TestWorkspace(api, owner.id, token)
     ids = {
-      door: door.id,
+      door: claim.door.id,
       invitation: invitation.id,
       notification: notification.id,
       broadcast: (broadcast as { id: string }).id,
@@ -115,11 +120,18 @@ describe.each(oneDialect)('on %s', (dialect) => {
     routesWithIds.flatMap((one) => [
       { ...one, who: 'a stranger' as const },
       { ...one, who: 'a token of another project' as const },
+      { ...one, who: 'a door of another project' as const },
     ]),
   )('$name answers $who with 404 for every foreign id and changes nothing', async ({ name, route, who }) => {
     const before = await rowsOf(owner)
-    const intruder = who === 'a stranger' ? stranger : neighbour
-    const isBeyond = intruder === neighbour && route.scope?.startsWith('webhooks:')
+    const intruder = {
+      'a stranger': stranger,
+      'a token of another project': neighbour,
+      'a door of another project': door,
+    }[who]
+    const isBeyond =
+      (intruder === neighbour && route.scope?.startsWith('webhooks:')) ||
+      (intruder === door && (!route.forDoors || name === 'doors.update'))
     for (const [kind, id] of Object.entries(ids)) {
       const body = bodies[name]
       const names = Object.keys(route.params!.shape)

@@ -105,6 +105,48 @@ test('nobody is shut out for longer than a second more than the burst takes to c
   expect(takeAll(buckets, 'key', 6)).toBeGreaterThan(100)
 })
 
+describe('parties of a key', () => {
+  /** How many requests pass in ten seconds, of greedy parties and of a gentle one, which comes after the burst of the others. */
+  function compete(greedy: number, gentlePerSecond: number) {
+    const buckets = createBuckets(rate)
+    const passed = { greedy: 0, gentle: 0, refused: 0 }
+    let sent = 0
+    for (let now = 0; now < 10; now += 0.005) {
+      for (let n = 0; n < greedy; n += 1) {
+        while (buckets.take('key', now, 1, `greedy ${n}`) === undefined) passed.greedy += 1
+      }
+      for (; sent < (now - 2) * gentlePerSecond; sent += 1) {
+        if (buckets.take('key', now, 1, 'gentle') === undefined) passed.gentle += 1
+        else passed.refused += 1
+      }
+    }
+    return passed
+  }
+
+  test.each([
+    [1, 40],
+    [9, 9],
+    [49, 1],
+  ])('%i greedy ones leave a fair part to one that sends %f a second', (greedy, gentlePerSecond) => {
+    const { refused, ...passed } = compete(greedy, gentlePerSecond)
+    expect(refused).toBe(0)
+    expect(passed.greedy + passed.gentle).toBeGreaterThan(0.9 * rate.perSecond * 10)
+  })
+
+  test('one alone has half of the burst, and then the whole rate', () => {
+    const buckets = createBuckets(rate)
+    const takeMany = (now: number) => {
+      let taken = 0
+      while (buckets.take('key', now, 1, 'door') === undefined) taken += 1
+      return taken
+    }
+    expect(takeMany(0)).toBe(100)
+    let taken = 0
+    for (let now = 0; now < 10; now += 0.005) taken += takeMany(now)
+    expect(taken).toBeGreaterThan(970)
+  })
+})
+
 function takeAll(buckets: Buckets, key: string, now: number): number {
   let taken = 0
   while (buckets.take(key, now) === undefined) taken += 1

@@ -6,11 +6,11 @@ import { createPublicGate, type PublicGate } from './public-gate.ts'
  * Lets a key through, or refuses it.
  * @throws ApiError RATE_LIMITED with Retry-After
  */
-export type Limit = (key: string, cost?: number) => void
+export type Limit = (key: string, cost?: number, party?: string) => void
 
 /** All rate limits of a server. */
 export interface Limits {
-  /** Requests with a token, by its id. */
+  /** Requests with a token, by its id; of doors, by their project, with each door as a party. */
   token: Limit
   /** Requests without one, by client address. */
   byAddress: Record<AddressLimit, Limit>
@@ -69,7 +69,7 @@ const REFUSED_AFTER_MS = 500
 const MAX_KEPT_BACK = 64
 
 /** The same limit, which keeps a rejection back for a while. */
-export function refuseSlowly(limit: Limit): (key: string) => Promise<void> {
+export function refuseSlowly(limit: Limit): (key: string, party?: string) => Promise<void> {
   const keptBack = new Map<string, number>()
 
   async function keepBack(key: string): Promise<void> {
@@ -82,9 +82,9 @@ export function refuseSlowly(limit: Limit): (key: string) => Promise<void> {
     else keptBack.set(key, left)
   }
 
-  return async (key) => {
+  return async (key, party) => {
     try {
-      limit(key)
+      limit(key, 1, party)
     } catch (rejection) {
       await keepBack(key)
       throw rejection
@@ -98,8 +98,8 @@ export function monotonicSeconds(): number {
 }
 
 function createLimit(buckets: Pick<Buckets, 'take'>, name: string): Limit {
-  return (key, cost) => {
-    const wait = buckets.take(key, monotonicSeconds(), cost)
+  return (key, cost, party) => {
+    const wait = buckets.take(key, monotonicSeconds(), cost, party)
     if (wait === undefined) return
     const seconds = Math.max(1, Math.ceil(wait))
     throw new ApiError('RATE_LIMITED', {
@@ -117,13 +117,13 @@ export function createExpiringCache(rate: Rate): Pick<Buckets, 'take' | 'size'> 
   const buckets = createBuckets(rate)
   let forgottenAt = monotonicSeconds()
   return {
-    take(key, now, cost) {
+    take(key, now, cost, party) {
       if (now - forgottenAt > FORGET_SECONDS) {
         forgottenAt = now
         buckets.usage(now)
         buckets.share(1, now)
       }
-      return buckets.take(key, now, cost)
+      return buckets.take(key, now, cost, party)
     },
     size: buckets.size,
   }
@@ -137,8 +137,11 @@ interface Rate {
 
 /** Rate limits by key. Times are seconds of any clock that never goes back. */
 export interface Buckets {
-  /** Lets a request through (undefined), or says in how many seconds it may come; one that costs more counts for several. */
-  take(key: string, now: number, cost?: number): number | undefined
+  /**
+   * Lets a request through (undefined), or returns in how many seconds it may come; one that costs more counts for several.
+   * Of the parties that share a key, one that would use more of it than it leaves to the others is refused.
+   */
+  take(key: string, now: number, cost?: number, party?: string): number | undefined
   /** What this process let through, by key: counted up while the key is in use, and told for a while after. */
   usage(now: number): Record<string, number>
   /** Requests of a key that another process let through since its usage was last read. */
@@ -160,12 +163,18 @@ interface Bucket {
   knownSince: number
   /** When each other process was last seen to let requests of the key through. */
   others: Map<string, number>
+  /** How much of the level each party used, to be multiplied by `partScale`: refills reduce all parts in proportion. */
+  parts: Map<string, number>
+  partScale: number
 }
 
 /** A process that let nothing through for so long has no share; so long a new key is shared by all of them. */
 const ACTIVE_SECONDS = 1
 /** So long a count is told after it last rose, so that nobody misses it. */
 const TOLD_SECONDS = 5
+/** Parts are scaled, and the smallest forgotten, when their common factor is below this. */
+const LEAST_SCALE = 0.01
+const LEAST_PART = 0.01
 /** Keys that are told at once; of more, those that used least are limited here alone. */
 const MAX_TOLD = 1_000
 
@@ -187,6 +196,8 @@ export function createBuckets({ perSecond, burst }: Rate): Buckets {
       spentAt: now,
       knownSince: now,
       others: new Map(),
+      parts: new Map(),
+      partScale: 1,
     }
     buckets.set(key, bucket)
     return bucket
@@ -195,8 +206,20 @@ export function createBuckets({ perSecond, burst }: Rate): Buckets {
   function fill(bucket: Bucket, now: number): void {
     const added = (now - bucket.filledAt) * perSecond
     bucket.filledAt = now
+    const used = capacity - bucket.level
     bucket.level = Math.min(capacity, bucket.level + added)
+    bucket.partScale *= used > 0 ? (capacity - bucket.level) / used : 1
+    if (bucket.partScale < LEAST_SCALE) settleParts(bucket)
     bucket.allowance += added / users(bucket, now)
+  }
+
+  function settleParts(bucket: Bucket): void {
+    for (const [party, part] of bucket.parts) {
+      const now = part * bucket.partScale
+      if (now < LEAST_PART) bucket.parts.delete(party)
+      else bucket.parts.set(party, now)
+    }
+    bucket.partScale = 1
   }
 
   /** Processes that let requests of the key through; all of them until each had the time to say so. */
@@ -207,11 +230,14 @@ export function createBuckets({ perSecond, burst }: Rate): Buckets {
   }
 
   return {
-    take(key, now, cost = 1) {
+    take(key, now, cost = 1, party) {
       const bucket = open(key, now)
       fill(bucket, now)
-      const left = instances === 1 ? bucket.level : Math.min(bucket.level, bucket.allowance)
+      const free = instances === 1 ? bucket.level : Math.min(bucket.level, bucket.allowance)
+      const part = party === undefined ? 0 : (bucket.parts.get(party) ?? 0) * bucket.partScale
+      const left = free - part
       if (left < cost) return (cost - left) / perSecond
+      if (party !== undefined) bucket.parts.set(party, (part + cost) / bucket.partScale)
       bucket.level -= cost
       bucket.allowance -= cost
       bucket.usage += cost
