@@ -4,8 +4,8 @@
  * Run: npx tsx bench/maintenance.ts. Exits 1 where a target is missed.
  */
 import type { Knex } from 'knex'
+import { expirePasses, sweep } from '../src/server/background/maintenance.ts'
 import type { Services } from '../src/server/context.ts'
-import { expirePasses, sweep } from '../src/server/jobs/maintenance.ts'
 import { openApp } from './support/app.ts'
 import { onEachDatabase } from './support/databases.ts'
 import { figure } from './support/figures.ts'

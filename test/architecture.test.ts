@@ -21,6 +21,43 @@ const modules: Record<string, string[]> = {
   commands: ['cli', 'client', 'files', 'core'],
 }
 
+/**
+ * The folders of the server, each with those whose files it may import. All of them import the files at the top of src/server,
+ * which import no folder; context.ts alone names the types of the services.
+ */
+const serverFolders: Record<string, string[]> = {
+  http: [],
+  images: [],
+  metrics: [],
+  identities: ['metrics'],
+  jobs: ['http'],
+  evidence: ['jobs'],
+  'wallet-sync': ['http', 'identities', 'images', 'jobs'],
+  webhooks: ['jobs'],
+  inbound: ['http', 'wallet-sync'],
+  messages: ['identities', 'jobs', 'wallet-sync'],
+  platforms: ['jobs', 'messages', 'wallet-sync'],
+  background: ['evidence', 'jobs', 'messages', 'platforms', 'wallet-sync', 'webhooks'],
+  pages: ['http', 'platforms', 'wallet-sync'],
+  api: ['http', 'metrics', 'pages', 'platforms', 'wallet-sync', 'webhooks'],
+  // Composes the services and the app.
+  boot: [
+    'http',
+    'images',
+    'metrics',
+    'identities',
+    'jobs',
+    'evidence',
+    'wallet-sync',
+    'webhooks',
+    'inbound',
+    'background',
+    'pages',
+    'api',
+  ],
+  operator: ['http', 'metrics', 'identities', 'wallet-sync', 'inbound', 'pages', 'api', 'boot'],
+}
+
 /** Packages that are used in some modules only. */
 const packages: Record<string, RegExp> = {
   h3: /^server\//,
@@ -89,6 +126,27 @@ test('the command line uses the engine of a door, and nothing of it that needs a
   expect(inEngine.filter(({ target }) => ofBrowsers.test(target)).map(show)).toEqual([])
 })
 
+test('imports between folders of the server keep their direction', () => {
+  const folderOf = (path: string) => /^server\/([^/]+)\//.exec(path)?.[1]
+  const wrong = imports.filter(({ file, target }) => {
+    const [from, to] = [folderOf(file), folderOf(target)]
+    if (!to || from === to || !file.startsWith('server/') || file === 'server/context.ts') return false
+    return from === undefined || !serverFolders[from]?.includes(to)
+  })
+  expect(wrong.map(show)).toEqual([])
+})
+
+test('no two folders of the server import each other, directly or through others', () => {
+  const seen: string[] = []
+  for (const [folder, imported] of Object.entries(serverFolders)) {
+    expect(
+      imported.filter((name) => !seen.includes(name)),
+      folder,
+    ).toEqual([])
+    seen.push(folder)
+  }
+})
+
 test('core imports no package but zod, luxon for the calendars of time zones, and of Node only node:crypto', () => {
   const allowed = ['zod', 'luxon', 'node:crypto']
   const wrong = imports.filter(
@@ -128,9 +186,9 @@ test.each(Object.keys(packages))('%s is used in its own modules only', (name) =>
   expect(wrong.map(show)).toEqual([])
 })
 
-test('the environment is read in server/boot/config.ts and cli only', () => {
+test('the environment is read in server/config.ts and cli only', () => {
   const reads = files.filter((file) => /\bprocess\.env\b|\bprocess\[/.test(read(file)))
-  expect(reads.filter((file) => file !== 'server/boot/config.ts' && moduleOf(file) !== 'cli')).toEqual([])
+  expect(reads.filter((file) => file !== 'server/config.ts' && moduleOf(file) !== 'cli')).toEqual([])
 })
 
 test('no literal is spread only to keep its parts on one line', () => {

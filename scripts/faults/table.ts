@@ -263,7 +263,7 @@ export const faults: Fault[] = [
     file: 'src/storage/jobs/jobs.ts',
     text: 'lapses + 1 >=',
     replacement: 'lapses >=',
-    tests: ['test/server/jobs/quarantine.test.ts'],
+    tests: ['test/server/background/quarantine.test.ts'],
   },
   {
     name: 'foreign-names-of-ours',

@@ -33,7 +33,7 @@ export default class Backup extends BaseCommand {
       `pg_dump --format=custom --file=${args.file} "$PASSES_DATABASE_URL"`,
     )
     const { backUp } = await import('../server/operator/backup.ts')
-    const { serverKeyFile } = await import('../server/boot/config.ts')
+    const { serverKeyFile } = await import('../server/config.ts')
     const made = await this.#withProgress((onProgress) =>
       backUp(database, args.file, { force: flags.force, onProgress }),
     )

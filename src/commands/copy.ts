@@ -30,7 +30,7 @@ export default class Copy extends BaseCommand {
     const { flags } = await this.parse(Copy)
     const { copy } = await import('../server/operator/copy.ts')
     const { withoutPassword } = await import('../server/boot/database-error.ts')
-    const { serverKeyFile } = await import('../server/boot/config.ts')
+    const { serverKeyFile } = await import('../server/config.ts')
     const progress = await startProgress({ total: 100, start: { done: 0, rows: 0, failed: 0 } })
     let step: keyof typeof steps | undefined
     const tables = await copy(flags, {

@@ -1,12 +1,11 @@
 import type { Repositories, Store } from '../storage/store.ts'
 import type { TokenWithWorkspace } from '../storage/workspaces/tokens.ts'
 import type { ApplePush } from '../wallets/apple/push.ts'
+import type { Wallets } from '../wallets/wallets.ts'
 import type { Sightings } from './api/doors/sightings.ts'
 import type { TakeQueue } from './api/limits.ts'
 import type { DoorLists } from './api/scans/door-lists.ts'
-import type { RetentionDays } from './boot/config.ts'
-import type { Logger } from './boot/log.ts'
-import type { Wallets } from './boot/wallets.ts'
+import type { RetentionDays } from './config.ts'
 import type { SigningKeys } from './evidence/signing-keys.ts'
 import type { InFlight } from './http/middleware/in-flight.ts'
 import type { Thread } from './http/thread.ts'
@@ -14,6 +13,7 @@ import type { Breakers } from './identities/breakers.ts'
 import type { Identities } from './identities/registry.ts'
 import type { Images } from './images/images.ts'
 import type { Links } from './links.ts'
+import type { Logger } from './log.ts'
 import type { Drops } from './metrics/drops.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import type { Badges } from './pages/badges.ts'
@@ -58,6 +58,7 @@ export interface Services {
   sightings: Sightings
   openings: Openings
   doorLists: DoorLists
+  takeQueue: TakeQueue
   /** Sends to addresses that customers name. */
   outbound: Outbound
   retention: RetentionDays
@@ -93,7 +94,6 @@ export interface RequestContext {
   headers: Headers
   /** The work of each workspace that this process has in flight. */
   inFlight: InFlight
-  takeQueue: TakeQueue
   /** Seals a cursor inside an encoded body. The cursors of other bodies are sealed when the response is written. */
   sealCursor: (cursor: string) => string
 }

@@ -1,9 +1,9 @@
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto'
 import { byPlatform, type Platform, platforms } from '../core/contract/platform.ts'
 import { formatUuid, parseUuid } from '../core/ids.ts'
+import type { ServerKeys } from '../core/rules/crypto/server-key.ts'
 import { deriveKey } from '../core/rules/crypto/server-key.ts'
 import type { StoredPass } from '../storage/passes/pass-row.ts'
-import type { ServerKeys } from './boot/server-key.ts'
 
 /**
  * The token of a hosted link: 42 bytes of facts and 18 of HMAC-SHA256, as 80 characters of base64url. 60 bytes fill

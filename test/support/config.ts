@@ -1,4 +1,4 @@
-import type { Config } from '../../src/server/boot/config.ts'
+import type { Config } from '../../src/server/config.ts'
 
 /** The settings of a server in the sandbox, on a free port and without limits, but for those that a test is about. */
 export function testConfig(settings: Partial<Config> & Pick<Config, 'databaseUrl'>): Config {

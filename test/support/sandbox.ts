@@ -14,7 +14,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
-import type { Config } from '../../src/server/boot/config.ts'
+import type { Config } from '../../src/server/config.ts'
 import type { SandboxApple } from '../../src/wallets/sandbox/apple/certificates.ts'
 import type { createSandboxGoogle } from '../../src/wallets/sandbox/google/google-token.ts'
 

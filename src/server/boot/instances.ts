@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Instance } from '../../storage/jobs/fleet.ts'
 import type { Services } from '../context.ts'
-import { type Buckets, monotonicSeconds } from '../http/middleware/rate-limit.ts'
+import type { Buckets } from '../http/middleware/rate-limit.ts'
+import { monotonicSeconds } from '../monotonic-clock.ts'
 
 /** The exchange of usage with the other servers on the database. */
 export interface Instances {

@@ -2,27 +2,9 @@ import { once } from 'node:events'
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { type Listener as Listhen, listen } from 'listhen'
-import { SetupError } from '../../core/errors.ts'
+import type { Config } from '../config.ts'
 import { addressKey } from '../http/client-address.ts'
-import type { Config } from './config.ts'
-
-/** An address cannot be listened on: says which, why, and what to give instead. */
-export class ListenError extends SetupError {
-  override readonly name = 'ListenError'
-
-  constructor({ host, port }: { host: string; port: number }, cause: unknown, flags: string) {
-    const { code } = cause as NodeJS.ErrnoException
-    const why = (code !== undefined && reasons[code]) || (code ?? String(cause))
-    super(`Cannot listen on ${host}:${port}: ${why}. Give another with ${flags}.`, { cause })
-  }
-}
-
-const reasons: Partial<Record<string, string>> = {
-  EADDRINUSE: 'it is in use',
-  EADDRNOTAVAIL: 'this machine has no such address',
-  ENOTFOUND: 'there is no such host',
-  EACCES: 'this user may not listen there',
-}
+import { ListenError } from '../listen-error.ts'
 
 /** Where requests come in. */
 export interface Listener {

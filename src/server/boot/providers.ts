@@ -10,10 +10,10 @@ import { createFaults, type Faults, parseFaults } from '../../wallets/sandbox/fa
 import { startSandboxGoogle } from '../../wallets/sandbox/google/google-server.ts'
 import { type Emulator, type SandboxDirectory, shareEmulator } from '../../wallets/sandbox/sharing.ts'
 import type { ProviderCall } from '../../wallets/wallet.ts'
+import { type Config, sandboxFolder } from '../config.ts'
 import { createLazyPush, type PushServer } from '../identities/lazy-push.ts'
 import type { IdentityConnections } from '../identities/registry.ts'
-import { type Config, sandboxFolder } from './config.ts'
-import type { Logger } from './log.ts'
+import type { Logger } from '../log.ts'
 import { loadSandboxApple, loadSandboxGoogle, sandboxIssuers } from './sandbox.ts'
 import type { ServerIdentities } from './wallets.ts'
 

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { type AppleCredentials, type AppleIdentity, parseAppleIdentity } from '../../wallets/apple/identity.ts'
-import type { Config } from './config.ts'
-import type { Logger } from './log.ts'
+import type { Config } from '../config.ts'
+import type { Logger } from '../log.ts'
 import { readAppleCredentials, type ServerIdentities } from './wallets.ts'
 
 /** What takes renewed certificates, and where they come from. */

@@ -8,7 +8,7 @@ import { type GoogleIdentity, parseGoogleIdentity } from '../../wallets/google/i
 import type { OtherProvider, OtherProviderOptions } from '../../wallets/sandbox/apple/other-provider.ts'
 import { createSandboxGoogle, type ServiceAccount } from '../../wallets/sandbox/google/google-token.ts'
 import { CredentialError } from '../../wallets/wallet.ts'
-import { type Config, sandboxFolder } from './config.ts'
+import { type Config, sandboxFolder } from '../config.ts'
 
 /** Sandbox credentials: made on first start, kept beside the database, readable by their owner only. */
 

@@ -9,40 +9,35 @@ import type { StoreEvent } from '../../storage/operations/store-events.ts'
 import { createStore, frozen, type Store } from '../../storage/store.ts'
 import type { AppleIdentity } from '../../wallets/apple/identity.ts'
 import { CredentialError } from '../../wallets/wallet.ts'
-import { createApp } from '../http/app.ts'
+import { giveUp, jobHandlers, pushingByTheHundred, queueOptions } from '../background/job-handlers.ts'
+import { startScheduler } from '../background/scheduler.ts'
+import { certificatesOf, certificatesOfIdentities, watchCertificates } from '../certificates.ts'
+import type { Config } from '../config.ts'
 import { createCursors } from '../http/cursors.ts'
 import { createLimits } from '../http/middleware/rate-limit.ts'
+import { createReadiness } from '../http/readiness.ts'
 import { createSecurityLog } from '../http/security-log.ts'
 import { resealIdentities } from '../identities/secrets.ts'
 import { noteAddress } from '../inbound/own-address.ts'
-import { giveUp, jobHandlers, pushingByTheHundred, queueOptions } from '../jobs/handlers.ts'
-import { startScheduler } from '../jobs/scheduler.ts'
 import { startWorker } from '../jobs/worker.ts'
+import type { Logger } from '../log.ts'
 import { startDatabaseWatch } from '../metrics/database-watch.ts'
+import { startMetrics } from '../metrics/listener.ts'
 import { countEvent, countProviderCall, createMetrics } from '../metrics/metrics.ts'
-import { startMetrics } from '../metrics/start.ts'
-import { createFirstToken, endingTokens } from '../operator/tokens.ts'
 import { loadBadges } from '../pages/badges.ts'
+import { endingTokens } from '../tokens.ts'
 import { createOutbound } from '../webhooks/outbound.ts'
-import type { Config } from './config.ts'
+import { createApp } from './app.ts'
 import { assertSound, onDatabase } from './database-error.ts'
+import { createFirstToken } from './first-token.ts'
 import { startInstances } from './instances.ts'
 import { choosePort, type Listener, startListener, urlHost } from './listener.ts'
-import type { Logger } from './log.ts'
 import { startProviders } from './providers.ts'
-import { createReadiness } from './readiness.ts'
 import { watchAppleFiles } from './renewal.ts'
 import { SANDBOX_PASS_TYPE } from './sandbox.ts'
 import { loadServerKeys } from './server-key.ts'
 import { createServices } from './services.ts'
-import {
-  certificatesOf,
-  certificatesOfIdentities,
-  createWallets,
-  loadIdentities,
-  type ServerIdentities,
-  watchCertificates,
-} from './wallets.ts'
+import { createWallets, loadIdentities, type ServerIdentities } from './wallets.ts'
 
 /** A server that answers, works, or both. */
 export interface RunningServer {

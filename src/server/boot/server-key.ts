@@ -1,18 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { link, readFile, rm } from 'node:fs/promises'
-import { fingerprint, newServerKey, parseServerKey, ServerKeyError } from '../../core/rules/crypto/server-key.ts'
+import {
+  fingerprint,
+  newServerKey,
+  parseServerKey,
+  ServerKeyError,
+  type ServerKeys,
+} from '../../core/rules/crypto/server-key.ts'
 import { writePrivate } from '../../files/private-file.ts'
 import { openDatabase } from '../../storage/db/database.ts'
 import { createStore, type Store } from '../../storage/store.ts'
-import { type Config, serverKeyFile } from './config.ts'
-
-/** The keys that secrets are sealed and links are signed with. */
-export interface ServerKeys {
-  current: Buffer
-  /** Keys of before a rotation: what they protect is still accepted. */
-  previous: Buffer[]
-}
+import { type Config, serverKeyFile } from '../config.ts'
 
 const FINGERPRINT = 'server-key-fingerprint'
 

@@ -1,10 +1,13 @@
+import type { ServerKeys } from '../../core/rules/crypto/server-key.ts'
 import type { IdentityIds } from '../../storage/workspaces/identities.ts'
 import type { ApplePush } from '../../wallets/apple/push.ts'
 import { createAppleWallet } from '../../wallets/apple/wallet.ts'
 import { type GoogleApi, withAllowedLocations } from '../../wallets/google/api/api.ts'
 import { createGoogleWallet } from '../../wallets/google/wallet.ts'
 import type { LoadImageFiles } from '../../wallets/wallet.ts'
+import type { Wallets } from '../../wallets/wallets.ts'
 import { createSightings } from '../api/doors/sightings.ts'
+import { createTakeQueue } from '../api/limits.ts'
 import { createDoorLists } from '../api/scans/door-lists.ts'
 import type { Services } from '../context.ts'
 import { createSigningKeys } from '../evidence/signing-keys.ts'
@@ -25,8 +28,6 @@ import { createPackages } from '../wallet-sync/packages.ts'
 import { releaseHeld } from '../wallet-sync/platform-calls.ts'
 import { createWakeUps } from '../webhooks/wake-ups.ts'
 import { createWebhookSecrets } from '../webhooks/webhook-secrets.ts'
-import type { ServerKeys } from './server-key.ts'
-import type { Wallets } from './wallets.ts'
 
 /** What differs from one server to the next, and in tests and benchmarks. */
 export interface ServicesOptions
@@ -150,6 +151,7 @@ export function createServices(options: ServicesOptions): RunningServices {
     sightings,
     openings,
     doorLists: createDoorLists(),
+    takeQueue: createTakeQueue(),
     webhookSecrets: createWebhookSecrets(keys),
     signingKeys: createSigningKeys(keys),
     close() {

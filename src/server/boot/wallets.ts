@@ -7,29 +7,21 @@ import {
   parseAppleIdentity,
 } from '../../wallets/apple/identity.ts'
 import { isPkcs12, readPkcs12 } from '../../wallets/apple/pkcs12.ts'
-import { type AppleWallet, createAppleWallet } from '../../wallets/apple/wallet.ts'
-import type { KeylessOptions } from '../../wallets/google/api/keyless.ts'
+import { createAppleWallet } from '../../wallets/apple/wallet.ts'
 import {
   assertIssuerId,
   type GoogleSigner,
   keylessConfiguration,
   parseGoogleIdentity,
 } from '../../wallets/google/identity.ts'
-import { createGoogleWallet, type GoogleWallet } from '../../wallets/google/wallet.ts'
-import { CredentialError, type LoadImageFiles, type Wallet } from '../../wallets/wallet.ts'
+import { createGoogleWallet } from '../../wallets/google/wallet.ts'
+import { CredentialError, type LoadImageFiles } from '../../wallets/wallet.ts'
+import type { Wallets } from '../../wallets/wallets.ts'
+import { type Config, readSecret } from '../config.ts'
+import { loadKeyless } from '../identities/secrets.ts'
 import { webServiceUrl } from '../inbound/own-address.ts'
-import { type Config, readSecret } from './config.ts'
-import type { Logger } from './log.ts'
+import type { Logger } from '../log.ts'
 import { loadSandboxApple, loadSandboxGoogle } from './sandbox.ts'
-
-/** The configured platforms. */
-export interface Wallets {
-  apple?: AppleWallet
-  google?: GoogleWallet
-  all: Wallet[]
-  /** Those of which no real phone takes a pass. */
-  sandboxed: Platform[]
-}
 
 /** Who signs as the flags say (the identity `server`), for each configured platform, and which of them are emulators. */
 export interface ServerIdentities {
@@ -149,85 +141,8 @@ export async function readGoogleIdentity({ google }: Pick<Config, 'google'>): Pr
   return configuration ? loadKeyless({ issuerId, configuration }) : parseGoogleIdentity(file, issuerId)
 }
 
-/** What it needs takes long to load, and who has a key needs none of it. */
-export async function loadKeyless(options: KeylessOptions): Promise<GoogleSigner> {
-  const { createKeylessIdentity } = await import('../../wallets/google/api/keyless.ts')
-  return createKeylessIdentity(options)
-}
-
 function required(value: string | undefined, flag: string): string {
   if (value === undefined)
     throw new CredentialError(`${flag} is missing: it belongs to the other credentials of its platform.`)
   return value
-}
-
-/** A certificate that passes depend on. */
-export interface Certificate {
-  id: 'apple_pass' | 'apple_wwdr'
-  /** As messages call it. */
-  name: string
-  /** The identity of the database that it is of; the server's own where left out. */
-  identity?: string
-  notAfter: Date
-}
-
-const DAY_SECONDS = 86_400
-
-/** From then on its end is warned of. */
-export const WARNING_DAYS = 30
-
-/** From then on it is urgent: a renewal takes days. */
-const URGENT_DAYS = 7
-
-/** The certificates that packages are signed with, by the days that they have left; none without Apple. */
-export function certificatesOf({ apple }: Pick<ServerIdentities, 'apple'>): Certificate[] {
-  if (!apple) return []
-  return [
-    { id: 'apple_pass', name: 'Apple pass certificate', notAfter: apple.certificate.notAfter },
-    { id: 'apple_wwdr', name: 'Apple WWDR certificate', notAfter: apple.wwdr.notAfter },
-  ]
-}
-
-/** The certificates of identities of the database. */
-export function certificatesOfIdentities(identities: Pick<StoredIdentity, 'name' | 'expiresAt'>[]): Certificate[] {
-  return identities.flatMap(({ name: identity, expiresAt: notAfter }) =>
-    notAfter ? [{ id: 'apple_pass' as const, name: 'Apple pass certificate', identity, notAfter }] : [],
-  )
-}
-
-/** Seconds until a certificate ends; negative once it has expired. */
-export function secondsLeft({ notAfter }: Pick<Certificate, 'notAfter'>, at: Date): number {
-  return (notAfter.getTime() - at.getTime()) / 1000
-}
-
-/** Whole days until a certificate ends; negative once it has expired. */
-export function daysLeft(certificate: Pick<Certificate, 'notAfter'>, at: Date): number {
-  return Math.floor(secondsLeft(certificate, at) / DAY_SECONDS)
-}
-
-/** Logs which certificates end soon: a warning from 30 days ahead, an error from 7. */
-export function warnOfExpiry(certificates: Certificate[], at: Date, log: Logger): void {
-  for (const certificate of certificates) {
-    const days = daysLeft(certificate, at)
-    if (days >= WARNING_DAYS) continue
-    const { id, name, notAfter, identity } = certificate
-    const end = days < 0 ? 'has expired' : `expires in ${days} days`
-    const message =
-      identity === undefined
-        ? `the ${name} ${end}: renew it, and put the new file in the place of the old one`
-        : `the ${name} of the identity ${identity} ${end}: passes identity renew ${identity}`
-    const facts = { certificate: id, ...(identity !== undefined && { identity }), notAfter, daysLeft: days }
-    log[days < URGENT_DAYS ? 'error' : 'warn'](facts, message)
-  }
-}
-
-/** Warns now and once a day. */
-export function watchCertificates(
-  certificates: () => Certificate[],
-  { clock, log }: { clock: () => Date; log: Logger },
-): { stop(): Promise<void> } {
-  const warn = () => warnOfExpiry(certificates(), clock(), log)
-  warn()
-  const timer = setInterval(warn, DAY_SECONDS * 1000)
-  return { stop: async () => clearInterval(timer) }
 }

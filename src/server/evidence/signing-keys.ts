@@ -1,10 +1,10 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
+import type { ServerKeys } from '../../core/rules/crypto/server-key.ts'
 import { isSealedUnder, seal, unlessLost, unseal } from '../../core/rules/crypto/server-key.ts'
 import { type Head, isSameDigest, isSameHead, isSignedBy, signHead } from '../../core/rules/evidence/chain.ts'
 import type { SignedHead } from '../../core/rules/evidence/verification.ts'
 import type { Repositories, Store } from '../../storage/store.ts'
-import type { Logger } from '../boot/log.ts'
-import type { ServerKeys } from '../boot/server-key.ts'
+import type { Logger } from '../log.ts'
 
 /** The keys that heads of chains are signed with: one for each workspace, made here, kept encrypted. */
 export interface SigningKeys {

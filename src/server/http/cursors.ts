@@ -1,10 +1,10 @@
 import type { Page } from '../../core/contract/common.ts'
 import { validationError } from '../../core/errors.ts'
 import type { Route } from '../../core/route.ts'
+import type { ServerKeys } from '../../core/rules/crypto/server-key.ts'
 import { deriveKey } from '../../core/rules/crypto/server-key.ts'
 import { sealCursor, unsealCursor } from '../../core/rules/lists/cursor.ts'
 import type { ListPage } from '../../storage/db/list.ts'
-import type { ServerKeys } from '../boot/server-key.ts'
 
 /**
  * Cursors as clients hold them: sealed, so that nobody can make one up, and good for the workspace and the list only that

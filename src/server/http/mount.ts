@@ -8,7 +8,6 @@ import { STATEMENT_LIMIT_MS } from '../../storage/db/database.ts'
 import { isTooSlow } from '../../storage/db/dialect.ts'
 import { FairGate } from '../../storage/db/fair-gate.ts'
 import { PUBLIC } from '../../storage/store.ts'
-import { createTakeQueue, type TakeQueue } from '../api/limits.ts'
 import type { PublicContext, RequestContext, Services } from '../context.ts'
 import { CompleteResponse } from './complete-response.ts'
 import { acceptsGzip, compress, EncodedBody } from './compress.ts'
@@ -60,7 +59,6 @@ interface Bounds {
   /** Streams of events: they are open for hours, and none of them is at work. */
   streams: InFlight
   bodyRoom: BodyRoom
-  takeQueue: TakeQueue
   /** Requests that hold a definition and what is rendered of it, which may be megabytes. */
   renders: FairGate
 }
@@ -77,7 +75,6 @@ export function mountContract(app: H3, options: MountOptions): void {
     inFlight: createInFlight(),
     streams: createInFlight({ limit: 'eventStreams', noun: 'streams of events' }),
     bodyRoom: createBodyRoom(),
-    takeQueue: createTakeQueue(),
     renders: new FairGate({ places: RENDERS, shareOf: () => RENDERS_OF_WORKSPACE }),
   }
   for (const [resource, operations] of Object.entries(contract)) {
@@ -97,7 +94,7 @@ async function serve(
   handler: Handler<Route>,
   options: MountOptions & Bounds,
 ): Promise<HTTPResponse> {
-  const { services, inFlight, bodyRoom, takeQueue, renders } = options
+  const { services, inFlight, bodyRoom, renders } = options
   const { headers } = event.req
   const now = services.clock()
   const token = await options.authenticate(headers, now).catch((error: unknown) => {
@@ -141,7 +138,6 @@ async function serve(
       now,
       headers,
       inFlight,
-      takeQueue,
       sealCursor,
     }
     const plain = withPlainCursor(input, list, options.cursors) as RouteInput<Route>

@@ -1,6 +1,6 @@
 import type { ApiError } from '../../core/errors.ts'
-import { createLineLimit, type LineLimit } from '../boot/line-limit.ts'
-import type { Logger } from '../boot/log.ts'
+import { createLineLimit, type LineLimit } from '../line-limit.ts'
+import type { Logger } from '../log.ts'
 
 /** What an operator should know of who knocks at the door. */
 export type SecurityEvent =

@@ -1,6 +1,6 @@
 import { type Platform, platformFacts, platforms } from '../../core/contract/platform.ts'
 import { SERVER_IDENTITY } from '../../storage/workspaces/identities.ts'
-import type { Logger } from '../boot/log.ts'
+import type { Logger } from '../log.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 
 /** How much work an identity takes now: any, one piece to try whether its platform answers again, or none until a moment. */

@@ -1,5 +1,6 @@
 import type { Platform } from '../../core/contract/platform.ts'
 import { ApiError } from '../../core/errors.ts'
+import type { ServerKeys } from '../../core/rules/crypto/server-key.ts'
 import type { Store } from '../../storage/store.ts'
 import type { IdentityIds, StoredIdentity } from '../../storage/workspaces/identities.ts'
 import type { AppleIdentity } from '../../wallets/apple/identity.ts'
@@ -9,9 +10,8 @@ import type { GoogleApi } from '../../wallets/google/api/api.ts'
 import type { CallbackVerifier } from '../../wallets/google/callbacks.ts'
 import type { GoogleSigner } from '../../wallets/google/identity.ts'
 import type { GoogleWallet } from '../../wallets/google/wallet.ts'
-import type { Logger } from '../boot/log.ts'
-import type { ServerKeys } from '../boot/server-key.ts'
-import type { Wallets } from '../boot/wallets.ts'
+import type { Wallets } from '../../wallets/wallets.ts'
+import type { Logger } from '../log.ts'
 import { openApple, openGoogle } from './secrets.ts'
 
 /** What an identity of Apple does for its passes, each with a connection of its own. */

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { ServerKeys } from '../../core/rules/crypto/server-key.ts'
 import { isSealedUnder, seal, unlessLost, unseal } from '../../core/rules/crypto/server-key.ts'
 import type { Store } from '../../storage/store.ts'
 import type { StoredIdentity } from '../../storage/workspaces/identities.ts'
@@ -9,10 +10,9 @@ import {
   readAppleIdentity,
   readKey,
 } from '../../wallets/apple/identity.ts'
+import type { KeylessOptions } from '../../wallets/google/api/keyless.ts'
 import { type GoogleSigner, keylessConfiguration, parseGoogleIdentity } from '../../wallets/google/identity.ts'
-import type { Logger } from '../boot/log.ts'
-import type { ServerKeys } from '../boot/server-key.ts'
-import { loadKeyless } from '../boot/wallets.ts'
+import type { Logger } from '../log.ts'
 
 /** What is sealed of an identity for Apple, all of it PEM: the key is not encrypted otherwise. */
 export const AppleSecrets = z.object({ certificate: z.string(), key: z.string(), wwdr: z.string() })
@@ -89,4 +89,10 @@ export function toPem(source: AppleCredentials['certificate']): string {
 /** A private key in PEM without its passphrase, since it is sealed otherwise. @throws CredentialError */
 export function toKeyPem(key: AppleCredentials['key']): string {
   return readKey(key).export({ type: 'pkcs8', format: 'pem' }) as string
+}
+
+/** Loads the module of keyless identities only when it is needed: it is slow to load, and a key file does not need it. */
+export async function loadKeyless(options: KeylessOptions): Promise<GoogleSigner> {
+  const { createKeylessIdentity } = await import('../../wallets/google/api/keyless.ts')
+  return createKeylessIdentity(options)
 }

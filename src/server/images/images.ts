@@ -10,7 +10,7 @@ import type { Store } from '../../storage/store.ts'
 import type { StoredImageFile } from '../../storage/templates/images.ts'
 import { appleImageSizes } from '../../wallets/apple/image-files.ts'
 import type { ImageFile, ImageSize, LoadImageFiles } from '../../wallets/wallet.ts'
-import type { Logger } from '../boot/log.ts'
+import type { Logger } from '../log.ts'
 import type { DecodeRequest, DecodeResponse } from './child.ts'
 import type { MadeFiles } from './make-files.ts'
 

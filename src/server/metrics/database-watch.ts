@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from '../../storage/db/database.ts'
 import { findUnavailability } from '../../storage/db/dialect.ts'
 import { assertWritable, findClockSkew } from '../../storage/operations/overview.ts'
-import type { Logger } from '../boot/log.ts'
+import type { Logger } from '../log.ts'
 
 /** The state of the database as of the last look. */
 export interface DatabaseWatch {

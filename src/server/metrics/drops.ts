@@ -1,7 +1,7 @@
 import type { DroppedRegistration } from '../../storage/passes/registrations.ts'
 import type { PushResult } from '../../wallets/apple/push.ts'
-import { createLineLimit } from '../boot/line-limit.ts'
-import type { Logger } from '../boot/log.ts'
+import { createLineLimit } from '../line-limit.ts'
+import type { Logger } from '../log.ts'
 import type { Metrics } from './metrics.ts'
 
 /** Notes registrations that Apple says are dead. */

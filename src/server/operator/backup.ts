@@ -19,9 +19,9 @@ import {
 } from '../../storage/db/sqlite-file.ts'
 import { createStore } from '../../storage/store.ts'
 import { operator } from '../api/audit.ts'
-import { firstTokenFile, serverKeyFile } from '../boot/config.ts'
 import { missingDatabase, onDatabase } from '../boot/database-error.ts'
 import { type KeyState, keyStateOf } from '../boot/server-key.ts'
+import { firstTokenFile, serverKeyFile } from '../config.ts'
 import { OperatorError } from './operator.ts'
 
 /** A backup that was written. */

@@ -1,4 +1,5 @@
 import { platforms as allPlatforms, type Platform } from '../../core/contract/platform.ts'
+import type { ServerKeys } from '../../core/rules/crypto/server-key.ts'
 import type { Repositories, Store } from '../../storage/store.ts'
 import {
   type IdentityUse,
@@ -8,9 +9,9 @@ import {
 } from '../../storage/workspaces/identities.ts'
 import { parseAppleIdentity } from '../../wallets/apple/identity.ts'
 import { assertIssuerId } from '../../wallets/google/identity.ts'
-import type { Config } from '../boot/config.ts'
 import { makeSandboxIssuer, makeSandboxPass } from '../boot/sandbox.ts'
-import { loadServerKeys, type ServerKeys } from '../boot/server-key.ts'
+import { loadServerKeys } from '../boot/server-key.ts'
+import type { Config } from '../config.ts'
 import { readGoogleSigner, sealSecrets } from '../identities/secrets.ts'
 import { type AppleFiles, checkIdentity, credentialsOf, readFiles, readKeyFile } from './identity-files.ts'
 import {

@@ -4,6 +4,7 @@ import { brotliCompress, constants, gzip } from 'node:zlib'
 import { HTTPResponse } from 'h3'
 import { plainPng } from '../../wallets/apple/image-files.ts'
 import { acceptedEncodings } from '../http/compress.ts'
+import { namesTag } from '../http/etag.ts'
 
 /** A file that pages load. Its path names its content, so browsers may keep it for good. */
 export interface Asset extends PublicFile {
@@ -173,13 +174,5 @@ export function answerFile(file: PublicFile, request: Headers): HTTPResponse {
       'content-length': String(body.length),
       ...(coding && { 'content-encoding': coding }),
     },
-  })
-}
-
-/** Whether If-None-Match names one of these tags, given without quotes: by weak comparison (RFC 9110, 13.1.2). */
-export function namesTag(condition: string, tags: string[]): boolean {
-  return condition.split(',').some((part) => {
-    const tag = part.trim().replace(/^W\//, '')
-    return tag === '*' || tags.some((known) => tag === `"${known}"`)
   })
 }

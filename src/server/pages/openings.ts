@@ -1,7 +1,7 @@
 import type { Platform } from '../../core/contract/platform.ts'
 import { hourOf, type NewFigure } from '../../storage/operations/figures.ts'
 import type { Store } from '../../storage/store.ts'
-import type { Logger } from '../boot/log.ts'
+import type { Logger } from '../log.ts'
 
 /** What the visitor of a hosted link was given: the way into one wallet, or a page that offers all. */
 export type Opening = Platform | 'other'

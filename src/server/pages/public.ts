@@ -3,8 +3,8 @@ import { ApiError } from '../../core/errors.ts'
 import { Uuid } from '../../core/ids.ts'
 import { describeRoutes, openApiDocument } from '../../core/openapi.ts'
 import { mapInSlices } from '../../core/slices.ts'
-import type { Readiness } from '../boot/readiness.ts'
 import type { Services } from '../context.ts'
+import type { Readiness } from '../http/readiness.ts'
 import {
   type Asset,
   answerFile,

@@ -16,7 +16,7 @@ import type { PublishedVersion } from '../../storage/templates/template-versions
 import type { IdentityIds } from '../../storage/workspaces/identities.ts'
 import type { ApplePass } from '../../wallets/apple/pass-json.ts'
 import type { WalletPass } from '../../wallets/wallet.ts'
-import type { Wallets } from '../boot/wallets.ts'
+import type { Wallets } from '../../wallets/wallets.ts'
 import { createDefinitions, VERSIONS_AT_ONCE, type VersionContent } from './definitions.ts'
 
 /** A pass that was rendered for every configured platform, or the reason why that cannot work. */

@@ -3,11 +3,11 @@ import { ApiError } from '../../core/errors.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import { type ZipEntry, zip, zipEntry } from '../../wallets/apple/package.ts'
 import type { AppleWallet, UnsignedPackage } from '../../wallets/apple/wallet.ts'
-import type { Logger } from '../boot/log.ts'
 import { createFairCache } from '../fair-cache.ts'
+import { namesTag } from '../http/etag.ts'
 import { createBodyRoom } from '../http/middleware/in-flight.ts'
 import { createFairQueue, QueueFull } from '../images/images.ts'
-import { namesTag } from '../pages/assets.ts'
+import type { Logger } from '../log.ts'
 import type { Issuing } from './issuing.ts'
 
 /** Signed packages of passes as they stand: what is known of one is asked for by its content, so none is ever stale. */

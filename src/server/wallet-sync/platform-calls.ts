@@ -4,11 +4,12 @@ import { groupBy } from '../../core/group-by.ts'
 import type { Job } from '../../storage/jobs/jobs.ts'
 import type { OutdatedRegistration } from '../../storage/passes/registrations.ts'
 import { GoogleApiError, isPassing } from '../../wallets/google/api/api-error.ts'
-import type { Logger } from '../boot/log.ts'
+
 import type { JobServices, Services } from '../context.ts'
 import { type CallOutcome, MAX_PAUSE_MS } from '../identities/breakers.ts'
 import { allEnded } from '../jobs/all-ended.ts'
 import { isHeldBack, nackFailed, type Slot } from '../jobs/worker.ts'
+import type { Logger } from '../log.ts'
 
 /** What jobs need that write to Google. */
 export type GoogleServices = JobServices & Pick<Services, 'google' | 'breakers'>

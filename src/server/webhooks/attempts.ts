@@ -4,8 +4,8 @@ import type { Job } from '../../storage/jobs/jobs.ts'
 import type { Repositories } from '../../storage/store.ts'
 import type { CompletedAttempt, DueDelivery } from '../../storage/webhooks/delivery-row.ts'
 import type { StoredWebhook } from '../../storage/webhooks/webhooks.ts'
-import type { Logger } from '../boot/log.ts'
 import type { JobServices, Services } from '../context.ts'
+import type { Logger } from '../log.ts'
 import { noteHealth } from './webhook-health.ts'
 
 /** What attempts are made and written with. */

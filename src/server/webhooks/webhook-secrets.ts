@@ -1,10 +1,10 @@
 import { createSecretKey, type KeyObject } from 'node:crypto'
+import type { ServerKeys } from '../../core/rules/crypto/server-key.ts'
 import { isSealedUnder, seal, unlessLost, unseal } from '../../core/rules/crypto/server-key.ts'
 import { newSecret } from '../../core/rules/crypto/signature.ts'
 import type { Store } from '../../storage/store.ts'
 import type { StoredWebhook } from '../../storage/webhooks/webhooks.ts'
-import type { Logger } from '../boot/log.ts'
-import type { ServerKeys } from '../boot/server-key.ts'
+import type { Logger } from '../log.ts'
 
 /** Signing secrets: shown once, kept encrypted. */
 export interface WebhookSecrets {

@@ -72,7 +72,7 @@ export const kinds = {
   'deliver-webhooks': { queue: 'webhooks' },
   'detach-project': { queue: 'maintenance' },
 } as const satisfies Record<string, KindQueues>
-/** The kind of a job, which says its queue and its handler (server/jobs/handlers.ts). */
+/** The kind of a job, which says its queue and its handler (server/background/job-handlers.ts). */
 export type JobKind = keyof typeof kinds
 /** Every kind of job. */
 export const jobKinds = Object.keys(kinds) as JobKind[]

@@ -1,7 +1,7 @@
 import { closeSync, existsSync, openSync, readSync, writeSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { assertSound } from '../../../src/server/boot/database-error.ts'
-import { createReadiness } from '../../../src/server/boot/readiness.ts'
+import { createReadiness } from '../../../src/server/http/readiness.ts'
 import { type Database, openDatabase } from '../../../src/storage/db/database.ts'
 import { isUnavailable } from '../../../src/storage/db/dialect.ts'
 import { migrate } from '../../../src/storage/db/migrate.ts'

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
-import { createToken, endingTokens, type MadeToken, rotateToken } from '../../../src/server/operator/tokens.ts'
+import { rotateToken } from '../../../src/server/operator/tokens.ts'
+import { createToken, endingTokens, type MadeToken } from '../../../src/server/tokens.ts'
 import { useApi } from '../../support/api.ts'
 import { oneDialect } from '../../support/databases.ts'
 import { issuedPass } from '../fixtures.ts'

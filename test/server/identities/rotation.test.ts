@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import type { ServerKeys } from '../../../src/core/rules/crypto/server-key.ts'
 import { isSealedUnder } from '../../../src/core/rules/crypto/server-key.ts'
-import type { ServerKeys } from '../../../src/server/boot/server-key.ts'
 import { createIdentities, unconnected } from '../../../src/server/identities/registry.ts'
 import { resealIdentities } from '../../../src/server/identities/secrets.ts'
 import { addApple, addGoogle } from '../../../src/server/operator/identities.ts'

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
+import { queueOptions } from '../../../src/server/background/job-handlers.ts'
 import { createShares } from '../../../src/server/jobs/fairness.ts'
-import { queueOptions } from '../../../src/server/jobs/handlers.ts'
 import type { JobHandler } from '../../../src/server/jobs/worker.ts'
 import type { JobKind } from '../../../src/storage/jobs/job-kinds.ts'
 import type { Job } from '../../../src/storage/jobs/jobs.ts'

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
 import { MAX_JOB_LAPSES } from '../../../src/core/rules/sending/retries.ts'
-import { releaseJobs } from '../../../src/server/jobs/scheduler.ts'
+import { releaseJobs } from '../../../src/server/background/scheduler.ts'
 import { erasePass } from '../../../src/server/operator/erase-pass.ts'
 import { deliverWebhooks } from '../../../src/server/webhooks/deliver-webhooks.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'

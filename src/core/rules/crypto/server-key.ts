@@ -13,6 +13,13 @@ export class ServerKeyError extends SetupError {
   override readonly name = 'ServerKeyError'
 }
 
+/** The keys that seal secrets and sign links. */
+export interface ServerKeys {
+  current: Buffer
+  /** The keys of earlier rotations. What they protect is still accepted. */
+  previous: Buffer[]
+}
+
 /** What a key protects. A purpose must never be renamed: everything made under it would be lost. */
 export type KeyPurpose = 'links' | 'cursors' | SecretPurpose | 'fingerprint'
 

@@ -2,7 +2,7 @@ import { doorHeaders } from '../../../core/contract/doors.ts'
 import type { Store } from '../../../storage/store.ts'
 import type { DoorSighting } from '../../../storage/workspaces/doors.ts'
 import type { TokenWithWorkspace } from '../../../storage/workspaces/tokens.ts'
-import type { Logger } from '../../boot/log.ts'
+import type { Logger } from '../../log.ts'
 
 /** What doors say of themselves with their requests, on its way into the database. */
 export interface Sightings {

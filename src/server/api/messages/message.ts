@@ -3,7 +3,7 @@ import type { MessageCreate } from '../../../core/contract/notifications.ts'
 import { ApiError, listIssues, validationError } from '../../../core/errors.ts'
 import { checkMessageLanguages, isByLanguage } from '../../../core/rules/sending/message-texts.ts'
 import type { NewMessage } from '../../../storage/messages/notification-row.ts'
-import type { Wallets } from '../../boot/wallets.ts'
+import type { Wallets } from '../../../wallets/wallets.ts'
 import type { RequestContext } from '../../context.ts'
 
 /** What a creation asked for: all platforms that are configured by default, each once; a time that is not in the future means at once. */
@@ -70,7 +70,7 @@ export async function createOnce<T>(
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
     const known = await findKnown(messages, context.workspaceId, body)
     if (known !== undefined) return { row: known, isNew: false }
-    const rejection = await context.takeQueue(context, 1)
+    const rejection = await context.services.takeQueue(context, 1)
     if (rejection) throw rejection
     const created = await insert()
     if (created) return created

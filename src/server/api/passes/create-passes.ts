@@ -16,7 +16,7 @@ import { grouped } from '../../../storage/db/grouped.ts'
 import { asStored, type StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { Repositories, Store } from '../../../storage/store.ts'
 import type { PublishedVersion } from '../../../storage/templates/template-versions.ts'
-import type { Wallets } from '../../boot/wallets.ts'
+import type { Wallets } from '../../../wallets/wallets.ts'
 import type { RequestContext } from '../../context.ts'
 import { VERSIONS_AT_ONCE, type VersionContent } from '../../wallet-sync/definitions.ts'
 import { auditEach } from '../audit.ts'
@@ -86,7 +86,7 @@ interface Planned {
 
 async function insertPasses(passes: ClaimingPass[], context: RequestContext): Promise<Inserted> {
   if (passes.length === 0) return { inserted: new Map(), refused: new Map() }
-  const full = await context.takeQueue(context, passes.length)
+  const full = await context.services.takeQueue(context, passes.length)
   if (full) return { inserted: new Map(), refused: new Map(passes.map((pass) => [pass.externalPassId, full])) }
   if (passes.length === 1) return insertTogether(context.store, { passes, context })
   const all: Inserted = { inserted: new Map(), refused: new Map() }

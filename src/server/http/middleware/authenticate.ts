@@ -3,7 +3,7 @@ import type { Route } from '../../../core/route.ts'
 import { isWellFormedToken, tokenDigest } from '../../../core/rules/crypto/token.ts'
 import type { Store } from '../../../storage/store.ts'
 import type { TokenWithWorkspace } from '../../../storage/workspaces/tokens.ts'
-import type { Logger } from '../../boot/log.ts'
+import type { Logger } from '../../log.ts'
 
 /**
  * Finds the token of a request.

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ApiError } from '../../../core/errors.ts'
+import { monotonicSeconds } from '../../monotonic-clock.ts'
 import { createPublicGate, type PublicGate } from './public-gate.ts'
 
 /**
@@ -90,11 +91,6 @@ export function refuseSlowly(limit: Limit): (key: string, party?: string) => Pro
       throw rejection
     }
   }
-}
-
-/** The time of the limits, in seconds: it never goes back, however the clock is set. */
-export function monotonicSeconds(): number {
-  return performance.now() / 1000
 }
 
 function createLimit(buckets: Pick<Buckets, 'take'>, name: string): Limit {

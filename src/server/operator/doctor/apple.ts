@@ -11,8 +11,9 @@ import {
   toParsed,
 } from '../../../wallets/apple/identity.ts'
 import { type ApplePushOptions, createApplePush } from '../../../wallets/apple/push.ts'
-import type { Config } from '../../boot/config.ts'
-import { daysLeft, hasCredentials, readAppleCredentials, WARNING_DAYS } from '../../boot/wallets.ts'
+import { hasCredentials, readAppleCredentials } from '../../boot/wallets.ts'
+import { daysLeft, WARNING_DAYS } from '../../certificates.ts'
+import type { Config } from '../../config.ts'
 import { type Check, examine, type Finding, failed, passed, skipped } from './check.ts'
 
 /** Where pushes go; only tests and the sandbox say another place than Apple. */

@@ -13,8 +13,8 @@ import {
   findPoolMode,
 } from '../../../storage/operations/overview.ts'
 import { createStore } from '../../../storage/store.ts'
-import type { Config } from '../../boot/config.ts'
 import { missingDatabase, onDatabase } from '../../boot/database-error.ts'
+import type { Config } from '../../config.ts'
 import { WARN_SKEW_SECONDS } from '../../metrics/database-watch.ts'
 import { type Check, examine, type Finding, failed, passed, skipped } from './check.ts'
 

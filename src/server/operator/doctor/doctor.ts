@@ -1,5 +1,5 @@
 import { createStore } from '../../../storage/store.ts'
-import type { Config } from '../../boot/config.ts'
+import type { Config } from '../../config.ts'
 import { checkApple, type PushOptions } from './apple.ts'
 import type { Check } from './check.ts'
 import { checkConfiguration, checkFiles, checkPublicUrl, checkServerKey } from './configuration.ts'

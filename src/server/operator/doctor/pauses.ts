@@ -1,6 +1,6 @@
 import { request } from 'undici'
-import type { Config } from '../../boot/config.ts'
 import { urlHost } from '../../boot/listener.ts'
+import type { Config } from '../../config.ts'
 import { type Check, examine, type Finding, failed, passed, skipped } from './check.ts'
 
 const TIMEOUT_MS = 5_000

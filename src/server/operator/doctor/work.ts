@@ -2,7 +2,7 @@ import { madeAt } from '../../../core/ids.ts'
 import { MAX_JOB_LAPSES } from '../../../core/rules/sending/retries.ts'
 import type { Database } from '../../../storage/db/database.ts'
 import { createStore, type Store } from '../../../storage/store.ts'
-import { endingTokens } from '../tokens.ts'
+import { endingTokens } from '../../tokens.ts'
 import { type Check, examine, type Finding, failed, passed, skipped } from './check.ts'
 
 /** Whatever is due runs within a second; what waits for so long waits for a worker. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { contract } from '../../../../src/core/contract/contract.ts'
 import type { Pass, PassTransfer } from '../../../../src/core/contract/passes.ts'
-import { sweep } from '../../../../src/server/jobs/maintenance.ts'
+import { sweep } from '../../../../src/server/background/maintenance.ts'
 import { erasePass } from '../../../../src/server/operator/erase-pass.ts'
 import { type TestWorkspace, useApi } from '../../../support/api.ts'
 import { dialects } from '../../../support/databases.ts'

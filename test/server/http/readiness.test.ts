@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createReadiness } from '../../../src/server/boot/readiness.ts'
+import { createReadiness } from '../../../src/server/http/readiness.ts'
 import { openTestDatabase, openTestStore } from '../../storage/fixtures.ts'
 import { dialects, emptyDatabase, type TestDialect } from '../../support/databases.ts'
 

@@ -1,5 +1,7 @@
 import { type Platform, platforms } from '../../core/contract/platform.ts'
 import type { JobKind, PlatformKind, RegularQueue } from '../../storage/jobs/job-kinds.ts'
+import type { QueueOptions } from '../jobs/queue-options.ts'
+import type { GiveUp, JobHandler } from '../jobs/worker.ts'
 import { fanOutBroadcasts } from '../messages/fan-out-broadcast.ts'
 import { failNotification, sendNotifications } from '../messages/send-notification.ts'
 import { deliveries } from '../platforms/deliveries.ts'
@@ -7,8 +9,6 @@ import { failPass, issuePasses } from '../wallet-sync/issue-pass.ts'
 import { upsertGoogleClasses } from '../wallet-sync/update-wallets.ts'
 import { deliverWebhooks, fanOutEvents } from '../webhooks/deliver-webhooks.ts'
 import { detachProjects } from './maintenance.ts'
-import type { QueueOptions } from './queue-options.ts'
-import type { GiveUp, JobHandler } from './worker.ts'
 
 const ofPlatforms = Object.fromEntries(
   platforms.flatMap((platform) => {

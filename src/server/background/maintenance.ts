@@ -5,9 +5,9 @@ import { hourOf } from '../../storage/operations/figures.ts'
 import { FORMER_PASS_DAYS } from '../../storage/passes/former-passes.ts'
 import type { JobServices, LongJobServices, Repositories, Services } from '../context.ts'
 import { trimChains } from '../evidence/extend-chains.ts'
+import { createPace, workInChunks } from '../jobs/chunks.ts'
 import { tellDropped } from '../wallet-sync/holders.ts'
 import { queueWalletUpdates } from '../wallet-sync/wallet-updates.ts'
-import { createPace, workInChunks } from './chunks.ts'
 
 /** Rows that a transaction deletes or marks. */
 const ROWS = { first: 250, most: 1_000 }

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { expirePasses, sweep } from '../../../src/server/background/maintenance.ts'
 import type { Services } from '../../../src/server/context.ts'
 import { createPace } from '../../../src/server/jobs/chunks.ts'
-import { expirePasses, sweep } from '../../../src/server/jobs/maintenance.ts'
 import type { Repositories } from '../../../src/storage/store.ts'
 
 test.each([

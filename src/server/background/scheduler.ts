@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { type Logger as CronLogger, schedule } from 'node-cron'
 import { QUARANTINE_REASON } from '../../core/rules/sending/retries.ts'
-import type { Logger } from '../boot/log.ts'
 import type { JobServices, LongJobServices, Services } from '../context.ts'
 import { extendChains } from '../evidence/extend-chains.ts'
+import type { Logger } from '../log.ts'
 import { movePhones } from '../wallet-sync/move-phones.ts'
 import { nudgeSilent } from '../wallet-sync/nudge-silent.ts'
-import { giveUp } from './handlers.ts'
+import { giveUp } from './job-handlers.ts'
 import { expirePasses, packFigures, sweep } from './maintenance.ts'
 
 type SchedulerServices = JobServices &

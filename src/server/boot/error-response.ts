@@ -3,13 +3,13 @@ import type { ErrorBody, ErrorBodyWithoutCode } from '../../core/contract/common
 import { ApiError, errorTable, validationError } from '../../core/errors.ts'
 import type { Route } from '../../core/route.ts'
 import { findUnavailability, type Unavailability } from '../../storage/db/dialect.ts'
-import type { Logger } from '../boot/log.ts'
 import type { Services } from '../context.ts'
+import { correlationIdOf } from '../http/middleware/observe.ts'
+import type { Logger } from '../log.ts'
 import { countRejection } from '../metrics/metrics.ts'
 import { pageResponse } from '../pages/html.ts'
 import { linkProblemPage } from '../pages/link/link-problem-page.ts'
 import { pageLanguage } from '../pages/words.ts'
-import { correlationIdOf } from './middleware/observe.ts'
 
 /** The answer to what a request threw, which is counted and, where it is ours, logged. */
 export function respondWithError(

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import type { Platform } from '../../core/contract/platform.ts'
-import { sqliteFile } from '../../storage/db/database.ts'
-import { CredentialError } from '../../wallets/wallet.ts'
+import type { Platform } from '../core/contract/platform.ts'
+import { sqliteFile } from '../storage/db/database.ts'
+import { CredentialError } from '../wallets/wallet.ts'
 
 /** What a process of a fleet does: answers requests, runs jobs and schedules, or both. */
 export type ServerRole = 'all' | 'api' | 'worker'

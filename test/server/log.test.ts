@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createLogger } from '../../../src/server/boot/log.ts'
+import { createLogger } from '../../src/server/log.ts'
 
 function logged(error: Error): Record<string, unknown> {
   const lines: string[] = []

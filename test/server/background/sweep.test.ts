@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import type { RetentionDays } from '../../../src/server/boot/config.ts'
-import { sweep } from '../../../src/server/jobs/maintenance.ts'
+import { sweep } from '../../../src/server/background/maintenance.ts'
+import type { RetentionDays } from '../../../src/server/config.ts'
 import type { Target } from '../../../src/storage/webhooks/deliveries.ts'
 import type { StoredDelivery } from '../../../src/storage/webhooks/delivery-row.ts'
 import { explainPostgres, explainSqlite, type Statement } from '../../storage/db/query-plans.ts'
 import { insertPasses, newPass } from '../../storage/fixtures.ts'
 import { dialects } from '../../support/databases.ts'
-import { openServices, type TestServices } from './fixtures.ts'
+import { openServices, type TestServices } from '../jobs/fixtures.ts'
 
 const DAY = 24 * 3600
 const MANY = 1_200

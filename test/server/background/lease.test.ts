@@ -1,8 +1,8 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { createLease, startScheduler } from '../../../src/server/jobs/scheduler.ts'
+import { createLease, startScheduler } from '../../../src/server/background/scheduler.ts'
 import { insertPasses, newPass } from '../../storage/fixtures.ts'
 import { dialects } from '../../support/databases.ts'
-import { openServices, type TestServices } from './fixtures.ts'
+import { openServices, type TestServices } from '../jobs/fixtures.ts'
 
 /** The schedules run on whoever holds this one. */
 const open = (services: TestServices) => createLease(services, 'scheduler')

@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
-import { type Certificate, warnOfExpiry } from '../../../src/server/boot/wallets.ts'
+import { type Certificate, warnOfExpiry } from '../../src/server/certificates.ts'
 
 const notAfter = new Date('2026-12-31T00:00:00Z')
 const certificate: Certificate = { id: 'apple_pass', name: 'Apple pass certificate', notAfter }

@@ -1,7 +1,8 @@
 import { type DestinationStream, destination, type Logger, pino } from 'pino'
-import { findUnavailability } from '../../storage/db/dialect.ts'
-import { monotonicSeconds } from '../http/middleware/rate-limit.ts'
+
+import { findUnavailability } from '../storage/db/dialect.ts'
 import { createLineLimit } from './line-limit.ts'
+import { monotonicSeconds } from './monotonic-clock.ts'
 
 export type { Logger } from 'pino'
 

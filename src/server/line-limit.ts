@@ -1,4 +1,4 @@
-import { monotonicSeconds } from '../http/middleware/rate-limit.ts'
+import { monotonicSeconds } from './monotonic-clock.ts'
 
 /** Whether one more line is written, of those that strangers can cause. */
 export interface LineLimit {

@@ -1,11 +1,11 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { expirePasses } from '../../../src/server/jobs/maintenance.ts'
-import { startScheduler } from '../../../src/server/jobs/scheduler.ts'
+import { expirePasses } from '../../../src/server/background/maintenance.ts'
+import { startScheduler } from '../../../src/server/background/scheduler.ts'
 import type { Job } from '../../../src/storage/jobs/jobs.ts'
 import { insertPasses, later, newPass } from '../../storage/fixtures.ts'
 import { dialects } from '../../support/databases.ts'
 import { within } from '../../support/eventually.ts'
-import { eventually, openServices, type TestServices } from './fixtures.ts'
+import { eventually, openServices, type TestServices } from '../jobs/fixtures.ts'
 
 const lease = { limit: 100, leaseSeconds: 10 }
 

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { MAX_JOB_LAPSES, QUARANTINE_REASON } from '../../../src/core/rules/sending/retries.ts'
+import { giveUp } from '../../../src/server/background/job-handlers.ts'
+import { releaseJobs } from '../../../src/server/background/scheduler.ts'
 import { workInChunks } from '../../../src/server/jobs/chunks.ts'
-import { giveUp } from '../../../src/server/jobs/handlers.ts'
-import { releaseJobs } from '../../../src/server/jobs/scheduler.ts'
 import type { JobHandler } from '../../../src/server/jobs/worker.ts'
 import { deleteJobs, retryJobs } from '../../../src/server/operator/failed-jobs.ts'
 import { issuePasses } from '../../../src/server/wallet-sync/issue-pass.ts'
@@ -12,7 +12,7 @@ import type { Job } from '../../../src/storage/jobs/jobs.ts'
 import { createStore } from '../../../src/storage/store.ts'
 import { insertPasses, newPass, openTestDatabase } from '../../storage/fixtures.ts'
 import { dialects } from '../../support/databases.ts'
-import { eventually, gate, openServices, type TestServices } from './fixtures.ts'
+import { eventually, gate, openServices, type TestServices } from '../jobs/fixtures.ts'
 
 const anHour = 3600
 

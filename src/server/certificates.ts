@@ -1,0 +1,74 @@
+import type { StoredIdentity } from '../storage/workspaces/identities.ts'
+import type { AppleIdentity } from '../wallets/apple/identity.ts'
+import type { Logger } from './log.ts'
+
+/** A certificate that passes depend on. */
+export interface Certificate {
+  id: 'apple_pass' | 'apple_wwdr'
+  /** As messages call it. */
+  name: string
+  /** The identity of the database that it is of; the server's own where left out. */
+  identity?: string
+  notAfter: Date
+}
+
+const DAY_SECONDS = 86_400
+
+/** From then on its end is warned of. */
+export const WARNING_DAYS = 30
+
+/** From then on it is urgent: a renewal takes days. */
+const URGENT_DAYS = 7
+
+/** The certificates that packages are signed with, by the days that they have left; none without Apple. */
+export function certificatesOf({ apple }: { apple?: AppleIdentity }): Certificate[] {
+  if (!apple) return []
+  return [
+    { id: 'apple_pass', name: 'Apple pass certificate', notAfter: apple.certificate.notAfter },
+    { id: 'apple_wwdr', name: 'Apple WWDR certificate', notAfter: apple.wwdr.notAfter },
+  ]
+}
+
+/** The certificates of identities of the database. */
+export function certificatesOfIdentities(identities: Pick<StoredIdentity, 'name' | 'expiresAt'>[]): Certificate[] {
+  return identities.flatMap(({ name: identity, expiresAt: notAfter }) =>
+    notAfter ? [{ id: 'apple_pass' as const, name: 'Apple pass certificate', identity, notAfter }] : [],
+  )
+}
+
+/** Seconds until a certificate ends; negative once it has expired. */
+export function secondsLeft({ notAfter }: Pick<Certificate, 'notAfter'>, at: Date): number {
+  return (notAfter.getTime() - at.getTime()) / 1000
+}
+
+/** Whole days until a certificate ends; negative once it has expired. */
+export function daysLeft(certificate: Pick<Certificate, 'notAfter'>, at: Date): number {
+  return Math.floor(secondsLeft(certificate, at) / DAY_SECONDS)
+}
+
+/** Logs which certificates end soon: a warning from 30 days ahead, an error from 7. */
+export function warnOfExpiry(certificates: Certificate[], at: Date, log: Logger): void {
+  for (const certificate of certificates) {
+    const days = daysLeft(certificate, at)
+    if (days >= WARNING_DAYS) continue
+    const { id, name, notAfter, identity } = certificate
+    const end = days < 0 ? 'has expired' : `expires in ${days} days`
+    const message =
+      identity === undefined
+        ? `the ${name} ${end}: renew it, and put the new file in the place of the old one`
+        : `the ${name} of the identity ${identity} ${end}: passes identity renew ${identity}`
+    const facts = { certificate: id, ...(identity !== undefined && { identity }), notAfter, daysLeft: days }
+    log[days < URGENT_DAYS ? 'error' : 'warn'](facts, message)
+  }
+}
+
+/** Warns now and once a day. */
+export function watchCertificates(
+  certificates: () => Certificate[],
+  { clock, log }: { clock: () => Date; log: Logger },
+): { stop(): Promise<void> } {
+  const warn = () => warnOfExpiry(certificates(), clock(), log)
+  warn()
+  const timer = setInterval(warn, DAY_SECONDS * 1000)
+  return { stop: async () => clearInterval(timer) }
+}

@@ -1,0 +1,19 @@
+import { SetupError } from '../core/errors.ts'
+
+/** The server cannot listen on an address. The message names the address, the reason, and the flags to change. */
+export class ListenError extends SetupError {
+  override readonly name = 'ListenError'
+
+  constructor({ host, port }: { host: string; port: number }, cause: unknown, flags: string) {
+    const { code } = cause as NodeJS.ErrnoException
+    const why = (code !== undefined && reasons[code]) || (code ?? String(cause))
+    super(`Cannot listen on ${host}:${port}: ${why}. Give another with ${flags}.`, { cause })
+  }
+}
+
+const reasons: Partial<Record<string, string>> = {
+  EADDRINUSE: 'it is in use',
+  EADDRNOTAVAIL: 'this machine has no such address',
+  ENOTFOUND: 'there is no such host',
+  EACCES: 'this user may not listen there',
+}
