@@ -44,7 +44,7 @@ test('where all is slow, passes expire by as many as a transaction of a batch ta
   }
   const tx = {
     passes: { expire },
-    registrations: { findHolders: async () => ({ apple: [], google: [] }) },
+    heldPasses: { findHolders: async () => ({ apple: [], google: [] }) },
     jobs: { insertOnce: async () => undefined },
     figures: { insert: async () => undefined },
   } as unknown as Repositories
@@ -70,7 +70,7 @@ test('where all is slow, retention deletes by as many as a transaction of a batc
   }
   const none = async () => ({ rows: 0, dropped: [] })
   const retention = new Proxy({ deleteEvents }, { get: (own, name) => (name in own ? deleteEvents : none) })
-  const tx = { retention } as unknown as Repositories
+  const tx = { retention, googleObjects: { deleteCallbacks: none } } as unknown as Repositories
   const store = { passesATurn: 100, transaction: <T>(work: (tx: Repositories) => Promise<T>) => work(tx) }
   await sweep({
     store,
