@@ -8,7 +8,7 @@ import {
   isCut,
   type KeyType,
 } from '../../core/rules/lists/cursor.ts'
-import { beginningColumn } from './dialect.ts'
+import { beginningColumn, isPostgres } from './dialect.ts'
 
 /** What every list endpoint takes; whatever else stands in the query are its filters. */
 export interface ListRequest {
@@ -27,8 +27,10 @@ export const NEWEST_FIRST = { sortBy: 'createdAt', sortDir: 'desc' } as const
 
 /** A key that a list may be sorted by. */
 export interface Sort {
-  /** The key in SQL: never null, indexed after the workspace and before the id. */
+  /** The key in SQL: indexed after the workspace and before the id, and never null unless `isNullable`. */
   key: string
+  /** Whether rows can lack the key. They sort last, and the index leaves them out, so that they cost nothing in it. */
+  isNullable?: true
   /**
    * What the key is, where it is neither a number nor the id itself. Text that may change, and is too long for a cursor,
    * sorts by its beginning: so the next page begins exactly there although the last row was renamed or deleted.
@@ -79,17 +81,14 @@ export async function listPage<Row extends { id: string }>(
   const keyType = keyTypeOf(sort, spec)
   const { cursor, offset, listKey } = findPlace(request, { list: [spec.name, sortBy, sortDir], filters, keyType })
 
-  const page = filtered
-    .clone()
-    .select({ page_id: db.raw(spec.id), sort_key: db.raw(sort.key) })
-    .orderByRaw(orderOf(sort, spec.id, sortDir))
-    .limit(limit + 1)
-  sort.join?.(page)
-  if (cursor && !sort.isComputed) {
-    continueAfter(page, sort, spec.id, sortDir, await wholeKey(db, spec, sort, cursor), cursor.id)
-  } else if (offset > 0) {
-    page.offset(offset)
-  }
+  const after = cursor && !sort.isComputed ? { key: await wholeKey(db, spec, sort, cursor), id: cursor.id } : undefined
+  const order: Order = { sort, id: spec.id, direction: sortDir, after }
+  const column = spec.sorts[sortBy]!.key
+  const page = sort.isNullable
+    ? inParts(db, filtered, column, order, offset + limit + 1)
+    : inOrder(db, filtered, order, sort.key)
+  page.limit(limit + 1)
+  if (!after && offset > 0) page.offset(offset)
 
   const rows: (Row & { sort_key: string | number })[] = await select(
     db.from(page.as('page')).join(spec.name, `${spec.name}.id`, 'page.page_id'),
@@ -108,6 +107,63 @@ export async function listPage<Row extends { id: string }>(
         )
       : null
   return { rows: shown, total, limit, offset, nextCursor, hasMore }
+}
+
+/** The order of a list, and the row after which a page begins. */
+interface Order {
+  sort: Sort
+  id: string
+  direction: 'asc' | 'desc'
+  after: { key: Cursor['key']; id: string } | undefined
+}
+
+/** Selects the id and the key of rows, in order. @param shown the key in SQL */
+function inOrder(
+  db: Knex,
+  filtered: Knex.QueryBuilder,
+  { sort, id, direction, after }: Order,
+  shown: string,
+): Knex.QueryBuilder {
+  const rows = filtered
+    .clone()
+    .select({ page_id: db.raw(id), sort_key: db.raw(shown) })
+    .orderByRaw(orderOf(sort, id, direction))
+  sort.join?.(rows)
+  if (after) continueAfter(rows, sort, id, direction, after.key, after.id)
+  return rows
+}
+
+/** Sorts after every key: the last code point. */
+const ABSENT = '\u{10FFFF}'
+
+/**
+ * Selects rows with a key along its index, and rows without one in the order of their ids. The outer limit ends the query
+ * before the second part if the first has enough rows.
+ * @param limit the maximum number of rows of each part
+ */
+function inParts(
+  db: Knex,
+  filtered: Knex.QueryBuilder,
+  column: string,
+  order: Order,
+  limit: number,
+): Knex.QueryBuilder {
+  const { id, direction, after } = order
+  const present = (begin: Order['after']) =>
+    inOrder(db, filtered.clone().whereNotNull(column), { ...order, after: begin }, order.sort.key)
+  const absent = (begin: Order['after']) =>
+    inOrder(
+      db,
+      filtered.clone().whereNull(column),
+      { sort: { key: id }, id, direction, after: begin && { ...begin, key: null } },
+      isPostgres(db) ? 'chr(1114111)' : 'char(1114111)',
+    )
+  const parts = direction === 'asc' ? [present, absent] : [absent, present]
+  const begun = after && (after.key === ABSENT ? absent : present)
+  const [first, ...others] = begun ? parts.slice(parts.indexOf(begun)) : parts
+  const queries = [first!(after), ...others.map((part) => part(undefined))]
+  const limited = queries.map((query, n) => db.from(query.limit(limit).as(`part_${n}`)).select('page_id', 'sort_key'))
+  return db.from(db.unionAll(limited).as('parts')).select('page_id', 'sort_key')
 }
 
 /** Where a page begins. */

@@ -1,8 +1,9 @@
 import type { Knex } from 'knex'
 import type { PassStatus } from '../../core/contract/common.ts'
 import { MAX_GROUP_AT_DOOR } from '../../core/rules/door/group-at-door.ts'
+import { beginningOf } from '../../core/rules/lists/cursor.ts'
 import { selectForEach } from '../db/bulk-rows.ts'
-import { isPostgres, toDate } from '../db/dialect.ts'
+import { beginningColumn, isPostgres, toDate } from '../db/dialect.ts'
 import { NO_CONTEXT } from '../scans/accepted-scans.ts'
 import { type PassRow, type StoredPass, selectPass, toPass } from './pass-row.ts'
 
@@ -137,9 +138,8 @@ function atDoorSql(db: Knex): string {
     from given ${members} order by n, passes.id`
 }
 
-/** What a list sorts by: the beginning of the key, and after all keys what has none. */
-export function groupSortKey(db: Knex): string {
-  if (!isPostgres(db)) return 'passes.group_sort'
-  return `(case when passes.group_key is null then chr(1114111)
-    when octet_length(passes.group_key) <= 320 then passes.group_key else substr(passes.group_key, 1, 80) end)`
+/** Narrows a query to the passes with a group key, along the index of its beginning. */
+export function whereGroupKey(db: Knex, query: Knex.QueryBuilder, key: string): Knex.QueryBuilder {
+  const beginning = beginningColumn(db, 'passes.group_key')
+  return query.whereRaw(`${beginning} = ?`, [beginningOf(key)]).where('passes.group_key', key)
 }

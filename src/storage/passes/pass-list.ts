@@ -7,7 +7,7 @@ import { foldCase, indexedText } from '../../core/rules/lists/search.ts'
 import { beginningColumn, boundColumn, containsTerm, isPostgres, joinPasses } from '../db/dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list.ts'
 import { COUNTED_AS_NONE, countsOf } from '../operations/counts.ts'
-import { groupSortKey } from './groups.ts'
+import { whereGroupKey } from './groups.ts'
 import { heldPasses, holding, whereStale } from './held-passes.ts'
 import { issuingPasses, lapsedPasses, type PassRow, type StoredPass, selectPass, toPass, UNISSUED } from './pass-row.ts'
 
@@ -71,7 +71,7 @@ export async function listPasses(
   if (request.created?.from) query.where(id, '>=', idBound(request.created.from.getTime()))
   if (request.created?.to) query.where(id, '<', idBound(request.created.to.getTime() + 1))
   const count = isCounted(request) ? () => countPasses(db, workspaceId, request, facts) : undefined
-  const page = await listPage<PassRow>(db, query, specFor(db, id), request, (rows) => selectPass(db, rows), count)
+  const page = await listPage<PassRow>(db, query, specFor(id), request, (rows) => selectPass(db, rows), count)
   return { ...page, rows: page.rows.map(toPass) }
 }
 
@@ -141,7 +141,7 @@ async function countPasses(db: Knex, workspaceId: string, request: PassListReque
 }
 
 /** Ids ascend with the time of creation: their order is the order of createdAt, with its tiebreak. */
-function specFor(db: Knex, id: string): ListSpec {
+function specFor(id: string): ListSpec {
   return {
     name: 'passes',
     id,
@@ -159,7 +159,7 @@ function specFor(db: Knex, id: string): ListSpec {
       },
       templateVersion: { key: 'passes.template_version', isComputed: true },
       revision: { key: 'passes.revision', isComputed: true },
-      groupKey: { key: groupSortKey(db), type: 'text' },
+      groupKey: { key: 'passes.group_key', type: 'beginning', isNullable: true },
     },
   }
 }
@@ -246,8 +246,7 @@ function conditions(db: Knex, facts: Facts) {
     },
     projectId: (where, value: string) => whereProject(db, where, 'passes', [value], facts),
     templateId: (where, value: string) => where.where('passes.template_id', value),
-    groupKey: (where, key: string) =>
-      where.whereRaw(`${groupSortKey(db)} = ?`, [beginningOf(key)]).where('passes.group_key', key),
+    groupKey: (where, key: string) => whereGroupKey(db, where, key),
     validOn: (where, date: string) => {
       const started = db('pass_windows')
         .where('start_date', date)

@@ -30,7 +30,7 @@ const filtered: List[] = [
   { name: 'several statuses', filters: { status: ['VOID', 'FAILED'] }, leads: 'status=?' },
   { name: 'externalPassId', filters: { externalPassId: ['ext-5'] }, leads: 'external_pass_id=?' },
   { name: 'externalPassIds', filters: { externalPassId: ['ext-5', 'ext-6'] }, leads: 'external_pass_id=?' },
-  { name: 'groupKey', filters: { groupKey: ['order 5'] }, leads: 'group_sort=?' },
+  { name: 'groupKey', filters: { groupKey: ['order 5'] }, leads: 'group_key_beginning=?' },
   { name: 'search', filters: { search: [familyName(777)] }, leads: 'pass_search' },
   { name: 'no project', filters: { projectId: ['null'] }, leads: 'project_id=?' },
   { name: 'projectId', filters: { projectId: [templateId(1)] }, leads: 'project_id=?' },

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { isPostgres, NEVER } from '../../db/dialect.ts'
 import { columnTypes } from './columns.ts'
-import { addSortedPrefix, addSortKey } from './sorted-prefix.ts'
+import { addSortedPrefix } from './sorted-prefix.ts'
 
 /** Represents the identity of the server where an index needs a value. */
 const SERVER_IDENTITY = '00000000-0000-0000-0000-000000000000'
@@ -93,19 +93,11 @@ export async function createPasses(db: Knex): Promise<void> {
     for (const sort of ['updated_at', 'expiry_key']) table.index(['workspace_id', sort, 'id'])
   })
   await addSortedPrefix(db, 'passes', 'label')
-  await addGroupSort(db)
+  await addSortedPrefix(db, 'passes', 'group_key', 'group_key is not null')
   await createPassIndexes(db)
   await createSearchIndex(db)
   await createPassRows(db)
   await createFormerHolders(db)
-}
-
-/** Passes without a group key sort last. */
-async function addGroupSort(db: Knex): Promise<void> {
-  const last = isPostgres(db) ? 'chr(1114111)' : 'char(1114111)'
-  const key = `case when group_key is null then ${last}
-    when octet_length(group_key) <= 320 then group_key else substr(group_key, 1, 80) end`
-  await addSortKey(db, { table: 'passes', column: 'group_sort', key, index: 'passes_by_group_key' })
 }
 
 async function createPassIndexes(db: Knex): Promise<void> {

@@ -17,7 +17,7 @@ const statistics: Record<string, Record<string, string>> = {
     passes_workspace_id_revision_id_index: `${TABLE} ${WORKSPACE} ${WORKSPACE} 1`,
     passes_workspace_id_expiry_key_id_index: `${TABLE} ${WORKSPACE} ${WORKSPACE} 1`,
     passes_by_label: `${TABLE} ${WORKSPACE} 1 1`,
-    passes_by_group_key: `${TABLE} ${WORKSPACE} 5 1`,
+    passes_by_group_key: `${WORKSPACE} 100000 5 1`,
     passes_of_group: `${WORKSPACE} 5 1`,
     passes_installable_of_group: `${WORKSPACE} 4 1`,
     passes_by_change: `${TABLE} ${WORKSPACE} 1 1`,

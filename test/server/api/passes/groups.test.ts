@@ -68,16 +68,26 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await listed(workspace, { groupKey: 'a' })).toEqual(['a', 'a'])
     expect(await listed(workspace, { groupKey: ['ab', long] })).toEqual(['ab', long])
     expect(await listed(workspace, { groupKey: 'A' })).toEqual([])
-    const walked: (string | null)[] = []
-    let cursor: string | null | undefined
-    do {
-      const query = { sortBy: 'groupKey', sortDir: 'asc', limit: 2, ...(cursor && { cursor }) } as const
-      const page = await workspace.ok(list, { query })
-      expect(page.total).toBe(7)
-      walked.push(...page.items.map(({ groupKey }) => groupKey))
-      cursor = page.nextCursor
-    } while (cursor)
-    expect(walked).toEqual(inOrder)
+    for (const sortDir of ['asc', 'desc'] as const) {
+      const query = { sortBy: 'groupKey', sortDir } as const
+      const { items } = await workspace.ok(list, { query })
+      const ids = items.map(({ id }) => id)
+      for (const limit of [1, 2, 3, 5]) {
+        const byCursor: string[] = []
+        let cursor: string | null | undefined
+        do {
+          const page = await workspace.ok(list, { query: { ...query, limit, ...(cursor && { cursor }) } })
+          expect(page.total).toBe(7)
+          byCursor.push(...page.items.map(({ id }) => id))
+          cursor = page.nextCursor
+        } while (cursor)
+        expect(byCursor).toEqual(ids)
+        for (const offset of [1, 4, 5, 6, 7]) {
+          const page = await workspace.ok(list, { query: { ...query, limit, offset } })
+          expect(page.items.map(({ id }) => id)).toEqual(ids.slice(offset, offset + limit))
+        }
+      }
+    }
   })
 
   test('a group has one link, of one workspace and project, that dies with the links of any of its passes', async () => {
