@@ -106,7 +106,8 @@ async function serve(
   authorize(token, route)
   services.sightings.note(token, headers, now)
   const { workspaceId } = token
-  const place = inFlight.enter(workspaceId, token.workspace.limits.requestsInFlight)
+  const doorId = token.door ? token.id : undefined
+  const place = inFlight.enter(workspaceId, token.workspace.limits.requestsInFlight, doorId)
   let leaveThread: Leave | undefined
   let leaveRenders: Leave | undefined
   try {
