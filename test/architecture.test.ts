@@ -9,14 +9,15 @@ const src = join(import.meta.dirname, '../src')
 
 /** Modules whose files each module may import. */
 const modules: Record<string, string[]> = {
-  core: ['core'],
+  locales: ['locales'],
+  core: ['core', 'locales'],
   files: ['files', 'core'],
   storage: ['storage', 'files', 'core'],
   wallets: ['wallets', 'files', 'core'],
-  server: ['server', 'storage', 'wallets', 'files', 'core'],
+  server: ['server', 'storage', 'wallets', 'files', 'core', 'locales'],
   client: ['client', 'core'],
-  door: ['door', 'core'],
-  desk: ['desk', 'client', 'core'],
+  door: ['door', 'core', 'locales'],
+  desk: ['desk', 'client', 'core', 'locales'],
   cli: ['cli', 'client', 'door', 'files', 'core'],
   commands: ['cli', 'client', 'files', 'core'],
 }

@@ -1,5 +1,6 @@
-import { directionOfLanguage, nearestLanguage, type SpokenLanguage } from '../core/rules/display/language-match.ts'
-import type { DeskWords } from './desk-words.ts'
+import { directionOfLanguage, nearestLanguage } from '../core/rules/display/language-match.ts'
+import { type DeskWords, deskTexts } from '../locales/desk.ts'
+import { type SpokenLanguage, spokenLanguages } from '../locales/languages.ts'
 
 /** The language of the page, with its texts and formats. */
 export interface DeskLanguage {
@@ -27,28 +28,9 @@ const TIME_UNITS = [
   ['second', 1000],
 ] as const
 
-/** Each language is loaded separately; a missing text is a type error. */
-const dictionaries: Record<SpokenLanguage, () => Promise<DeskWords>> = {
-  en: async () => (await import('./words/english.ts')).english,
-  de: async () => (await import('./words/german.ts')).german,
-  fr: async () => (await import('./words/french.ts')).french,
-  es: async () => (await import('./words/spanish.ts')).spanish,
-  pt: async () => (await import('./words/portuguese.ts')).portuguese,
-  it: async () => (await import('./words/italian.ts')).italian,
-  nl: async () => (await import('./words/dutch.ts')).dutch,
-  pl: async () => (await import('./words/polish.ts')).polish,
-  tr: async () => (await import('./words/turkish.ts')).turkish,
-  uk: async () => (await import('./words/ukrainian.ts')).ukrainian,
-  ar: async () => (await import('./words/arabic.ts')).arabic,
-  he: async () => (await import('./words/hebrew.ts')).hebrew,
-  ja: async () => (await import('./words/japanese.ts')).japanese,
-  ko: async () => (await import('./words/korean.ts')).korean,
-  zh: async () => (await import('./words/chinese.ts')).chinese,
-}
-
 /** Returns the first supported language of the browser, or English. */
 export async function deskLanguage(locales: readonly string[]): Promise<DeskLanguage> {
-  const found = nearestLanguage(locales, Object.keys(dictionaries))
+  const found = nearestLanguage(locales, spokenLanguages)
   const tag = (found?.language ?? 'en') as SpokenLanguage
   const locale = found?.locale ?? 'en'
   const numbers = new Intl.NumberFormat(locale)
@@ -60,7 +42,7 @@ export async function deskLanguage(locales: readonly string[]): Promise<DeskLang
   return {
     tag,
     direction: directionOfLanguage(tag),
-    words: await dictionaries[tag](),
+    words: await deskTexts[tag](),
     number: (value) => numbers.format(value),
     short: (value) => shortNumbers.format(value),
     time: (at) => times.format(new Date(at)),

@@ -1,20 +1,6 @@
-import { directionOfLanguage, nearestLanguage, type SpokenLanguage } from '../../core/rules/display/language-match.ts'
-import type { AppWords } from './app-words.ts'
-import { arabic } from './words/arabic.ts'
-import { chinese } from './words/chinese.ts'
-import { dutch } from './words/dutch.ts'
-import { english } from './words/english.ts'
-import { french } from './words/french.ts'
-import { german } from './words/german.ts'
-import { hebrew } from './words/hebrew.ts'
-import { italian } from './words/italian.ts'
-import { japanese } from './words/japanese.ts'
-import { korean } from './words/korean.ts'
-import { polish } from './words/polish.ts'
-import { portuguese } from './words/portuguese.ts'
-import { spanish } from './words/spanish.ts'
-import { turkish } from './words/turkish.ts'
-import { ukrainian } from './words/ukrainian.ts'
+import { directionOfLanguage, nearestLanguage } from '../../core/rules/display/language-match.ts'
+import { type AppWords, doorTexts } from '../../locales/door.ts'
+import { type SpokenLanguage, spokenLanguages } from '../../locales/languages.ts'
 
 /** What the operator is spoken to in. */
 export interface AppLanguage {
@@ -25,30 +11,11 @@ export interface AppLanguage {
   words: AppWords
 }
 
-/** What the page says in each language: a word that is missing does not compile. */
-const dictionaries: Record<SpokenLanguage, AppWords> = {
-  en: english,
-  de: german,
-  fr: french,
-  es: spanish,
-  pt: portuguese,
-  it: italian,
-  nl: dutch,
-  pl: polish,
-  tr: turkish,
-  uk: ukrainian,
-  ar: arabic,
-  he: hebrew,
-  ja: japanese,
-  ko: korean,
-  zh: chinese,
-}
-
 /** The first language of the phone that is spoken here, else English. */
 export function appLanguage(locales: readonly string[]): AppLanguage {
-  const found = nearestLanguage(locales, Object.keys(dictionaries))
+  const found = nearestLanguage(locales, spokenLanguages)
   const tag = (found?.language ?? 'en') as SpokenLanguage
-  return { tag, locale: found?.locale ?? 'en', direction: directionOfLanguage(tag), words: dictionaries[tag] }
+  return { tag, locale: found?.locale ?? 'en', direction: directionOfLanguage(tag), words: doorTexts[tag] }
 }
 
 /** A text with what stands in braces filled in; facts that are there as names are set apart from the text's direction. */

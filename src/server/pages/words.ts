@@ -1,22 +1,8 @@
 import type { Definition } from '../../core/contract/definition.ts'
 import { type Platform, platformFacts } from '../../core/contract/platform.ts'
-import { bareTag, nearestLanguage, type SpokenLanguage } from '../../core/rules/display/language-match.ts'
-import type { PageWords } from './page-words.ts'
-import { arabic } from './words/arabic.ts'
-import { chinese } from './words/chinese.ts'
-import { dutch } from './words/dutch.ts'
-import { englishWords } from './words/english.ts'
-import { french } from './words/french.ts'
-import { german } from './words/german.ts'
-import { hebrew } from './words/hebrew.ts'
-import { italian } from './words/italian.ts'
-import { japanese } from './words/japanese.ts'
-import { korean } from './words/korean.ts'
-import { polish } from './words/polish.ts'
-import { portuguese } from './words/portuguese.ts'
-import { spanish } from './words/spanish.ts'
-import { turkish } from './words/turkish.ts'
-import { ukrainian } from './words/ukrainian.ts'
+import { bareTag, nearestLanguage } from '../../core/rules/display/language-match.ts'
+import type { SpokenLanguage } from '../../locales/languages.ts'
+import { type PageWords, pagesTexts } from '../../locales/pages.ts'
 
 /** A language that hosted pages speak. */
 export interface PageLanguage {
@@ -30,7 +16,7 @@ export interface PageLanguage {
 }
 
 /** What pages speak to whoever asks for no language of ours. */
-export const english: PageLanguage = { tag: 'en', locale: 'en', words: englishWords }
+export const english: PageLanguage = { tag: 'en', locale: 'en', words: pagesTexts.en }
 
 /**
  * Fills in the names of wallets in a sentence of the language, and the phones that have the first of them. In Italian, "a(d)"
@@ -45,24 +31,6 @@ export function nameWallets(sentence: string, platforms: readonly Platform[], { 
     .replace('{wallet}', wallets)
     .replace('{phone}', facts[0]?.phone === 'iphone' ? 'iPhone' : words.androidPhone)
     .replaceAll(/a\(d\) (.)/g, (_, letter: string) => `${letter === 'A' ? 'ad' : 'a'} ${letter}`)
-}
-
-const dictionaries: Record<SpokenLanguage, PageWords> = {
-  en: englishWords,
-  de: german,
-  fr: french,
-  es: spanish,
-  pt: portuguese,
-  it: italian,
-  nl: dutch,
-  pl: polish,
-  tr: turkish,
-  uk: ukrainian,
-  ar: arabic,
-  he: hebrew,
-  ja: japanese,
-  ko: korean,
-  zh: chinese,
 }
 
 /** A quality value (RFC 9110, 12.4.2); a language with any other is not asked for. */
@@ -99,14 +67,14 @@ function wantedLocales(headers: Headers): string[] {
 }
 
 function isSpoken(tag: string): tag is SpokenLanguage {
-  return Object.hasOwn(dictionaries, tag)
+  return Object.hasOwn(pagesTexts, tag)
 }
 
 function ourLanguage(locales: readonly string[]): PageLanguage {
   for (const locale of locales) {
     const tag = bareTag(locale)
     if (!isSpoken(tag)) continue
-    return { tag, locale: tag + locale.slice(locale.split('-')[0]!.length), words: dictionaries[tag] }
+    return { tag, locale: tag + locale.slice(locale.split('-')[0]!.length), words: pagesTexts[tag] }
   }
   return english
 }

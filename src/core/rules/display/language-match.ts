@@ -1,21 +1,3 @@
-/** The languages that pages and doors speak of their own, without a region. */
-export type SpokenLanguage =
-  | 'en'
-  | 'de'
-  | 'fr'
-  | 'es'
-  | 'pt'
-  | 'it'
-  | 'nl'
-  | 'pl'
-  | 'tr'
-  | 'uk'
-  | 'ar'
-  | 'he'
-  | 'ja'
-  | 'ko'
-  | 'zh'
-
 /** Languages of before, as old phones name them. */
 const formerTags: ReadonlyMap<string, string> = new Map([['iw', 'he']])
 

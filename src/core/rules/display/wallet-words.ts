@@ -1,4 +1,5 @@
-import { bareTag, type SpokenLanguage } from './language-match.ts'
+import type { SpokenLanguage } from '../../../locales/languages.ts'
+import { bareTag } from './language-match.ts'
 
 /**
  * What wallets call what they show by themselves, in the order of the English ones. A gate is that of a hall and of an airport,

@@ -1,5 +1,6 @@
 import type { Platform } from '../../../core/contract/platform.ts'
 import type { Card } from '../../../core/rules/display/card.ts'
+import type { PageWords } from '../../../locales/pages.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import { copyScript, fromLink, pageIcon } from '../assets.ts'
 import type { Badges } from '../badges.ts'
@@ -8,7 +9,6 @@ import type { IssuerFacts } from '../issuer-facts.ts'
 import { buttonHtml, inAppHint, PARTS_STYLE, phoneHtml, ribbonHtml, STARTS_WITH_PAGE } from '../link/link-parts.ts'
 import { shareTags } from '../link/share-tags.ts'
 import { isOfPhone, type VisitorPhone } from '../link/visitors.ts'
-import type { PageWords } from '../page-words.ts'
 import type { PageLanguage } from '../words.ts'
 
 /** A pass of the group, as the page lists it. */

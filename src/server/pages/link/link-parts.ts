@@ -1,12 +1,12 @@
 import type { Platform } from '../../../core/contract/platform.ts'
 import { writeMoment } from '../../../core/intl-formats.ts'
 import type { Card } from '../../../core/rules/display/card.ts'
+import type { PageWords } from '../../../locales/pages.ts'
 import { fromLink } from '../assets.ts'
 import type { Badges } from '../badges.ts'
 import { barcodeSvg } from '../card/symbols.ts'
 import { escapeHtml } from '../html.ts'
 import type { IssuerFacts } from '../issuer-facts.ts'
-import type { PageWords } from '../page-words.ts'
 import { fillHtml } from '../page-words.ts'
 import { nameWallets, type PageLanguage } from '../words.ts'
 

@@ -1,10 +1,11 @@
 import { type Platform, platforms } from '../../../core/contract/platform.ts'
 import { ApiError } from '../../../core/errors.ts'
 import type { PassStatus } from '../../../core/rules/pass/pass-status.ts'
+import type { PageWords } from '../../../locales/pages.ts'
 import { fromLink, pageIcon } from '../assets.ts'
 import { buildPage, escapeHtml, type Page } from '../html.ts'
 import type { Contact, IssuerFacts } from '../issuer-facts.ts'
-import { fillHtml, type PageWords, type ProblemKind } from '../page-words.ts'
+import { fillHtml, type ProblemKind } from '../page-words.ts'
 import { english, nameWallets } from '../words.ts'
 
 /** A link whose pass is over: its page names who issued it, the error of the interface does not. */
