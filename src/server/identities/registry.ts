@@ -10,6 +10,7 @@ import type { GoogleApi } from '../../wallets/google/api/api.ts'
 import type { CallbackVerifier } from '../../wallets/google/callbacks.ts'
 import type { GoogleSigner } from '../../wallets/google/identity.ts'
 import type { GoogleWallet } from '../../wallets/google/wallet.ts'
+import type { Wallet } from '../../wallets/wallet.ts'
 import type { Wallets } from '../../wallets/wallets.ts'
 import type { Logger } from '../log.ts'
 import { openApple, openGoogle } from './secrets.ts'
@@ -208,6 +209,8 @@ export function createIdentities(options: IdentitiesOptions): Identities {
     return open('google', id, openGoogleSide).catch((cause: unknown) => unusable('GOOGLE_JWT_FAILED', id, cause))
   }
 
+  const sides: Partial<Record<Platform, (id: string) => Promise<Side<{ wallet: Wallet }>>>> = { apple, google }
+
   async function idsOf(isIt: (stored: StoredIdentity) => boolean, isServers: boolean): Promise<(string | null)[]> {
     const among = () => [...known.values()].filter(isIt).map(({ id }) => id)
     if (among().length === 0 && !isServers && performance.now() - lookedAt > LOOK_AGAIN_MS) await refresh()
@@ -217,21 +220,20 @@ export function createIdentities(options: IdentitiesOptions): Identities {
   return {
     apple,
     google,
-    async walletsOf({ appleIdentityId, googleIdentityId }) {
-      if (appleIdentityId === null && googleIdentityId === null) return wallets
-      const [ofApple, ofGoogle] = [await apple(appleIdentityId), await google(googleIdentityId)]
-      const [forApple, forGoogle] = [ofApple?.wallet, ofGoogle?.wallet]
-      const isSandboxed = (platform: Platform, id: string | null) =>
-        id === null ? wallets.sandboxed.includes(platform) : known.get(id)?.isSandbox === true
-      return {
-        ...(forApple && { apple: forApple }),
-        ...(forGoogle && { google: forGoogle }),
-        all: [forApple, forGoogle].filter((wallet) => wallet !== undefined),
-        sandboxed: [
-          ...(isSandboxed('apple', appleIdentityId) ? (['apple'] as const) : []),
-          ...(isSandboxed('google', googleIdentityId) ? (['google'] as const) : []),
-        ],
+    async walletsOf(pass) {
+      const idOf = (platform: Platform) => pass[`${platform}IdentityId`]
+      if (wallets.all.every(({ platform }) => idOf(platform) === null)) return wallets
+      const found: Wallets = { all: [], sandboxed: [] }
+      for (const own of wallets.all) {
+        const { platform } = own
+        const id = idOf(platform)
+        const wallet = id === null ? own : ((await sides[platform]?.(id))?.wallet ?? own)
+        found.all.push(wallet)
+        Object.assign(found, { [platform]: wallet })
+        if (id === null ? wallets.sandboxed.includes(platform) : known.get(id)?.isSandbox)
+          found.sandboxed.push(platform)
       }
+      return found
     },
     ofPassType: (type) =>
       idsOf(

@@ -7,7 +7,14 @@ import type { PassGroup } from '../../core/rules/pass/groups.ts'
 import { expiryDate } from '../../core/rules/redemption/redemption-windows.ts'
 import type { Variables } from '../../core/rules/template/variables.ts'
 import { boundColumn, toDate } from '../db/dialect.ts'
-import type { IdentityIds } from '../workspaces/identities.ts'
+import {
+  type IdentityColumns,
+  type IdentityIds,
+  identityColumns,
+  identityIdsOf,
+  toIdentityColumns,
+  toIdentityIds,
+} from '../workspaces/identities.ts'
 
 /**
  * A pass as it is stored. Its status is the stored one, in that an ISSUED pass past expiresAt reads as EXPIRED; but ISSUING
@@ -92,7 +99,7 @@ export interface PassError {
 }
 
 /** A row of `passes` with the names of its template and project. */
-export interface PassRow {
+export interface PassRow extends IdentityColumns {
   id: string
   workspace_id: string
   external_pass_id: string
@@ -115,8 +122,6 @@ export interface PassRow {
   scan_payload: string | null
   serial_number: string | null
   imported_serial_number: string | null
-  apple_identity_id: string | null
-  google_identity_id: string | null
   google_object_id: string | null
   apple_token: string
   link_generation: number
@@ -167,8 +172,7 @@ const COLUMNS = [
   'scan_payload',
   'serial_number',
   'imported_serial_number',
-  'apple_identity_id',
-  'google_identity_id',
+  ...identityColumns,
   'google_object_id',
   'apple_token',
   'link_generation',
@@ -229,8 +233,7 @@ export function toPass(row: PassRow): StoredPass {
     scanPayload: row.scan_payload,
     copyId: row.serial_number ?? row.id,
     serialNumber: row.imported_serial_number ?? row.serial_number ?? row.id,
-    appleIdentityId: row.apple_identity_id,
-    googleIdentityId: row.google_identity_id,
+    ...toIdentityIds(row),
     appleToken: row.apple_token,
     linkGeneration: row.link_generation,
     webServiceUrl: row.web_service_url,
@@ -263,8 +266,7 @@ export function toNewRow(workspaceId: string, pass: NewPass, at: Date) {
     project_id: pass.projectId,
     scan_code: pass.scanCode,
     apple_token: pass.appleToken,
-    apple_identity_id: pass.appleIdentityId ?? null,
-    google_identity_id: pass.googleIdentityId ?? null,
+    ...toIdentityColumns(identityIdsOf(pass)),
     link_generation: 0,
     modified_at: at.getTime() - (at.getTime() % 1000),
     created_at: at.getTime(),
@@ -303,8 +305,7 @@ export function asStored(
     scanPayload: null,
     copyId: pass.id,
     serialNumber: pass.id,
-    appleIdentityId: pass.appleIdentityId ?? null,
-    googleIdentityId: pass.googleIdentityId ?? null,
+    ...identityIdsOf(pass),
     appleToken: pass.appleToken,
     linkGeneration: 0,
     webServiceUrl: null,

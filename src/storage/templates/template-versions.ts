@@ -7,7 +7,7 @@ import { inLanguage } from '../../core/rules/template/languages.ts'
 import { forUpdate, keyOfJson, toDate } from '../db/dialect.ts'
 import { type ProjectScope, withinProjects } from '../db/project-scope.ts'
 import { countsOf } from '../operations/counts.ts'
-import { defaultsOf, type IdentityIds } from '../workspaces/identities.ts'
+import { defaultsOf, type IdentityColumns, type IdentityIds, toIdentityIds } from '../workspaces/identities.ts'
 
 interface Row {
   id: string
@@ -243,14 +243,13 @@ function toVersion(row: Row): StoredVersion {
 }
 
 function toPublished(
-  row: Row & {
-    template_name: string
-    pass_type: PassType
-    project_id: string | null
-    project_name: string | null
-    apple_identity_id: string | null
-    google_identity_id: string | null
-  },
+  row: Row &
+    IdentityColumns & {
+      template_name: string
+      pass_type: PassType
+      project_id: string | null
+      project_name: string | null
+    },
 ): PublishedVersion {
   return {
     id: row.id,
@@ -260,8 +259,7 @@ function toPublished(
     passType: row.pass_type,
     projectId: row.project_id,
     projectName: row.project_name,
-    appleIdentityId: row.apple_identity_id,
-    googleIdentityId: row.google_identity_id,
+    ...toIdentityIds(row),
     definition: inLanguage(JSON.parse(row.definition)),
   }
 }

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import type { Platform } from '../../core/contract/platform.ts'
+import { type Platform, platforms } from '../../core/contract/platform.ts'
 import { newId } from '../../core/ids.ts'
 import { NIL_UUID } from '../../core/uuid.ts'
 import { forUpdate, toDate } from '../db/dialect.ts'
@@ -20,7 +20,7 @@ export interface StoredIdentity {
   /** Of Apple; each has one identity. */
   passTypeIdentifier: string | null
   teamIdentifier: string | null
-  /** Of Google; each has one identity. */
+  /** Of an issuer account; each has one identity. */
   issuerId: string | null
   /** When its certificate ends; null where nothing ends. */
   expiresAt: Date | null
@@ -36,9 +36,31 @@ export interface StoredIdentity {
 export type NewIdentity = Omit<StoredIdentity, 'id' | 'status' | 'version' | 'createdAt' | 'updatedAt' | 'sealed'>
 
 /** The identities that passes are made under; null is that of the server. */
-export interface IdentityIds {
-  appleIdentityId: string | null
-  googleIdentityId: string | null
+export type IdentityIds = Record<`${Platform}IdentityId`, string | null>
+
+/** The columns of `IdentityIds`. */
+export type IdentityColumns = Record<`${Platform}_identity_id`, string | null>
+
+/** The names of the columns of `IdentityIds`. */
+export const identityColumns = platforms.map((platform) => `${platform}_identity_id` as const)
+
+/** Returns the identities that a record names, without its other fields; the server's own for the others. */
+export function identityIdsOf(ids: Partial<IdentityIds>): IdentityIds {
+  const names = platforms.map((platform) => `${platform}IdentityId` as const)
+  return Object.fromEntries(names.map((name) => [name, ids[name] ?? null])) as IdentityIds
+}
+
+/** Returns the identities of a row. */
+export function toIdentityIds(row: IdentityColumns): IdentityIds {
+  return Object.fromEntries(
+    platforms.map((platform) => [`${platform}IdentityId`, row[`${platform}_identity_id`]]),
+  ) as IdentityIds
+}
+
+/** Returns the columns of those identities that are given. */
+export function toIdentityColumns(ids: Partial<IdentityIds>): Partial<IdentityColumns> {
+  const columns = platforms.map((platform) => [`${platform}_identity_id`, ids[`${platform}IdentityId`]] as const)
+  return Object.fromEntries(columns.filter(([, id]) => id !== undefined))
 }
 
 interface Row {
@@ -248,13 +270,13 @@ export class Identities {
 
   /** What new passes of a project, or of a workspace without one, are made under. */
   async findDefaults(workspaceId: string, projectId: string | null): Promise<IdentityIds> {
-    const row: Record<string, string | null> | undefined = await this.db('workspaces')
+    const row: IdentityColumns | undefined = await this.db('workspaces')
       .leftJoin('projects', (join) =>
         join.on('projects.workspace_id', 'workspaces.id').andOnVal('projects.id', projectId ?? NIL_UUID),
       )
       .where('workspaces.id', workspaceId)
       .first(defaultsOf(this.db))
-    return { appleIdentityId: row?.apple_identity_id ?? null, googleIdentityId: row?.google_identity_id ?? null }
+    return row ? toIdentityIds(row) : identityIdsOf({})
   }
 }
 
@@ -262,7 +284,7 @@ export class Identities {
 export function defaultsOf(db: Knex): Record<string, Knex.Raw> {
   const ofPlatform = (platform: Platform) =>
     db.raw(`coalesce(projects.${platform}_identity_id, workspaces.${platform}_identity_id)`)
-  return { apple_identity_id: ofPlatform('apple'), google_identity_id: ofPlatform('google') }
+  return Object.fromEntries(platforms.map((platform) => [`${platform}_identity_id`, ofPlatform(platform)]))
 }
 
 /** A default: of a project, or of a workspace where there is none. */

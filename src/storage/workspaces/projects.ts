@@ -7,15 +7,19 @@ import { type ProjectScope, withinProjects } from '../db/project-scope.ts'
 import { HOUR_MS } from '../operations/counters.ts'
 import { countsOf } from '../operations/counts.ts'
 import { issuingPasses, lapsedPasses, UNISSUED } from '../passes/pass-row.ts'
-import type { IdentityIds } from './identities.ts'
+import {
+  type IdentityColumns,
+  type IdentityIds,
+  identityIdsOf,
+  toIdentityColumns,
+  toIdentityIds,
+} from './identities.ts'
 
-interface Row {
+interface Row extends IdentityColumns {
   id: string
   name: string
   description: string
   color: Project['color']
-  apple_identity_id: string | null
-  google_identity_id: string | null
   created_at: number
   updated_at: number
 }
@@ -65,8 +69,7 @@ export class Projects {
     const row: Row = {
       id: newId(at),
       ...fields,
-      apple_identity_id: null,
-      google_identity_id: null,
+      ...(toIdentityColumns(identityIdsOf({})) as IdentityColumns),
       created_at: at.getTime(),
       updated_at: at.getTime(),
     }
@@ -108,15 +111,16 @@ export class Projects {
   async update(
     workspaceId: string,
     id: string,
-    { appleIdentityId, googleIdentityId, ...fields }: Partial<ProjectFields & IdentityIds>,
+    { name, description, color, ...ids }: Partial<ProjectFields & IdentityIds>,
     at: Date,
   ): Promise<StoredProject | undefined> {
     const [row] = await this.ofWorkspace(workspaceId)
       .where({ id })
       .update({
-        ...fields,
-        ...(appleIdentityId !== undefined && { apple_identity_id: appleIdentityId }),
-        ...(googleIdentityId !== undefined && { google_identity_id: googleIdentityId }),
+        name,
+        description,
+        color,
+        ...toIdentityColumns(ids),
         updated_at: at.getTime(),
       })
       .returning('*')
@@ -175,8 +179,7 @@ function toProject(row: Row): StoredProject {
     name: row.name,
     description: row.description,
     color: row.color,
-    appleIdentityId: row.apple_identity_id,
-    googleIdentityId: row.google_identity_id,
+    ...toIdentityIds(row),
     createdAt: new Date(row.created_at),
     updatedAt: new Date(row.updated_at),
   }

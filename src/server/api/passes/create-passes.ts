@@ -16,6 +16,7 @@ import { grouped } from '../../../storage/db/grouped.ts'
 import { asStored, type StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { Repositories, Store } from '../../../storage/store.ts'
 import type { PublishedVersion } from '../../../storage/templates/template-versions.ts'
+import { identityIdsOf } from '../../../storage/workspaces/identities.ts'
 import type { Wallets } from '../../../wallets/wallets.ts'
 import type { RequestContext } from '../../context.ts'
 import { VERSIONS_AT_ONCE, type VersionContent } from '../../wallet-sync/definitions.ts'
@@ -280,8 +281,7 @@ export function planPass(
     identifierDigest: identifierDigest(barcodeMessage(definition, scope)),
     images: imagesOfPass(definition, request.variables),
     claim: claimClass(definition, version.passType, scope, version.googleIdentityId),
-    appleIdentityId: version.appleIdentityId,
-    googleIdentityId: version.googleIdentityId,
+    ...identityIdsOf(version),
     group: groupKey === null ? null : groupOf(workspaceId, version.projectId, groupKey),
   }
 }
