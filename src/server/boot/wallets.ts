@@ -1,5 +1,4 @@
 import type { Platform } from '../../core/contract/platform.ts'
-import type { StoredIdentity } from '../../storage/workspaces/identities.ts'
 import {
   type AppleCredentials,
   type AppleIdentity,
@@ -20,7 +19,6 @@ import type { Wallets } from '../../wallets/wallets.ts'
 import { type Config, readSecret } from '../config.ts'
 import { loadKeyless } from '../identities/secrets.ts'
 import { webServiceUrl } from '../inbound/own-address.ts'
-import type { Logger } from '../log.ts'
 import { loadSandboxApple, loadSandboxGoogle } from './sandbox.ts'
 
 /** Who signs as the flags say (the identity `server`), for each configured platform, and which of them are emulators. */
