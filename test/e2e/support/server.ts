@@ -158,7 +158,7 @@ async function built() {
   const load = (path: string) => import(new URL(`../../../dist/${path}`, import.meta.url).href)
   const flags: typeof import('../../../src/cli/settings/server-flags.ts') = await load('cli/settings/server-flags.js')
   const config: typeof import('../../../src/cli/settings/server-flags.ts') = await load('cli/settings/server-flags.js')
-  const log: typeof import('../../../src/server/log.ts') = await load('server/boot/log.js')
+  const log: typeof import('../../../src/server/log.ts') = await load('server/log.js')
   const serve: typeof import('../../../src/server/boot/serve.ts') = await load('server/boot/serve.js')
   return { ...flags, ...config, ...log, ...serve }
 }
