@@ -58,7 +58,7 @@ interface Connected extends Required<StoreListener> {
   scope: ProjectScope | undefined
 }
 
-/** How each repository is created. */
+/** The factories of the repositories. */
 const factories = {
   settings: ({ db }) => new Settings(db),
   workspaces: ({ db }) => new Workspaces(db),
@@ -116,38 +116,41 @@ const factories = {
 /** One repository per resource, all on the same connection or transaction. */
 export type Repositories = { [Name in keyof typeof factories]: ReturnType<(typeof factories)[Name]> }
 
-/** Reads go to the store itself; whatever writes happens in a transaction. */
+/** The entry point to storage. Reads go through the store itself; writes need a transaction. */
 export interface Store extends Repositories, Pick<Database, 'passesATurn'> {
-  /** True where every write is refused: see frozen(). */
+  /** Whether every write is rejected (see `frozen`). */
   isFrozen: boolean
-  /** Runs the work in one transaction: all of it is written, or nothing. Only SQL may be awaited inside. */
+  /** Runs `work` in one transaction, which commits all of its writes or none. `work` must await nothing except SQL. */
   transaction<T>(work: (tx: Repositories) => Promise<T>): Promise<T>
-  /** The same for work that is one statement, which commits by itself: a third of the way to the database and back. */
+  /** Like `transaction`, for work that is a single statement. It commits by itself, which takes a third of the round trips. */
   statement<T>(work: (tx: Repositories) => Promise<T>): Promise<T>
   /**
-   * The same for the requests of a party, which is a workspace, or PUBLIC: within its share of the connections, and with a
-   * time limit for each statement outside a transaction.
+   * Returns a store for the requests of a party, which is a workspace or `PUBLIC`. The party has a limited share of the
+   * connections, and each statement outside a transaction has a time limit.
    */
   forRequests(party: string, options?: RequestStoreOptions): Store
-  /** The same for jobs: those of a workspace, or what hands out those of a queue. No time limit, and no end to the wait. */
+  /**
+   * Returns a store for jobs of a workspace, or for claiming jobs of a queue. It waits for its turn without a limit, and its
+   * statements have no time limit.
+   */
   forJobs(party: string): Store
 }
 
-/** What the requests of one kind are given of the store. */
+/** Options of a store for requests. */
 export interface RequestStoreOptions {
-  /** They write after those that are not. */
+  /** Whether the request writes so much that requests that are not large take precedence. */
   isLarge?: boolean
-  /** They see and touch what belongs to these projects, and nothing else of their workspace. */
+  /** The projects that the request can access. Everything else in the workspace is hidden. */
   scope?: ProjectScope
 }
 
-/** Whoever comes without a token: people who open links, and phones. */
+/** The party of requests without a token: people who open links, and phones. */
 export const PUBLIC = 'public'
 
-/** Stores of so many sets of projects are kept for each party; one that is made anew is the same. */
+/** The maximum number of cached stores per party, one for each set of projects. Re-creating one is cheap. */
 const MAX_SCOPES = 1_000
 
-/** The store itself is that of operators and of maintenance; but tokens are found through a connection of their own. */
+/** Returns a store for operators and maintenance. Tokens are always looked up through a separate connection. */
 export function createStore(database: Database, listener: StoreListener = {}): Store {
   const stores = new WeakMap<Connections['writer'], Map<string, Store>>()
   const on = (connections: Connections, scope?: ProjectScope): Store => {
@@ -170,8 +173,8 @@ export function createStore(database: Database, listener: StoreListener = {}): S
 }
 
 /**
- * The same store for a server that must write nothing, while its database is copied: reads go on, and each write is refused.
- * @throws from what writes: ApiError SERVICE_UNAVAILABLE
+ * Returns a store that rejects every write, for a server whose database is being copied.
+ * @throws ApiError SERVICE_UNAVAILABLE from every write
  */
 export function frozen(store: Store): Store {
   const refuse = async () => {
@@ -201,7 +204,7 @@ function storeOn(
     Object.entries(factories).map(([name, create]) => [name, create(onReader)]),
   ) as unknown as Repositories
 
-  /** Tells what was written once it is committed. */
+  /** Runs a write, then notifies the listener of the jobs and events that it committed. */
   async function write<T>(run: (collect: Required<StoreListener>) => Promise<T>): Promise<T> {
     const due = new Set<Queue>()
     const events: StoreEvent[] = []

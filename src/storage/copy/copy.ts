@@ -6,36 +6,34 @@ import { type Notation, notationFor, type RowKey, RowsDigest, readRows, writeRow
 import { type Table, tablesOf } from './tables.ts'
 import { ANEW, findFilled, findState, finishTarget, isHalfCopied, prepareTarget, setState } from './target.ts'
 
-/** What of the work is at hand, and how many rows were worked through: each is read, written, and read there. */
+/** The progress of a copy. Each row is read from the source, written, and read back from the target. */
 export interface CopyProgress {
   step: 'copy' | 'check' | 'finish'
   rows: number
-  /** Of both steps that take rows. */
+  /** The number of rows in both steps together. */
   total: number
 }
 
-/** What was copied of a table. */
 export interface CopiedTable {
   name: string
   rows: number
-  /** The sum of the SHA-256 of its rows, as hexadecimal text; the same in both databases. */
+  /** The sum of the SHA-256 digests of its rows, in hexadecimal. It is the same in both databases. */
   digest: string
 }
 
-/** How a database is copied. */
 export interface CopyOptions {
   onProgress?: (progress: CopyProgress) => void
 }
 
-/** What cannot be copied, or was not: says why, and what to do. */
+/** An error that says why a copy is not possible or failed, and what to do. */
 class CopyError extends SetupError {
   override readonly name = 'CopyError'
 }
 
 /**
- * Copies all that a database of either kind holds into another one, which is empty or holds what an earlier run copied
- * (decisions/0021). Nobody writes to the source meanwhile: it is locked, and reads go on. What was copied is read again in
- * the target before anybody may use it. May be ended at any moment, and goes on from there when it is run again.
+ * Copies a database of either kind into a database that is empty or holds the result of an interrupted run (decisions/0021). The
+ * source is locked against writes until the copy ends; reads are not affected. Every copied row is read back from the target
+ * before the target is usable. A run can be interrupted at any time, and the next run resumes it.
  * @throws CopyError
  */
 export async function copyDatabase(from: Database, to: Database, options: CopyOptions = {}): Promise<CopiedTable[]> {
@@ -57,13 +55,13 @@ export async function copyDatabase(from: Database, to: Database, options: CopyOp
   })
 }
 
-/** A table of the source, and the same of the target. */
+/** A table of the source and its counterpart in the target. */
 interface Pair {
   table: Table
   target: Table
 }
 
-/** Tables that both have: others beside them are another program's. */
+/** Returns the tables that exist in both databases. Other tables belong to other programs. */
 async function pairsOf(source: Knex, target: Knex): Promise<Pair[]> {
   const tables = new Map((await tablesOf(source)).map((table) => [table.name, table]))
   const pairs = (await tablesOf(target)).flatMap((one) => {
@@ -80,7 +78,7 @@ async function pairsOf(source: Knex, target: Knex): Promise<Pair[]> {
   return pairs
 }
 
-/** Until the end of the transaction; on SQLite it does so by itself. */
+/** Blocks writes until the end of the transaction. On SQLite the transaction itself does. */
 async function holdWrites(tx: Knex.Transaction, tables: string[]): Promise<void> {
   if (!isPostgres(tx)) return
   await tx.raw('set local idle_in_transaction_session_timeout = 0')
@@ -88,7 +86,7 @@ async function holdWrites(tx: Knex.Transaction, tables: string[]): Promise<void>
   await readByKeys(tx)
 }
 
-/** Tables that were just filled have no statistics: PostgreSQL would sort all of one for each page. */
+/** Tables that were just filled have no statistics, so PostgreSQL would sort a whole table for each page. */
 async function readByKeys(tx: Knex.Transaction): Promise<void> {
   if (isPostgres(tx)) await tx.raw(`set local enable_seqscan = off; set local enable_sort = off`)
 }
@@ -160,7 +158,7 @@ async function copyTable(
   return digest
 }
 
-/** What an earlier run copied must still be what the source has. */
+/** Throws if the rows that an earlier run copied differ from the rows of the source. */
 function requireSame(digest: RowsDigest, done: RowsDigest, { name }: Table): void {
   if (digest.equals(done)) return
   throw new CopyError(`${name} changed since the earlier run copied it.`, {
@@ -177,11 +175,14 @@ async function digestOf(db: Knex, reading: Reading, onRows: (count: number) => v
   return digest
 }
 
-/** Rows that are held at once, and about how much of them: pictures are large. */
+/** The maximum number of rows in memory, and their approximate size in bytes. Rows with images are large. */
 const MAX_ROWS = 5_000
 const BYTES = 2_000_000
 
-/** All rows of a table by its key, of which the next are read while some are worked on; at `pause` of them one page ends. */
+/**
+ * Iterates over the rows of a table by key. Reads the next page while the caller processes the current one, and ends a page at
+ * every multiple of `pause` rows.
+ */
 async function* walk(db: Knex, { table, notation }: Reading, pause = 0): AsyncGenerator<string[]> {
   let size = 8
   let asked = 0
@@ -192,7 +193,7 @@ async function* walk(db: Knex, { table, notation }: Reading, pause = 0): AsyncGe
       ...page,
       isLast: page.texts.length < limit,
     }))
-    // Whoever waits for it is told; where nobody does any more, the work has failed already.
+    // If the caller awaits the page, it gets the error. Otherwise, the copy has failed already.
     reading.catch(() => undefined)
     return reading
   }

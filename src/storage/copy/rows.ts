@@ -5,25 +5,25 @@ import { from as copyFrom } from 'pg-copy-streams'
 import { isPostgres, rowsOf } from '../db/dialect.ts'
 import type { Column, Table } from './tables.ts'
 
-/** How rows are written down: as the database that takes them reads them fastest, and the same by either database. */
+/** The text format of rows: the one that the target reads fastest. Both databases write a row in the same way. */
 export type Notation = 'csv' | 'json'
 
-/** Where the reading of a table goes on: the key of a row. */
+/** The key of the row after which reading continues. */
 export type RowKey = Knex.RawBinding[]
 
-/** Some rows of a table, each as one text. */
+/** A page of rows, each as text. */
 export interface RowTexts {
   texts: string[]
-  /** Of the last one. */
+  /** The key of the last row. */
   last: RowKey | undefined
 }
 
-/** The notation of what a database is to take. */
+/** Returns the notation that a target database reads. */
 export function notationFor(db: Knex): Notation {
   return isPostgres(db) ? 'csv' : 'json'
 }
 
-/** The next rows of a table, by its key, after one of them. */
+/** Returns the next rows of a table after a key, in the order of the key. */
 export async function readRows(
   db: Knex,
   table: Table,
@@ -40,7 +40,7 @@ export async function readRows(
   return { texts: rows.map((row) => row.row_text), last: last && key.map((column) => last[column]!) }
 }
 
-/** Adds rows, in the notation for their database, to a table that was taken ready for it. */
+/** Inserts rows that are in the notation of their database. The target must be prepared. */
 export async function writeRows(tx: Knex.Transaction, { name, columns }: Table, texts: string[]): Promise<void> {
   const names = columns.map((column) => quoted(column.name)).join(', ')
   if (isPostgres(tx)) {
@@ -56,7 +56,7 @@ export async function writeRows(tx: Knex.Transaction, { name, columns }: Table, 
   ])
 }
 
-/** Where a value stands in a text, as SQL. */
+/** The SQL that formats values and rows. */
 const notations: Record<Notation, { row(values: string): string; value(db: Knex, column: Column): string }> = {
   csv: {
     row: (values) => values,
@@ -82,7 +82,7 @@ const notations: Record<Notation, { row(values: string): string; value(db: Knex,
   },
 }
 
-/** Null of what is null. */
+/** Returns null for null. */
 function hexOf(db: Knex, column: string): string {
   return isPostgres(db) ? `encode(${column}, 'hex')` : `iif(${column} is null, null, lower(hex(${column})))`
 }
@@ -93,18 +93,18 @@ function quoted(name: string): string {
 
 const MODULUS = 1n << 256n
 
-/** A number for a set of rows, whatever their order: the sum of their SHA-256. */
+/** A digest of a set of rows that does not depend on their order: the sum of their SHA-256 digests. */
 export class RowsDigest {
   private sum: bigint
   count: number
 
-  /** @param known what toJSON gave of the rows so far */
+  /** @param known the result of `toJSON` for the rows of an earlier run */
   constructor(known = { count: 0, sum: '0' }) {
     this.count = known.count
     this.sum = BigInt(`0x${known.sum}`)
   }
 
-  /** Counts rows in, each as its text; their order does not matter. */
+  /** Adds rows to the digest, each as text. */
   add(texts: string[]): void {
     let sum = this.sum
     for (const text of texts) sum += BigInt(`0x${hash('sha256', text)}`)
@@ -112,12 +112,12 @@ export class RowsDigest {
     this.count += texts.length
   }
 
-  /** What the constructor takes up again after a stop. */
+  /** Returns the state from which the constructor resumes. */
   toJSON(): { count: number; sum: string } {
     return { count: this.count, sum: this.sum.toString(16) }
   }
 
-  /** Whether both saw the same rows, whatever their order. */
+  /** Whether both digests cover the same rows, in any order. */
   equals(other: RowsDigest): boolean {
     return this.count === other.count && this.sum === other.sum
   }

@@ -2,34 +2,33 @@ import type { Knex } from 'knex'
 import { isPostgres, rowsOf } from '../db/dialect.ts'
 
 /**
- * How a value of a column is written down for both databases (decisions/0021); a position is the place of something in the order of
- * its database, which means nothing in another one.
+ * The format of a column, the same for both databases (decisions/0021). A `position` is a place in the order of its own
+ * database and has no meaning in another one.
  */
 type ColumnKind = 'text' | 'number' | 'bytes' | 'boolean' | 'position'
 
-/** A column that both databases have. */
 export interface Column {
   name: string
   kind: ColumnKind
 }
 
-/** A table with what both databases have of it; its columns in the order of their names. */
+/** A table with the columns that both databases have, ordered by name. */
 export interface Table {
   name: string
   columns: Column[]
-  /** What tells its rows apart, among the columns. */
+  /** The columns of the primary key. */
   key: string[]
 }
 
-/** What servers tell each other, or what stands for a moment of the order of one database. Lists of doors are fetched whole. */
+/** Tables that are valid for one database only: coordination of servers, and positions. Doors download their lists again. */
 const LEFT_OUT = new Set(['migrations', 'leases', 'instances', 'scanner_snapshots', 'copy_progress'])
 
-/** SQLite's own number of a row, by which its text index finds it. */
+/** The row ID of SQLite, which its text index refers to. */
 const ROW_NUMBER = 'row_number'
 
 const POSITIONS = new Set(['events.position', 'passes.change_position', 'templates.name_position'])
 
-/** What is copied of a database, in the order of names. */
+/** Returns the tables to copy, ordered by name. */
 export async function tablesOf(db: Knex): Promise<Table[]> {
   const tables = new Map<string, Table>()
   for (const { tbl, name, type, key } of await columnsOf(db)) {
@@ -39,7 +38,7 @@ export async function tablesOf(db: Knex): Promise<Table[]> {
     table.columns.push({ name, kind: kindOf(`${tbl}.${name}`, type) })
     if (key > 0) table.key.push(name)
   }
-  // The primary key of passes is the row number on SQLite.
+  // On SQLite, the primary key of passes is the row ID.
   for (const table of tables.values()) if (table.key.length === 0) table.key.push('id')
   return [...tables.values()]
 }
@@ -55,11 +54,11 @@ interface ColumnRow {
   tbl: string
   name: string
   type: string
-  /** Its place in the primary key, from 1; 0 where it is not in it. */
+  /** The 1-based place in the primary key; 0 if it is not a part of it. */
   key: number
 }
 
-/** Columns that are stored, not made from others. */
+/** Returns the stored columns, without generated ones. */
 async function columnsOf(db: Knex): Promise<ColumnRow[]> {
   const sql = isPostgres(db)
     ? `select c.relname as tbl, a.attname as name, t.typname as type, coalesce(array_position(i.indkey, a.attnum), -1) + 1 as key

@@ -3,24 +3,27 @@ import { SetupError } from '../../core/errors.ts'
 import { isPostgres, isTaken, rowsOf } from '../db/dialect.ts'
 
 /**
- * A database that a copy is made into. Until the copy is whole it has a table `copy_progress`, no index but those that keep
- * rows apart, and no trigger at work: nobody else may use it.
+ * The table that marks the target of an incomplete copy. Until the copy is complete, the target has only its unique indexes and
+ * no active trigger, and nothing else can use it.
  */
 
 const PROGRESS = 'copy_progress'
 
-/** What to do where a copy cannot go on. */
+/** The fix to suggest if a copy cannot be resumed. */
 export const ANEW = 'remove what was copied (the database, or FILE.copy) and begin anew'
 
-/** The name of what is to be done at the end, among the tables. */
+/** The entry of the statements that complete the copy, next to the entries of tables. */
 const ENDING = ''
 
-/** Whether a copy into the database was begun and not ended. */
+/** Whether a copy into the database is incomplete. */
 export function isHalfCopied(db: Knex): Promise<boolean> {
   return db.schema.hasTable(PROGRESS)
 }
 
-/** That no copy into the database was broken off. @throws SetupError */
+/**
+ * Throws if a copy into the database is incomplete.
+ * @throws SetupError
+ */
 export async function requireWhole(db: Knex): Promise<void> {
   if (!(await isHalfCopied(db))) return
   throw new SetupError('A copy into this database was begun and is not whole.', {
@@ -28,21 +31,20 @@ export async function requireWhole(db: Knex): Promise<void> {
   })
 }
 
-/** Whether a PostgreSQL database holds any table. */
 export async function holdsTables(db: Knex): Promise<boolean> {
   return rowsOf(db, await db.raw('select from pg_tables where schemaname = current_schema() limit 1')).length > 0
 }
 
-/** Of these migrations make rows, which give way. */
+/** Tables that migrations fill. Their rows are replaced. */
 const FILLED = ['sequences']
 
-/** What holds rows already, of some tables. */
+/** Returns the first of the tables that has rows. */
 export async function findFilled(db: Knex, tables: string[]): Promise<string | undefined> {
   for (const name of tables) if (!FILLED.includes(name) && (await db(name).first(db.raw('1')))) return name
   return undefined
 }
 
-/** Takes off what slows down the writing of rows into the tables, and notes how it is put on again. */
+/** Removes indexes and triggers, which slow down inserts, and saves the statements that restore them. */
 export async function prepareTarget(db: Knex, tables: string[]): Promise<void> {
   await db.transaction(async (tx) => {
     const parts = isPostgres(tx) ? await partsOfPostgres(tx, tables) : await partsOfSqlite(tx)
@@ -54,14 +56,14 @@ export async function prepareTarget(db: Knex, tables: string[]): Promise<void> {
   })
 }
 
-/** How far a table is copied; undefined where nothing of it is. */
+/** Returns the saved progress of a table; `undefined` if none of it is copied. */
 export async function findState(db: Knex, table: string): Promise<string | undefined> {
   return (await db(PROGRESS).where({ name: table }).first('state'))?.state
 }
 
 /**
- * Notes how far a table is copied, before its rows and in their transaction; false where another run has copied more of it than
- * was known here.
+ * Saves the progress of a table. Call it before its rows are written, in the same transaction. Returns false if another run has
+ * copied more than `known`.
  */
 export async function setState(
   tx: Knex,
@@ -78,7 +80,7 @@ export async function setState(
   }
 }
 
-/** Makes the database whole: in one transaction, at whose end everybody may use it. */
+/** Completes the database in one transaction, after which it is usable. */
 export async function finishTarget(db: Knex): Promise<void> {
   await db.transaction(async (tx) => {
     const statements: string[] = JSON.parse((await findState(tx, ENDING))!)
@@ -92,13 +94,13 @@ export async function finishTarget(db: Knex): Promise<void> {
   await db.raw(isPostgres(db) ? 'analyze' : 'pragma foreign_keys = on')
 }
 
-/** Something that is taken off, and put on at the end. */
+/** An index, trigger, or statistic: the statements that remove and restore it. */
 interface Part {
   off?: string
   on: string
 }
 
-/** Of the given tables alone: others may stand in the same schema. */
+/** Returns the parts of the given tables only, because the schema can contain tables of other programs. */
 async function partsOfPostgres(db: Knex, tables: string[]): Promise<Part[]> {
   const ask = async (sql: string) => rowsOf<Required<Part>>(db, await db.raw(sql, [tables]))
   const isOurs = (table: string) => `${table} in (select oid from pg_class
@@ -121,7 +123,7 @@ async function partsOfSqlite(db: Knex): Promise<Part[]> {
   const parts = (type: string) =>
     ask(`select 'drop ${type} "' || name || '"' as "off", sql as "on" from sqlite_schema
       where type = '${type}' and sql is not null`)
-  // What is told of the values of an index goes with it.
+  // Dropping an index also drops its statistics.
   const statistics =
     await ask(`select '' as "off", 'insert into sqlite_stat1 (tbl, idx, stat) values (' || quote(tbl) || ', '
     || quote(idx) || ', ' || quote(stat) || ')' as "on" from sqlite_stat1`)

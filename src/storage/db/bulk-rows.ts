@@ -3,8 +3,8 @@ import { boundColumn, bytesOfHex, isPostgres } from './dialect.ts'
 import { runPrepared, runSilently } from './prepared.ts'
 
 /**
- * The condition that an id is none of those of a named value, a JSON array, so that the statement is the same for any number
- * of them. PostgreSQL looks each up in a hash.
+ * Returns the condition that an ID is not in a named value, a JSON array. The statement is the same for any number of IDs.
+ * PostgreSQL looks each one up in a hash.
  */
 export function isNotInJson(db: Knex, column: string, name: string): string {
   const ids = isPostgres(db)
@@ -13,7 +13,10 @@ export function isNotInJson(db: Knex, column: string, name: string): string {
   return `${column} not in (${ids})`
 }
 
-/** The condition that a column is one of any number of values: `whereIn` has a parameter for each, and databases a limit to those. */
+/**
+ * Returns the condition that a column is one of any number of values. `whereIn` needs a parameter for each value, and databases
+ * limit the number of parameters.
+ */
 export function isOneOf(db: Knex, column: string, values: string[], type: 'uuid' | 'text' = 'uuid'): Knex.Raw {
   if (isPostgres(db)) return db.raw(`?? = any(cast(? as ${type}[]))`, [column, values as never])
   return db.raw('?? in (select value from json_each(?))', [column, JSON.stringify(values)])
@@ -21,27 +24,27 @@ export function isOneOf(db: Knex, column: string, values: string[], type: 'uuid'
 
 type ColumnType = 'uuid' | 'bigint' | 'integer' | 'boolean' | 'text'
 
-/** Columns of rows that go to the database together, and their types. */
+/** The columns of rows that are sent together, and their types. */
 export type Columns = Record<string, ColumnType>
 
-/** The values of a row, by column. */
 export type Row = Record<string, string | number | boolean | null>
 
-/** A value that each item sends, the name that it has in the statement, and its type. */
+/** A value that each item sends: its name in the statement, and its type. */
 interface Field<Item> {
   name: string
   type: ColumnType
   valueIn: (item: Item) => Row[string] | undefined
 }
 
-/** Names of the statements that insert rows, by what they are made of. */
+/** The names of insert statements, by their table, columns, and ending. */
 const insertNames = new Map<string, string>()
 
 /**
- * Inserts any number of rows, all with the same columns and in their order, by one statement, which is the same for any
- * number of them. They go as one value, which is JSON: a driver takes longer for many values than a database to read it
- * (decisions/0004).
- * @param ending what follows the values, such as what to do about a conflict; where it returns nothing, nobody waits for it
+ * Inserts any number of rows with one statement. The statement does not depend on the number of rows. All rows must have the same
+ * columns in the same order. They are sent as one JSON value, because drivers are slower with many values than databases are with
+ * JSON (decisions/0004).
+ * @param ending SQL after the values, such as an `on conflict` clause. Without `returning`, the call does not wait for the
+ * database inside a transaction
  */
 export async function insertRows<Returned = never>(
   db: Knex,
@@ -68,7 +71,7 @@ export async function insertRows<Returned = never>(
       return `insert into ${table} (${names}) select ${names} from json_populate_recordset(null::${table}, :rows::json) ${ending}`
     }
     const values = columns.map((column, n) => (binary.includes(column) ? bytesOfHex(db, valueAt(n)) : valueAt(n)))
-    // SQLite takes "on" for that of a join where no condition comes before it.
+    // Without a `where`, SQLite would parse `on` as the condition of a join.
     return `${ROWS_OF_JSON} insert into ${table} (${names}) select ${values.join(', ')} from json_rows where true ${ending}`
   }
   if (ending.includes('returning')) return runPrepared<Returned>(db, name, { rows: json }, build)
@@ -77,13 +80,13 @@ export async function insertRows<Returned = never>(
 }
 
 /**
- * Before a statement of SQLite: its JSON in rows. Materialized: each column that is read would else write its row as text anew,
- * which took 28 µs a scan instead of 9 (decisions/0004).
+ * The start of a SQLite statement that turns its JSON into rows. Without `materialized`, SQLite formats the row as text again for
+ * each column: 28 µs per scan instead of 9 µs (decisions/0004).
  */
 const ROWS_OF_JSON = 'with json_rows as materialized (select value as json_row from json_each(:rows))'
 const valueAt = (n: number) => `json_row ->> ${n}`
 
-/** The row with its bytes as JSON can hold them: as PostgreSQL writes them as text, or for bytesOfHex. */
+/** Returns the row with its bytes in hexadecimal: in PostgreSQL's text format, or for `bytesOfHex`. */
 function withHex(db: Knex, row: object, binary: string[]): object {
   const prefix = isPostgres(db) ? '\\x' : ''
   const texts = binary.map((column) => {
@@ -93,17 +96,17 @@ function withHex(db: Knex, row: object, binary: string[]): object {
   return { ...row, ...Object.fromEntries(texts) }
 }
 
-/** A statement that changes many rows, each to values of its own. */
+/** A statement that changes many rows, each to its own values. */
 export interface RowsUpdate {
-  /** Of the statement. */
+  /** The name of the statement. */
   name: string
   table: string
   set: Columns
-  /** What a row must still hold, besides its id, to be written. */
+  /** The columns that must still have a given value for the row to be written. */
   read?: Columns
 }
 
-/** A row and what is written to it. */
+/** A row and its new values. */
 export interface RowChange {
   id: string
   set: Row
@@ -111,9 +114,9 @@ export interface RowChange {
 }
 
 /**
- * Writes columns of any number of rows of a workspace, each found by its id, by one statement; returns the ids of those that
- * were written. Where all get the same values, which is what mostly happens, these go once. What a row must hold goes with
- * each, never as a value in the statement: a planner may think that few rows have it, and read all that do.
+ * Updates any number of rows of a workspace by ID with one statement, and returns the IDs of the rows that were written. If all
+ * rows get the same values, as they usually do, the values are sent once. The values to compare are always sent per row: given a
+ * constant, a planner might assume that few rows match it, and read all that do.
  */
 export async function updateRows(
   db: Knex,
@@ -151,18 +154,18 @@ function fieldsOf<Item>(columns: Columns, rowOf: (item: Item) => Row | undefined
   }))
 }
 
-/** What is looked up for each of many items: what they bring, by column, and their values. */
+/** A lookup for many items: the columns and values of each item. */
 export interface Lookup {
-  /** Of the statement. */
+  /** The name of the statement. */
   name: string
   given: Columns
   items: Row[]
 }
 
 /**
- * Runs a select that looks something up for any number of items, by a statement that is the same for any number of them
- * (decisions/0004). As with `insertRows`, materialized on SQLite.
- * @param sql selects from `given`: what each item brings, beside `workspace_id` and `n`, the place of the item
+ * Runs a select for any number of items. The statement does not depend on the number of items (decisions/0004). As in
+ * `insertRows`, the items are materialized on SQLite.
+ * @param sql selects from `given`, which has the columns of each item, `workspace_id`, and `n`, the index of the item
  */
 export async function selectForEach<Found extends { n: number }>(
   db: Knex,
@@ -185,8 +188,8 @@ export async function selectForEach<Found extends { n: number }>(
 }
 
 /**
- * Inserts a row for each item that a condition holds for; nobody waits for it in a transaction.
- * @param condition on `given`, the row
+ * Inserts a row for each item that meets a condition. Inside a transaction, the call does not wait for the database.
+ * @param condition a condition on `given`, the row
  */
 export async function insertForEach(
   db: Knex,
@@ -205,7 +208,7 @@ export async function insertForEach(
   )
 }
 
-/** Selects what `bind` binds: on PostgreSQL an array for each field, by its name, on SQLite a JSON array of arrays. */
+/** Selects the values of `bind`. PostgreSQL gets one named array per field, SQLite a JSON array of arrays. */
 function select<Item>(db: Knex, fields: Field<Item>[]): string {
   if (!isPostgres(db)) {
     return `${ROWS_OF_JSON} select ${fields.map(({ name }, n) => `${valueAt(n)} as ${name}`).join(', ')} from json_rows`

@@ -1,17 +1,16 @@
 import type { Knex } from 'knex'
 
-/** How often SQLite's write-ahead log is copied, and the pages (64 MB) past which it is to begin anew. */
+/** The interval of checkpoints in milliseconds, and the number of pages (64 MB) above which the write-ahead log must be reset. */
 const CHECKPOINT_MS = 1_000
 const MAX_WAL_PAGES = 16_000
 
 /**
- * Copies what the write-ahead log holds into the database now and then. Left to itself SQLite does so in the commit of
- * whoever makes the log a thousand pages long, which then takes a tenth of a second instead of a few milliseconds. Beside a
- * writer that never rests a copy never comes to the end, and so the log never begins anew: once it is long, the little that is
- * left is copied in a turn at the writer.
+ * Copies the write-ahead log into the database periodically. By default, SQLite does this in the commit that makes the log 1,000
+ * pages long, and that commit then takes 100 ms instead of a few. While a writer is always active, a checkpoint never completes
+ * and the log is never reset. If the log is long, the remaining pages are therefore copied in a turn at the writer.
  */
 export function keepCheckpointing(db: Knex, writer: Knex) {
-  // What goes wrong with it goes wrong with the next write, too, and is told there.
+  // Ignore errors: the next write fails with the same error and reports it.
   const checkpoint = async (at: Knex): Promise<{ log: number }> => {
     const [copied] = await at.raw('PRAGMA wal_checkpoint(PASSIVE)').catch(() => [])
     return copied ?? { log: 0 }
@@ -19,7 +18,7 @@ export function keepCheckpointing(db: Knex, writer: Knex) {
   const keepShort = async () => {
     const { log } = await checkpoint(db)
     if (log <= MAX_WAL_PAGES) return
-    // What came meanwhile; and in the turn what came during that.
+    // Copy the pages that were added since, then those that were added during that copy, with the writer blocked.
     await checkpoint(db)
     await checkpoint(writer)
   }

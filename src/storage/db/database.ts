@@ -8,77 +8,83 @@ import { pipeliningClient, postgresClient } from './postgres/postgres-client.ts'
 import { DatabaseUrlError, parsePostgresUrl } from './postgres/postgres-url.ts'
 import { type Damage, noteDamage, sqliteClient } from './sqlite-client.ts'
 
-/** Which of the two databases stands behind a connection. */
 export type Dialect = 'sqlite' | 'postgres'
 
-/** How a part of the program reaches the database. */
+/** The connections through which a part of the program reaches the database. */
 export interface Connections {
-  /** For reads outside a transaction: on SQLite a few query-only connections beside the writer. */
+  /** The connections for reads outside a transaction. On SQLite, a few query-only connections. */
   reader: Knex
-  /** For everything that writes: on SQLite one connection, so that writers queue here and not in the file. */
+  /** The connections for writes. On SQLite there is one, so that writers queue in the process and not at the file lock. */
   writer: Knex
 }
 
-/** Its own connections are those of operators and of maintenance: no time limit but that of locks. */
+/** The database. Its own connections are for operators and maintenance, and have no time limit except for locks. */
 export interface Database extends Connections {
   dialect: Dialect
   /**
-   * Those of the requests of one party, a workspace or whoever comes without a token. A statement outside a transaction has
-   * a time limit (see isTooSlow); a party has no more than its share of the connections, and waits for a while for it. At
-   * the writer of SQLite what is large, such as a batch, goes after what is not, with the jobs of its party.
+   * Returns connections for the requests of a party: a workspace, or all callers without a token. Statements outside a
+   * transaction have a time limit (see `isTooSlow`). A party has a limited share of the connections and waits for a limited time.
+   * On SQLite, large writes such as batches have the same priority as the jobs of the party, below its other requests.
    */
   forRequests(party: string, isLarge?: boolean): Connections
-  /** Those of jobs, of one party: within its share, with no time limit, and however long they wait for their turn. */
+  /**
+   * Returns connections for the jobs of a party. The party has a limited share of the connections, and there is no limit on its
+   * statements or its waiting time.
+   */
   forJobs(party: string): Connections
   /**
-   * So many passes of one request go into a transaction, and then whoever waits has a turn: few where all share one writer
-   * (decisions/0003).
+   * The number of passes that a request writes per transaction before it lets other writers run. Low on SQLite, where all share
+   * one writer (decisions/0003).
    */
   passesATurn: number
-  /** One connection that only authentication and health use, so that both answer however busy the others are. */
+  /** A connection for authentication and health checks only, so that both respond while the other connections are busy. */
   entry: Knex
   /**
-   * What SQLite said of its file when it first found it damaged: from then on nothing is written, until a start finds it
-   * sound again (see `clearDamage`). Undefined while nothing is known, and always for PostgreSQL.
+   * Returns SQLite's error if it found its file damaged. After that, nothing is written until the file is found intact at a start
+   * (see `clearDamage`). Always `undefined` for PostgreSQL.
    */
   findDamage(): Error | undefined
   close(): Promise<void>
 }
 
-/** Limits of a database. */
 export interface DatabaseOptions {
-  /** Connections to PostgreSQL; 10 by default. */
+  /** The number of connections per PostgreSQL pool; 10 by default. */
   poolSize?: number
-  /** SQLite's limit on the size of the file, in pages; for tests of a full disk. */
+  /** The maximum size of a SQLite file, in pages. Used to test a full disk. */
   maxPages?: number
-  /** What a statement of a request may take; 2 s by default. */
+  /** The time limit of a statement of a request, in milliseconds; 2,000 by default. */
   statementLimitMs?: number
 }
 
-/** So long a statement waits for locks of others. */
+/** The maximum time that a statement waits for locks, in milliseconds. */
 export const BUSY_TIMEOUT_MS = 5_000
 
-/** Of several that switch a new file of SQLite to its log at once all but one are told BUSY, without any timeout. */
+/**
+ * The retry interval, in milliseconds, if SQLite reports BUSY. When several processes switch a new file to WAL mode at once, all
+ * but one get BUSY immediately, regardless of the timeout.
+ */
 const BUSY_AGAIN_MS = 10
 
-/** A process that hangs in a transaction on PostgreSQL, or whose machine does, gives up what it holds after so long. */
+/**
+ * The time, in milliseconds, after which PostgreSQL ends an idle transaction, so that a process that hangs releases its locks.
+ */
 const HUNG_TIMEOUT_MS = 10_000
 
-/** One less than the threads of libuv, on which SQLite runs: however slow its reads are, writes and logins go on. */
+/** One less than the number of libuv threads, on which SQLite runs, so that slow reads do not block writes and logins. */
 const SQLITE_READERS = 3
 
-/** A batch of 100 in one transaction holds SQLite's writer for 40 ms on a busy machine. */
+/** A transaction with a batch of 100 passes holds SQLite's writer for 40 ms on a busy machine. */
 const SQLITE_PASSES_A_TURN = 25
 
-/** What a statement of a request may take; lists that take longer are to be narrowed. */
+/** The default time limit of a statement of a request, in milliseconds. Slower lists need a narrower filter. */
 export const STATEMENT_LIMIT_MS = 2_000
 
 const common = {
-  // Requests wait here for a connection; past this they are told 503.
+  // The time that a request waits for a connection before it gets 503.
   acquireConnectionTimeout: BUSY_TIMEOUT_MS,
-  // Messages of errors are logged: they show the statement, never the values.
+  // Error messages are logged, so they must show the statement without its values.
   compileSqlOnError: false,
-  // knex would print to stdout, which belongs to the results of commands. What it reports is thrown as well.
+  // knex would print to stdout, which is reserved for the results of commands. It also throws everything that it logs.
   log: { warn: () => undefined, error: () => undefined },
 } satisfies Knex.Config
 
@@ -91,14 +97,14 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
   const file = sqliteFile(url)
   if (file) return openSqlite(file, options)
   const [host, scheme] = [url.split('@').at(-1)!, url.indexOf('://')]
-  // What stands before the @ may be a password.
+  // The text before the @ can contain a password.
   const shown = scheme < 0 || host === url ? host : `${url.slice(0, scheme)}://…@${host}`
-  // Without a scheme it is a path, as of a file that somebody forgot to name the kind of.
+  // An address without a scheme is probably the path of a file.
   const meant = url === '' || /^[a-z][a-z\d+.-]*:/i.test(url) ? '' : `; did you mean sqlite:${shown}?`
   throw new DatabaseUrlError(`The database must be sqlite:FILE or postgres://…, and is "${shown}"${meant}`)
 }
 
-/** The path of a SQLite file, or undefined for another database. */
+/** Returns the path of a SQLite file; `undefined` for another database. */
 export function sqliteFile(url: string): string | undefined {
   return /^sqlite:(?:\/\/)?(.+)$/.exec(url)?.[1]
 }
@@ -106,7 +112,7 @@ export function sqliteFile(url: string): string | undefined {
 function openPostgres(url: string, options: DatabaseOptions): Database {
   const { poolSize = 10, statementLimitMs = STATEMENT_LIMIT_MS } = options
   const { connectionString, settings } = parsePostgresUrl(url)
-  // int8 comes as text by default; ours are milliseconds and counts, all safe integers.
+  // By default, int8 is read as text. Our values are milliseconds and counts, which are all safe integers.
   const types = {
     getTypeParser: (oid: number, format?: 'text' | 'binary') =>
       oid === 20 ? Number : pg.types.getTypeParser(oid, format as 'text'),
@@ -127,7 +133,7 @@ function openPostgres(url: string, options: DatabaseOptions): Database {
   const background = connect(poolSize, WITHOUT_SCANS)
   const requests = connect(poolSize, { statement_timeout: statementLimitMs })
   const entry = connect(1, {}, STATEMENT_LIMIT_MS)
-  // Inside a transaction statements also wait for the locks of others.
+  // Inside a transaction, statements also wait for locks.
   const limited = pipeliningClient(BUSY_TIMEOUT_MS + STATEMENT_LIMIT_MS)
   const sharedRequests = shareOut(requests, limited, fairQueue(poolSize))
   const sharedBackground = shareOut(background, pipeliningClient(), fairQueue(poolSize))
@@ -149,16 +155,15 @@ function openPostgres(url: string, options: DatabaseOptions): Database {
 
 /** The settings of all connections to PostgreSQL. */
 const SETTINGS = {
-  // Compiling a statement costs 60 ms if PostgreSQL expects many rows. Ours find rows by their keys.
+  // Compiling a statement takes 60 ms if PostgreSQL expects many rows. Our statements find rows by their keys.
   jit: 'off',
   lock_timeout: BUSY_TIMEOUT_MS,
   idle_in_transaction_session_timeout: HUNG_TIMEOUT_MS,
 }
 
 /**
- * Keeps jobs from reading a table from end to end. The outbox is empty most of the time, and may hold a hundred thousand jobs
- * a second later. A plan made while it was empty would read all of them for each job, until the next autoanalyze a minute
- * later.
+ * Keeps jobs from scanning whole tables. The outbox is usually empty, and can contain 100,000 jobs a second later. A plan that
+ * was made while it was empty would read all of them for each job, until the next autoanalyze a minute later.
  */
 const WITHOUT_SCANS = { enable_seqscan: 'off' }
 
@@ -184,9 +189,9 @@ function openSqlite(filename: string, options: DatabaseOptions): Database {
     'PRAGMA journal_mode = WAL',
     'PRAGMA synchronous = FULL',
     'PRAGMA foreign_keys = ON',
-    // See keepCheckpointing.
+    // See `keepCheckpointing`.
     'PRAGMA wal_autocheckpoint = 0',
-    // What a change replaces leaves no remains on the pages that it writes anyway.
+    // Overwrite replaced data on pages that are written anyway.
     'PRAGMA secure_delete = FAST',
     ...(maxPages ? [`PRAGMA max_page_count = ${maxPages}`] : []),
   ])
@@ -301,7 +306,7 @@ function pool(max: number, pragmas: string[]): Knex.PoolConfig {
   return {
     min: 0,
     max,
-    // A connection is cheap to keep and costs a file open and its page cache to make again.
+    // Reopening a file and filling its page cache is expensive, so keep connections for an hour.
     idleTimeoutMillis: 3_600_000,
     afterCreate(connection: SqliteConnection, done: (error: Error | null, connection: SqliteConnection) => void) {
       const end = performance.now() + BUSY_TIMEOUT_MS

@@ -1,41 +1,41 @@
 import { isUnavailable } from './dialect.ts'
 
-/** So many are done together at most: more would make others wait for too long. */
+/** The maximum number of items in a group. Larger groups would delay other writers. */
 const MAX_TOGETHER = 128
 
-/** And beside them so many of those that can wait: a set is over soon, since one that cannot may come meanwhile. */
+/** The maximum number of deferrable items in a group. Keeps groups short, so that an urgent item does not wait long. */
 const MAX_PATIENT = 32
 
 /**
- * Does the items of a set in one go and returns a result for each, in order. It takes the items when it is about to read
- * them, as late as it can: what came meanwhile is done with the rest.
+ * Processes the items of a group together and returns a result for each, in order. It calls `take` as late as possible, so that
+ * items that arrive in the meantime join the group.
  */
 export type GroupWork<Scope, Item, Result> = (scope: Scope, take: () => Item[]) => Promise<Result[]>
 
 interface Waiting<Item, Result> {
   item: Item
-  /** It failed together with others: one of them may be to blame. */
+  /** Whether to process the item separately, because a group with it failed. */
   isAlone: boolean
   resolve(result: Result): void
   reject(error: unknown): void
 }
 
-/** What belongs into one set, and what goes first. */
+/** The rules for grouping and ordering items. */
 interface Order<Item> {
-  /** Items of one key are done in the order in which they came. */
+  /** Items with the same key are processed in the order of their arrival. */
   keyOf: (item: Item) => string | undefined
-  /** So many of one key are in a set at most; the work does them one after the other. */
+  /** The maximum number of items with the same key in a group. The work processes them in order. */
   mostOfKey: number
-  /** Whether nobody stands and waits for it: those that somebody waits for go before it, but for one of its key. */
+  /** Whether an item can be deferred. Other items take precedence over it, unless they have the same key. */
   canWait: (item: Item) => boolean
 }
 
 /**
- * Lets those that ask for the same work at the same moment share its statements and its commit. Nobody waits for company:
- * one that comes alone begins at once, and what comes while a set is being done is the next set. A set that fails is done
- * again one by one, so that each answers for itself, unless it is the database that failed.
- * @param order by default each item is of its own, and none can wait
- * @returns does one item, with others of the same scope
+ * Groups concurrent calls, so that they share their statements and their commit. A call that comes alone begins immediately;
+ * calls that arrive while a group is processed form the next group. If a group fails, its items are processed one by one, so that
+ * each gets its own error, unless the database is unavailable.
+ * @param order by default, each item has its own key and none can be deferred
+ * @returns a function that processes one item together with others of the same scope
  */
 export function grouped<Scope extends object, Item, Result>(
   work: GroupWork<Scope, Item, Result>,
@@ -59,7 +59,7 @@ export function grouped<Scope extends object, Item, Result>(
       })
       for (const [n, { resolve }] of taken!.entries()) resolve(results[n]!)
     } catch (error) {
-      // What did not get as far as to be taken has waited for its turn in vain; who came since may still get it.
+      // If nothing was taken, the group failed while it waited for its turn. Items that arrived after that can still get one.
       const failed = taken ?? queue.splice(0, present)
       const isTheirs = taken !== undefined && failed.length > 1 && !isUnavailable(error)
       if (isTheirs) queue.unshift(...failed.map((waiting) => ({ ...waiting, isAlone: true })))
@@ -81,14 +81,14 @@ export function grouped<Scope extends object, Item, Result>(
     })
 }
 
-/** Takes the next set out of the queue; what stays behind keeps its order. */
+/** Takes the next group from the queue. The remaining items keep their order. */
 function takeSet<Item, Result>(
   queue: Waiting<Item, Result>[],
   { keyOf, mostOfKey, canWait }: Order<Item>,
 ): Waiting<Item, Result>[] {
   if (queue[0]?.isAlone) return queue.splice(0, 1)
   const isHurried = queue.map(({ item }) => !canWait(item))
-  // What somebody waits for comes after all others of its key that are before it.
+  // An urgent item comes after earlier items with the same key, so these are urgent, too.
   const hurriedKeys = new Set(queue.flatMap(({ item }, n) => (isHurried[n] ? (keyOf(item) ?? []) : [])))
   const room = { hurried: MAX_TOGETHER, patient: MAX_PATIENT }
   const roomOf = new Map<string, number>()

@@ -10,7 +10,7 @@ import {
 } from '../../core/rules/lists/cursor.ts'
 import { beginningColumn, isPostgres } from './dialect.ts'
 
-/** What every list endpoint takes; whatever else stands in the query are its filters. */
+/** The parameters of every list endpoint. All other query parameters are filters. */
 export interface ListRequest {
   limit: number
   cursor?: string | undefined
@@ -19,39 +19,39 @@ export interface ListRequest {
   sortDir: 'asc' | 'desc'
 }
 
-/** A request for a list whose order is fixed. */
+/** A request for a list with a fixed order. */
 export type PageRequest = Omit<ListRequest, 'sortBy' | 'sortDir'>
 
-/** The order of lists that can be sorted in no other way. */
+/** The order of lists that cannot be sorted otherwise. */
 export const NEWEST_FIRST = { sortBy: 'createdAt', sortDir: 'desc' } as const
 
-/** A key that a list may be sorted by. */
+/** A key that a list can be sorted by. */
 export interface Sort {
   /** The key in SQL: indexed after the workspace and before the id, and never null unless `isNullable`. */
   key: string
   /** Whether rows can lack the key. They sort last, and the index leaves them out, so that they cost nothing in it. */
   isNullable?: true
   /**
-   * What the key is, where it is neither a number nor the id itself. Text that may change, and is too long for a cursor,
-   * sorts by its beginning: so the next page begins exactly there although the last row was renamed or deleted.
+   * The type of the key if it is neither a number nor the ID. Use `beginning` for long text that can change: only the beginning
+   * is compared, so that the next page begins at the right row even if the last row was renamed or deleted.
    */
   type?: 'text' | 'beginning'
-  /** The key comes from other tables, or is said to: its cursors go on at an offset. */
+  /** Set if the key depends on other tables or must be treated as if it does. Its cursors contain an offset. */
   isComputed?: true
-  /** Joins what the key comes from. */
+  /** Joins the tables that the key depends on. */
   join?: (query: Knex.QueryBuilder) => Knex.QueryBuilder
 }
 
-/** A list: its table, and what it may be sorted by. */
+/** A list: its table and its sort keys. */
 export interface ListSpec {
-  /** The table, whose name also tells the cursors of this list from those of others. */
+  /** The name of the table. It also distinguishes the cursors of this list from those of others. */
   name: string
-  /** The id in SQL, which breaks ties; a sort by the id itself names it as its key. */
+  /** The ID in SQL, which breaks ties. A sort by the ID uses it as the key. */
   id: string
   sorts: Record<string, Sort>
 }
 
-/** One page of a list, with the cursor of the next; null where there is none. */
+/** A page of a list. `nextCursor` is null on the last page. */
 export interface ListPage<Row> {
   rows: Row[]
   total: number
@@ -62,10 +62,10 @@ export interface ListPage<Row> {
 }
 
 /**
- * One page of a filtered query that selects nothing yet. Keyset pagination: a page costs the same wherever it stands. The
- * page is found first, so that nothing is joined to rows that it leaves out and no join can mislead the planner.
- * @param select adds the columns to a query of the page's rows, and joins that neither drop nor multiply them
- * @param count knows the total without a look at what it counts; called for a first page only, if the page is full
+ * Returns a page of a filtered query that selects nothing yet. Uses keyset pagination, so that each page costs the same. The page
+ * is found first, so that joins read only its rows and cannot mislead the planner.
+ * @param select adds columns and joins to a query of the rows of the page. The joins must neither drop nor multiply rows
+ * @param count returns the total without counting rows. It is called only for a full first page
  * @throws ApiError VALIDATION_ERROR for a cursor that is malformed or of another list
  */
 export async function listPage<Row extends { id: string }>(
@@ -168,19 +168,19 @@ function inParts(
 
 /** Where a page begins. */
 interface PagePlace {
-  /** Undefined for the first page, and for one at an offset. */
+  /** Undefined for the first page and for a page at an offset. */
   cursor: Cursor | undefined
-  /** Rows before the page. */
+  /** The number of rows before the page. */
   offset: number
-  /** What tells the list from others: the cursor of its next page is made under it. */
+  /** The key that binds cursors to the list. The cursor of the next page is created with it. */
   listKey: Buffer
 }
 
 /**
- * Where a page begins that is asked for, by a cursor or an offset.
- * @param list what tells the list from others beside its filters, such as its name and sort
- * @param keyType what its cursors hold
- * @throws ApiError VALIDATION_ERROR for both at once, and a cursor that is malformed or of another list
+ * Returns the start of the page that a cursor or an offset specifies.
+ * @param list identifies the list in addition to its filters, for example by name and sort
+ * @param keyType the type of the keys in its cursors
+ * @throws ApiError VALIDATION_ERROR if both are given, or if the cursor is malformed or of another list
  */
 export function findPlace(
   { cursor: text, offset }: PageRequest,
@@ -195,9 +195,9 @@ export function findPlace(
 }
 
 /**
- * The total of a list, by the page that was read of it. Rows may change between the page and the count, so a page that is not
- * full decides the total, and the count never contradicts one that is.
- * @param page `found` is the number of rows behind `offset`, up to one more than `limit`
+ * Returns the total of a list. Rows can change between the page and the count, so a page that is not full decides the total, and
+ * the count never contradicts a full page.
+ * @param page `found` is the number of rows after `offset`, up to one more than `limit`
  */
 export async function totalOf(
   { limit, offset, found }: { limit: number; offset: number; found: number },
@@ -246,17 +246,17 @@ function readCursor(text: string, listKey: Buffer, type: KeyType): Cursor {
   ])
 }
 
-/** The key that a cursor could not hold whole, from its row. Only keys that do not change are so long. */
+/** Reads a key that is too long for a cursor from its row. Only immutable keys are that long. */
 async function wholeKey(db: Knex, { name }: ListSpec, { key, type }: Sort, cursor: Cursor): Promise<Cursor['key']> {
   if (type !== 'text' || !isCut(cursor.key)) return cursor.key
   const row: { whole: string } | undefined = await db(name)
     .where(`${name}.id`, cursor.id)
     .first({ whole: db.raw(key) })
-  // That of a pass that was erased meanwhile is another one.
+  // If the pass was erased in the meantime, its key differs.
   return row?.whole.startsWith(cursor.key) ? row.whole : cursor.key
 }
 
-/** Values of one filter are alternatives: neither their order nor a repetition makes another list. */
+/** Values of a filter are alternatives, so their order and repetitions do not make it a different list. */
 function canonicalise([name, value]: [string, unknown]): [string, unknown] {
   return [name, Array.isArray(value) ? [...new Set(value.map((one) => JSON.stringify(one)))].sort() : value]
 }

@@ -26,7 +26,10 @@ export function isOfDevelopmentBuild(applied: string[]): boolean {
   return applied.includes(DEVELOPMENT_START)
 }
 
-/** How long a server waits while another one migrates the same SQLite file. On PostgreSQL there is no limit. */
+/**
+ * The maximum time, in milliseconds, that a server waits while another one migrates the same SQLite file. On PostgreSQL there is
+ * no limit.
+ */
 const MAX_WAIT_MS = 60_000
 
 /** An advisory lock that no other program uses on the same database. */

@@ -1,20 +1,20 @@
 import type { Knex } from 'knex'
 import { rowsOf } from './dialect.ts'
 
-/** A statement that is kept: its text as the driver takes it, and the names of its values in their order. */
+/** A prepared statement: its text in the driver's syntax, and the names of its values in order. */
 interface Statement {
   sql: string
   names: string[]
 }
 
-/** Statements that are always the same, by dialect and name. */
+/** The statements that never change, by dialect and name. */
 const statements = new Map<string, Statement>()
 
 /**
- * Runs a statement whose text is always the same: built once for each database, parsed and planned once for each
- * connection. Only for what finds rows by their keys: the plan does not look at values.
- * @param values by their names, which stand in the statement as `:name`
- * @param build makes the statement: its text, or a query whose values are all given by `named`
+ * Runs a statement whose text never changes. It is built once per database, and parsed and planned once per connection. Use it
+ * only for statements that find rows by their keys, because the plan does not depend on values.
+ * @param values the values by name. The statement contains them as `:name`
+ * @param build returns the statement: its text, or a query that takes all of its values from `named`
  */
 export function runPrepared<Row>(
   db: Knex,
@@ -26,8 +26,8 @@ export function runPrepared<Row>(
 }
 
 /**
- * The same for a statement that answers nothing. In a transaction nobody waits for it: it goes to the database with the next
- * statement, or with the commit, which then tells of its failure.
+ * Like `runPrepared`, for a statement without a result. In a transaction, the call does not wait: the statement is sent with the
+ * next one or with the commit, which then fails if the statement does.
  */
 export async function runSilently(
   db: Knex,
@@ -38,7 +38,7 @@ export async function runSilently(
   await run(db, { name, isSilent: true }, values, build)
 }
 
-/** As runSilently, for a statement of knex's, which is built each time. */
+/** Like `runSilently`, for a knex query, which is built on each call. */
 export async function sendSilently(db: Knex, query: Knex.QueryBuilder): Promise<void> {
   const { sql, bindings } = query.toSQL()
   const connection = await db.client.acquireConnection()
@@ -66,7 +66,7 @@ async function run<Row>(
     if (values[value] === undefined) throw new Error(`The statement ${name} has no value for :${value}`)
     return values[value]
   })
-  // As knex runs a raw statement, without parsing its text anew each time.
+  // Run it as knex runs a raw statement, but without parsing the text again.
   const { client } = db
   const connection = await client.acquireConnection()
   try {
@@ -78,7 +78,7 @@ async function run<Row>(
   }
 }
 
-/** A value of a statement that is kept, for the places where a query takes one. */
+/** Returns the placeholder of a named value for a prepared query. */
 export function named(db: Knex, name: string): Knex.Raw {
   return db.raw(`:${name}`)
 }
@@ -88,7 +88,7 @@ function parseStatement(db: Knex, built: string | Knex.QueryBuilder): Statement 
   if (bindings.length > 0) throw new Error(`A value has no name in ${sql}`)
   const names: string[] = []
   const text = sql.replaceAll(/([:\w]?):(\w+)/g, (whole, before: string, name: string) => {
-    if (before !== '') return whole // After two colons stands a type.
+    if (before !== '') return whole // A type follows two colons.
     names.push(name)
     return '?'
   })

@@ -5,24 +5,24 @@ import { openPrivateSync } from '../../files/private-file.ts'
 import { type Sent, travel } from './postgres/pipeline.ts'
 import { scriptOf } from './sqlite-script.ts'
 
-/** A connection of the sqlite3 package, with what is kept beside it. */
+/** A connection of the sqlite3 package, with our state on it. */
 interface Connection {
   prepare(sql: string, done: (error: Error | null) => void): Statement
   exec(script: string, done: (error: Error | null) => void): void
   interrupt(): void
   statements?: Map<string, Statement>
-  /** The end of its last statement: what comes after waits for it. */
+  /** The end of its last statement. The next statement waits for it. */
   last?: Promise<void> | undefined
-  /** Of its transaction, while it is in one. */
+  /** The outbox of its transaction, if it is in one. */
   outbox?: Outbox | undefined
-  /** Set where it is to be thrown away; the pool then makes another. */
+  /** Set if the connection must be discarded. The pool then replaces it. */
   __knex__disposed?: unknown
 }
 
-/** What nobody waits for in a transaction, and goes with what follows. */
+/** The silent statements of a transaction, which are sent with the next one. */
 interface Outbox {
   unsent: Sent[]
-  /** Why one of it failed: nothing more is done then, whoever goes on. */
+  /** The error of a silent statement. After it, all further statements of the transaction fail. */
   failure?: unknown
 }
 
@@ -32,7 +32,7 @@ interface Statement {
   finalize(): void
 }
 
-/** What a transaction of knex is made of, as far as it ends differently here. */
+/** The members of a knex transaction that this client overrides. */
 interface TransactionParts {
   trxClient: { query(connection: Connection, sql: string): Promise<unknown> }
   _completed: boolean
@@ -40,17 +40,16 @@ interface TransactionParts {
   _rejecter(error: unknown): void
 }
 
-/** Limits of a connection to SQLite, and where it notes damage. */
 export interface SqliteClientOptions {
-  /** What a read may take; no limit where it is left out. */
+  /** The time limit of a read, in milliseconds; no limit by default. */
   statementLimitMs?: number
-  /** Where damage of the file is noted, and looked up before each transaction. */
+  /** The damage state of the file, which is checked before each transaction. */
   damage?: Damage
 }
 
-/** What the connections of a file know of its damage. */
+/** The damage state of a file, shared by its connections. */
 export interface Damage {
-  /** What SQLite said first; undefined while nothing is known. */
+  /** The first error of SQLite that reported damage; undefined if there was none. */
   error: Error | undefined
   notice(error: unknown): void
 }
@@ -58,19 +57,19 @@ export interface Damage {
 type Done = (error: Error | null, rows?: unknown[]) => void
 
 /**
- * knex's client for SQLite but for this:
+ * The knex client for SQLite, with these differences:
  *
- * - A database is made readable by its owner alone; knex leaves it to the umask.
- * - Transactions begin IMMEDIATE. A deferred one that reads first and writes later fails at once with SQLITE_BUSY when
- *   another process wrote in between, whatever the timeout; an immediate one waits its turn.
- * - A rollback that failed tells of its reason. A file that is full may have rolled back by itself: knex then told of a
- *   rollback too many, and a commit that failed would have left its transaction open.
- * - Statements are kept with their connection, as pg keeps those that have a name; knex prepares each anew, which is a trip
- *   of its own to a thread.
- * - Statements of a connection run in the order in which they are asked for, also where several are at once; the driver would
- *   give them to several threads.
- * - Of a transaction what answers nothing goes with what follows it, at best with the commit (decisions/0004).
- * - Statements with a time limit are interrupted, and damage of the file is noted.
+ * - Only the owner can read a new database. knex leaves this to the umask.
+ * - Transactions begin IMMEDIATE. A deferred transaction that reads first and writes later fails with SQLITE_BUSY if another
+ * process wrote in between, regardless of the timeout. An immediate transaction waits for its turn.
+ * - If a rollback fails, the transaction still reports its original error. SQLite can roll back by itself when the disk is full.
+ * knex then reported the failed rollback instead, and left the transaction open if a commit had failed.
+ * - Statements are cached per connection, as pg caches named ones. knex prepares each statement again, which takes another round
+ * trip to a thread.
+ * - Statements of a connection run in the order of the calls, even if these are concurrent. The driver would run them on several
+ * threads.
+ * - In a transaction, statements without a result are sent with the next statement, at best with the commit (decisions/0004).
+ * - Statements with a time limit are interrupted, and damage of the file is recorded.
  */
 export function sqliteClient({ statementLimitMs, damage }: SqliteClientOptions = {}): typeof Knex.Client {
   const require = createRequire(import.meta.url)
@@ -78,7 +77,7 @@ export function sqliteClient({ statementLimitMs, damage }: SqliteClientOptions =
   const Transaction = require('knex/lib/dialects/sqlite3/execution/sqlite-transaction.js')
   class ImmediateTransaction extends Transaction {
     async begin(connection: Connection) {
-      // What is written into a damaged file damages more, or is lost with it.
+      // A write to a damaged file can damage it further or be lost.
       if (damage?.error) throw damage.error
       await this.query(connection, BEGIN)
       connection.outbox = { unsent: [] }
@@ -103,7 +102,7 @@ export function sqliteClient({ statementLimitMs, damage }: SqliteClientOptions =
       try {
         await parts.trxClient.query(connection, ROLLBACK)
       } catch (error) {
-        // Whether anything is still open there, nobody can tell.
+        // It is unknown whether the transaction is still open, so discard the connection.
         connection.__knex__disposed = error
       }
       parts._completed = true
@@ -158,7 +157,7 @@ export function sqliteClient({ statementLimitMs, damage }: SqliteClientOptions =
       return damage ? noticing(damage, inTurn) : inTurn
     }
 
-    /** A pool of ours has the shape that knex wants. */
+    /** Custom pools have the interface that knex expects. */
     wrapNativePool(pool: unknown) {
       return pool
     }
@@ -175,7 +174,7 @@ const BEGIN = 'BEGIN IMMEDIATE;'
 const COMMIT = 'COMMIT;'
 const ROLLBACK = 'ROLLBACK;'
 
-/** Runs statements that answer nothing in one go, until one fails. */
+/** Runs statements without results in one call, up to the first one that fails. */
 function runScript(connection: Connection, statements: Sent[]): Promise<Sent> {
   const run = () =>
     new Promise<Sent>((resolve, reject) => {
@@ -186,12 +185,12 @@ function runScript(connection: Connection, statements: Sent[]): Promise<Sent> {
   return travel(statements, run)
 }
 
-/** A database that is not there yet; the files beside it get their mode from it. */
+/** Creates a database file that only its owner can read. SQLite creates the other files with the same mode. */
 function createPrivate(file: string): void {
   try {
     closeSync(openPrivateSync(file, 'wx'))
   } catch {
-    // It is there; or it cannot be made, which SQLite will say.
+    // The file exists. If it cannot be created, SQLite reports that.
   }
 }
 
@@ -204,7 +203,7 @@ async function noticing<T>(damage: Damage, run: Promise<T>): Promise<T> {
   }
 }
 
-/** The file is no sound database: what it answers, and what is written into it, may be wrong. */
+/** Whether SQLite found the file to be damaged, so that reads and writes might be wrong. */
 export function isDamaged(error: unknown): boolean {
   const { code } = (error ?? {}) as { code?: unknown }
   return code === 'SQLITE_CORRUPT' || code === 'SQLITE_NOTADB'
@@ -213,9 +212,9 @@ export function isDamaged(error: unknown): boolean {
 const INTERRUPT_AGAIN_MS = 20
 
 /**
- * Ends a statement that runs for too long, with SQLITE_INTERRUPT. One that still waits for a thread has not begun, and then
- * there is nothing to interrupt: so again and again, until it has ended. The next statement of the connection cannot be hit:
- * it begins after this one has ended, and SQLite forgets an interrupt with the last statement that ran.
+ * Interrupts a statement after a time limit, with SQLITE_INTERRUPT. A statement that waits for a thread has not begun and cannot
+ * be interrupted, so the interrupt repeats until the statement ends. It cannot affect the next statement of the connection, which
+ * begins after this one has ended: SQLite clears an interrupt when the last running statement ends.
  */
 async function interruptAfter<T>(limitMs: number, connection: Connection, run: Promise<T>): Promise<T> {
   let timer = setTimeout(function interrupt() {
@@ -229,10 +228,10 @@ async function interruptAfter<T>(limitMs: number, connection: Connection, run: P
   }
 }
 
-/** So many statements a connection keeps: all that are asked for often, and some whose text is another each time. */
+/** The maximum number of cached statements per connection: enough for all frequent ones and some with variable text. */
 const MAX_KEPT = 200
 
-/** What stands in for a connection while it runs a statement: it keeps the ones that were used last. */
+/** Wraps a connection while it runs a statement, to cache the most recently used statements. */
 function preparing(connection: Connection) {
   connection.statements ??= new Map()
   const { statements } = connection
@@ -268,26 +267,26 @@ function forgetOldest(statements: Map<string, Statement>): void {
 }
 
 /**
- * A file beside a damaged SQLite database says so to the next start: until that has checked the whole database, nothing is
- * to be written. A check reads all of it, so it is made only where there is a reason.
+ * The suffix of a marker file next to a damaged SQLite database. Until the next start has checked the whole database, nothing is
+ * written. The check reads the whole file, so it runs only if the marker exists.
  */
 
 export const DAMAGE_SUFFIX = '-damaged'
 
-/** Remembers beside the database file that it is damaged, so that a restarted server knows. */
+/** Creates the marker of a damaged database, so that a restarted server knows about it. */
 export function noteDamage(file: string): void {
   try {
     const note = openPrivateSync(`${file}${DAMAGE_SUFFIX}`, 'a')
     writeSync(note, 'SQLite found this database damaged. See docs/backup.md.\n')
     closeSync(note)
   } catch {
-    // Where the folder cannot be written, this process refuses all the same, and the next one finds out by itself.
+    // If the folder is not writable, this process still rejects writes, and the next one detects the damage itself.
   }
 }
 
 /**
- * Checks a database that was found damaged, and takes the note away where it is sound.
- * @returns what is wrong with it; undefined where nothing is, or nothing was noted
+ * Checks a database that is marked as damaged, and removes the marker if the database is intact.
+ * @returns the fault; `undefined` if there is none or the database was not marked
  */
 export async function clearDamage(
   file: string,

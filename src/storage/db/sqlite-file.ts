@@ -4,9 +4,9 @@ import { openDatabase } from './database.ts'
 import { DEVELOPMENT_BUILD, isOfDevelopmentBuild, unknownMigrations } from './migrate.ts'
 import { DAMAGE_SUFFIX, isDamaged, sqliteClient } from './sqlite-client.ts'
 
-/** A SQLite database as a file, which backups copy and restores put in place. */
+/** SQLite databases as files, for backups and restores. */
 
-/** Bytes that a copy will have at most. */
+/** Returns the maximum size of a copy, in bytes. */
 export function sizeOf(file: string): Promise<number> {
   return withFile(file, async (db) => {
     const [{ page_count: pages }] = await db.raw('PRAGMA page_count')
@@ -16,10 +16,9 @@ export function sizeOf(file: string): Promise<number> {
 }
 
 /**
- * Writes a consistent copy of a database that others read and write meanwhile, as of one moment. The target must be an
- * empty file. VACUUM INTO reads in a single transaction, which holds nobody up; the backup interface of SQLite copies
- * page by page instead, and begins anew whenever another process writes: under load it never ends. The copy is also
- * compact: nothing that was deleted goes with it.
+ * Writes a consistent copy of a database that is in use. The target must be an empty file. VACUUM INTO reads in a single
+ * transaction, which blocks no other process. SQLite's backup API copies page by page and restarts whenever another process
+ * writes, so it might never finish under load. The copy is compact and contains no deleted data.
  */
 export function copyInto(file: string, target: string): Promise<void> {
   return withFile(file, async (db) => {
@@ -27,7 +26,7 @@ export function copyInto(file: string, target: string): Promise<void> {
   })
 }
 
-/** What is wrong with a file that should hold a database of ours, in words that fit after its name. */
+/** Returns the fault of a file that should contain our database, as a phrase to follow its name. */
 export async function findFault(file: string): Promise<string | undefined> {
   try {
     return await withFile(file, async (db) => {
@@ -46,21 +45,21 @@ export async function findFault(file: string): Promise<string | undefined> {
   }
 }
 
-/** Other programs have tables of the same names. */
+/** Other programs can have tables of the same names. */
 async function isOurs(db: Knex): Promise<boolean> {
   for (const table of ['migrations', 'workspaces']) if (!(await db.schema.hasTable(table))) return false
   return (await db.schema.hasColumn('migrations', 'name')) && (await db('migrations').first('name')) !== undefined
 }
 
 /**
- * Leaves a database as one file without a log beside it, so that it can be moved.
- * @returns false where another process has it open
+ * Closes the write-ahead log of a database, so that the database is a single file that can be moved.
+ * @returns false if another process has it open
  */
 export async function settle(file: string): Promise<boolean> {
   try {
     return await withFile(file, async (db) => {
       await db.raw('PRAGMA busy_timeout = 0')
-      // Only the last one to have a database open may end its write-ahead log.
+      // Only the last process that has a database open can end its write-ahead log.
       const [{ journal_mode: mode }] = await db.raw('PRAGMA journal_mode = DELETE')
       return mode === 'delete'
     })
@@ -72,7 +71,7 @@ export async function settle(file: string): Promise<boolean> {
   }
 }
 
-/** Whether replacing the file would lose something. */
+/** Whether replacing the file would lose data. */
 export async function holdsData(file: string): Promise<boolean> {
   try {
     return await withFile(file, async (db) => {
@@ -85,7 +84,10 @@ export async function holdsData(file: string): Promise<boolean> {
   }
 }
 
-/** Phones remember how far in the order of changes they are: what is announced from now on must be after all of it. */
+/**
+ * Skips a range of update tags. Phones remember the last tag that they have seen, so tags that are assigned after a restore must
+ * be higher.
+ */
 export async function skipWalletTags(file: string): Promise<void> {
   const database = openDatabase(`sqlite:${file}`)
   try {
@@ -95,13 +97,13 @@ export async function skipWalletTags(file: string): Promise<void> {
   }
 }
 
-/** More than are ever given out between two backups, and few enough for thousands of restores. */
+/** More tags than are assigned between two backups, and few enough for thousands of restores. */
 const SKIPPED_TAGS = 1_000_000_000
 
 /** The suffixes of the files that SQLite and the server keep next to a database. */
 export const LOG_SUFFIXES = ['-wal', '-shm', '-journal', DAMAGE_SUFFIX]
 
-/** Moves what a process that died left beside a database: SQLite would apply it to whatever file has the name. */
+/** Moves the files that a crashed process left next to a database. SQLite would apply them to any file with the same name. */
 export function moveLogs(file: string, aside: string): void {
   for (const suffix of LOG_SUFFIXES) {
     if (existsSync(`${file}${suffix}`)) renameSync(`${file}${suffix}`, `${aside}${suffix}`)

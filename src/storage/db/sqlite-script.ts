@@ -1,12 +1,12 @@
 import type { Sent } from './postgres/pipeline.ts'
 
-/** Quoted text and names, which may hold a question mark, and the places of values. */
+/** Quoted text and names, which can contain a question mark, and the placeholders of values. */
 const QUOTED_OR_PLACE = /'[^']*'|"[^"]*"|`[^`]*`|\?/g
 
 /**
- * Statements as one text, their values written into it: what SQLite runs in one go, where each by itself would wait for the
- * thread before the next: beside tenants that attack, a void held the writer for 5 ms instead of 11, and a scan for 4 instead of 7
- * (decisions/0004). Only for what answers nothing.
+ * Combines statements into one text that includes their values. SQLite runs it in one call, while separate statements would each
+ * wait for a thread. In the benchmark with abusive tenants, a void held the writer for 5 ms instead of 11 ms, and a scan for 4 ms
+ * instead of 7 ms (decisions/0004). Use it only for statements without results.
  */
 export function scriptOf(statements: Sent[]): string {
   return statements.map(withValues).join(';\n')
@@ -30,12 +30,14 @@ function literal(value: unknown): string {
     return Number.isInteger(value) ? String(value) : fraction(value)
   if (value instanceof Uint8Array) return `x'${Buffer.from(value).toString('hex')}'`
   if (typeof value !== 'string') throw new Error(`A value of SQLite cannot be a ${typeof value}`)
-  // SQLite takes a text of statements to end at a NUL, and knows no way to write one.
+  // For SQLite, a script ends at a NUL, and no literal can contain one.
   if (value.includes('\0')) return `cast(x'${Buffer.from(value).toString('hex')}' as text)`
   return `'${value.replaceAll("'", "''")}'`
 }
 
-/** SQLite reads some fractions off by their last bit: so as a whole number that is divided by powers of two, which is exact. */
+/**
+ * SQLite parses some fractions with an error in the last bit. Write them as an integer divided by powers of two, which is exact.
+ */
 function fraction(value: number): string {
   let whole = value
   let halvings = 0

@@ -6,27 +6,27 @@ import type { PassRow } from '../passes/pass-row.ts'
 import { IN_ORDER, whereOfIdentities } from '../passes/registrations.ts'
 
 /**
- * A place in the order in which changes were announced. Several passes of a device can share a tag: with a pass, the passes of
- * the tag with a greater id are behind the place.
+ * A position in the order of announced changes. Several passes of a device can share a tag. With a pass ID, the passes of that
+ * tag with a greater ID follow the position.
  */
 export interface DevicePlace {
   tag: number
   passId?: string | undefined
 }
 
-/** The passes of a device that changed behind a place. */
+/** The passes of a device that changed after a position. */
 export interface ChangedPasses {
   serialNumbers: string[]
-  /** Passes for which the device was not noted as having asked for the last `FRESH_MS`. */
+  /** The passes to record as listed, because no listing was recorded within `FRESH_MS`. */
   toNote: string[]
-  /** The place behind the last of them; where the list began, if there are none. */
+  /** The position after the last pass; the given position if the list is empty. */
   place: DevicePlace
 }
 
-/** The most passes in one list. The rest follows when the device asks from the place of the list. */
+/** The maximum number of passes in a list. The device continues from the position of the list. */
 const LIST_LIMIT = 1_000
 
-/** A device that asks again within this time, in milliseconds, causes no write. */
+/** The time, in milliseconds, within which repeated lists cause no write. */
 const FRESH_MS = 10_000
 
 interface ListedRow extends Pick<PassRow, 'id' | 'serial_number' | 'imported_serial_number'> {
@@ -35,8 +35,8 @@ interface ListedRow extends Pick<PassRow, 'id' | 'serial_number' | 'imported_ser
 }
 
 /**
- * The passes of devices, as the PassKit web service lists them: those that a device registered, and those that it registered
- * before they went to another holder. Reads without a workspace: the device id, which nobody else knows, stands for the person.
+ * The passes of devices, as the PassKit web service lists them: registered passes, and passes that were registered when they
+ * moved to another holder. Reads across workspaces, because knowledge of the secret device ID authenticates the device.
  */
 export class DeviceLists {
   private readonly db: Knex
@@ -59,7 +59,7 @@ export class DeviceLists {
     return Number(row!.n)
   }
 
-  /** The number of passes of each device in a workspace; a device without one is left out. */
+  /** Returns the number of passes of each device in a workspace. Omits devices without any. */
   async countPasses(workspaceId: string, deviceIds: string[]): Promise<Map<string, number>> {
     const sql = ['apple_registrations', 'former_registrations'].map(
       (table) => `select device_id from ${table}
@@ -76,8 +76,8 @@ export class DeviceLists {
   }
 
   /**
-   * The next passes of the device, by serial number, that were announced behind a place; without a place all of them, also those
-   * that never changed. Those that went to another holder are among them: they are void.
+   * Returns the next passes of the device that were announced after a position, by serial number. Without a position, returns all
+   * passes, including unchanged ones. Includes the passes that moved to another holder, as void.
    */
   async listChanged(
     deviceId: string,
@@ -95,7 +95,7 @@ export class DeviceLists {
       .join('passes', 'passes.id', 'former_passes.pass_id')
       .where({ device_id: deviceId })
       .select('passes.id', 'former_passes.serial_number', 'former_passes.imported_serial_number')
-      // Nothing is noted of the devices of former holders.
+      // Listings of former holders are not recorded.
       .select(this.db.raw(`${at.getTime()} as listed_at`), { tag: 'former_passes.update_tag' })
     const arms = [
       { query: held, tag: 'apple_registrations.update_tag' },
@@ -112,7 +112,7 @@ export class DeviceLists {
     const found: ListedRow[] = [...(await held), ...(await former)]
     const rows = found.toSorted((a, b) => a.tag - b.tag || (a.id < b.id ? -1 : 1)).slice(0, LIST_LIMIT)
     const last = rows.at(-1)
-    // A full list may end within a tag.
+    // A full list can end within a tag.
     const passId = rows.length === LIST_LIMIT ? last!.id : undefined
     return {
       serialNumbers: rows.map((row) => row.imported_serial_number ?? row.serial_number ?? row.id),
@@ -121,13 +121,13 @@ export class DeviceLists {
     }
   }
 
-  /** Whether a tag was never given out. */
+  /** Whether a tag is higher than every tag that was assigned. */
   async isAhead(tag: number): Promise<boolean> {
     const row = await this.db('sequences').where({ name: 'update-tag' }).first('value')
     return row.value < tag
   }
 
-  /** The device asked what changed: the next fetch of one of these is most likely its own. */
+  /** Records that the device listed the passes. The next download of one of them most likely comes from it. */
   async setListed(deviceId: string, passIds: string[], at: Date): Promise<void> {
     const ofDevice = () => this.db('apple_registrations').where({ device_id: deviceId })
     const some = isOneOf(this.db, 'pass_id', passIds)

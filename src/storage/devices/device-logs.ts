@@ -4,15 +4,14 @@ import { forUpdateSkipLocked, idIsChosen, joinPasses } from '../db/dialect.ts'
 import { type ListPage, type ListSpec, listPage, NEWEST_FIRST, type PageRequest } from '../db/list.ts'
 import { narrowProjects, type ProjectScope } from '../db/project-scope.ts'
 
-/** A message that a device wrote about a pass; nobody proved to be that device. */
+/** A log message that a device sent about a pass. The device is not authenticated. */
 export interface NewDeviceLog {
   passId: string
-  /** A digest of the device that the message names; null where it names none. */
+  /** The digest of the device that the message names; null if it names none. */
   device: string | null
   message: string
 }
 
-/** A message as it is kept. */
 export interface StoredDeviceLog extends NewDeviceLog {
   id: string
   externalPassId: string
@@ -27,24 +26,27 @@ interface Row {
   message: string
 }
 
-/** What a list of them is narrowed by. */
+/** The filters of a list of messages. */
 export interface DeviceLogFilter {
   projectId?: string[] | undefined
   passId?: string[] | undefined
 }
 
-/** Whoever knows the serial number of one pass may write this much about it, in the place of what was written before. */
+/**
+ * The maximum number of messages per pass; new ones replace the oldest. Anyone who knows the serial number of a pass can write
+ * this many.
+ */
 export const MAX_LOGS_OF_PASS = 50
 
-/** Messages of a workspace; older ones go. */
+/** The maximum number of messages per workspace. New ones replace the oldest. */
 export const MAX_LOGS_OF_WORKSPACE = 5_000
 
-/** What one statement makes room by: far more than a request brings. */
+/** The number of messages that one statement deletes: far more than a request adds. */
 const TRIMMED = 200
 
 const SPEC: ListSpec = { name: 'device_logs', id: 'device_logs.id', sorts: { createdAt: { key: 'device_logs.id' } } }
 
-/** What devices wrote to the log endpoint of the PassKit web service about passes that they named. */
+/** The messages that devices sent to the log endpoint of the PassKit web service. */
 export class DeviceLogs {
   private readonly db: Knex
   private readonly scope: ProjectScope
@@ -54,7 +56,7 @@ export class DeviceLogs {
     this.scope = scope
   }
 
-  /** Keeps messages, and of their passes and of the workspace the newest ones alone. */
+  /** Inserts messages, and deletes the oldest ones of their passes and of the workspace above the limits. */
   async insert(workspaceId: string, logs: NewDeviceLog[], at: Date): Promise<void> {
     await this.db('device_logs').insert(
       logs.map(({ passId, device, message }) => ({
@@ -71,7 +73,10 @@ export class DeviceLogs {
     await this.trim(() => this.ofWorkspace(workspaceId), MAX_LOGS_OF_WORKSPACE)
   }
 
-  /** A page of them, newest first. @throws ApiError VALIDATION_ERROR for a cursor that is malformed or of another list */
+  /**
+   * Returns a page of messages, newest first.
+   * @throws ApiError VALIDATION_ERROR for a cursor that is malformed or of another list
+   */
   async list(
     workspaceId: string,
     { projectId, passId, ...page }: DeviceLogFilter & PageRequest,
@@ -89,7 +94,7 @@ export class DeviceLogs {
     return { ...listed, rows: listed.rows.map(toDeviceLog) }
   }
 
-  /** Racing ones may leave a few too many for the next to delete. */
+  /** Concurrent calls can leave a few messages too many, which the next call deletes. */
   private async trim(kept: () => Knex.QueryBuilder, room: number): Promise<void> {
     const oldest = await kept()
       .orderBy('id', 'desc')
@@ -97,7 +102,7 @@ export class DeviceLogs {
       .first('id')
     if (!oldest) return
     const older = kept().where('id', '<', oldest.id).orderBy('id').limit(TRIMMED).select('id')
-    // Those that another holds are passed over: it deletes them, too.
+    // Skip rows that another transaction has locked, because that one deletes them.
     const chosen = forUpdateSkipLocked(this.db, older)
     await this.db('device_logs').whereRaw(idIsChosen(this.db, chosen)).delete()
   }

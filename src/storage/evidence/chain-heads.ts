@@ -5,7 +5,7 @@ import { insertRows } from '../db/bulk-rows.ts'
 import { forUpdate } from '../db/dialect.ts'
 import type { ChainKey } from './chains.ts'
 
-/** What is signed with, of a workspace: the public key as PEM, and the private one, sealed under the server key. */
+/** The signing keys of a workspace: the public key as PEM, and the private key, sealed with the server key. */
 export interface ChainKeys {
   publicKey: string
   sealedKey: string
@@ -13,7 +13,7 @@ export interface ChainKeys {
 
 const HOUR_MS = 3_600_000
 
-/** Where chains end, as it is signed, and the keys that sign it (decisions/0022). */
+/** The signed heads of chains and their signing keys (decisions/0022). */
 export class ChainHeads {
   private readonly db: Knex
 
@@ -21,7 +21,7 @@ export class ChainHeads {
     this.db = db
   }
 
-  /** The heads of chains, held until the transaction ends; those that are new begin. One order for everyone. */
+  /** Locks the heads of chains until the transaction ends, and creates those of new chains. Locks in a consistent order. */
   async lock(keys: ChainKey[]): Promise<SignedHead[]> {
     const pairs = keys.map(({ workspaceId, chain }) => [workspaceId, chain])
     const query = this.db('chain_heads').whereIn(['workspace_id', 'chain'], pairs).orderBy(['workspace_id', 'chain'])
@@ -37,7 +37,7 @@ export class ChainHeads {
     return (await forUpdate(this.db, query.clone()).select()).map(toHead)
   }
 
-  /** Writes heads, and for each its hour's. */
+  /** Writes heads, and for each one the head of its hour. */
   async save(heads: SignedHead[]): Promise<void> {
     const rows = heads.map(toHeadRow)
     const [first] = rows
@@ -52,26 +52,26 @@ export class ChainHeads {
     )
   }
 
-  /** The keys of a workspace; undefined before anything of it is chained. */
+  /** Returns the keys of a workspace; `undefined` before its first entry is chained. */
   async findKeys(workspaceId: string): Promise<ChainKeys | undefined> {
     const row: KeyRow | undefined = await this.db('chain_keys').where({ workspace_id: workspaceId }).first()
     return row && { publicKey: row.public_key, sealedKey: row.sealed_key }
   }
 
-  /** All keys, with their workspaces. */
+  /** Returns the keys of all workspaces. */
   async listKeys(): Promise<(ChainKeys & { workspaceId: string })[]> {
     const rows: KeyRow[] = await this.db('chain_keys').select()
     return rows.map((row) => ({ workspaceId: row.workspace_id, publicKey: row.public_key, sealedKey: row.sealed_key }))
   }
 
-  /** The first that come stay; returns what stands there then. */
+  /** Inserts the keys of a workspace unless it has keys. Returns the stored keys. */
   async insertKeys(workspaceId: string, { publicKey, sealedKey }: ChainKeys): Promise<ChainKeys> {
     const row = { workspace_id: workspaceId, public_key: publicKey, sealed_key: sealedKey }
     await this.db('chain_keys').insert(row).onConflict('workspace_id').ignore()
     return (await this.findKeys(workspaceId))!
   }
 
-  /** The same key, sealed anew. */
+  /** Replaces the sealed form of the same key. */
   async resealKey(workspaceId: string, sealedKey: string): Promise<void> {
     await this.db('chain_keys').where({ workspace_id: workspaceId }).update({ sealed_key: sealedKey })
   }
@@ -83,7 +83,6 @@ interface KeyRow {
   sealed_key: string
 }
 
-/** A row of `chain_heads`. */
 export interface HeadRow {
   workspace_id: string
   chain: ChainName
@@ -96,13 +95,12 @@ export interface HeadRow {
   signature: Uint8Array
 }
 
-/** Without a signature: nothing is chained yet. */
+/** Creates the unsigned head of an empty chain. */
 function beginning({ workspaceId, chain }: ChainKey): SignedHead {
   const none = { sequence: 0, digest: GENESIS, baseSequence: 0, baseDigest: GENESIS, retainedFrom: 0, signedAt: 0 }
   return { workspaceId, chain, ...none, signature: new Uint8Array() }
 }
 
-/** A row as it is used. */
 export function toHead(row: HeadRow): SignedHead {
   return {
     workspaceId: row.workspace_id,

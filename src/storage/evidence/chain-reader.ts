@@ -6,13 +6,13 @@ import { type HeadRow, toHead } from './chain-heads.ts'
 import { type ChainKey, Chains, toBlock, WHOLE_DATABASE } from './chains.ts'
 import { chainedTables, readEntries } from './entries.ts'
 
-/** An entry that may be in no chain. */
+/** An entry that might not be in its chain. */
 export interface UnchainedEntry {
   id: string
   workspaceId: string
 }
 
-/** Reads chains with what they are about, to verify them. */
+/** Reads chains and their entries for verification. */
 export class ChainReader {
   private readonly db: Knex
 
@@ -20,7 +20,7 @@ export class ChainReader {
     this.db = db
   }
 
-  /** Chains that anything speaks of: heads, links, or heads of hours. */
+  /** Returns the chains that have a head, a block, or an hourly head. */
   async listChains(chain: ChainName): Promise<ChainKey[]> {
     const ids = new Set<string>()
     for (const table of ['chain_heads', 'chain_signed_heads', 'chain_blocks']) {
@@ -29,13 +29,13 @@ export class ChainReader {
     return [...ids].sort().map((workspaceId) => ({ workspaceId, chain }))
   }
 
-  /** Where a chain ends; undefined where nothing says so. */
+  /** Returns the head of a chain; `undefined` if it has none. */
   async findHead({ workspaceId, chain }: ChainKey): Promise<SignedHead | undefined> {
     const row: HeadRow | undefined = await this.db('chain_heads').where({ workspace_id: workspaceId, chain }).first()
     return row && toHead(row)
   }
 
-  /** The last head of each hour, oldest first. */
+  /** Returns the last head of each hour, oldest first. */
   async listHourlyHeads({ workspaceId, chain }: ChainKey): Promise<(SignedHead & { hour: number })[]> {
     const rows: (HeadRow & { hour: number })[] = await this.db('chain_signed_heads')
       .where({ workspace_id: workspaceId, chain })
@@ -45,8 +45,8 @@ export class ChainReader {
   }
 
   /**
-   * The entries of the next blocks of a chain, in its order, each with the sequence that its block begins with.
-   * @param after the sequence that a block begins after
+   * Returns the entries of the next blocks of a chain, in order, each with the first sequence of its block.
+   * @param after the sequence after which blocks begin
    */
   async listEntries(
     { workspaceId, chain }: ChainKey,
@@ -62,7 +62,7 @@ export class ChainReader {
     const { personal } = chainedTables[chain]
     const gone = { fixed: null, personal: Object.fromEntries(personal.map((column) => [column, null])) }
     return blocks.flatMap(({ firstSequence, isAdopted, entryIds, digests }) =>
-      // As many as either: one that has no digest, or no id, was altered.
+      // Cover both lists. An entry without a digest or an ID was altered.
       Array.from({ length: Math.max(entryIds.length, digests.length) }, (_, n) => {
         const [id, digest] = [entryIds[n] ?? '', digests[n] ?? new Uint8Array()]
         const row = rows.get(id) ?? { ...gone, salt: null, commitment: null }
@@ -71,7 +71,7 @@ export class ChainReader {
     )
   }
 
-  /** The last sequence that a chain speaks of; 0 where it has none. */
+  /** Returns the last sequence in the blocks of a chain; 0 if it has none. */
   async findLastSequence({ workspaceId, chain }: ChainKey): Promise<number> {
     const row = await this.db('chain_blocks')
       .where({ workspace_id: workspaceId, chain })
@@ -82,7 +82,7 @@ export class ChainReader {
     return firstSequence + digests.length - 1
   }
 
-  /** The next entries that say that they were handed to their chain, by their ids. */
+  /** Returns the next entries that are marked as chained, by ID. */
   async listHandedOver(chain: ChainName, after: string, limit: number): Promise<UnchainedEntry[]> {
     const query = this.db(chainedTables[chain].table).where({ chained: true }).orderBy('id').limit(limit)
     if (after !== '') query.where('id', '>', after)
@@ -90,13 +90,16 @@ export class ChainReader {
     return rows.map(({ id, workspace_id }) => ({ id, workspaceId: workspace_id ?? WHOLE_DATABASE }))
   }
 
-  /** The ids of entries that wait to be chained. */
+  /** Returns the IDs of entries that are waiting to be chained. */
   async listPendingIds(chain: ChainName): Promise<string[]> {
     const lists: string[] = await this.db('chain_pending').where({ chain }).pluck('entry_ids')
     return lists.flatMap((list): string[] => JSON.parse(list))
   }
 
-  /** How many entries wait to be chained, of one chain or of all, and how many of them and which first are not of before the chain. */
+  /**
+   * Returns the number of entries that are waiting to be chained, in one chain or in all, and the number and first ID of those
+   * that are not older than the chain.
+   */
   async findPending(chain?: ChainName): Promise<{ count: number; newCount: number; firstId: string | null }> {
     const length = isPostgres(this.db) ? 'jsonb_array_length(entry_ids::jsonb)' : 'json_array_length(entry_ids)'
     const rows: { adopted: boolean | number; entries: number | string; first_id: string }[] = await this.db(
@@ -118,7 +121,7 @@ export class ChainReader {
     return Number((row as { n: number | string } | undefined)?.n ?? 0)
   }
 
-  /** How many chains are signed. */
+  /** Returns the number of signed chains. */
   async countHeads(): Promise<number> {
     const row = await this.db('chain_heads').where('sequence', '>', 0).count({ n: '*' }).first()
     return Number(row?.n ?? 0)

@@ -8,25 +8,24 @@ import { bindIds, forUpdateSkipLocked, isAmong, isPostgres } from '../db/dialect
 import { runPrepared, runSilently } from '../db/prepared.ts'
 import { chainedTables, type Entry, readEntries } from './entries.ts'
 
-/** The workspace of what concerns the whole database. */
+/** The workspace of entries that concern the whole database. */
 export const WHOLE_DATABASE = NIL_UUID
 
-/** Which chain. */
 export interface ChainKey {
   workspaceId: string
   chain: ChainName
 }
 
-/** Entries that one statement wrote, in a row, and that are not chained yet. */
+/** Consecutive entries that one statement wrote and that are not chained yet. */
 export interface PendingEntries extends ChainKey {
-  /** Of the first of them. */
+  /** The ID of the first entry. */
   id: string
-  /** They were there before the chain was, or an older server wrote them. */
+  /** Whether the entries are older than the chain, or an older server wrote them. */
   isAdopted: boolean
   entryIds: string[]
 }
 
-/** Entries that were chained at once, in their order. */
+/** Entries that were chained together, in order. */
 export interface Block extends ChainKey {
   firstSequence: number
   isAdopted: boolean
@@ -34,10 +33,10 @@ export interface Block extends ChainKey {
   digests: Uint8Array[]
 }
 
-/** As many as the digest that it hides has bits to guess: more would bring nothing. */
+/** The salt has as many bits as the digest that it protects. More would add no security. */
 export const SALT_BYTES = 16
 
-/** The chains of digests over what nobody may change (decisions/0022). */
+/** The chains of digests over immutable entries (decisions/0022). */
 export class Chains {
   private readonly db: Knex
 
@@ -46,8 +45,8 @@ export class Chains {
   }
 
   /**
-   * Hands entries to their chain that were just written as `chained`, in the transaction that wrote them. One row for all: it
-   * is what a set of scans pays for its chain.
+   * Adds entries that were just written as `chained` to the queue of their chain. Call it in the transaction that wrote them.
+   * Writes one row for all entries, to keep the cost per group of scans low.
    */
   async insertPending(workspaceId: string | null, chain: ChainName, entryIds: string[]): Promise<void> {
     if (entryIds.length === 0) return
@@ -56,7 +55,7 @@ export class Chains {
     ])
   }
 
-  /** Whether something waits to be chained. */
+  /** Whether any entry is waiting to be chained. */
   async hasPending(): Promise<boolean> {
     if (await this.db('chain_pending').first('id')) return true
     for (const chain of chainNames) if (await this.unchained(chain).first('id')) return true
@@ -64,9 +63,9 @@ export class Chains {
   }
 
   /**
-   * Hands the oldest entries that nobody handed over to their chains: those of before, and those of an older server. What
-   * another server hands over at this moment is passed over.
-   * @returns how many
+   * Queues the oldest entries that are not chained: those older than the chain, and those of an older server. Skips rows that
+   * another server has locked.
+   * @returns the number of entries
    */
   async adopt(chain: ChainName, limit: number): Promise<number> {
     const { table, personal } = chainedTables[chain]
@@ -97,11 +96,14 @@ export class Chains {
   }
 
   private unchained(chain: ChainName) {
-    // The literal that its index has.
+    // Use the literal of the partial index.
     return this.db(chainedTables[chain].table).whereRaw(`chained = ${isPostgres(this.db) ? 'false' : '0'}`)
   }
 
-  /** Takes the oldest that wait, of chains that are not broken, about so many entries, and holds them until the transaction ends. */
+  /**
+   * Takes the oldest pending entries of chains that are not broken, about `limit` of them, and locks them until the transaction
+   * ends.
+   */
   async takePending(limit: number, broken: ChainKey[] = []): Promise<PendingEntries[]> {
     const query = this.db('chain_pending').orderBy('id').limit(limit)
     for (const { workspaceId, chain } of broken) query.whereNot({ workspace_id: workspaceId, chain })
@@ -113,7 +115,7 @@ export class Chains {
     return pending
   }
 
-  /** They are chained, or there is nothing left to chain. */
+  /** Deletes pending entries that are chained, or for which nothing is left to chain. */
   async deletePending(ids: string[]): Promise<void> {
     await runSilently(
       this.db,
@@ -123,17 +125,17 @@ export class Chains {
     )
   }
 
-  /** Rows of what is chained, by their ids. */
+  /** Returns the entries of a chain by ID. */
   readEntries(chain: ChainName, ids: string[]): Promise<Map<string, Entry>> {
     return readEntries(this.db, chain, ids)
   }
 
-  /** Puts entries at the end of their chains. */
+  /** Appends blocks to their chains. */
   async insertBlocks(blocks: Block[]): Promise<void> {
     await insertRows(this.db, 'chain_blocks', blocks.map(toBlockRow))
   }
 
-  /** The chains of audit logs of which so much is past its time that they can begin later. */
+  /** Returns the audit chains that have enough expired entries to be trimmed. */
   async listTrimmable(before: Date): Promise<ChainKey[]> {
     const heads: { workspace_id: string; chain: ChainName; base_sequence: number }[] = await this.db('chain_heads')
       .where({ chain: 'audit' })
@@ -147,7 +149,10 @@ export class Chains {
     return keys
   }
 
-  /** Takes the first blocks that are past their time out of a chain, whose head is held; the last of them, or undefined. */
+  /**
+   * Deletes the first blocks of a chain that have expired and returns the last of them; `undefined` if there is none. The head
+   * must be locked.
+   */
   async deleteFirst(head: Head, before: Date, limit: number): Promise<Block | undefined> {
     const { workspaceId, chain, baseSequence } = head
     const blocks = await this.listBlocks({ workspaceId, chain }, baseSequence, limit)
@@ -161,7 +166,7 @@ export class Chains {
     return last
   }
 
-  /** The next blocks of a chain after a sequence, in their order, with the first one that begins after it. */
+  /** Returns the next blocks of a chain after a sequence, in order. */
   async listBlocks({ workspaceId, chain }: ChainKey, after: number, limit: number): Promise<Block[]> {
     const rows: BlockRow[] = await this.db('chain_blocks')
       .where({ workspace_id: workspaceId, chain })
@@ -203,7 +208,6 @@ function toPendingRow({ workspaceId, chain, isAdopted, entryIds }: Omit<PendingE
   return { id, workspace_id: workspaceId, chain, adopted: isAdopted, entry_ids: JSON.stringify(entryIds) }
 }
 
-/** A row as it is used. */
 export function toBlock(row: BlockRow): Block {
   const { first_sequence: firstSequence, adopted } = row
   const digests = split(row.digests, DIGEST_BYTES)
@@ -234,7 +238,7 @@ function split(bytes: Uint8Array, size: number): Uint8Array[] {
   return Array.from({ length: Math.ceil(bytes.length / size) }, (_, n) => bytes.subarray(n * size, (n + 1) * size))
 }
 
-/** Whether all of a block was written before. */
+/** Whether all entries of a block were written before a time. */
 function isOlder({ entryIds }: Block, before: Date): boolean {
   const bound = idBound(before.getTime())
   return entryIds.every((id) => id < bound)

@@ -4,18 +4,17 @@ import { bindIds, isAmong, isPostgres } from '../db/dialect.ts'
 import { runPrepared } from '../db/prepared.ts'
 
 /**
- * What of its rows stands in a chain. A column of a later migration joins a list: where it is null it changes no digest of
- * before. In the order of canonical JSON, which then has nothing to sort.
+ * The columns of a table that are part of a chain, in the order of canonical JSON, so that nothing has to be sorted. Add columns
+ * of later migrations to a list: a null column does not change existing digests.
  */
 interface ChainedTable {
   table: string
-  /** What never changes. */
+  /** The columns that never change. */
   fixed: readonly string[]
-  /** What an erasure may take out; none where it touches nothing. */
+  /** The columns that an erasure can clear; empty if erasures do not affect the table. */
   personal: readonly string[]
 }
 
-/** The tables that are chained. */
 export const chainedTables: Record<ChainName, ChainedTable> = {
   scans: {
     table: 'scans',
@@ -63,24 +62,27 @@ export const chainedTables: Record<ChainName, ChainedTable> = {
   },
 }
 
-/** What stands in the ledger in place of what was erased. */
+/** The values that replace erased ones in the ledger. */
 export const ERASED: EntryValues = { message: 'Erased.' }
 
-/** What a chain is made of, of one row. */
+/** The values of a row that its digest covers. */
 export interface Entry {
   fixed: EntryValues
-  /** Without a member where nothing may be erased. */
+  /** Empty if the table has no erasable columns. */
   personal: EntryValues
-  /** Null where nothing may be erased, or was. */
+  /** Null if the table has no erasable columns, or after an erasure. */
   salt: Uint8Array | null
-  /** What stands for what was erased; null while it is there. */
+  /** The commitment to erased values; null before an erasure. */
   commitment: Uint8Array | null
 }
 
-/** Columns of bytes: hexadecimal text in a chain. */
+/** Columns of bytes, which a chain contains in hexadecimal. */
 const bytes = new Set(['payload_digest', 'salt', 'commitment'])
 
-/** Rows of what is chained, by their ids; what is gone is left out. All in one value: a driver takes longer for 30 columns. */
+/**
+ * Returns the entries of a chain by ID and omits missing ones. Reads each row as one JSON value, because drivers are slow with 30
+ * columns.
+ */
 export async function readEntries(db: Knex, chain: ChainName, ids: string[]): Promise<Map<string, Entry>> {
   const { table, fixed, personal } = chainedTables[chain]
   const hidden = personal.length > 0 ? ['salt', 'commitment'] : []
@@ -108,7 +110,10 @@ export async function readEntries(db: Knex, chain: ChainName, ids: string[]): Pr
 
 type Value = string | number | null
 
-/** A column as JSON holds it. What SQLite holds of another kind than it should was put there by somebody, and must not pass for it. */
+/**
+ * Formats a column as JSON. A SQLite value of an unexpected type was put there by tampering, so it must not look like a valid
+ * value.
+ */
 function jsonValue(db: Knex, column: string): string {
   const isBytes = bytes.has(column)
   if (isPostgres(db)) return isBytes ? `encode(${column}, 'hex')` : column

@@ -4,16 +4,16 @@ import { bytesOfHex, forUpdate, isPostgres } from '../db/dialect.ts'
 import { runPrepared } from '../db/prepared.ts'
 import { ERASED, readEntries } from './entries.ts'
 
-/** Scans that are erased by one statement. */
+/** The number of scans that one statement erases. */
 const SCANS_AT_ONCE = 1_000
 
 /**
- * Takes what they say of a holder out of scans. What their chain holds of it goes on standing for it: a digest, whose salt is
- * deleted (decisions/0022).
- * @param scans which
+ * Removes personal data from scans. Their chain stays verifiable: it keeps the digest of the data, whose salt is deleted
+ * (decisions/0022).
+ * @param scans a query that selects the scans
  */
 export async function eraseScans(db: Knex, scans: () => Knex.QueryBuilder): Promise<void> {
-  // None is handed to the chain while it loses what it would be chained with.
+  // Lock the scans, so that none is chained while its data is erased.
   await forUpdate(db, scans().orderBy('id')).select('id')
   const erased = { external_pass_id: null, payload_digest: null, context: null, reversal_reason: null, ...ERASED }
   const assignments = Object.entries(erased).map(

@@ -1,24 +1,27 @@
 import type { Knex } from 'knex'
 import type { DeliveryState } from '../../core/contract/notifications.ts'
 
-/** A class at Google that a broadcast is sent to as a whole. */
+/** A class at Google to which a broadcast sends a single message. */
 export interface BroadcastClass {
   broadcastId: string
-  /** Null is that of the server. */
+  /** Null is the identity of the server. */
   googleIdentityId: string | null
   classSuffix: string
 }
 
-/** What became of the message of a class. */
+/** The outcome of the message to a class. */
 export interface ClassOutcome {
   status: Exclude<DeliveryState, 'PENDING'>
   error: string | null
 }
 
-/** Whether a class may be sent its message now: `first` where nobody tried, `again` where an earlier try may have taken effect. */
+/**
+ * Whether the message of a class can be sent now: `first` if no attempt was made, `again` if an earlier attempt might have
+ * succeeded.
+ */
 export type ClassTurn = 'first' | 'again' | 'busy'
 
-/** The messages of broadcasts to whole classes: who sends each, and what became of it. */
+/** The messages of broadcasts to whole classes, with their senders and outcomes. */
 export class BroadcastClasses {
   private readonly db: Knex
 
@@ -26,24 +29,24 @@ export class BroadcastClasses {
     this.db = db
   }
 
-  /** What became of the message; undefined where that is still open. */
+  /** Returns the outcome of the message; `undefined` while it is pending. */
   async findOutcome(workspaceId: string, ofClass: BroadcastClass): Promise<ClassOutcome | undefined> {
     return this.row(workspaceId, ofClass).whereNot({ status: 'PENDING' }).first('status', 'error')
   }
 
-  /** Why classes of a broadcast were not given its message, each reason once, and at most so many. */
+  /** Returns up to `limit` distinct errors of the messages of a broadcast. */
   async listErrors(workspaceId: string, broadcastId: string, limit: number): Promise<string[]> {
     const ofBroadcast = this.db('broadcast_classes').where({ workspace_id: workspaceId, broadcast_id: broadcastId })
     return ofBroadcast.whereNotNull('error').distinct('error').orderBy('error').limit(limit).pluck('error')
   }
 
-  /** Whether a broadcast was ever sent to a class of this name as a whole. */
+  /** Whether any broadcast was sent to a class of this name. */
   async isTold(workspaceId: string, classSuffix: string): Promise<boolean> {
     const row = this.db('broadcast_classes').where({ workspace_id: workspaceId, class_suffix: classSuffix })
     return (await row.first('status')) !== undefined
   }
 
-  /** Takes the sending of the message for a while; what a killed process left open is free after that. */
+  /** Reserves the sending of the message for a limited time, after which a message of a killed process can be sent again. */
   async insertTurn(
     workspaceId: string,
     ofClass: BroadcastClass,
@@ -60,12 +63,12 @@ export class BroadcastClasses {
     return (await free.update(sending)) > 0 ? 'again' : 'busy'
   }
 
-  /** The message was not taken this time; whoever comes next tries. */
+  /** Releases the reservation after a failed attempt, so that another job can try. */
   async nack(workspaceId: string, ofClass: BroadcastClass): Promise<void> {
     await this.row(workspaceId, ofClass).where({ status: 'PENDING' }).update({ sending_until: 0 })
   }
 
-  /** Notes what became of the message. What is known already stays. */
+  /** Records the outcome of the message, unless it has one. */
   async settle(workspaceId: string, ofClass: BroadcastClass, outcome: ClassOutcome): Promise<void> {
     await this.row(workspaceId, ofClass).where({ status: 'PENDING' }).update(outcome)
   }

@@ -12,13 +12,13 @@ import type { Emit } from '../operations/store-events.ts'
 import { whereIssuedAt } from '../passes/pass-change.ts'
 import { CAPPED_AT, firstStates, insertMessage, type NewMessage, toBody } from './notification-row.ts'
 
-/** Passes after the first id (null: from the start) up to the last (null: to the end). */
+/** Passes after an ID (null: from the start) up to an ID (null: to the end). */
 export interface FanOutChunk {
   after: string | null
   upTo: string | null
 }
 
-/** A broadcast and how far it has come. */
+/** A broadcast and its progress. */
 export interface StoredBroadcast {
   id: string
   projectId: string
@@ -27,18 +27,17 @@ export interface StoredBroadcast {
   platforms: Platform[]
   googleVia: GoogleVia
   sendAt: Date | null
-  /** The moment whose issued passes are the targets; null before. */
+  /** The time at which passes must be issued to be targets; null before the start. */
   startedAt: Date | null
-  /** The last pass that the fan-out has dealt with. */
+  /** The last pass that the fan-out has processed. */
   position: string | null
-  /** Notifications made so far. */
+  /** The number of notifications that were created. */
   fannedOut: number
   dispatchedAt: Date | null
   createdAt: Date
   updatedAt: Date
 }
 
-/** A broadcast to store. */
 export interface NewBroadcast extends NewMessage {
   projectId: string
   googleVia?: GoogleVia
@@ -63,7 +62,7 @@ interface Row {
 
 const SPEC: ListSpec = { name: 'broadcasts', id: 'broadcasts.id', sorts: { createdAt: { key: 'broadcasts.id' } } }
 
-/** Broadcasts of projects, how far each has come, and the notifications that it makes. */
+/** The broadcasts of projects, their progress, and the creation of their notifications. */
 export class Broadcasts {
   private readonly db: Knex
   private readonly emit: Emit
@@ -75,7 +74,7 @@ export class Broadcasts {
     this.scope = scope
   }
 
-  /** False when the idempotency key is taken, by a row of before or of a racing request. */
+  /** Returns false if the idempotency key is in use, including by a concurrent request. */
   async insert(workspaceId: string, broadcast: NewBroadcast, at: Date): Promise<boolean> {
     const { projectId, platforms, googleVia = 'object' } = broadcast
     const columns = {
@@ -87,22 +86,20 @@ export class Broadcasts {
     return insertMessage(this.db, workspaceId, broadcast, { table: 'broadcasts', columns, at })
   }
 
-  /** A broadcast of a project. */
   async find(workspaceId: string, projectId: string, id: string): Promise<StoredBroadcast | undefined> {
     return toBroadcast(await this.rows(workspaceId).where({ project_id: projectId, id }).first())
   }
 
-  /** The broadcast that was made with an idempotency key. */
   async findByKey(workspaceId: string, idempotencyKey: string): Promise<StoredBroadcast | undefined> {
     return toBroadcast(await this.rows(workspaceId).where({ idempotency_key: idempotencyKey }).first())
   }
 
-  /** Nobody else fans out or cancels the broadcast until the transaction ends. */
+  /** Locks the broadcast against fan-out and cancellation until the transaction ends. */
   async findForUpdate(workspaceId: string, id: string): Promise<StoredBroadcast | undefined> {
     return toBroadcast(await forUpdate(this.db, this.rows(workspaceId).where({ id })).first())
   }
 
-  /** One page of a project's broadcasts, newest first. */
+  /** Returns a page of a project's broadcasts, newest first. */
   async list(workspaceId: string, projectId: string, request: PageRequest): Promise<ListPage<StoredBroadcast>> {
     const filtered = this.rows(workspaceId).where('broadcasts.project_id', projectId)
     const sorted = { ...request, ...NEWEST_FIRST, projectId }
@@ -110,30 +107,30 @@ export class Broadcasts {
     return { ...page, rows: page.rows.map((row) => toBroadcast(row)!) }
   }
 
-  /** True when it was still scheduled at that moment and now is gone. */
+  /** Deletes the broadcast if it is still scheduled at that time. Returns whether it was. */
   async deleteScheduled(workspaceId: string, projectId: string, id: string, at: Date): Promise<boolean> {
     return (await deleteReturningIds(this.db, this.scheduled(workspaceId, projectId, at).where({ id }))).length > 0
   }
 
-  /** Deletes whatever a project has scheduled at that moment, and returns the ids. */
+  /** Deletes all broadcasts of a project that are scheduled at that time, and returns their IDs. */
   deleteAllScheduled(workspaceId: string, projectId: string, at: Date): Promise<string[]> {
     return deleteReturningIds(this.db, this.scheduled(workspaceId, projectId, at))
   }
 
-  /** The fan-out begins: passes that are issued by this moment are its targets. The caller holds the broadcast. */
+  /** Starts the fan-out to the passes that are issued at this time. The caller has locked the broadcast. */
   async setStarted(workspaceId: string, id: string, at: Date): Promise<void> {
     const now = at.getTime()
     await this.rows(workspaceId).where({ id }).update({ started_at: now, updated_at: now })
   }
 
-  /** Google gets a message for each pass after all. The caller holds the broadcast. */
+  /** Switches to one Google message per pass. The caller has locked the broadcast. */
   async setByObject(workspaceId: string, id: string): Promise<void> {
     await this.rows(workspaceId).where({ id }).update({ google_via: 'object' })
   }
 
   /**
-   * Whether passes of other projects, or of none any more, are of the templates that passes of the project are of: they may stand
-   * in the same classes at Google.
+   * Whether passes of other projects, or of none, use the templates of the project's passes. They can be in the same classes at
+   * Google.
    */
   async sharesClasses(workspaceId: string, projectId: string): Promise<boolean> {
     const counted = () =>
@@ -145,7 +142,7 @@ export class Broadcasts {
     return (await counted().whereNot({ project_id: projectId }).whereIn('template_id', ours).first()) !== undefined
   }
 
-  /** What comes next of the fan-out, so many passes. The caller holds the broadcast. */
+  /** Returns the next chunk of the fan-out. The caller has locked the broadcast. */
   async findChunk(workspaceId: string, { projectId, position }: StoredBroadcast, passes: number): Promise<FanOutChunk> {
     const last: { id: string } | undefined = await this.passesOf(workspaceId, projectId, position)
       .orderBy('passes.id')
@@ -155,8 +152,8 @@ export class Broadcasts {
   }
 
   /**
-   * Makes a notification for each pass of the chunk that was issued when the broadcast started, remembers how far it
-   * came, and returns how many it made. The caller holds the broadcast.
+   * Creates a notification for each pass of the chunk that was issued when the broadcast started, saves the progress, and returns
+   * the number of notifications. The caller has locked the broadcast.
    */
   async fanOut(workspaceId: string, broadcast: StoredBroadcast, chunk: FanOutChunk, at: Date): Promise<number> {
     const { id, projectId, platforms, startedAt } = broadcast
@@ -189,7 +186,7 @@ export class Broadcasts {
     return made
   }
 
-  /** How many notifications stand how. */
+  /** Counts the notifications of a broadcast by status. */
   async countByStatus(
     workspaceId: string,
     id: string,
@@ -207,19 +204,19 @@ export class Broadcasts {
     return counts
   }
 
-  /** Whom a broadcast would reach that is dispatched at the moment, as things stand. */
+  /** Returns the audience of a broadcast that is sent at a time, based on current data. */
   forecast(workspaceId: string, projectId: string, at: Date): Promise<Forecast> {
     return forecastBroadcast(this.db, whereIssuedAt(this.passesOf(workspaceId, projectId, null), at), at)
   }
 
-  /** The same of the classes that installed passes stand in. */
+  /** Returns the audience of a broadcast that is sent to whole classes. */
   async forecastClasses(workspaceId: string, projectId: string, at: Date): Promise<ClassForecast> {
     const installed = () =>
       this.passesOf(workspaceId, projectId, null)
         .join('google_objects', 'google_objects.pass_id', 'passes.id')
         .whereNotNull('installed_at')
     const meant = () => whereIssuedAt(installed(), at)
-    // An object whose class is not known gets a message of its own.
+    // An object with an unknown class gets a separate message.
     const messages: { n: number | string }[] = await meant()
       .groupBy('passes.google_identity_id')
       .select({ n: this.db.raw('count(distinct coalesce(class_suffix, cast(passes.id as text)))') })
@@ -272,31 +269,31 @@ function toBroadcast(row: Row | undefined): StoredBroadcast | undefined {
   )
 }
 
-/** Whom a broadcast would reach at this moment. */
+/** The audience of a broadcast. */
 export interface Forecast {
-  /** Passes that are issued. */
+  /** The number of issued passes. */
   passCount: number
-  /** Of these, registered by a device. */
+  /** The number of these passes that are registered by a device. */
   apple: number
-  /** Of these, installed at google: for each identity there is. */
+  /** The number of these passes that are installed at Google, for each identity. */
   google: number[]
-  /** Of these, passes whose places under the google cap are taken. */
+  /** The number of these passes that have reached Google's cap. */
   overCap: number
 }
 
-/** What a broadcast would take at this moment that goes to classes. */
+/** The cost of a broadcast to whole classes. */
 export interface ClassForecast {
-  /** Messages: for each identity there is. */
+  /** The number of messages, for each identity. */
   messages: number[]
-  /** Installed passes in those classes that are not issued. */
+  /** The number of installed passes in those classes that are not issued. */
   others: number
 }
 
-/** Whom a broadcast to these passes would reach at a moment. */
+/** Returns the audience of a broadcast to passes at a time. */
 async function forecastBroadcast(db: Knex, passes: Knex.QueryBuilder, at: Date): Promise<Forecast> {
   const registered = db('apple_registrations').whereRaw('apple_registrations.pass_id = passes.id')
   const installed = db('google_objects').whereRaw('google_objects.pass_id = passes.id').whereNotNull('installed_at')
-  // One after the other: on large projects each takes its time, and others want to read, too.
+  // Run these sequentially: on large projects each is slow, and other reads need connections.
   const all = await passes.clone().count({ n: '*' }).first()
   const apple = await passes.clone().whereExists(registered).count({ n: '*' }).first()
   const google: { n: number | string }[] = await passes
@@ -313,7 +310,7 @@ async function forecastBroadcast(db: Knex, passes: Knex.QueryBuilder, at: Date):
   }
 }
 
-/** The rule of `exceedsCap` in SQL: passes with three sends that one at the moment would share some 24 hours with. */
+/** Implements `exceedsCap` in SQL: selects passes with three sends that would share a 24-hour window with a send at this time. */
 function crowded(db: Knex, passes: Knex.QueryBuilder, at: Date): Knex.QueryBuilder {
   const t = at.getTime()
   const triples = passes

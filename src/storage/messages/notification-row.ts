@@ -51,7 +51,7 @@ export interface NotificationRow extends StateColumns {
   broadcast_id: string | null
   body: string
   body_by_language: string | null
-  /** Of the broadcast. */
+  /** The delivery mode of the broadcast. */
   google_via: string | null
   options: string
   send_at: number | null
@@ -62,7 +62,7 @@ export interface NotificationRow extends StateColumns {
   updated_at: number
 }
 
-/** Selects the columns of `NotificationRow`: of one that a broadcast made, body and options stand there. */
+/** Selects the columns of `NotificationRow`. For a notification of a broadcast, body and options come from the broadcast. */
 export function selectNotification(db: Knex, query: Knex.QueryBuilder): Knex.QueryBuilder {
   return query.leftJoin('broadcasts', 'broadcasts.id', 'notifications.broadcast_id').select('notifications.*', {
     body: db.raw('coalesce(notifications.body, broadcasts.body)'),
@@ -72,20 +72,20 @@ export function selectNotification(db: Knex, query: Knex.QueryBuilder): Knex.Que
   })
 }
 
-/** What a notification and a broadcast are both made of. */
+/** The common fields of a new notification and a new broadcast. */
 export interface NewMessage {
   id: string
   body: WrittenText
   options: MessageOptions
   platforms: Platform[]
-  /** Null for one that is sent at once. */
+  /** Null to send it immediately. */
   sendAt: Date | null
   idempotencyKey: string | null
 }
 
 /**
- * Inserts a message, with the columns that only its kind has. False when its idempotency key is taken, by a row of before or of a
- * racing request: the unique index of the table decides.
+ * Inserts a message with the additional columns of its kind. Returns false if its idempotency key is in use, including by a
+ * concurrent request. The unique index decides.
  */
 export async function insertMessage(
   db: Knex,
@@ -111,19 +111,18 @@ export async function insertMessage(
   return inserted.length > 0
 }
 
-/** The columns that hold what a message says. */
+/** Returns the columns of a message's text. */
 function bodyColumns(body: WrittenText): Pick<NotificationRow, 'body' | 'body_by_language'> {
   if (typeof body === 'string') return { body, body_by_language: null }
   const [first = ''] = Object.values(body)
   return { body: first, body_by_language: JSON.stringify(body) }
 }
 
-/** What a message says, of its columns. */
+/** Returns a message's text from its columns. */
 export function toBody({ body, body_by_language }: Pick<NotificationRow, 'body' | 'body_by_language'>): WrittenText {
   return body_by_language === null ? body : JSON.parse(body_by_language)
 }
 
-/** A row as it is used. */
 export function toNotification(row: NotificationRow): StoredNotification {
   return {
     id: row.id,

@@ -20,7 +20,6 @@ import {
   toNotification,
 } from './notification-row.ts'
 
-/** A notification to store. */
 export interface NewNotification extends NewMessage {
   passId: string
 }
@@ -38,10 +37,10 @@ const SPEC: ListSpec = {
   sorts: { createdAt: { key: 'notifications.id' } },
 }
 
-/** Places of one pass that one look takes in: with 3 a day, those of most of a year. */
+/** The maximum number of places that are read per pass: at 3 per day, those of most of a year. */
 const MAX_PLACES = 1_000
 
-/** Notifications of passes, and what became of each on each platform. */
+/** The notifications of passes, with their outcomes per platform. */
 export class Notifications {
   private readonly db: Knex
   private readonly emit: Emit
@@ -53,7 +52,7 @@ export class Notifications {
     this.scope = scope
   }
 
-  /** False when the idempotency key is taken, by a row of before or of a racing request. */
+  /** Returns false if the idempotency key is in use, including by a concurrent request. */
   async insert(workspaceId: string, notification: NewNotification, at: Date): Promise<boolean> {
     const { passId, platforms, sendAt } = notification
     const columns = {
@@ -65,22 +64,20 @@ export class Notifications {
     return insertMessage(this.db, workspaceId, notification, { table: 'notifications', columns, at })
   }
 
-  /** A notification of a pass. */
   async find(workspaceId: string, passId: string, id: string): Promise<StoredNotification | undefined> {
     return this.first(workspaceId, { 'notifications.pass_id': passId, 'notifications.id': id })
   }
 
-  /** The notification that was made with an idempotency key. */
   async findByKey(workspaceId: string, idempotencyKey: string): Promise<StoredNotification | undefined> {
     return this.first(workspaceId, { 'notifications.idempotency_key': idempotencyKey })
   }
 
-  /** The text that the back field of a pass shows. */
+  /** Returns the text in the back field of a pass. */
   async findBody(workspaceId: string, id: string): Promise<WrittenText | undefined> {
     return (await this.first(workspaceId, { 'notifications.id': id }))?.body
   }
 
-  /** One page of a pass's notifications, newest first. */
+  /** Returns a page of a pass's notifications, newest first. */
   async list(workspaceId: string, passId: string, request: PageRequest): Promise<ListPage<StoredNotification>> {
     const filtered = this.ofPasses(workspaceId, [passId])
     const sorted = { ...request, ...NEWEST_FIRST, passId }
@@ -89,7 +86,7 @@ export class Notifications {
     return { ...page, rows: page.rows.map(toNotification) }
   }
 
-  /** True when it was still scheduled at that moment and now is gone. */
+  /** Deletes the notification if it is still scheduled at that time. Returns whether it was. */
   async deleteScheduled(workspaceId: string, passId: string, id: string, at: Date): Promise<boolean> {
     const scheduled = this.ofPasses(workspaceId, [passId])
       .where({ id, started_at: null })
@@ -97,7 +94,7 @@ export class Notifications {
     return (await deleteReturningIds(this.db, scheduled)).length > 0
   }
 
-  /** Those that are there, oldest first, held until the transaction ends. */
+  /** Returns the existing notifications, oldest first, and locks them until the transaction ends. */
   async lock(workspaceId: string, ids: string[]): Promise<StoredNotification[]> {
     const query = this.db('notifications')
       .where('notifications.workspace_id', workspaceId)
@@ -107,7 +104,7 @@ export class Notifications {
     return rows.map(toNotification)
   }
 
-  /** Notifications by their ids; unknown ones are left out. */
+  /** Returns notifications by ID. Omits unknown ones. */
   async listByIds(workspaceId: string, ids: string[]): Promise<StoredNotification[]> {
     const query = this.db('notifications').where('notifications.workspace_id', workspaceId)
     const rows: NotificationRow[] = await selectNotification(this.db, query.whereIn('notifications.id', ids))
@@ -143,7 +140,7 @@ export class Notifications {
     }))
   }
 
-  /** Writes what became of each; of those that share a change in one statement. */
+  /** Writes the outcome of each notification, with one statement per distinct change. */
   async update(workspaceId: string, changes: Map<string, NotificationChange>, at: Date): Promise<void> {
     for (const [change, alike] of groupBy(changes, ([, one]) => JSON.stringify(one))) {
       const ids = alike.map(([id]) => id)

@@ -6,18 +6,17 @@ import { boundColumn } from '../db/dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list.ts'
 import { Chains } from '../evidence/chains.ts'
 
-/** Something that somebody did. Never what was written: no values, secrets or personal data. */
+/** A recorded action. Contains no values, secrets, or personal data. */
 export interface NewAuditEntry {
   action: AuditAction
   actor: Actor
-  /** The row it was done to; null where there are several. */
+  /** The ID of the affected row; null if there are several. */
   targetId: string | null
-  /** How many rows; 1 by default. */
+  /** The number of affected rows; 1 by default. */
   targetCount?: number
   correlationId: string | null
 }
 
-/** An entry as it is kept. */
 export interface StoredAuditEntry {
   id: string
   at: Date
@@ -32,10 +31,10 @@ export interface StoredAuditEntry {
   correlationId: string | null
 }
 
-/** Several values of one filter are alternatives; different filters must all hold. */
+/** Values of one filter are alternatives. All filters must match. */
 export interface AuditFilters {
   workspaceId?: string | undefined
-  /** Null stands for operators. */
+  /** Null selects operators. */
   tokenIds?: (string | null)[] | undefined
   actions?: AuditAction[] | undefined
   targetId?: string | undefined
@@ -44,7 +43,6 @@ export interface AuditFilters {
   until?: Date | undefined
 }
 
-/** A page of the audit log, newest first. */
 export type AuditRequest = AuditFilters & Pick<ListRequest, 'limit' | 'cursor'>
 
 interface Row {
@@ -62,11 +60,11 @@ interface Row {
 const SPEC: ListSpec = {
   name: 'audit_entries',
   id: 'audit_entries.id',
-  // Ids ascend with the time.
+  // IDs ascend with the time.
   sorts: { createdAt: { key: 'audit_entries.id' } },
 }
 
-/** Who did what to which row, when: written in the transaction that does it. */
+/** The audit log: who did what to which row, and when. Entries are written in the transaction of the action. */
 export class AuditLog {
   private readonly db: Knex
 
@@ -74,12 +72,14 @@ export class AuditLog {
     this.db = db
   }
 
-  /** Notes what somebody did. @param workspaceId null for what concerns the whole database */
+  /**
+   * Records an action.
+   * @param workspaceId null for an action on the whole database
+   */
   async insert(workspaceId: string | null, entry: NewAuditEntry, at: Date): Promise<void> {
     await this.insertAll(workspaceId, [{ ...entry, at }])
   }
 
-  /** As insert, for several at once. */
   async insertAll(workspaceId: string | null, entries: (NewAuditEntry & { at: Date })[]): Promise<void> {
     const rows = entries.map(
       ({ at, actor, action, targetId, targetCount = 1, correlationId }): Row => ({
@@ -106,13 +106,13 @@ export class AuditLog {
     )
   }
 
-  /** Newest first, of every workspace unless one is named. */
+  /** Returns a page of entries, newest first, of all workspaces by default. */
   async list(request: AuditRequest): Promise<ListPage<StoredAuditEntry>> {
     const { workspaceId, tokenIds, actions, targetId, since, until } = request
     const query = this.db('audit_entries')
     const where = (column: string, values: readonly (string | null)[]) => {
       if (values.length === 1) query.where(`audit_entries.${column}`, values[0]!)
-      // Several lead to no order: the log is read from its end, past those of others.
+      // Several values have no common order in an index, so the log is read from its end and filtered.
       else whereAny(this.db, query, `audit_entries.${column}`, values)
     }
     if (workspaceId !== undefined) where('workspace_id', [workspaceId])
@@ -126,7 +126,7 @@ export class AuditLog {
     return { ...page, rows: page.rows.map(toEntry) }
   }
 
-  /** Who recorded a scan, as the ledger says; undefined where there is no such scan, or it is of before the log. */
+  /** Returns who recorded a scan, according to the ledger; `undefined` if the scan is unknown or older than the audit log. */
   async findScan(scanId: string): Promise<StoredAuditEntry | undefined> {
     const row: ScanEntryRow | undefined = await this.db('scans')
       .join('tokens', 'tokens.id', 'scans.token_id')

@@ -30,9 +30,9 @@ export interface Counter {
   table: string
   /** Columns whose update changes the count. */
   watched: string[]
-  /** The parts of the key, and the time of which the latest is kept, in SQL of a row. */
+  /** The parts of the key, and the time whose maximum is stored, as SQL on a row. */
   parts: (row: string) => Partial<Record<Part, string>>
-  /** Which rows count; all by default. */
+  /** The condition under which a row counts; all rows count by default. */
   isCounted?: (row: string) => string
   /** Whether it is only right for projects that exist. */
   isOfProjects?: true

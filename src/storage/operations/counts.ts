@@ -3,19 +3,19 @@ import { insertRows } from '../db/bulk-rows.ts'
 import { isPostgres, rowsOf } from '../db/dialect.ts'
 import { type CounterName, countAll, counters, gateCounter, KEY } from './counters.ts'
 
-/** Rows whose `n` add up to what a counter holds of a workspace; see counters.ts for their columns. */
+/** Returns the rows of a counter in a workspace. Sum their `n`. See counters.ts for their columns. */
 export function countsOf(db: Knex, workspaceId: string, counter: CounterName): Knex.QueryBuilder {
   return db('counts').where({ 'counts.workspace_id': workspaceId, 'counts.counter': counter })
 }
 
-/** What stands in a count for the project or template that something has none of. */
+/** The key under which rows without a project or template are counted. */
 export const COUNTED_AS_NONE = ''
 
-/** Where a count is not what its rows come to. */
+/** A counter that differs from its rows. */
 export interface CountDifference {
   workspaceId: string
   counter: string
-  /** What of the counter is counted: its scan context or broadcast, hour, project, template, and status or result. */
+  /** The key: scan context or broadcast, hour, project, template, and status or result. */
   part: string
   counted: number
   expected: number
@@ -35,10 +35,10 @@ interface Row {
   expected_last: number | null
 }
 
-/** Another program's than that of migrations. */
+/** The advisory lock of recounts, different from that of migrations. */
 const RECOUNT_LOCK = 7_277_439
 
-/** Counts that triggers keep, and whether they are right. */
+/** The counters that triggers maintain, with a check and a repair. */
 export class Counts {
   private readonly db: Knex
 
@@ -46,7 +46,7 @@ export class Counts {
     this.db = db
   }
 
-  /** Counts everything anew, beside whoever writes: it reads each counter and its rows at one moment. */
+  /** Compares every counter with its rows. Other writers are not blocked: each counter and its rows are read in one statement. */
   async listDifferences(): Promise<CountDifference[]> {
     return (await this.compare()).map((row) => ({
       workspaceId: row.workspace_id,
@@ -57,11 +57,11 @@ export class Counts {
     }))
   }
 
-  /** Makes each count what its rows come to, by adding what it is short of: others may go on counting. */
+  /** Repairs counters by adding the difference, so that other writers can continue to count. */
   async recount(): Promise<void> {
     let slot = 0
     if (isPostgres(this.db)) {
-      // Two that add the same would make it wrong again.
+      // Two concurrent runs would add the difference twice.
       await this.db.raw('select pg_advisory_xact_lock(?)', [RECOUNT_LOCK])
       const [row] = rowsOf<{ slot: number }>(this.db, await this.db.raw('select count_slot() as slot'))
       slot = row!.slot

@@ -17,29 +17,29 @@ import { withWalletVersionBump } from '../passes/pass-change.ts'
 import { walletTables } from '../passes/wallet-tables.ts'
 import { KEY } from './counters.ts'
 
-/** Rows that hold, or may hold, something of the holder of a pass. */
+/** The number of rows that can contain data of the holder of a pass, by kind. */
 export interface Holdings {
   variables: number
-  /** That it has or had, of which those go that nothing else has. */
+  /** Images that the pass has or had. An erasure deletes those that are not used elsewhere. */
   images: number
   notifications: number
   scans: number
   events: number
-  /** Of those events to endpoints, still to be sent. */
+  /** Pending deliveries of those events. */
   pendingDeliveries: number
 }
 
-/** What stands where something of a holder stood. */
+/** The label of an erased pass. */
 const ERASED_LABEL = 'Erased'
 
-/** What a pass is called whose own name was erased: unique, and telling nothing. */
+/** Returns the external ID of an erased pass: unique and without personal data. */
 export function erasedExternalId(passId: string): string {
   return `erased-${passId}`
 }
 
 const ENDED = 'The data of the pass was erased.'
 
-/** Takes the data of a holder out of everything that is kept. The rows stay, and with them every count and decision. */
+/** Removes the data of a holder from all stored rows. The rows remain, so that counters and decisions do not change. */
 export class Erasure {
   private readonly db: Knex
 
@@ -47,7 +47,7 @@ export class Erasure {
     this.db = db
   }
 
-  /** What is kept about the holder of a pass, by kind. */
+  /** Counts the rows with data of the holder of a pass, by kind. */
   async count(workspaceId: string, passId: string): Promise<Holdings> {
     const events = await Promise.all(this.events(workspaceId, passId).map(countOf))
     const pending = await Promise.all(this.events(workspaceId, passId).map((some) => countOf(this.pendingOf(some))))
@@ -61,15 +61,15 @@ export class Erasure {
     }
   }
 
-  /** Holds the notifications of the pass until the transaction ends; who delivers them takes them before the pass, too. */
+  /** Locks the notifications of the pass until the transaction ends. Deliveries also lock them before the pass. */
   async lockNotifications(workspaceId: string, passId: string): Promise<void> {
     await forUpdate(this.db, this.ofPass('notifications', workspaceId, passId).orderBy('id')).select('id')
   }
 
   /**
-   * The caller holds the notifications and the pass, and makes it void.
-   * @param scanCodeDigest of the identifier that was made by chance: it is kept, so that the code is still known as void;
-   * other identifiers were made of the holder's data
+   * Erases the data of a pass. The caller has locked its notifications and the pass, and voids it.
+   * @param scanCodeDigest the digest of the random scan code, which is kept so that the code is still recognized as void. Other
+   * codes are deleted, because they can derive from personal data
    */
   async erase(workspaceId: string, passId: string, scanCodeDigest: Uint8Array, at: Date): Promise<void> {
     await this.whileSearchForgets(() => this.erasePass(workspaceId, passId, at))
@@ -77,7 +77,7 @@ export class Erasure {
     const identifiers = rowsOfPasses(this.db, 'pass_identifiers', workspaceId, [passId])
     await identifiers.whereNot({ digest: scanCodeDigest }).delete()
     for (const events of this.events(workspaceId, passId)) {
-      // First: who makes deliveries of them at this moment is waited for, so that these are seen below.
+      // Do this first: it waits for concurrent fan-outs of these events, so that their deliveries are visible below.
       await this.db('pending_events').whereIn('id', events.clone().select('id')).delete()
       await this.endDeliveries(events, at)
       await events
@@ -106,14 +106,14 @@ export class Erasure {
   }
 
   /**
-   * Takes out the names of gates that no scan of the workspace names any more: an erasure leaves a count of nothing under
-   * them. In a transaction of its own, after that of the erasure.
+   * Deletes counters of gates that no scan of the workspace names anymore: an erasure leaves them at zero. Call it in a separate
+   * transaction after the erasure.
    */
   async forgetGates(workspaceId: string): Promise<void> {
     const key = KEY.join(', ')
     const ofGates = `workspace_id = :workspaceId and counter = 'scans-by-gate' and "key" <> ''`
     const empty = `select ${key} from counts where ${ofGates} group by ${key} having sum(n) = 0`
-    // On PostgreSQL a count is in slots, which others may be adding to: those that are held cannot change until the end.
+    // On PostgreSQL, a count is divided into slots that others can add to. Locked slots cannot change until the transaction ends.
     const held = `select ${key}, n from counts where ${ofGates} and (${key}) in (${empty})${isPostgres(this.db) ? ' for update' : ''}`
     const sql = `with held as (${held}) delete from counts
       where ${ofGates} and (${key}) in (select ${key} from held group by ${key} having sum(n) = 0)`
@@ -134,14 +134,14 @@ export class Erasure {
       link_generation: this.db.raw('link_generation + 1'),
       group_id: null,
       group_key: null,
-      // What phones know it by stays until they had the time to fetch what is left.
+      // The other names of the pass are kept until phones have had the time to download the erased pass.
       scan_payload: null,
       import_digest: null,
     }
     await this.one(workspaceId, passId).update(withWalletVersionBump(this.db, change, at))
   }
 
-  /** What waits is never sent, nor what a sender has read already: it reads anew where it finds another erasure. */
+  /** Cancels pending deliveries. A sender that has already read one checks for erasures and reads it again. */
   private async endDeliveries(events: Knex.QueryBuilder, at: Date): Promise<void> {
     const webhookIds: string[] = await this.pendingOf(events).distinct('webhook_id').pluck('webhook_id')
     if (webhookIds.length === 0) return
@@ -159,7 +159,7 @@ export class Erasure {
     })
   }
 
-  /** SQLite leaves what is deleted from its search index standing there until parts are merged, unless it is told. */
+  /** Makes SQLite delete text from its search index immediately, instead of when it merges index segments. */
   private async whileSearchForgets(work: () => Promise<void>): Promise<void> {
     const setSecure = (value: number) =>
       this.db.raw(`insert into pass_search (pass_search, rank) values ('secure-delete', ?)`, [value])
@@ -177,7 +177,7 @@ export class Erasure {
     return this.db(table).where({ workspace_id: workspaceId, pass_id: passId })
   }
 
-  /** Events about the pass, and those about its scans: two queries, each along an index. */
+  /** Returns the events of the pass and those of its scans. Two queries, so that each uses an index. */
   private events(workspaceId: string, passId: string): Knex.QueryBuilder[] {
     const ofWorkspace = () => this.db('events').where({ workspace_id: workspaceId })
     const scans = this.ofPass('scans', workspaceId, passId).select('id')
@@ -200,18 +200,17 @@ function sum(numbers: number[]): number {
   return numbers.reduce((total, one) => total + one, 0)
 }
 
-/** What a statement of retention deleted. */
+/** The result of a retention statement. */
 export interface Deleted {
   rows: number
-  /** The id of the last one, after which the next statement goes on; undefined where rows are not found by their ids. */
+  /** The ID of the last deleted row, after which the next statement continues; undefined if rows are not found by ID. */
   last?: string | undefined
 }
 
 /**
- * What is deleted by its age, a few rows in each transaction, oldest first. Ids ascend with the time, so that old rows
- * are a range of the primary key. A statement goes on after the last row of the one before: from the beginning it would step
- * over all that stayed, and on PostgreSQL over all that was deleted since the last vacuum, again and again. Rows that another
- * server holds are passed over.
+ * Deletes rows by age, oldest first, a few per transaction. IDs ascend with the time, so old rows are a range of the primary key.
+ * Each statement continues after the last row of the previous one. Starting over would visit all retained rows again and, on
+ * PostgreSQL, all rows deleted since the last vacuum. Rows that another server has locked are skipped.
  */
 export class Retention {
   private readonly db: Knex
@@ -220,7 +219,10 @@ export class Retention {
     this.db = db
   }
 
-  /** Deliveries that ended, with their attempts: neither made nor changed since. What is pending stays, however old. */
+  /**
+   * Deletes completed deliveries and their attempts that have not changed since `before`. Keeps pending ones, regardless of their
+   * age.
+   */
   async deleteDeliveries(before: Date, limit: number, after?: string): Promise<Deleted> {
     const old = this.older('webhook_deliveries', before, after)
       .whereNot('status', 'PENDING')
@@ -230,19 +232,21 @@ export class Retention {
     return deletedOf(ids)
   }
 
-  /** Events that no delivery needs any more. */
+  /** Deletes events without deliveries. */
   async deleteEvents(before: Date, limit: number, after?: string): Promise<Deleted> {
     const deliveries = this.db('delivery_keys').whereRaw('event_id = events.id').select(this.db.raw('1'))
     const old = this.older('events', before, after).whereNotExists(deliveries)
     return deletedOf(await this.delete('events', old, limit))
   }
 
-  /** Entries of the audit log. */
   async deleteAuditEntries(before: Date, limit: number, after?: string): Promise<Deleted> {
     return deletedOf(await this.delete('audit_entries', this.older('audit_entries', before, after), limit))
   }
 
-  /** Phones of passes that were erased so long ago: by then they have fetched the empty card. Returns them, too. */
+  /**
+   * Deletes the registrations of passes that were erased before a time, after phones had the time to download the erased pass.
+   * Returns them.
+   */
   async deleteErasedRegistrations(
     before: Date,
     limit: number,
@@ -259,7 +263,7 @@ export class Retention {
     return { rows: await this.db('apple_registrations').whereIn(['device_id', 'pass_id'], pairs).delete(), dropped }
   }
 
-  /** Serial numbers of other providers, of passes that were erased so long ago: they may have been made of a name. */
+  /** Clears the imported serial numbers of passes that were erased before a time, because they can derive from personal data. */
   async forgetSerialNumbers(before: Date, limit: number): Promise<Deleted> {
     const some = this.db('passes').where('erased_at', '<', before.getTime()).whereNotNull('imported_serial_number')
     const rows = await this.db('passes')
@@ -268,7 +272,7 @@ export class Retention {
     return { rows }
   }
 
-  /** What phones of former holders have of passes that went to others so long ago. */
+  /** Deletes the former holders' copies of passes that were transferred before a time. */
   async deleteFormerPasses(before: Date, limit: number): Promise<Deleted> {
     const old = this.db('former_passes').where('ended_at', '<', before.getTime()).orderBy('ended_at')
     const serialNumbers: string[] = await old.limit(limit).pluck('serial_number')
@@ -281,12 +285,11 @@ export class Retention {
     return { rows: await this.db('door_invitations').whereIn('id', old.limit(limit).select('id')).delete() }
   }
 
-  /** What devices wrote of passes. */
   async deleteDeviceLogs(before: Date, limit: number): Promise<Deleted> {
     return deletedOf(await this.delete('device_logs', this.older('device_logs', before), limit))
   }
 
-  /** Lists of scanners that no changes are asked since any more. */
+  /** Deletes snapshots whose changes are no longer requested. */
   async deleteSnapshots(before: Date, limit: number): Promise<Deleted> {
     return deletedOf(await this.delete('scanner_snapshots', this.older('scanner_snapshots', before), limit))
   }
@@ -306,29 +309,25 @@ function deletedOf(ids: string[]): Deleted {
   return { rows: ids.length, last: ids.toSorted().at(-1) }
 }
 
-/**
- * What this connection deletes from now on is overwritten with zeros in the file too, where SQLite would leave it until
- * its place is needed.
- */
+/** Makes this connection overwrite deleted data in the file with zeros, which SQLite does not do by default. */
 export async function overwriteDeleted({ dialect, writer }: Database): Promise<void> {
   if (dialect === 'sqlite') await writer.raw('PRAGMA secure_delete = ON')
 }
 
-/** Pages of the search index that one transaction merges: others write between them. */
+/** The number of pages of the search index that one transaction merges, so that others can write in between. */
 const MERGED_PAGES = 500
 
 /**
- * What a label was before it changed stands in SQLite's search index until the parts that hold it are merged. Merges all
- * of them, a little in each transaction. (Told to delete securely at every change, the index would never hold any: but
- * that makes a change five times as dear.)
+ * Merges all segments of SQLite's search index, a few pages per transaction. Until then, the index still contains previous
+ * labels. With secure deletion on every change, it would not, but a change would take five times as long.
  */
 export async function mergeSearchIndex({ dialect, writer }: Database): Promise<void> {
   if (dialect !== 'sqlite') return
-  // Below zero it begins a merge of everything, above it goes on.
+  // A negative number starts a merge of all segments; a positive one continues it.
   for (let pages = -MERGED_PAGES; ; pages = MERGED_PAGES) {
     const before = await totalChanges(writer)
     await writer.raw(`insert into pass_search (pass_search, rank) values ('merge', ?)`, [pages])
-    // The statement itself counts as one.
+    // The statement itself counts as one change.
     if ((await totalChanges(writer)) - before < 2) return
   }
 }
@@ -339,8 +338,8 @@ async function totalChanges(writer: Database['writer']): Promise<number> {
 }
 
 /**
- * Brings what was written into the file itself and empties the log beside it, which holds pages as they were before.
- * False where others read at that moment: it then happens when they next write much.
+ * Writes all changes to the database file and empties the write-ahead log, which contains earlier versions of pages. Returns
+ * false if other connections were reading. In that case, SQLite does this during a later checkpoint.
  */
 export async function flushDeleted({ dialect, writer }: Database): Promise<boolean> {
   if (dialect !== 'sqlite') return true

@@ -5,38 +5,38 @@ import { forUpdate, forUpdateSkipLocked, isPostgres, rowsOf } from '../db/dialec
 import { HOUR_MS } from './counters.ts'
 import { scanSource } from './figure-sources.ts'
 
-/** So often something happened in an hour. */
+/** The number of occurrences of an event in an hour. */
 export interface Figure {
-  /** Hours since 1970. */
+  /** The hour, counted from 1970. */
   hour: number
-  /** What happened, and after a slash which of its kind. */
+  /** The kind of event and, after a slash, its subkind. */
   figure: string
   n: number
 }
 
-/** A row of either table: a figure, or a block of them. */
+/** A row of either table: a figure, or a block of figures. */
 interface StoredFigure extends Figure {
   packed: Uint8Array | null
 }
 
-/** A figure of a project, on its way into the database. */
+/** A figure of a project, to be stored. */
 export interface NewFigure extends Figure {
   projectId: string
 }
 
-/** Where the figures of scans were not what the ledger comes to. */
+/** A figure of scans that differs from the ledger. */
 export interface FigureDifference extends Omit<Figure, 'n'> {
   counted: number
   expected: number
 }
 
-/** Hours of a block: four weeks. */
+/** The number of hours in a block: four weeks. */
 const BLOCK_HOURS = 28 * 24
 
-/** Rows of a project that one transaction packs. */
+/** The maximum number of rows of a project that one transaction packs. */
 const MOST_ROWS = 1_000
 
-/** What was counted of projects by the hour: most of it by triggers, as it happened (decisions/0005). */
+/** The hourly figures of projects. Triggers count most of them (decisions/0005). */
 export class Figures {
   private readonly db: Knex
 
@@ -45,8 +45,8 @@ export class Figures {
   }
 
   /**
-   * How often each figure of a project happened from an hour on and before another, in each of some buckets of hours.
-   * @param buckets the first hour of each, ascending; the first one begins with `from`, or before
+   * Returns the sums of each figure of a project between two hours, per bucket of hours.
+   * @param buckets the first hour of each bucket, ascending. The first bucket begins at or before `from`
    */
   async sums(
     workspaceId: string,
@@ -54,7 +54,7 @@ export class Figures {
     { from, until }: { from: number; until: number },
     buckets: readonly number[],
   ): Promise<Map<string, number[]>> {
-    // One statement: what is packed meanwhile stands in one of the two tables at any moment.
+    // Read both tables in one statement, because concurrent packing moves figures between them.
     const sql = `select hour, figure, n, ${this.noBytes} as packed from figures
         where workspace_id = :workspaceId and project_id = :projectId and hour >= :from and hour < :until
       union all select block, '', 0, packed from packed_figures
@@ -66,7 +66,7 @@ export class Figures {
       const ofFigure = sums.get(figure) ?? new Array<number>(buckets.length).fill(0)
       sums.set(figure, ofFigure)
       return (hour: number, n: number) => {
-        // A block begins before the first hour, and ends after the last.
+        // A block can begin before the first hour and end after the last.
         if (hour >= from && hour < until) ofFigure[bucketOf(hour)]! += n
       }
     }
@@ -78,7 +78,7 @@ export class Figures {
     return sums
   }
 
-  /** Counts what no trigger sees, in the transaction that does it. */
+  /** Adds figures that no trigger counts. Call it in the transaction of the event. */
   async insert(workspaceId: string, counted: NewFigure[]): Promise<void> {
     if (counted.length === 0) return
     let slot = 0
@@ -98,14 +98,17 @@ export class Figures {
     await insertRows(this.db, 'figures', rows, merge)
   }
 
-  /** Packs what one project has from before an hour; false where nothing is left. What somebody counts in meanwhile stays. */
+  /**
+   * Packs the figures of one project that are older than an hour. Returns false if there are none. Figures that are added
+   * concurrently remain.
+   */
   async pack(before: number): Promise<boolean> {
     const oldest = await this.db('figures').where('hour', '<', before).orderBy('hour').first()
     if (!oldest) return false
     const { workspace_id, project_id } = oldest
     const block = blockOf(oldest.hour)
     const key = { workspace_id, project_id, block }
-    // First, so that two take turns.
+    // Create the row first, so that concurrent runs take turns.
     await this.db('packed_figures')
       .insert({ ...key, packed: pack([], block) })
       .onConflict(Object.keys(key))
@@ -137,15 +140,15 @@ export class Figures {
   }
 
   /**
-   * Makes the figures of scans of a project what its ledger comes to, and returns what differed. Of the others nothing that
-   * they could be counted by is kept as long as they are.
+   * Corrects the scan figures of a project from its ledger and returns the differences. Other figures cannot be recounted,
+   * because their sources are not kept as long.
    */
   async recountScans(workspaceId: string, projectId: string): Promise<FigureDifference[]> {
-    // Two that add the same would make it wrong again.
+    // Two concurrent runs would add the difference twice.
     if (isPostgres(this.db)) await this.db.raw('select pg_advisory_xact_lock(?)', [RECOUNT_LOCK])
     const { parts, isCounted } = scanSource()
     const [, , hour, figure] = parts('one')
-    // One statement, which sees the scans and what was counted of them in one moment: others may go on.
+    // Read the scans and their figures in one statement, so that concurrent scans do not cause a difference.
     const sql = `select hour, figure, n, ${this.noBytes} as packed, 0 as expected from figures
         where workspace_id = :workspaceId and project_id = :projectId and figure like 'scans/%'
       union all select block, '', 0, packed, 0 from packed_figures
@@ -175,7 +178,6 @@ export class Figures {
     return differences
   }
 
-  /** Forgets what was counted of a project. */
   async deleteOfProject(workspaceId: string, projectId: string): Promise<void> {
     const ofProject = { workspace_id: workspaceId, project_id: projectId }
     await this.db('figures').where(ofProject).delete()
@@ -187,7 +189,7 @@ export class Figures {
   }
 }
 
-/** Says which bucket an hour is in, quickly for hours that ascend, as those of a block do. */
+/** Returns a function that finds the bucket of an hour. Fast for ascending hours. */
 function finder(buckets: readonly number[]): (hour: number) => number {
   let bucket = 0
   return (hour) => {
@@ -197,17 +199,17 @@ function finder(buckets: readonly number[]): (hour: number) => number {
   }
 }
 
-/** Another program's than those of migrations and of counts. */
+/** The advisory lock of recounts of figures, different from those of migrations and counters. */
 const RECOUNT_LOCK = 7_277_440
 
-/** PostgreSQL's counts of rows are texts. */
+/** PostgreSQL returns counts as text. */
 function toFigure({ hour, figure, n }: Figure): Figure {
   return { hour: Number(hour), figure, n: Number(n) }
 }
 
 const CHUNK = 500
 
-/** The hour that a moment is in, counted from 1970. */
+/** Returns the hour of a time, counted from 1970. */
 export function hourOf(at: Date): number {
   return Math.floor(at.getTime() / HOUR_MS)
 }
@@ -216,12 +218,12 @@ function blockOf(hour: number): number {
   return Math.floor(hour / BLOCK_HOURS)
 }
 
-/** The form of a block: where another becomes better, its first byte tells. */
+/** The format version of a block: its first byte. */
 const FORM = 1
 
 /**
- * Figures of the hours of a block in few bytes: a name with its length, then the number of each hour, all of them whole
- * numbers of as many bytes as they need; deflated. Two thirds of the same as JSON.
+ * Packs the figures of a block: each name with its length, then the numbers of all hours as variable-length integers, deflated.
+ * Takes two thirds of the size of deflated JSON.
  */
 export function pack(figures: Figure[], block: number): Buffer {
   const byName = new Map<string, number[]>()
@@ -234,7 +236,7 @@ export function pack(figures: Figure[], block: number): Buffer {
   for (const [figure, hours] of [...byName].sort(([a], [b]) => (a < b ? -1 : 1))) {
     const name = Buffer.from(figure)
     bytes.push(name.length, ...name)
-    // Below zero is a part of a sum, as slots are: odd numbers.
+    // Negative numbers are parts of a sum, as slots are. They are encoded as odd numbers.
     for (const n of hours)
       for (let rest = n < 0 ? -2 * n - 1 : 2 * n; ; rest = Math.floor(rest / 128)) {
         bytes.push(rest < 128 ? rest : 128 + (rest % 128))
@@ -244,14 +246,14 @@ export function pack(figures: Figure[], block: number): Buffer {
   return deflateRawSync(Buffer.from(bytes))
 }
 
-/** The figures of a block that are not nothing. */
+/** Returns the figures of a block that are not zero. */
 export function unpack(packed: Uint8Array, block: number): Figure[] {
   const figures: Figure[] = []
   readBlock(packed, block, (figure) => (hour, n) => void figures.push({ hour, figure, n }))
   return figures
 }
 
-/** Tells each figure of a block, and then each hour of it that has some: a year is a hundred thousand numbers. */
+/** Calls back for each figure of a block and then for each hour with a value, because a year has 100,000 numbers. */
 function readBlock(packed: Uint8Array, block: number, tell: (figure: string) => (hour: number, n: number) => void) {
   const bytes = inflateRawSync(packed)
   if (bytes[0] !== FORM) throw new Error(`Figures are packed in a form of a later version: ${bytes[0]}`)

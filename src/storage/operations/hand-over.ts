@@ -2,26 +2,26 @@ import type { Knex } from 'knex'
 import { Uuid } from '../../core/ids.ts'
 import { type PassRow, type StoredPass, selectPass, toPass } from '../passes/pass-row.ts'
 
-/** Which passes are handed over; ids, and what is left out narrows nothing. */
+/** Selects the passes to export. Omitted fields do not filter. */
 export interface HandOverFilter {
   projectId?: string | undefined
   templateId?: string | undefined
-  /** Of this identity; null is the server's own, of both platforms. */
+  /** The identity of the passes; null is the server's own, on both platforms. */
   identityId?: string | null | undefined
-  /** Passes that were made later are left out, so that the pages end. */
+  /** An upper bound for pass IDs. Excludes passes that are created later, so that the export ends. */
   until: string
 }
 
-/** A pass with all that phones know it by. */
+/** A pass with the names and tokens that phones know it by. */
 export interface HandOverPass {
   pass: StoredPass
   templateKey: string | null
-  /** What Google knows its object by, without the issuer; null where Google was sent none. */
+  /** The Google object ID without the issuer; null if no object was sent. */
   objectSuffix: string | null
   devices: { deviceId: string; pushToken: string }[]
 }
 
-/** Reads passes with what another server needs to go on with them, in the order of their ids (decisions/0020). */
+/** Reads passes with the data that another server needs to take them over, by ID (decisions/0020). */
 export class HandOver {
   private readonly db: Knex
 
@@ -29,13 +29,13 @@ export class HandOver {
     this.db = db
   }
 
-  /** How many passes the filter leaves. */
+  /** Counts the matching passes. */
   async count(workspaceId: string, filter: HandOverFilter): Promise<number> {
     const row = await this.passes(workspaceId, filter).count({ n: '*' }).first()
     return Number(row?.n)
   }
 
-  /** The variables of the passes after one, in the order of ids. */
+  /** Returns the variables of the next passes after one, by ID. */
   async listVariables(
     workspaceId: string,
     filter: HandOverFilter,
@@ -47,7 +47,7 @@ export class HandOver {
     return rows.map(({ id, variables }) => ({ id, variables: JSON.parse(variables) }))
   }
 
-  /** The passes after one, in the order of ids, the phones of each in the order in which they came. */
+  /** Returns the next passes after one, by ID, with the phones of each in the order of registration. */
   async list(
     workspaceId: string,
     filter: HandOverFilter,
@@ -76,7 +76,7 @@ export class HandOver {
     }))
   }
 
-  /** The ids of what is called so in a workspace, by id, by key where it has one, or by name. */
+  /** Returns up to two IDs of projects or templates with an ID, key, or name, so that the caller can detect ambiguous names. */
   async listNamed(workspaceId: string, table: 'projects' | 'templates', text: string): Promise<string[]> {
     const id = Uuid.safeParse(text)
     const query = this.db(table).where({ workspace_id: workspaceId })
@@ -95,7 +95,7 @@ export class HandOver {
     return after === undefined ? query : query.where('passes.id', '>', after)
   }
 
-  /** An erased pass has nothing left to hand over. */
+  /** Erased passes have no data to export. */
   private passes(workspaceId: string, { projectId, templateId, identityId, until }: HandOverFilter): Knex.QueryBuilder {
     const query = this.db('passes')
       .where('passes.workspace_id', workspaceId)

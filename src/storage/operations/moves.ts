@@ -4,28 +4,28 @@ import { insertRows } from '../db/bulk-rows.ts'
 import { forUpdateSkipLocked, toDate } from '../db/dialect.ts'
 import { lockPasses, withWalletVersionBump } from '../passes/pass-change.ts'
 
-/** Phones of a workspace are sent to another address (decisions/0020). */
+/** A move of the phones of a workspace to another address (decisions/0020). */
 export interface StoredMove {
   id: string
-  /** What packages name as their webServiceURL. */
+  /** The webServiceURL in packages. */
   url: string
   passesASecond: number
   startedAt: Date
-  /** When all passes that phones hold were first told of; null while some wait. */
+  /** The time when all held passes had been announced for the first time; null while some are waiting. */
   toldAt: Date | null
 }
 
-/** How far the phones have come; each is counted once. */
+/** The progress of the phones. Each phone is counted once. */
 export interface MoveProgress {
-  /** Passes that were told of so far. */
+  /** The number of passes that were announced. */
   passes: number
-  /** Fetched the package that names the new address. */
+  /** Phones that downloaded the package with the new address. */
   moved: number
-  /** Were pushed for it, and did not come. */
+  /** Phones that were pushed and have not downloaded it. */
   silent: number
-  /** Cannot be pushed, as was last tried. */
+  /** Phones whose last push was rejected. */
   refused: number
-  /** Their turn, or their push, is still to come. */
+  /** Phones that are not pushed yet. */
   waiting: number
 }
 
@@ -40,16 +40,16 @@ interface Row {
   completed_at: number | null
 }
 
-/** Rows of passes that one turn looks at: most of them may have been told of. */
+/** The maximum number of rows that a turn reads. Most of their passes can be announced already. */
 const LOOKED = 5_000
 
-/** Passes of a turn, however long nobody took one. */
+/** The maximum number of passes per turn, regardless of the time since the last one. */
 const MOST = 1_000
 
-/** Between rounds: phones that came meanwhile may hold a package of before. */
+/** The time between rounds, in milliseconds. A later round finds phones that registered with an old package in the meantime. */
 const ROUND_MS = 60_000
 
-/** Where phones are sent to another address, and which passes were told of it. */
+/** The moves of workspaces, and the passes that they have announced. */
 export class Moves {
   private readonly db: Knex
 
@@ -57,7 +57,7 @@ export class Moves {
     this.db = db
   }
 
-  /** Begins a move, in the place of one to another address. */
+  /** Starts a move. Replaces an existing one to another address. */
   async insert(
     workspaceId: string,
     { url, passesASecond }: Pick<StoredMove, 'url' | 'passesASecond'>,
@@ -80,7 +80,6 @@ export class Moves {
       .merge()
   }
 
-  /** The move of a workspace, where it has one. */
   async find(workspaceId: string): Promise<StoredMove | undefined> {
     const row: Row | undefined = await this.db('moves').where({ workspace_id: workspaceId }).first()
     return (
@@ -94,18 +93,18 @@ export class Moves {
     )
   }
 
-  /** Goes on at another pace. */
+  /** Changes the pace of the move. */
   async setPace(workspaceId: string, passesASecond: number): Promise<void> {
     await this.db('moves').where({ workspace_id: workspaceId }).update({ passes_per_second: passesASecond })
   }
 
-  /** Ends it: packages name this server again. */
+  /** Ends the move: packages contain this server's address again. */
   async delete(workspaceId: string): Promise<void> {
     await this.db('moves').where({ workspace_id: workspaceId }).delete()
     await this.db('moved_passes').where({ workspace_id: workspaceId }).delete()
   }
 
-  /** The first workspace after one whose phones are to be told something; of all without one. */
+  /** Returns the first workspace after `after` with a move that is due. */
   async findDueWorkspace(at: Date, after?: string): Promise<string | undefined> {
     const due = this.db('moves').where('round_at', '<=', at.getTime())
     if (after !== undefined) due.where('workspace_id', '>', after)
@@ -113,8 +112,8 @@ export class Moves {
   }
 
   /**
-   * Passes whose phones are to be pushed now, by the pace of the move: what they show is newer from now on. None while another
-   * process takes them.
+   * Takes the next passes to push, at the pace of the move, and raises their wallet version. Returns none while another process
+   * takes them.
    */
   async take(workspaceId: string, at: Date): Promise<string[]> {
     const now = at.getTime()
@@ -143,7 +142,7 @@ export class Moves {
     return ids
   }
 
-  /** Of Google's objects nothing changes: those that were up to date still are. */
+  /** Google objects do not change, so those that were current remain current. */
   private async bump(workspaceId: string, moveId: string, passIds: string[], at: Date): Promise<void> {
     if (passIds.length === 0) return
     const rows: { id: string; wallet_version: number }[] = await lockPasses(this.db, workspaceId)
@@ -171,13 +170,16 @@ export class Moves {
     )
   }
 
-  /** The newest pass that phones hold of each identity and template, so many at most: what shows whether another server has them all. */
+  /**
+   * Returns up to `limit` passes, the newest held pass of each identity and template. Used to check whether another server has
+   * imported all of them.
+   */
   async listSamples(workspaceId: string, limit: number): Promise<string[]> {
     const held = this.db({ held: 'held_passes' })
       .join('passes', 'passes.id', 'held.pass_id')
       .where('held.workspace_id', workspaceId)
       .where('held.apple', '>', 0)
-      // Of an erased one nothing is left to hand over.
+      // Erased passes are not exported.
       .whereNull('passes.erased_at')
       .groupBy('passes.apple_identity_id', 'passes.template_id')
     const newest: { id: string }[] = await held
@@ -188,8 +190,8 @@ export class Moves {
   }
 
   /**
-   * How far a move has come. Each package that was fetched since it began names the address, also before its pass was told of. A
-   * phone that took the pass away, or that left this server, is counted no more.
+   * Returns the progress of a move. Every package that was downloaded since its start contains the new address, even if the pass
+   * was not announced yet. Phones that removed the pass or left this server are not counted.
    */
   async findProgress(
     workspaceId: string,

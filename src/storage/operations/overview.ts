@@ -9,15 +9,15 @@ import { Doors } from '../workspaces/doors.ts'
 import { Usage, type UsageOverview } from '../workspaces/limits.ts'
 import type { RejectedKind } from './rejections.ts'
 
-/** How one queue of the outbox stands. */
+/** The state of an outbox queue. */
 export interface QueueOverview {
   queue: RegularQueue
-  /** Could run now. */
+  /** Jobs that can run now. */
   due: number
-  /** Wait for a moment to come. */
+  /** Jobs that are scheduled for later. */
   later: number
   running: number
-  /** When the oldest of those that are due was to run; null where none is. */
+  /** The scheduled time of the oldest due job; null if no job is due. */
   oldestDueAt: Date | null
 }
 
@@ -29,28 +29,28 @@ export interface FailingWebhook {
   failingSince: Date
 }
 
-/** The state of the whole installation in numbers, all workspaces together. */
+/** The state of the whole installation in numbers, across all workspaces. */
 export interface Overview {
-  /** The moment that due and later are told apart by. */
+  /** The time at which due and later are distinguished. */
   at: Date
-  /** Every queue, also where nothing waits. */
+  /** All queues, including empty ones. */
   queues: QueueOverview[]
-  /** Jobs that gave up, where there are any. */
+  /** The kinds of discarded jobs, if there are any. */
   setAside: { kind: JobKind; count: number }[]
-  /** Jobs that are quarantined, where there are any. */
+  /** The kinds of quarantined jobs, if there are any. */
   quarantined: { kind: JobKind; count: number }[]
   webhooks: { sound: number; failing: number; disabled: number }
-  /** Waiting for an attempt. */
+  /** Deliveries that are waiting for an attempt. */
   deliveries: { due: number; later: number }
-  /** What is limited for each workspace. */
+  /** The usage of each workspace and its limits. */
   usage: UsageOverview[]
-  /** Seen within the last five minutes, and what doors have still to report. */
+  /** Doors seen within the last five minutes, and the scans that doors have not uploaded. */
   doors: { online: number; pendingScans: number }
-  /** Template versions, classes and passes that a platform refuses for good, each up to MAX_COUNTED. */
+  /** The number of template versions, classes, and passes that a platform rejects permanently, each up to MAX_COUNTED. */
   refused: Record<RejectedKind, number>
 }
 
-/** A workspace whose phones are sent to another address. */
+/** A workspace whose phones are moving to another address. */
 export interface MoveUnderWay {
   workspaceId: string
   workspaceName: string
@@ -59,25 +59,25 @@ export interface MoveUnderWay {
   startedAt: Date
 }
 
-/** More rejections than this are as bad: whoever scrapes must not wait for a million of them to be counted. */
+/** The maximum number of rejections to count. Counting a million rows would delay a scrape. */
 const MAX_COUNTED = 10_000
 
-/** A door that is on makes a request every few seconds. */
+/** The time, in milliseconds, within which an active door makes a request. Doors make one every few seconds. */
 const ONLINE_MS = 300_000
 
-/** A published version, or a class of it, that Google refuses, with what it said. */
+/** A published version, or a class of it, that Google rejects, with Google's message. */
 export interface RejectedVersion {
   workspaceName: string
-  /** Of the template. */
+  /** The name of the template. */
   name: string
   version: number
   message: string
-  /** A pass that stands in the class that is refused; null where the whole version is, or no pass is left. */
+  /** A pass of the rejected class; null if the whole version is rejected or no pass is left. */
   passId: string | null
   kind: 'version' | 'class'
 }
 
-/** What those who watch over the installation look at; counted along indexes, since they look every few seconds. */
+/** The data for monitoring, counted with indexes, because it is read every few seconds. */
 export class Overviews {
   private readonly db: Knex
 
@@ -85,9 +85,9 @@ export class Overviews {
     this.db = db
   }
 
-  /** What metrics and doctor show of the whole database, at a moment. */
+  /** Returns the data that metrics and `doctor` show about the whole database. */
   async read(at: Date): Promise<Overview> {
-    // One after the other: whoever watches must not take the connections of those who work.
+    // Read sequentially, so that monitoring does not take connections from requests and jobs.
     const waiting = await this.waiting(at)
     const running = await this.running()
     const { setAside, quarantined } = await this.failed()
@@ -107,7 +107,10 @@ export class Overviews {
     return { at, queues: states, setAside, quarantined, webhooks, deliveries, usage, doors, refused }
   }
 
-  /** Template versions that a platform refuses whole or in a class of some passes, the last refused first. */
+  /**
+   * Returns the template versions that a platform rejects, entirely or in a class of some passes. The latest rejection comes
+   * first.
+   */
   async listRejectedVersions(limit: number): Promise<RejectedVersion[]> {
     const member = this.db('passes').whereRaw('passes.google_class_id = google_classes.id').limit(1).select('id')
     const rows = await this.db('rejections')
@@ -133,7 +136,7 @@ export class Overviews {
     return { version: await countOf('version'), class: await countOf('class'), pass: await countOf('pass') }
   }
 
-  /** Those that have failed for longest first. */
+  /** Returns the failing endpoints, longest failure first. */
   async listFailingWebhooks(limit: number): Promise<FailingWebhook[]> {
     const rows = await this.db('webhooks')
       .join('workspaces', 'workspaces.id', 'webhooks.workspace_id')
@@ -149,7 +152,7 @@ export class Overviews {
     }))
   }
 
-  /** The longest under way first. */
+  /** Returns the moves in progress, oldest first. */
   async listMoves(limit: number): Promise<MoveUnderWay[]> {
     const rows = await this.db('moves')
       .join('workspaces', 'workspaces.id', 'moves.workspace_id')
@@ -168,7 +171,7 @@ export class Overviews {
   private async waiting(at: Date): Promise<Map<RegularQueue, Pick<QueueOverview, 'due' | 'later' | 'oldestDueAt'>>> {
     const rows: { queue: RegularQueue; jobs: number; due: number; oldest: number }[] = await this.db('jobs')
       .where({ claim_token: null, failed_at: null })
-      // As the index says.
+      // The condition of the index.
       .whereRaw('created_at > 0')
       .groupBy('queue')
       .select(
@@ -207,7 +210,7 @@ export class Overviews {
     }
   }
 
-  /** There are few endpoints beside what is sent to them. */
+  /** The number of endpoints is small. */
   private async webhooks(): Promise<Overview['webhooks']> {
     const rows: { status: string; webhooks: number; failing: number }[] = await this.db('webhooks')
       .groupBy('status')
@@ -230,21 +233,22 @@ export class Overviews {
   }
 }
 
-/** Looks that an operator takes at the database itself, to find out why nothing works. */
+/** Checks of the database by an operator, to find out why nothing works. */
 
-/** Reads anything at all. */
+/** Throws if the database is not readable. */
 export async function assertReadable({ reader }: Database): Promise<void> {
   await reader.raw('select 1')
-  // A file is looked into only now.
+  // SQLite opens the file only when it reads from it.
   await reader.schema.hasTable('migrations')
 }
 
-/** Transactions that are compared to find out the mode of a pooler. */
+/** The number of transactions that are compared to detect the mode of a pooler. */
 const POOLER_ROUNDS = 5
 
 /**
- * The mode of the pooler before PostgreSQL; undefined without one. In session mode, each connection has a server process of
- * its own. In transaction mode, it changes, or another connection has the same one. Statement mode allows no transactions.
+ * Returns the mode of the pooler in front of PostgreSQL; `undefined` without one. In session mode, each connection has its own
+ * server process. In transaction mode, the process changes, or two connections have the same one. In statement mode, transactions
+ * are not allowed.
  */
 export async function findPoolMode({
   dialect,
@@ -256,14 +260,15 @@ export async function findPoolMode({
   const processOf = async (db: Knex): Promise<number> => (await db.raw('select pg_backend_pid() as pid')).rows[0].pid
   const own = new Set<number>()
   for (let round = 0; round < POOLER_ROUNDS; round += 1) {
-    // Two of the same connection in a row, since a pooler that alternates between two processes gives each its own.
+    // Check the same connection twice in a row, because a pooler that alternates between two processes gives each connection its
+    // own.
     own.add(await processOf(entry)).add(await processOf(entry))
     if (own.size > 1 || own.has(await processOf(reader))) return 'transaction'
   }
   return 'session'
 }
 
-/** Whether a pooler allows transactions: in statement mode it closes the connection instead. */
+/** Whether a pooler allows transactions. In statement mode, it closes the connection instead. */
 async function allowsTransactions(db: Knex): Promise<boolean> {
   try {
     await db.transaction(async () => undefined)
@@ -274,15 +279,15 @@ async function allowsTransactions(db: Knex): Promise<boolean> {
   }
 }
 
-/** More than a page of SQLite, so that the row needs a page of its own: a full file still takes what fits into its pages. */
+/** Larger than a page of SQLite, so that the row needs a new page. In a full file, existing pages can still have space. */
 const PROBE = 'x'.repeat(8_192)
 
-/** Shorter than that of requests, so that `/readyz` fails before they do. */
+/** The lock timeout in milliseconds. Shorter than that of requests, so that `/readyz` fails before they do. */
 const LOCK_TIMEOUT_MS = 2_000
 
 /**
- * Inserts a row, deletes it, and commits, so that nothing remains. On PostgreSQL it takes the locks that writers take, so
- * that a table that another session has locked is noticed.
+ * Inserts a row, deletes it, and commits, so that nothing remains. On PostgreSQL, takes the locks that writers take, to detect a
+ * table that another session has locked.
  */
 export async function assertWritable({ dialect, writer }: Connections & { dialect: Dialect }): Promise<void> {
   await writer.transaction(async (tx) => {
@@ -296,7 +301,7 @@ export async function assertWritable({ dialect, writer }: Connections & { dialec
   })
 }
 
-/** What SQLite finds wrong with its file; nothing for a sound one, undefined for PostgreSQL, which has no such look. */
+/** Returns the faults that SQLite finds in its file; `undefined` for PostgreSQL, which has no such check. */
 export async function findDamage({ dialect, reader }: Database): Promise<string[] | undefined> {
   if (dialect !== 'sqlite') return undefined
   const rows: { quick_check: string }[] = await reader.raw('pragma quick_check(5)')
@@ -304,8 +309,8 @@ export async function findDamage({ dialect, reader }: Database): Promise<string[
 }
 
 /**
- * Returns by how many seconds the clock of this machine is ahead of PostgreSQL's at the least: half of the round trip is
- * unknown. `undefined` for SQLite, which reads the same clock. The only query that asks a database for the time.
+ * Returns the minimum number of seconds by which this machine's clock is ahead of PostgreSQL's. Half of the round trip is
+ * unknown. `undefined` for SQLite, which uses this machine's clock. The only query that asks a database for the time.
  */
 export async function findClockSkew(
   { dialect, reader }: Pick<Connections, 'reader'> & { dialect: Dialect },

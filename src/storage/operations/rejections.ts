@@ -1,12 +1,11 @@
 import type { Knex } from 'knex'
 import type { PlatformRejection } from '../../core/contract/wallets.ts'
 
-/** A rejection as it is kept. */
 export interface StoredRejection extends Omit<PlatformRejection, 'at'> {
   at: Date
 }
 
-/** What is refused: everything of a template version, a class that some of its passes share, or one pass. */
+/** The kind of rejected subject: a whole template version, a class that some of its passes share, or a pass. */
 export type RejectedKind = 'version' | 'class' | 'pass'
 
 interface Row {
@@ -17,7 +16,7 @@ interface Row {
   at: number
 }
 
-/** What platforms refuse for good, the last word of each on a template version, a class or a pass. */
+/** The permanent rejections of template versions, classes, and passes: the latest per platform. */
 export class Rejections {
   private readonly db: Knex
 
@@ -25,7 +24,7 @@ export class Rejections {
     this.db = db
   }
 
-  /** By the ids of versions, classes and passes; those that no platform refuses are left out. */
+  /** Returns rejections by the IDs of versions, classes, and passes. Omits subjects without one. */
   async list(workspaceId: string, subjects: string[]): Promise<Map<string, StoredRejection>> {
     if (subjects.length === 0) return new Map()
     const rows: Row[] = await this.db('rejections').where({ workspace_id: workspaceId }).whereIn('subject', subjects)
@@ -34,7 +33,7 @@ export class Rejections {
     )
   }
 
-  /** In the place of what the platform said before. */
+  /** Replaces the platform's previous rejection of the subject. */
   async insert(workspaceId: string, kind: RejectedKind, subject: string, rejection: StoredRejection): Promise<void> {
     const { platform, code, message } = rejection
     await this.db('rejections')
@@ -43,7 +42,7 @@ export class Rejections {
       .merge()
   }
 
-  /** The platform has taken them after all. */
+  /** Deletes the rejections of subjects that the platform has accepted. */
   async clear(workspaceId: string, platform: PlatformRejection['platform'], ...subjects: string[]): Promise<void> {
     await this.db('rejections').where({ workspace_id: workspaceId, platform }).whereIn('subject', subjects).delete()
   }

@@ -7,30 +7,30 @@ import type { StoredScan } from '../scans/scan-row.ts'
 import type { DueDelivery } from '../webhooks/delivery-row.ts'
 
 /**
- * How a run of a job ended: it is done, to be tried again, put off before it began, or given up for good; or its lease
- * lapsed, for the last time where the job is then quarantined.
+ * The outcome of a job run: done, to be retried, snoozed before it began, or discarded; or its lease expired, after which the job
+ * is retried or, at the last attempt, quarantined.
  */
 export type JobOutcome = 'done' | 'retried' | 'put_off' | 'gave_up' | 'lapsed' | 'quarantined'
 
-/** Something that a transaction brought, for whoever keeps count; nothing that was rolled back is ever told. */
+/** A committed fact, for metrics and subscribers. Rolled-back transactions emit nothing. */
 export type StoreEvent =
   | { what: 'runs'; kind: JobKind; outcome: JobOutcome; count: number }
   | { what: 'event'; type: EventType; workspaceId: string }
-  /** Deliveries that are due now, for this endpoint: all that a transaction made, or undefined where they are to be read. */
+  /** Deliveries to this endpoint that are due now: those that a transaction created, or undefined if they must be read. */
   | { what: 'deliveries'; webhookId: string; made: DueDelivery[] | undefined }
   | ({ what: 'scan' } & Pick<StoredScan, 'result' | 'reason' | 'verified'>)
   | { what: 'notification'; platform: Platform; status: StoredNotification['apple']['status'] }
   | { what: 'broadcast' }
-  /** The state of a delivery after an attempt: PENDING where it is to be tried again. */
+  /** The state of a delivery after an attempt; PENDING if there will be another attempt. */
   | { what: 'attempt'; status: DeliveryStatus }
 
-/** Tells an event, which listeners get once the transaction is committed. */
+/** Emits an event. Listeners receive it after the transaction commits. */
 export type Emit = (event: StoreEvent) => void
 
-/** Told what the store has committed. */
+/** Listens to commits of the store. */
 export interface StoreListener {
-  /** Called after a commit that made jobs of a queue due, so that a worker here wakes at once. */
+  /** Called after a commit that made jobs of a queue due, to wake a local worker. */
   onDue?(queue: Queue): void
-  /** Called after the commit. */
+  /** Called after a commit. */
   onEvent?: Emit
 }

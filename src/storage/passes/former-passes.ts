@@ -4,23 +4,23 @@ import { insertRows, isOneOf } from '../db/bulk-rows.ts'
 import type { StoredPass } from './pass-row.ts'
 import { type OutdatedRegistration, whereOfIdentities } from './registrations.ts'
 
-/** Phones of a former holder have so long to fetch their pass as void; then it is unknown. */
+/** The number of days for which phones of a former holder can download the pass as void. After that, it is not found. */
 export const FORMER_PASS_DAYS = 30
 
 const DAY_MS = 24 * 3_600_000
 
-/** A pass as its former holder has it. */
+/** A pass from the view of its former holder. */
 export interface FormerPass
   extends Pick<StoredPass, 'workspaceId' | 'copyId' | 'serialNumber' | 'appleToken' | 'modifiedAt'> {
   passId: string
-  /** The version that it was rendered with last. */
+  /** The template version of its last rendering. */
   templateVersionId: string
 }
 
 interface Row {
-  /** What the copy was called here. */
+  /** The serial number that this server gave the copy. */
   serial_number: string
-  /** What another provider called it; null where it is the same. */
+  /** The serial number of another provider; null if the pass was not imported. */
   imported_serial_number: string | null
   workspace_id: string
   pass_id: string
@@ -31,7 +31,7 @@ interface Row {
   ended_at: number
 }
 
-/** What in a pass belongs to a former holder's copy of it: void, with nothing of either holder and without a code. */
+/** Returns the pass as its former holder sees it: void, without personal data and without a code. */
 export function asFormer(
   pass: StoredPass,
   former: Pick<FormerPass, 'templateVersionId'> & Partial<FormerPass>,
@@ -61,7 +61,7 @@ export function asFormer(
   }
 }
 
-/** Passes that went to somebody else, as Apple Wallet of the former holder knows them. */
+/** The copies of transferred passes in the Apple Wallets of their former holders. */
 export class FormerPasses {
   private readonly db: Knex
 
@@ -69,7 +69,7 @@ export class FormerPasses {
     this.db = db
   }
 
-  /** Ends what the present holder has of a pass, which the caller holds; true where phones of Apple are to be told. */
+  /** Ends the present holder's copy of a pass, which the caller has locked. Returns whether Apple devices must be pushed. */
   async insert(pass: StoredPass, at: Date): Promise<boolean> {
     const { workspaceId, id, copyId, serialNumber, modifiedAt } = pass
     const row: Row = {
@@ -97,7 +97,7 @@ export class FormerPasses {
     return true
   }
 
-  /** As Registrations.findPass; undefined when its time is over. */
+  /** Like `Registrations.findPass`; `undefined` after `FORMER_PASS_DAYS`. */
   async findBySerialNumber(
     serialNumber: string,
     identityIds: (string | null)[],
@@ -127,22 +127,22 @@ export class FormerPasses {
     )
   }
 
-  /** As Registrations.has. */
+  /** Like `Registrations.has`. */
   async has(workspaceId: string, copyId: string, deviceId: string): Promise<boolean> {
     return (
       (await this.registrations(workspaceId, copyId).where({ device_id: deviceId }).first('device_id')) !== undefined
     )
   }
 
-  /** As Registrations.isFull. */
+  /** Like `Registrations.isFull`. */
   async isFull(workspaceId: string, copyId: string, maxDevices: number): Promise<boolean> {
     const devices = this.registrations(workspaceId, copyId)
     return (await devices.offset(maxDevices - 1).first('device_id')) !== undefined
   }
 
   /**
-   * A phone that holds it, maybe out of a backup, is to be told that it is over: its end is announced anew. True where the
-   * phone was not known; the caller holds the pass.
+   * Registers a phone that still has the former copy, for example from a backup, and schedules a push of its end. Returns whether
+   * the phone is new. The caller has locked the pass.
    */
   async register(workspaceId: string, copyId: string, deviceId: string, pushToken: string): Promise<boolean> {
     const announced = await this.db('former_passes')
@@ -160,12 +160,13 @@ export class FormerPasses {
     return true
   }
 
-  /** A device no longer has it. */
   async unregister(workspaceId: string, copyId: string, deviceId: string): Promise<void> {
     await this.registrations(workspaceId, copyId).where({ device_id: deviceId }).delete()
   }
 
-  /** Announces the end of those that were not: they get the next tag. Held until the transaction ends. */
+  /**
+   * Gives the next update tag to copies whose end was not announced yet. The tag counter stays locked until the transaction ends.
+   */
   async bumpUpdateTag(workspaceId: string, passIds: string[]): Promise<void> {
     const waiting = () =>
       this.db('former_passes').where({ workspace_id: workspaceId, update_tag: 0 }).whereIn('pass_id', passIds)
@@ -177,14 +178,14 @@ export class FormerPasses {
     await waiting().update({ update_tag: row.value })
   }
 
-  /** Devices of former holders that were not pushed yet. */
+  /** Returns the devices of former holders that were not pushed yet. */
   async listOutdated(workspaceId: string, passIds: string[]): Promise<OutdatedRegistration[]> {
     const rows: { pass_id: string; device_id: string; push_token: string; apple_identity_id: string | null }[] =
       await this.untold(workspaceId, passIds)
         .join('former_passes', 'former_passes.serial_number', 'former_registrations.serial_number')
         .join('passes', 'passes.id', 'former_passes.pass_id')
         .select('pass_id', 'device_id', 'push_token', 'apple_identity_id')
-    // Nothing newer will ever come: no version of the pass is what they lack.
+    // A former copy never changes again, so no version applies.
     return rows.map((row) => ({
       passId: row.pass_id,
       deviceId: row.device_id,
@@ -195,7 +196,7 @@ export class FormerPasses {
     }))
   }
 
-  /** Apple took the push. */
+  /** Records that Apple accepted pushes. */
   async setPushed(workspaceId: string, sent: Pick<OutdatedRegistration, 'passId' | 'pushToken'>[]): Promise<void> {
     const tokens = [...new Set(sent.map(({ pushToken }) => pushToken))]
     await this.untold(workspaceId, [...new Set(sent.map(({ passId }) => passId))])

@@ -6,17 +6,17 @@ import { insertRows } from '../db/bulk-rows.ts'
 import { forUpdate } from '../db/dialect.ts'
 import type { IdentityIds } from '../workspaces/identities.ts'
 
-/** A class at Google that passes with the same key share. */
+/** A class at Google that is shared by all passes with the same key. */
 export interface StoredClass extends ClassClaim {
   id: string
   templateVersionId: string
-  /** Grows with every change of the values. */
+  /** Incremented with every change of the values. */
   version: number
-  /** The version that Google was last sent; null while it was sent none. */
+  /** The version that was last sent to Google; null if none was. */
   sentVersion: number | null
 }
 
-/** A class to claim, of the version that needs it. */
+/** A class to claim, for a template version. */
 export interface NewClass extends ClassClaim {
   templateVersionId: string
 }
@@ -30,7 +30,10 @@ interface Row {
   sent_version: number | null
 }
 
-/** Classes of versions with a google.classKey. Who changes one holds it; the passes that join are taken before, or are new. */
+/**
+ * The classes of template versions with a `google.classKey`. Lock a class to change it. Passes that join it are locked earlier or
+ * are new.
+ */
 export class GoogleClasses {
   private readonly db: Knex
 
@@ -38,24 +41,24 @@ export class GoogleClasses {
     this.db = db
   }
 
-  /** Classes by their ids; unknown ones are left out. */
+  /** Returns classes by ID. Omits unknown ones. */
   async list(workspaceId: string, ids: string[]): Promise<StoredClass[]> {
     const rows: Row[] = await this.db('google_classes').where({ workspace_id: workspaceId }).whereIn('id', ids)
     return rows.map(toClass)
   }
 
-  /** A class, which nobody else changes until the transaction ends. */
+  /** Returns a class and locks it until the transaction ends. */
   async findForUpdate(workspaceId: string, id: string): Promise<StoredClass | undefined> {
     const row: Row | undefined = await forUpdate(this.db, this.one(workspaceId, id)).first()
     return row && toClass(row)
   }
 
   /**
-   * The classes of these keys, distinct ones, held until the transaction ends: made with the values that they bring where
-   * there are none. A class in which no pass stands takes the values, too.
+   * Returns the classes of distinct keys and locks them until the transaction ends. Creates missing ones with the given values.
+   * An existing class without passes also gets the values.
    */
   async claim(workspaceId: string, classes: NewClass[], at: Date): Promise<StoredClass[]> {
-    // One order for everyone, so that two batches that hold the same keys never wait for each other.
+    // Use a consistent order, so that two batches with the same keys never deadlock.
     const sorted = classes.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
     const asked = sorted.map(({ templateVersionId, keyDigest, values }) => ({
       id: newId(at),
@@ -65,7 +68,7 @@ export class GoogleClasses {
       class_values: JSON.stringify(values),
       version: 1,
     }))
-    // Writing what stands there holds it, in the statement that would make it: nobody forgets it in between.
+    // Updating an existing row locks it in the same statement that would insert it, so that it cannot be deleted in between.
     const rows = await insertRows<Row>(
       this.db,
       'google_classes',
@@ -86,24 +89,24 @@ export class GoogleClasses {
     return found
   }
 
-  /** The caller holds the class. */
+  /** Replaces the values of a class that the caller has locked. */
   async setValues(workspaceId: string, id: string, values: ClassClaim['values']): Promise<void> {
     const change = { class_values: JSON.stringify(values), version: this.db.raw('version + 1') }
     await this.one(workspaceId, id).update(change)
   }
 
-  /** Google was sent this version; where it had been sent a newer one, only the older one is sure to be there. */
+  /** Records that a version was sent to Google. If a newer version was sent before, only the older one is known to be there. */
   async setSent(workspaceId: string, id: string, version: number): Promise<void> {
     await this.one(workspaceId, id).update({ sent_version: version })
   }
 
-  /** Forgets a class that the last pass has left. The caller holds it. */
+  /** Deletes a class without passes. The caller has locked it. */
   async deleteUnused(workspaceId: string, id: string): Promise<void> {
     const members = this.db('passes').whereRaw('passes.google_class_id = google_classes.id').select('id')
     await this.one(workspaceId, id).whereNotExists(members).delete()
   }
 
-  /** Those of the classes in which a pass stands whose data was not erased. */
+  /** Returns the IDs of the classes that have a pass whose data is not erased. */
   async listInUse(classes: Pick<StoredClass, 'id'>[]): Promise<Set<string>> {
     if (classes.length === 0) return new Set()
     const member = this.db('passes').whereRaw('passes.google_class_id = google_classes.id').whereNull('erased_at')
@@ -111,14 +114,17 @@ export class GoogleClasses {
     return new Set(await this.db('google_classes').whereIn('id', ids).whereExists(member.select('id')).pluck('id'))
   }
 
-  /** Whose the class is: all of its passes are of one issuer, null being that of the server. Undefined where it has none. */
+  /**
+   * Returns the issuer of a class, which all of its passes share; null is the issuer of the server. Undefined if the class has no
+   * passes.
+   */
   async findIssuer(workspaceId: string, id: string): Promise<Pick<IdentityIds, 'googleIdentityId'> | undefined> {
     const ofClass = this.db('passes').where({ workspace_id: workspaceId, google_class_id: id })
     const row: { google_identity_id: string | null } | undefined = await ofClass.first('google_identity_id')
     return row && { googleIdentityId: row.google_identity_id }
   }
 
-  /** The kinds of the objects of a class, with what it was called when they were sent: it has a resource at Google for each. */
+  /** Returns the kinds and class names of the objects that were sent for a class. The class has a resource at Google for each. */
   async listNames(workspaceId: string, id: string): Promise<{ kind: GoogleKind; classSuffix: string }[]> {
     return this.db('google_objects')
       .join('passes', 'passes.id', 'google_objects.pass_id')
@@ -132,7 +138,7 @@ export class GoogleClasses {
   }
 }
 
-/** What tells a class from others, as text. */
+/** Returns the unique key of a class as text. */
 export function keyOf({ templateVersionId, keyDigest }: Pick<NewClass, 'templateVersionId' | 'keyDigest'>): string {
   return `${templateVersionId} ${keyDigest}`
 }

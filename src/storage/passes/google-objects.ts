@@ -2,37 +2,37 @@ import type { Knex } from 'knex'
 import type { GoogleKind } from '../../core/contract/definition.ts'
 import { toDate } from '../db/dialect.ts'
 
-/** What Google was last sent of a pass, and where. Ids are without the issuer. */
+/** The object of a pass as it was last sent to Google. IDs are without the issuer. */
 export interface SentObject {
   kind: GoogleKind
   objectSuffix: string
-  /** The class that the object stands in. */
+  /** The class of the object. */
   classSuffix: string
-  /** The version that it shows. */
+  /** The template version that it shows. */
   templateVersionId: string
 }
 
-/** An object of another kind than its pass has now. It is expired, and may still be on phones. */
+/** An object of a different kind than the pass has now. It is expired and can still be on phones. */
 export type FormerObject = Omit<SentObject, 'classSuffix'>
 
-/** The Google object of a pass: there from the first opening of its link on. */
+/** The Google object of a pass. Created when its link is opened for the first time. */
 export interface StoredGoogleObject extends Pick<SentObject, 'objectSuffix'> {
   passId: string
-  /** Null if another provider sent the object last: nothing is known about an imported object. */
+  /** Null for an imported object that another provider sent last, because its content is unknown. */
   sent: SentObject | null
-  /** The walletVersion that Google was last sent. */
+  /** The walletVersion that was last sent to Google. */
   sentVersion: number
-  /** Of what it was sent then; null, or the mark of a send that is under way, where that is not known for sure. */
+  /** The digest of the content that was last sent. Null if it is unknown; the mark of a send while one is in progress. */
   sentDigest: string | null
   sentAt: Date
-  /** Null while nobody has the pass in Google Wallet. */
+  /** Null if the pass is not in any Google Wallet. */
   installedAt: Date | null
-  /** When a transit ticket was first activated; null for what never was. */
+  /** The time of the first activation of a transit ticket; null if it was not activated. */
   activatedAt: Date | null
   lastError: string | null
 }
 
-/** What an object was sent, and the send that it was sent by. */
+/** The content that was sent, and the mark of the send. */
 interface SentContent {
   digest: string | null
   mark: string | null
@@ -56,7 +56,7 @@ interface Row {
 
 type FormerRow = Record<'object_suffix' | 'kind' | 'template_version_id', string>
 
-/** What Google has of each pass: the object that was sent, who holds it, and objects of templates before. */
+/** The Google objects of passes: the current object, its number of holders, and the objects of former templates and holders. */
 export class GoogleObjects {
   private readonly db: Knex
 
@@ -64,13 +64,13 @@ export class GoogleObjects {
     this.db = db
   }
 
-  /** What Google was told of passes; those it was told nothing of are left out. */
+  /** Returns the objects of passes. Omits passes without one. */
   async list(workspaceId: string, passIds: string[]): Promise<StoredGoogleObject[]> {
     const rows: Row[] = await this.db('google_objects').where({ workspace_id: workspaceId }).whereIn('pass_id', passIds)
     return rows.map(toObject)
   }
 
-  /** Objects that the pass had before its present one. */
+  /** Returns the earlier objects of a pass with the same holder. */
   async listFormer(workspaceId: string, passId: string): Promise<FormerObject[]> {
     const rows: FormerRow[] = await this.db('google_former_objects')
       .where({ workspace_id: workspaceId, pass_id: passId, is_transferred: false })
@@ -78,7 +78,7 @@ export class GoogleObjects {
     return rows.map(toFormer)
   }
 
-  /** Objects of former holders that Google does not know to be over. */
+  /** Returns the objects of former holders that are not expired at Google yet. */
   async listTransferred(workspaceId: string, passId: string): Promise<FormerObject[]> {
     const rows: FormerRow[] = await this.db('google_former_objects')
       .where({ workspace_id: workspaceId, pass_id: passId, is_transferred: true })
@@ -87,9 +87,9 @@ export class GoogleObjects {
   }
 
   /**
-   * The pass, which the caller holds, goes to another holder: its objects are those of a former one. True where Google is to
-   * be told.
-   * @param unknown what to assume about an object that another provider sent last
+   * Turns the objects of a pass that goes to another holder into objects of a former holder. The caller has locked the pass.
+   * Returns whether Google must be updated.
+   * @param unknown the content to assume for an object that another provider sent last
    */
   async transfer(workspaceId: string, passId: string, unknown: Omit<FormerObject, 'objectSuffix'>): Promise<boolean> {
     const ofPass = (table: string) => this.db(table).where({ workspace_id: workspaceId, pass_id: passId })
@@ -102,7 +102,7 @@ export class GoogleObjects {
     return rows.length > 0
   }
 
-  /** An object of a former holder, of which the pass has none: it is to expire. */
+  /** Records an object of a former holder that the pass lacks, so that it is expired at Google. */
   async insertTransferred(workspaceId: string, passId: string, object: FormerObject, holders = 0): Promise<void> {
     const change = { is_transferred: true, expired_at: null }
     await this.db('google_former_objects')
@@ -119,7 +119,7 @@ export class GoogleObjects {
       .merge(change)
   }
 
-  /** Google knows that it is over. */
+  /** Records that an object is expired at Google. */
   async setRetired(workspaceId: string, passId: string, objectSuffix: string, at: Date): Promise<void> {
     await this.db('google_former_objects')
       .where({ workspace_id: workspaceId, pass_id: passId, object_suffix: objectSuffix })
@@ -127,10 +127,11 @@ export class GoogleObjects {
   }
 
   /**
-   * Google was sent this version of the pass, which the caller holds. Where it had been sent a newer one, only the older
-   * one is sure to be there. An object that another takes the place of is a former one from now on: then true.
-   * @param digest of all that was sent; without one, no later update is known to say the same
-   * @param mark what markSending was given before it was sent
+   * Records that a version of the pass was sent to Google. The caller has locked the pass. If a newer version was sent before,
+   * only the older one is known to be there. If the object replaces another one, keeps that one as a former object and returns
+   * true.
+   * @param digest the digest of the sent content. Without one, later updates cannot be skipped as equal
+   * @param mark the mark that was given to `markSending` before the send
    */
   async setSent(
     workspaceId: string,
@@ -159,7 +160,7 @@ export class GoogleObjects {
         ...change,
         ...replacing,
         last_error: null,
-        // Another mark, or none: another send went beside this one, and which came last is not known.
+        // With a different mark, or none, another send ran concurrently, so it is unknown which content is the latest.
         sent_digest: this.db.raw(
           'case when google_objects.sent_digest = cast(:mark as text) then cast(:digest as text) end',
           { mark, digest },
@@ -168,7 +169,10 @@ export class GoogleObjects {
     return before !== undefined
   }
 
-  /** Google has this version, too, where the last that it was sent says the same and nothing else is on its way: then true. */
+  /**
+   * Records that Google already has a version, if the last sent content is equal and no send is in progress. Returns whether that
+   * is so.
+   */
   async setEqual(
     workspaceId: string,
     passId: string,
@@ -178,12 +182,12 @@ export class GoogleObjects {
     return (await isSame.update({ sent_version: version, last_error: null })) > 0
   }
 
-  /** Something is about to be sent: until that is noted, no update is known to say the same. The mark tells sends apart. */
+  /** Marks a send as in progress. Until it is recorded, no update counts as equal. The mark identifies the send. */
   async markSending(workspaceId: string, passId: string, mark: string): Promise<void> {
     await this.db('google_objects').where({ workspace_id: workspaceId, pass_id: passId }).update({ sent_digest: mark })
   }
 
-  /** Keeps what is known of an object that another takes the place of, and says who holds the other. */
+  /** Keeps a replaced object as a former one, and returns the number of holders of the new object. */
   private async replace(workspaceId: string, { passId, ...before }: StoredGoogleObject, sent: SentObject, at: Date) {
     const former = () => this.db('google_former_objects').where({ workspace_id: workspaceId, pass_id: passId })
     const holders = this.db('google_objects').where({ pass_id: passId }).select('holders')
@@ -206,7 +210,7 @@ export class GoogleObjects {
     await this.db('google_objects').where({ workspace_id: workspaceId, pass_id: passId }).update({ last_error: error })
   }
 
-  /** Takes in a callback once: false when its nonce was seen before. */
+  /** Records a callback. Returns false if its nonce is known. */
   async takeCallback(nonce: string, at: Date): Promise<boolean> {
     const taken = await this.db('google_callbacks')
       .insert({ nonce, received_at: at.getTime() })
@@ -223,9 +227,9 @@ export class GoogleObjects {
   }
 
   /**
-   * One person more has the object in Google Wallet, or one less. Callbacks do not say who, and come in any order, so they
-   * are counted: below zero a removal came before its save. Google's signature stands for the workspace. Returns the pass
-   * whose object it is, unless that is a former one.
+   * Adds or removes a holder of the object in Google Wallet. Callbacks do not identify the user and arrive in any order, so
+   * holders are counted. The count is negative if a removal arrives before its save. Google's signature authenticates the call,
+   * so it needs no workspace. Returns the pass of the object, unless it is a former object.
    */
   async addHolders(
     objectSuffix: string,
@@ -247,12 +251,12 @@ export class GoogleObjects {
     return undefined
   }
 
-  /** The holder of a transit ticket activated it. What comes again changes nothing. */
+  /** Records the first activation of a transit ticket. Later activations have no effect. */
   async setActivated(objectSuffix: string, identityIds: (string | null)[], at: Date): Promise<void> {
     await this.called(objectSuffix, identityIds).whereNull('activated_at').update({ activated_at: at.getTime() })
   }
 
-  /** Google's signature is for one issuer, and says nothing of objects of others. */
+  /** Google's signature covers a single issuer, so only objects of its identities match. */
   private called(objectSuffix: string, identityIds: (string | null)[]) {
     return this.db('google_objects')
       .where({ object_suffix: objectSuffix })

@@ -7,25 +7,25 @@ import { beginningColumn, isPostgres, toDate } from '../db/dialect.ts'
 import { NO_CONTEXT } from '../scans/accepted-scans.ts'
 import { type PassRow, type StoredPass, selectPass, toPass } from './pass-row.ts'
 
-/** What a link to a group is held against. */
+/** The state that a link to a group is checked against. */
 export interface GroupLinkState {
   generation: number
-  /** No link of the workspace opens. */
+  /** Whether all links of the workspace are closed. */
   areLinksClosed: boolean
 }
 
-/** A group whose passes a door asks for, and the scan context that it lets them in under. */
+/** A group whose passes a door requests, and the scan context for which they are checked. */
 export interface GroupAtDoor {
   groupId: string
   scanContextKey: string | null
 }
 
-/** A pass of a group, and whether it was let in under the context. */
+/** A pass of a group, and whether it was accepted in the scan context. */
 export interface GroupMemberRow {
   passId: string
   externalPassId: string
   label: string
-  /** The stored one: an ISSUED pass past expiresAt reads as EXPIRED. */
+  /** The stored status: an ISSUED pass past expiresAt is not marked as EXPIRED. */
   status: PassStatus
   expiresAt: Date | null
   isUsed: boolean
@@ -41,7 +41,7 @@ interface MemberColumns {
   is_used: boolean | 0 | 1
 }
 
-/** Groups of passes; they are there as long as a pass is in them. */
+/** Groups of passes. A group exists while it has a pass. */
 export class Groups {
   private readonly db: Knex
 
@@ -49,7 +49,7 @@ export class Groups {
     this.db = db
   }
 
-  /** The generations of links by group, of those that were ever revoked. */
+  /** Returns the link generations of the groups whose links were ever revoked. */
   async listGenerations(workspaceId: string, groupIds: string[]): Promise<Map<string, number>> {
     if (groupIds.length === 0) return new Map()
     const rows: { group_id: string; generation: number }[] = await this.db('group_links')
@@ -59,7 +59,7 @@ export class Groups {
     return new Map(rows.map((row) => [row.group_id, row.generation]))
   }
 
-  /** Undefined where there is no such workspace. */
+  /** Returns `undefined` for an unknown workspace. */
   async findLinkState(workspaceId: string, groupId: string): Promise<GroupLinkState | undefined> {
     const row: { generation: number | null; links_closed_at: number | null } | undefined = await this.db('workspaces')
       .leftJoin('group_links', (join) => {
@@ -70,7 +70,7 @@ export class Groups {
     return row && { generation: row.generation ?? 0, areLinksClosed: row.links_closed_at !== null }
   }
 
-  /** Kills every link to the group that was made so far. */
+  /** Invalidates all existing links to the group. */
   async raiseLinkGeneration(workspaceId: string, groupId: string): Promise<void> {
     await this.db('group_links')
       .insert({ workspace_id: workspaceId, group_id: groupId, generation: 1 })
@@ -79,7 +79,7 @@ export class Groups {
       .where('group_links.workspace_id', workspaceId)
   }
 
-  /** Passes of the group that may be added to wallets, in the order of their ids, from one of them on. */
+  /** Returns the passes of the group that can be added to wallets, by ID, starting at `from`. */
   async listInstallable(
     workspaceId: string,
     groupId: string,
@@ -88,7 +88,8 @@ export class Groups {
   ): Promise<StoredPass[]> {
     const members = this.db('passes')
       .where({ 'passes.group_id': groupId, 'passes.workspace_id': workspaceId })
-      // As the index passes_installable_of_group says it. Few of these are past their expiry: the sweep marks them.
+      // The condition of the index `passes_installable_of_group`. The sweep marks expired passes, so few rows are past
+      // expiry.
       .whereRaw(`passes.status in ('QUEUED', 'ISSUING', 'ISSUED')`)
       .whereRaw(`(passes.status <> 'ISSUED' or passes.expires_at is null or passes.expires_at > ?)`, [at.getTime()])
       .orderBy('passes.id')
@@ -98,7 +99,7 @@ export class Groups {
     return rows.map(toPass)
   }
 
-  /** For each group its first passes by id, one more than a door looks at; by one statement. */
+  /** Returns the first passes of each group by ID, up to one more than a door shows. Uses one statement. */
   async listAtDoor(workspaceId: string, asked: GroupAtDoor[]): Promise<GroupMemberRow[][]> {
     const items = asked.map(({ groupId, scanContextKey }) => ({
       group_id: groupId,
@@ -128,7 +129,7 @@ export class Groups {
 function atDoorSql(db: Knex): string {
   const first = `select id from passes
     where group_id = given.group_id and workspace_id = given.workspace_id order by id limit ${MAX_GROUP_AT_DOOR + 1}`
-  // PostgreSQL would read all passes for an `in`, and SQLite knows no lateral join.
+  // PostgreSQL would scan all passes for an `in`, and SQLite has no lateral join.
   const members = isPostgres(db)
     ? `cross join lateral (${first}) as member join passes on passes.id = member.id`
     : `join passes on passes.id in (${first})`

@@ -15,7 +15,7 @@ import { type WalletTable, walletTables } from './wallet-tables.ts'
 /** The devices, or people if the platform reports no devices, that hold a pass now. */
 type Devices = Record<Platform, number>
 
-/** On a platform a pass came from none to one, or from one to none. */
+/** A change of the number of holders on a platform from none to some, or to none. */
 export interface HolderChange {
   passId: string
   platform: Platform
@@ -27,7 +27,7 @@ interface Row extends Devices {
   pass_id: string
 }
 
-/** Which passes wallets hold, as was told last: a row while any holds one (decisions/0018). */
+/** The holders of passes that events have reported. A pass has a row while a wallet holds it (decisions/0018). */
 export class HeldPasses {
   private readonly db: Knex
 
@@ -36,8 +36,8 @@ export class HeldPasses {
   }
 
   /**
-   * Compares what was told of passes with the wallets that hold them now, and returns what is to be told, which then counts as
-   * told. Called last in the transaction of the change: whoever changes the wallets of the same pass waits for its end.
+   * Compares the reported holders of passes with the current ones, updates the rows, and returns the changes to report. Call it
+   * last in the transaction of the change. Concurrent changes of the same pass wait for each other.
    */
   async settle(workspaceId: string, passIds: string[]): Promise<HolderChange[]> {
     if (passIds.length === 0) return []
@@ -52,7 +52,7 @@ export class HeldPasses {
       rows,
       `on conflict (workspace_id, pass_id) do update set apple = held_passes.apple returning pass_id, ${allPlatforms.join()}`,
     )
-    // Statements of their own, after the one that waits: they see what others committed meanwhile.
+    // Separate statements after the one that waits, so that they see what others committed while it waited.
     const counted = await this.count(
       workspaceId,
       told.map((row) => row.pass_id),
@@ -66,7 +66,7 @@ export class HeldPasses {
     )
   }
 
-  /** How many devices hold each of the passes in Apple Wallet; those that none holds are left out. */
+  /** Returns the number of Apple devices that hold each pass. Omits passes without any. */
   async countDevices(workspaceId: string, passIds: string[]): Promise<Map<string, number>> {
     const held = this.db('held_passes').where({ workspace_id: workspaceId }).whereIn('pass_id', passIds)
     const rows: Pick<Row, 'pass_id' | 'apple'>[] = await held.select('pass_id', 'apple')
@@ -133,7 +133,7 @@ export class HeldPasses {
     return counted
   }
 
-  /** Passes that stand alike take one statement. */
+  /** Writes passes with equal counts in one statement. */
   private async write(workspaceId: string, told: Row[], counted: Map<string, Devices>): Promise<void> {
     const changed = told.filter(({ pass_id, ...before }) => {
       const now = counted.get(pass_id)!
@@ -156,7 +156,7 @@ function total(devices: Devices): number {
 
 /** How lists of passes ask what wallets hold: by the row that says so, and by what each wallet has. */
 
-/** The passes that wallets of one of the platforms hold, of any by default, in the order of their ids. */
+/** Returns the passes that wallets of a platform hold, by ID; by default, of any platform. */
 export function heldPasses(db: Knex, workspaceId: string, platforms: Platform[] = []): Knex.QueryBuilder {
   const held = db.from({ held: 'held_passes' }).where('held.workspace_id', workspaceId)
   const [platform, ...others] = new Set(platforms)
@@ -165,7 +165,7 @@ export function heldPasses(db: Knex, workspaceId: string, platforms: Platform[] 
   return joinPasses(db, held, 'held.pass_id').where('passes.workspace_id', workspaceId)
 }
 
-/** The row of the pass that wallets hold it, of one of the platforms; of any by default. */
+/** Returns the row of a pass that a wallet of one of the platforms holds; by default, of any. */
 export function holding(db: Knex, platforms?: Platform[]): Knex.QueryBuilder {
   const rows = db('held_passes')
     .whereRaw('held_passes.workspace_id = passes.workspace_id and held_passes.pass_id = passes.id')
@@ -174,11 +174,11 @@ export function holding(db: Knex, platforms?: Platform[]): Knex.QueryBuilder {
     rows.where((some) => {
       for (const platform of new Set(platforms)) some.orWhereRaw(`held_passes.${platform} > 0`)
     })
-  // As of scans: a limit keeps SQLite from making a join of it.
+  // The limit keeps SQLite from turning the subquery into a join.
   return rows.limit(1)
 }
 
-/** Whether a wallet of the platforms, of any by default, lacks the newest version; as `/wallets` says it of each. */
+/** Adds the condition that a wallet of the platforms, by default of any, lacks the newest version. Matches `/wallets`. */
 export function whereStale(
   db: Knex,
   where: Knex.QueryBuilder,

@@ -7,10 +7,10 @@ import { sendSilently } from '../db/prepared.ts'
 import type { ProjectScope } from '../db/project-scope.ts'
 import type { NewPass, PassContent } from './pass-row.ts'
 
-/** The most passes of one identifier that are looked at. */
+/** The maximum number of passes that are checked per identifier. */
 const MAX_MATCHES = 1_000
 
-/** What a scanner read, by SHA-256, and the project that it is scanned for. */
+/** The SHA-256 digest of a scanned code, and the project for which it is scanned. */
 export interface ScannedCode {
   digest: Uint8Array
   projectId?: string | undefined
@@ -18,12 +18,12 @@ export interface ScannedCode {
 
 interface Match {
   n: number
-  /** Passes that carry the identifier now and that once did, as JSON. */
+  /** The passes that have the identifier now, and those that had it, as JSON. */
   now: string | string[]
   once: string | string[]
 }
 
-/** What scanners read off passes, by SHA-256. */
+/** The codes that scanners read from passes, as SHA-256 digests. */
 export class Identifiers {
   private readonly db: Knex
   private readonly scope: ProjectScope
@@ -34,9 +34,9 @@ export class Identifiers {
   }
 
   /**
-   * For each code the passes that carry it now, or else those that once did. Where a project is named and has any of
-   * either, those of the project alone: what a pass of its own carried once goes before what one elsewhere carries. Who is
-   * bound to projects names one of them, and finds nothing elsewhere.
+   * Returns the passes of each code: those that have it now; otherwise, those that had it. If a project is given and has either,
+   * returns only passes of that project. A stale code of the project thus takes precedence over a current code elsewhere. A
+   * caller with a project scope finds passes only in the named project.
    */
   async listPassIds(workspaceId: string, codes: ScannedCode[]): Promise<string[][]> {
     const inProject = await this.match(
@@ -55,7 +55,7 @@ export class Identifiers {
     })
   }
 
-  /** Of codes that all name a project, or none of them. */
+  /** Matches codes that either all name a project or all name none. */
   private async match(workspaceId: string, codes: ScannedCode[]): Promise<Map<ScannedCode, string[]>> {
     const isInProject = codes[0]?.projectId !== undefined
     const rows =
@@ -79,7 +79,7 @@ export class Identifiers {
     )
   }
 
-  /** The first of each by id. */
+  /** Returns the SQL for the first matches of each code, by ID. */
   private matches(isInProject: boolean): string {
     const join = isInProject ? 'join passes on passes.id = pass_identifiers.pass_id' : ''
     const where = isInProject ? 'and passes.project_id = given.project_id' : ''
@@ -96,14 +96,13 @@ export class Identifiers {
   }
 }
 
-/** As text, which goes to the database among others. */
 export function toHex(digest: Uint8Array): string {
   return Buffer.from(digest).toString('hex')
 }
 
-/** The rows beside a pass that lists and scans find it by. */
+/** The index rows by which lists and scans find a pass. */
 
-/** Writes what new passes are found by: their codes, variables and dates of validity. */
+/** Inserts the index rows of new passes: codes, variables, and validity dates. */
 export async function insertIndex(db: Knex, workspaceId: string, passes: NewPass[]): Promise<void> {
   await insertRows(
     db,
@@ -119,7 +118,7 @@ export async function insertIndex(db: Knex, workspaceId: string, passes: NewPass
   await insertWindows(db, workspaceId, passes)
 }
 
-/** Makes the rows of one pass agree with its new content. */
+/** Replaces the index rows of a pass after its content changed. */
 export async function replaceIndex(db: Knex, workspaceId: string, pass: PassContent & { id: string }): Promise<void> {
   for (const table of ['pass_variables', 'pass_windows'] as const) {
     await sendSilently(db, rowsOfPasses(db, table, workspaceId, [pass.id]).delete())
@@ -128,7 +127,7 @@ export async function replaceIndex(db: Knex, workspaceId: string, pass: PassCont
   await insertWindows(db, workspaceId, [pass])
 }
 
-/** Whether the identifier is the one that a scanner reads off the pass now. */
+/** Whether the identifier is the current code of the pass. */
 export async function isActiveIdentifier(
   db: Knex,
   workspaceId: string,
@@ -140,15 +139,15 @@ export async function isActiveIdentifier(
 }
 
 /**
- * As many codes as a pass is known by that it no longer shows; doors get all of them. Who shows another one is not known, and not
- * let in either. The last one is always among them (decisions/0003).
+ * The maximum number of stale codes per pass. Doors download all of them. An older code is unknown and rejected. The previous
+ * code is always among them (decisions/0003).
  */
 export const MAX_STALE = 100
 
-/** What one change makes room by, where more of them were kept before there was a bound. */
+/** The maximum number of codes that a change deletes, for passes with more codes from before the limit existed. */
 const TRIMMED = 1_000
 
-/** Makes one identifier of a pass the active one; what was active is stale from now on. */
+/** Makes an identifier of a pass the active one. The previous one becomes stale. */
 export async function activateIdentifier(
   db: Knex,
   workspaceId: string,

@@ -8,41 +8,41 @@ import { insertIndex } from './identifiers.ts'
 import { byExternalId, type NewPass, type StoredPass, toNewRow } from './pass-row.ts'
 import { whereOfIdentities } from './registrations.ts'
 
-/** A phone that another provider knows to hold a pass. */
+/** A phone that holds a pass, according to another provider. */
 export interface ImportedDevice {
   deviceId: string
   pushToken: string
 }
 
-/** A pass as another provider issued it; names of its own are null where it says nothing of the kind. */
+/** A pass that another provider issued. Names are null if they follow this server's scheme. */
 export interface ImportedPass extends NewPass {
   status: 'ISSUED' | 'VOID'
   importedSerialNumber: string | null
-  /** Without the issuer. */
+  /** The object ID without the issuer. */
   googleObjectId: string | null
   scanPayload: string | null
   devices: ImportedDevice[]
-  /** SHA-256 of the row that asks for it, in hexadecimal. */
+  /** The SHA-256 digest of the imported row, in hexadecimal. */
   importDigest: string
 }
 
-/** Which names that another provider gave are taken. */
+/** The imported names that are already in use. */
 export interface TakenNames {
   serialNumbers: Set<string>
   googleObjectIds: Set<string>
 }
 
-/** What a pass made here is called, and whose it is. */
+/** The name and identities of a pass of this server. */
 interface OwnCopy {
   id: string
   apple_identity_id: string | null
   google_identity_id: string | null
 }
 
-/** What was downloaded elsewhere counts as the first version: what comes after it is behind. */
+/** The version of passes that were downloaded from the other provider. Phones with it are outdated after the next change. */
 const HELD_VERSION = 1
 
-/** Passes that come from another provider, with all that it knew of them. */
+/** Imports passes from another provider with their holders. */
 export class ImportedPasses {
   private readonly db: Knex
 
@@ -51,9 +51,8 @@ export class ImportedPasses {
   }
 
   /**
-   * Inserts passes as they stand elsewhere, with the phones and the objects at Google that hold them, of which nobody is told; and
-   * returns the ids of those that are new. One whose externalPassId is taken, or whose serial number or object is with its
-   * identity, is passed over.
+   * Inserts passes with their phones and Google objects, and returns the IDs of new ones. Sends no updates. Skips passes whose
+   * externalPassId is in use, or whose serial number or object is in use under their identity.
    */
   async insert(workspaceId: string, passes: ImportedPass[], at: Date): Promise<Set<string>> {
     if (passes.length === 0) return new Set()
@@ -70,7 +69,7 @@ export class ImportedPasses {
     return ids
   }
 
-  /** Of passes that were imported under these external ids, the digests of their rows. */
+  /** Returns the row digests of the passes that were imported under the external IDs. */
   async listDigests(workspaceId: string, externalPassIds: string[]): Promise<Map<string, string>> {
     const rows = await runPrepared<{ external_pass_id: string; import_digest: string }>(
       this.db,
@@ -84,8 +83,8 @@ export class ImportedPasses {
   }
 
   /**
-   * Names that an import must not take, since passes made here have them under the same identity, of whatever workspace, or had
-   * them. Those of other imports a unique index keeps.
+   * Returns the names that passes of this server have or had under the same identities, in any workspace. A unique index checks
+   * the names of other imports.
    */
   async listTaken(
     names: { serialNumbers: string[]; googleObjectIds: string[] },
@@ -110,7 +109,7 @@ export class ImportedPasses {
     return { serialNumbers: new Set([...serials, ...former]), googleObjectIds: new Set([...called, ...objects]) }
   }
 
-  /** The copies of passes made here that these texts are the names of, now or before, with their identities. */
+  /** Returns the copies of passes of this server that have or had these names, with their identities. */
   private async listOwn(texts: string[]): Promise<Map<string, OwnCopy>> {
     const ids = texts.flatMap((text) => Uuid.safeParse(text).data ?? [])
     if (ids.length === 0) return new Map()
@@ -126,7 +125,7 @@ export class ImportedPasses {
     return new Map(rows.map((row) => [row.id, row]))
   }
 
-  /** That wallets hold the passes causes no event: it counts as told. */
+  /** Records the holders of imported passes as reported, so that they cause no events. */
   private async insertHolders(workspaceId: string, passes: ImportedPass[], at: Date): Promise<void> {
     await insertRows(
       this.db,
@@ -155,7 +154,7 @@ export class ImportedPasses {
               object_suffix: googleObjectId,
               sent_version: HELD_VERSION,
               sent_at: at.getTime(),
-              // Objects are made to be saved; Google says so of none.
+              // Google does not report holders. Assume that an object was saved.
               holders: 1,
               installed_at: at.getTime(),
             },
@@ -175,7 +174,7 @@ export class ImportedPasses {
   }
 }
 
-/** The columns of an import beside those of a new pass. */
+/** Returns the columns of an imported pass. */
 function toImportedRow(workspaceId: string, pass: ImportedPass, at: Date) {
   const isIssued = pass.status === 'ISSUED'
   const now = at.getTime()
@@ -193,13 +192,13 @@ function toImportedRow(workspaceId: string, pass: ImportedPass, at: Date) {
   }
 }
 
-/** What an import reads as, of what `asStored` makes of it. */
+/** Returns an imported pass as it is read back, based on the result of `asStored`. */
 export function asImported(stored: StoredPass, pass: ImportedPass): StoredPass {
   const { status, scanPayload, googleObjectId, importedSerialNumber } = pass
   return { ...stored, status, scanPayload, googleObjectId, serialNumber: importedSerialNumber ?? stored.copyId }
 }
 
-/** The copy that an object is called by, where it was made here: `<id>-<kind>`, or the id alone. */
+/** Returns the copy ID in the name of an object that this server created: `<id>-<kind>`, or the ID. */
 function copyIdIn(objectId: string): string {
   return objectId.slice(0, 36)
 }

@@ -4,13 +4,13 @@ import { nextNudge } from '../../core/rules/sending/nudging.ts'
 import { insertRows } from '../db/bulk-rows.ts'
 import { forUpdateSkipLocked } from '../db/dialect.ts'
 
-/** What a look at the due passes of a workspace did. */
+/** The result of a check of due passes. */
 export interface Nudged {
-  /** Devices that count as never pushed from now on. */
+  /** The number of devices that are to be pushed again. */
   devices: number
-  /** Their passes, each once. */
+  /** Their passes, without duplicates. */
   passIds: string[]
-  /** Whether more passes may be due, and there was room for all devices of these. */
+  /** Whether more passes can be due and the limit of devices was not reached. */
   isMore: boolean
 }
 
@@ -26,23 +26,22 @@ interface Device {
   device_id: string
 }
 
-/** A device and one of the passes that it holds. */
 export interface DeviceOfPass {
   passId: string
   deviceId: string
 }
 
-/** Passes of one look; each costs a row of the table and a look at its devices. */
+/** The maximum number of passes per check. Each one costs a row and a lookup of its devices. */
 const PASSES = 500
 
-/** Retries and later pushes of a version leave the row of its first one. */
+/** Keep the row of the first push of a version: retries do not change it. */
 const NEWER = `on conflict (pass_id) do update set version = excluded.version, pushed_at = excluded.pushed_at, due_at = excluded.due_at
   where nudges.version < excluded.version`
 
-/** Pairs of one statement. */
+/** The number of pairs per statement. */
 const CHUNK = 500
 
-/** Passes whose phones were pushed, and when it is time to see which of them stayed silent (decisions/0018). */
+/** Passes whose phones were pushed, and when to check whether the phones downloaded them (decisions/0018). */
 export class Nudges {
   private readonly db: Knex
 
@@ -50,7 +49,7 @@ export class Nudges {
     this.db = db
   }
 
-  /** Phones were pushed for these versions: of each version the first push alone counts. */
+  /** Records pushes of versions. Only the first push of a version counts. */
   async insert(workspaceId: string, pushes: { passId: string; version: number }[], at: Date): Promise<void> {
     const versions = new Map(pushes.map(({ passId, version }) => [passId, version]))
     if (versions.size === 0) return
@@ -64,7 +63,7 @@ export class Nudges {
     await insertRows(this.db, 'nudges', rows, NEWER)
   }
 
-  /** The first workspace after one that has anything due; the first of all without one. */
+  /** Returns the first workspace after `after` that has due passes. */
   async findDueWorkspace(at: Date, after?: string): Promise<string | undefined> {
     const due = this.db('nudges').whereNotNull('due_at').where('due_at', '<=', at.getTime())
     if (after !== undefined) due.where('workspace_id', '>', after)
@@ -72,9 +71,9 @@ export class Nudges {
   }
 
   /**
-   * Looks at passes that are due: silent devices, whom Apple took the push for, count as never pushed from now on, at most so many.
-   * Passes that were not looked at whole stay due. Who was pushed since a pass was due is left alone, and so is who was pushed after
-   * a moment.
+   * Checks due passes: marks up to `limit` devices as not pushed if Apple accepted their push but they did not download the pass.
+   * Passes whose devices exceed the limit stay due. Skips devices that were pushed since the pass became due or since
+   * `pushedBefore`.
    */
   async forgetDue(
     workspaceId: string,
@@ -101,7 +100,7 @@ export class Nudges {
     const devices = forgotten.map((row) => ({ passId: row.pass_id, deviceId: row.device_id }))
     await forgetPushes(this.db, workspaceId, devices, pushedBefore)
     const stale = new Set<string>(await this.stale(workspaceId, ids).distinct().pluck('apple_registrations.pass_id'))
-    // Those from the first on whom there was no room for wait for the next look.
+    // Passes from the first one with devices above the limit stay due.
     await this.settle(
       rows.filter(({ pass_id }) => first === undefined || pass_id < first),
       stale,
@@ -111,7 +110,7 @@ export class Nudges {
     return { devices: forgotten.length, passIds, isMore: first === undefined && rows.length === PASSES }
   }
 
-  /** Devices of passes that lack the version which they were pushed for; none of a pass that changed since. */
+  /** Returns the devices that lack the pushed version of passes; none for a pass that changed since. */
   private stale(workspaceId: string, passIds: string[]): Knex.QueryBuilder {
     return this.db('apple_registrations')
       .join('nudges', 'nudges.pass_id', 'apple_registrations.pass_id')
@@ -122,7 +121,7 @@ export class Nudges {
       .whereRaw('apple_registrations.fetched_version < passes.wallet_version')
   }
 
-  /** Who has nothing to wait for goes; the others are due again, or never for this version. */
+  /** Deletes passes without outdated devices, and schedules the next check of the others, if any. */
   private async settle(rows: Row[], stale: Set<string>, at: Date): Promise<void> {
     const over = rows.filter(({ pass_id }) => !stale.has(pass_id)).map(({ pass_id }) => pass_id)
     if (over.length > 0) await this.db('nudges').whereIn('pass_id', over).delete()
@@ -136,8 +135,8 @@ export class Nudges {
 }
 
 /**
- * Those of these devices that were not pushed since a moment count as never pushed from now on, so that the next job of their passes
- * pushes them. Returns the pass of each.
+ * Marks the devices that were not pushed since `pushedBefore` as not pushed, so that the next job of their passes pushes them.
+ * Returns the pass of each.
  */
 export async function forgetPushes(
   db: Knex,

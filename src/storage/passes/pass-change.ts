@@ -2,12 +2,15 @@ import type { Knex } from 'knex'
 import { forUpdate } from '../db/dialect.ts'
 import type { StoredPass } from './pass-row.ts'
 
-/** `version` counts every stored change, status included. */
+/** Adds the increment of `version`, which counts every stored change, including changes of the status. */
 export function withVersionBump(db: Knex, change: object, at: Date) {
   return { ...change, version: db.raw('version + 1'), updated_at: at.getTime() }
 }
 
-/** `wallet_version` orders what phones show, and `modified_at` says so in whole seconds, each later than the one before. */
+/**
+ * Adds the increment of `wallet_version`, which orders the versions that phones show, and of `modified_at`, which is in whole
+ * seconds and strictly increases.
+ */
 export function withWalletVersionBump(db: Knex, change: object, at: Date) {
   const second = secondOf(at)
   return {
@@ -21,7 +24,10 @@ function secondOf(at: Date): number {
   return at.getTime() - (at.getTime() % 1000)
 }
 
-/** What the two above make of the counters of a pass that its writer holds, who need not read them again. */
+/**
+ * Returns the counters of a pass after one of the two functions above, so that a caller that has locked the pass need not read
+ * them again.
+ */
 export function bumpedCounters(pass: StoredPass, { isShown }: { isShown: boolean }, at: Date) {
   const { version, walletVersion, modifiedAt } = pass
   const bumped = { version: version + 1, updatedAt: at }
@@ -32,29 +38,32 @@ export function bumpedCounters(pass: StoredPass, { isShown }: { isShown: boolean
 }
 
 /**
- * Passes of a workspace, to be narrowed down, that are held until the transaction ends. Whoever changes several at once takes
- * them so: in one order for everyone, so that two never wait for each other.
+ * Selects passes of a workspace and locks them until the transaction ends. Use it to change several passes at once: the
+ * consistent order prevents deadlocks.
  */
 export function lockPasses(db: Knex, workspaceId: string) {
   return forUpdate(db, db('passes').where({ workspace_id: workspaceId }).orderBy('id'))
 }
 
 /**
- * When a pass is ISSUED, kept on its row: from issued_at until issued_until, but for the stretch from lapsed_from until
- * lapsed_until in which it was expired. So that whoever asks later can tell how it stood at a moment.
+ * Records when a pass was ISSUED: from issued_at until issued_until, except between lapsed_from and lapsed_until, when it was
+ * expired. Allows queries for any time.
  */
 
-/** What is set on a pass that becomes issued at the moment `:at`. */
+/** The assignment for a pass that is issued at `:at`. */
 export const ISSUED_SPAN = `issued_at = :at, issued_until = case when expires_at < :at then :at else expires_at end`
 
-/** A pass that becomes void, whether or not it was issued. */
+/** Returns the columns for a pass that becomes void, whether or not it was issued. */
 export function endedSpan(db: Knex, at: Date) {
   const until =
     'case when issued_at is not null and (issued_until is null or issued_until > :at) then :at else issued_until'
   return { issued_until: db.raw(`${until} end`, { at: at.getTime() }) }
 }
 
-/** A pass whose expiry becomes another: an expired one may live again, another may end at once. */
+/**
+ * Returns the columns for a pass whose expiry changes. An expired pass can become valid again, and a valid one can expire
+ * immediately.
+ */
 export function movedSpan(db: Knex, expiresAt: Date | null, at: Date) {
   if (expiresAt !== null && expiresAt <= at) return endedSpan(db, at)
   const now = at.getTime()
@@ -67,7 +76,7 @@ export function movedSpan(db: Knex, expiresAt: Date | null, at: Date) {
   }
 }
 
-/** Leaves the passes that were issued at the moment. */
+/** Restricts a query to passes that were issued at a time. */
 export function whereIssuedAt(query: Knex.QueryBuilder, at: Date): Knex.QueryBuilder {
   const moments = { at: at.getTime() }
   return query
@@ -76,7 +85,7 @@ export function whereIssuedAt(query: Knex.QueryBuilder, at: Date): Knex.QueryBui
     .whereRaw('(passes.lapsed_from is null or passes.lapsed_from > :at or passes.lapsed_until <= :at)', moments)
 }
 
-/** The columns of the next holder: what was sent to the former one, links and messages, is none of his. */
+/** Returns the columns for a new holder, who must not get the links, messages, and names of the former one. */
 export function toHolderColumns(db: Knex, { copyId, appleToken }: Pick<StoredPass, 'copyId' | 'appleToken'>) {
   const link_generation = db.raw('link_generation + 1')
   return {

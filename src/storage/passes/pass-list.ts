@@ -11,21 +11,21 @@ import { whereGroupKey } from './groups.ts'
 import { heldPasses, holding, whereStale } from './held-passes.ts'
 import { issuingPasses, lapsedPasses, type PassRow, type StoredPass, selectPass, toPass, UNISSUED } from './pass-row.ts'
 
-/** How a label is compared: prefix and contains ignore case. */
+/** The comparison of a label. `prefix` and `contains` ignore case. */
 export type LabelMatch = 'exact' | 'prefix' | 'contains'
 
-/** A comparison with a whole number. */
+/** A comparison with an integer. */
 export interface NumericFilter {
   comparison: '=' | '>=' | '<='
   value: number
 }
 
-/** The filters of the list of passes. Several values of one filter are alternatives; different filters must all hold. */
+/** The filters of the list of passes. Values of one filter are alternatives. All filters must match. */
 export interface PassListRequest extends ListRequest {
   status?: PassStatus[] | undefined
   externalPassId?: string[] | undefined
   search?: string[] | undefined
-  /** Ids, or the word null for passes without a project. */
+  /** Project IDs, or `null` for passes without a project. */
   projectId?: string[] | undefined
   templateId?: string[] | undefined
   groupKey?: string[] | undefined
@@ -34,11 +34,11 @@ export interface PassListRequest extends ListRequest {
   validOn?: string[] | undefined
   redeemed?: boolean[] | undefined
   redeemedContext?: string[] | undefined
-  /** Whether a wallet holds the pass; with platform, one of these. */
+  /** Whether a wallet holds the pass; if `platform` is given, a wallet of one of its values. */
   installed?: boolean[] | undefined
-  /** Where nothing is said of installed, wallets of one of these hold the pass. */
+  /** Without `installed`, a wallet of one of these platforms must hold the pass. */
   platform?: Platform[] | undefined
-  /** Whether a wallet that holds the pass, of these platforms, lacks its newest version. */
+  /** Whether a wallet of these platforms that holds the pass lacks its newest version. */
   stale?: boolean[] | undefined
   label?: string[] | undefined
   labelMatch?: LabelMatch[] | undefined
@@ -47,7 +47,6 @@ export interface PassListRequest extends ListRequest {
   created?: { from?: Date; to?: Date } | undefined
 }
 
-/** A page of the passes of a workspace. */
 export async function listPasses(
   db: Knex,
   workspaceId: string,
@@ -75,19 +74,19 @@ export async function listPasses(
   return { ...page, rows: page.rows.map(toPass) }
 }
 
-/** The rows that a list goes along, and the name that the id of the pass has in them. */
+/** Returns the rows that the list iterates over, and the name of the pass ID in them. */
 function leadingRows(db: Knex, workspaceId: string, request: PassListRequest, facts: Facts) {
   if (request.variable?.length) return passesWithVariables(db, workspaceId, request.variable)
   if (isLedByHeld(db, request)) return { query: heldPasses(db, workspaceId, request.platform), id: 'held.pass_id' }
   return { query: passesOfStatuses(db, workspaceId, request, facts), id: 'passes.id' }
 }
 
-/** What leaves few passes by itself. */
+/** Filters that are selective on their own. */
 const NARROW = ['externalPassId', 'search', 'projectId', 'templateId', 'groupKey', 'label'] as const
 
 /**
- * Whether a list is best read along the passes that wallets hold: few of many may be, and SQLite, which knows no distribution,
- * would walk all passes to find them. PostgreSQL decides for itself.
+ * Whether to iterate over the passes that wallets hold. They can be few among many, and without statistics SQLite would scan all
+ * passes to find them. PostgreSQL decides for itself.
  */
 function isLedByHeld(db: Knex, request: PassListRequest): boolean {
   const { installed, platform, stale, status = ['ISSUED'], sortBy } = request
@@ -96,7 +95,7 @@ function isLedByHeld(db: Knex, request: PassListRequest): boolean {
   return isAsked === true && status.includes('ISSUED')
 }
 
-/** Whether no other filter is given than those by which passes are counted as they are written. */
+/** Whether all filters of the request are covered by the counters that triggers maintain. */
 function isCounted({ status, projectId, templateId, created, ...request }: PassListRequest): boolean {
   const { limit, cursor, offset, sortBy, sortDir, ...others } = request
   const values = [...Object.values(others), created?.from, created?.to]
@@ -104,8 +103,8 @@ function isCounted({ status, projectId, templateId, created, ...request }: PassL
 }
 
 /**
- * How many passes the filters leave, by the statuses that a reader sees: what differs from the stored ones is looked up, in the
- * same statement, so that none is counted under two while its status changes.
+ * Counts the passes that match the filters, by visible status. Differences between stored and visible statuses are resolved in
+ * the same statement, so that a pass whose status changes is not counted twice.
  */
 async function countPasses(db: Knex, workspaceId: string, request: PassListRequest, facts: Facts): Promise<number> {
   const { templateId, projectId } = request
@@ -165,8 +164,8 @@ function specFor(id: string): ListSpec {
 }
 
 /**
- * All passes of a workspace; for a list in the order of ids on SQLite, those of several statuses merged from what the index
- * holds of each. Left to choose, SQLite walks all passes in that order, however few have one of the statuses.
+ * Returns the passes of a workspace. For a list ordered by ID on SQLite, merges the index entries of several statuses. By
+ * default, SQLite would scan all passes in that order, even if few have one of the statuses.
  */
 function passesOfStatuses(db: Knex, workspaceId: string, { status = [], sortBy }: PassListRequest, facts: Facts) {
   const ofWorkspace = () => db('passes').where('passes.workspace_id', workspaceId)
@@ -175,15 +174,15 @@ function passesOfStatuses(db: Knex, workspaceId: string, { status = [], sortBy }
   return db.from(db.unionAll(stored.map((one) => ofWorkspace().where('passes.status', one))).as('passes'))
 }
 
-/** The statuses under which passes are stored that a reader sees as of one. */
+/** Returns the stored statuses of passes that have a visible status. */
 function storedStatuses(status: PassStatus, { isSwept }: Facts): PassStatus[] {
   if (UNISSUED.includes(status)) return UNISSUED
   return status === 'EXPIRED' && !isSwept ? ['EXPIRED', 'ISSUED'] : [status]
 }
 
 /**
- * The passes of a workspace that hold all the variables. Those that hold the first one lead the query: for each of its
- * values they stand in the order of their ids, so that neither a rare nor a common one reads more than a page.
+ * Returns the passes of a workspace that have all of the variables. The query iterates over those with the first variable, which
+ * are ordered by ID for each value, so that neither a rare nor a common value reads more than a page.
  */
 function passesWithVariables(db: Knex, workspaceId: string, pairs: { name: string; value: string }[]) {
   const valuesByName = new Map<string, Set<string>>()
@@ -193,7 +192,7 @@ function passesWithVariables(db: Knex, workspaceId: string, pairs: { name: strin
   }
   const holding = (name: string) => db('pass_variables').where({ workspace_id: workspaceId, name }).select('pass_id')
   const [[name, values], ...others] = [...valuesByName] as [[string, Set<string>], ...[string, Set<string>][]]
-  // A pass holds one value of a name: none stands in two of these.
+  // A pass has one value per name, so no pass is in two of these.
   const holders = db.unionAll([...values].map((value) => holding(name).where({ value }))).as('holders')
   const query = joinPasses(db, db.from(holders), 'holders.pass_id').where('passes.workspace_id', workspaceId)
   for (const [name, values] of others) query.whereIn('holders.pass_id', holding(name).whereIn('value', [...values]))
@@ -202,27 +201,27 @@ function passesWithVariables(db: Knex, workspaceId: string, pairs: { name: strin
 
 interface Facts {
   now: number
-  /** Nothing in the workspace is past its expiry and still stored as ISSUED. */
+  /** Whether no pass of the workspace that is past its expiry is still stored as ISSUED. */
   isSwept: boolean
-  /** Passes that workers are issuing, of those that are not issued yet. */
+  /** The unissued passes that workers are issuing. */
   issuing: string[]
-  /** Deleted projects whose passes are still stored as theirs. */
+  /** Deleted projects that passes still refer to. */
   leaving: string[]
 }
 
-/** Asked where it makes a difference: then EXPIRED is one stored status, and an index answers it. */
+/** Queried only for the filter EXPIRED. If true, EXPIRED is a single stored status, and an index covers it. */
 async function isSwept(db: Knex, workspaceId: string, request: PassListRequest, at: Date): Promise<boolean> {
   if (!request.status?.includes('EXPIRED')) return false
   return (await lapsedPasses(db, workspaceId, at.getTime()).first('passes.id')) === undefined
 }
 
-/** Asked where it makes a difference. There are never many at once. */
+/** Queried only for filters that depend on it. The list is always short. */
 async function listIssuing(db: Knex, workspaceId: string, request: PassListRequest): Promise<string[]> {
   const isAsked = request.search || request.status?.some((status) => status === 'QUEUED' || status === 'ISSUING')
   return isAsked ? issuingPasses(db, workspaceId).pluck('subject') : []
 }
 
-/** Asked where passes without a project are wanted. There is next to never any: then an index alone answers the filter. */
+/** Queried only for passes without a project. The list is almost always empty, so that an index covers the filter. */
 async function listLeaving(db: Knex, workspaceId: string, request: PassListRequest): Promise<string[]> {
   if (!request.projectId?.includes('null')) return []
   return db('jobs').where('workspace_id', workspaceId).whereRaw("kind = 'detach-project'").pluck('subject')
@@ -260,7 +259,7 @@ function conditions(db: Knex, facts: Facts) {
         .whereRaw('accepted_scans.workspace_id = passes.workspace_id and accepted_scans.pass_id = passes.id')
         .select(db.raw('1'))
       if (redeemedContext) scans.whereIn('scan_context_key', redeemedContext)
-      // SQLite 3.51 makes an inner join of a plain EXISTS, and then an OFFSET counts its rows: a limit keeps it a test.
+      // SQLite 3.51 turns a plain EXISTS into an inner join, and OFFSET then counts its rows. The limit prevents that.
       return isRedeemed ? where.whereExists(scans.limit(1)) : where.whereNotExists(scans)
     },
     installed: (where, isInstalled: boolean, { platform }) =>
@@ -280,8 +279,8 @@ function conditions(db: Knex, facts: Facts) {
 const STATUSES: PassStatus[] = ['QUEUED', 'ISSUING', 'ISSUED', 'VOID', 'FAILED', 'EXPIRED']
 
 /**
- * By the status that a reader sees: issued passes past their expiry are expired, whether or not a sweep has said so, and
- * whether one that is not issued yet is being issued, its job says.
+ * Adds the condition on the visible status. ISSUED passes past their expiry are EXPIRED, even before a sweep marks them. An
+ * unissued pass is ISSUING while a worker holds its job.
  */
 function whereStatus(db: Knex, where: Knex.QueryBuilder, status: PassStatus, { now, isSwept, issuing }: Facts): void {
   if (status === 'QUEUED' || status === 'ISSUING') {
@@ -297,7 +296,7 @@ function whereStatus(db: Knex, where: Knex.QueryBuilder, status: PassStatus, { n
   }
 }
 
-/** Passes of a project that was deleted belong to none. */
+/** Passes of a deleted project count as passes without a project. */
 function whereProject(
   db: Knex,
   where: Knex.QueryBuilder,
@@ -319,7 +318,7 @@ function whereProject(
 }
 
 function whereLabel(db: Knex, where: Knex.QueryBuilder, text: string, match: LabelMatch): void {
-  // By the key of the sort, which is indexed, and where that is not the whole label, by the label itself.
+  // Compare the indexed sort key, and the label itself if the key is only its beginning.
   const key = beginningColumn(db, 'passes.label')
   const beginning = [...text].slice(0, MAX_KEY_CHARACTERS).join('')
   if (match === 'contains') where.whereRaw(containsTerm(db, ['label_folded'], foldCase(text)))
@@ -336,13 +335,13 @@ function whereBegins(where: Knex.QueryBuilder, key: string, text: string): void 
   if (end !== undefined) where.whereRaw(`${key} < ?`, [end])
 }
 
-/** The least text, by code point, that is greater than every text with the prefix. */
+/** Returns the smallest text, by code point, that is greater than every text with the prefix. */
 function afterPrefix(prefix: string): string | undefined {
   const points = [...prefix].map((char) => char.codePointAt(0)!)
   while (points.length > 0) {
     const last = points.pop()!
     if (last === 0x10ffff) continue
-    // Surrogates are no characters: after the last code point before them comes the first one after them.
+    // Skip surrogates, which are not characters: U+E000 follows U+D7FF.
     return String.fromCodePoint(...points, last === 0xd7ff ? 0xe000 : last + 1)
   }
   return undefined

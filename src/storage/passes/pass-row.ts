@@ -17,8 +17,8 @@ import {
 } from '../workspaces/identities.ts'
 
 /**
- * A pass as it is stored. Its status is the stored one, in that an ISSUED pass past expiresAt reads as EXPIRED; but ISSUING
- * is not stored: that is a pass whose job a worker holds.
+ * A pass as it is stored. The status differs from the visible one: an ISSUED pass past expiresAt is visible as EXPIRED, and a
+ * QUEUED pass whose job a worker holds as ISSUING.
  */
 export interface StoredPass extends IdentityIds {
   id: string
@@ -32,41 +32,41 @@ export interface StoredPass extends IdentityIds {
   templateId: string
   templateVersionId: string
   templateVersion: number
-  /** Null when the template was deleted. */
+  /** Null if the template was deleted. */
   latestTemplateVersion: number | null
   templateName: string
-  /** Null also when the project was deleted. */
+  /** Null also if the project was deleted. */
   projectId: string | null
   projectName: string | null
   variables: Variables
   redemption: RedemptionPolicy | null
   expiresAt: Date | null
   scanCode: string
-  /** What another provider printed for scanners to read; null where the template says it. */
+  /** The code of another provider's barcode; null if the template defines it. */
   scanPayload: string | null
-  /** What the copy of the present holder is called here: the id of the pass until it is transferred. */
+  /** The name of the present holder's copy: the ID of the pass until it is transferred. */
   copyId: string
-  /** The same for Apple, which is what another provider called it where it made it. */
+  /** The serial number at Apple: the copy ID, or the serial number of the provider that issued the pass. */
   serialNumber: string
   appleToken: string
   linkGeneration: number
-  /** Where phones are to ask from now on, where the workspace moves out; null is this server. */
+  /** The address that phones must use from now on, while the workspace moves to another server; null is this server. */
   webServiceUrl: string | null
-  /** The class at Google that the pass shares with those of its key; null where its version has no google.classKey. */
+  /** The Google class that passes with the same key share; null if the version has no `google.classKey`. */
   googleClassId: string | null
-  /** What another provider called its object at Google, without the issuer; null where it is called as the pass is. */
+  /** The name of an imported Google object, without the issuer; null if it follows this server's scheme. */
   googleObjectId: string | null
-  /** The passes that it belongs together with, and the generation of their links. */
+  /** The group of the pass, and the generation of the group's links. */
   group: (PassGroup & { generation: number }) | null
-  /** The notification in the back field, and the how manyeth it is; null before the first. */
+  /** The notification in the back field and its sequence number; null before the first one. */
   message: { notificationId: string; number: number } | null
-  /** Last-Modified of what phones show, in whole seconds. */
+  /** The Last-Modified time of the visible content, in whole seconds. */
   modifiedAt: Date
   createdAt: Date
   updatedAt: Date
 }
 
-/** What the caller of insert decides; counters and status start where a new pass starts. */
+/** The fields of a new pass. Counters and the status have initial values. */
 export type NewPass = Pick<
   StoredPass,
   | 'id'
@@ -83,16 +83,16 @@ export type NewPass = Pick<
   | 'appleToken'
 > &
   Partial<IdentityIds> & {
-    /** None where it is not given. */
+    /** Default: none. */
     googleClassId?: string | null
     group?: PassGroup | null
-    /** SHA-256 of what a scanner reads off the pass. */
+    /** The SHA-256 digest of the scannable code. */
     identifierDigest: Uint8Array
-    /** Where it is another moment than that of the others. */
+    /** The creation time, if it differs from that of the other passes. */
     createdAt?: Date
   }
 
-/** Why a pass failed to be issued. */
+/** Why issuing a pass failed. */
 export interface PassError {
   code: ErrorCode
   message: string
@@ -137,7 +137,7 @@ export interface PassRow extends IdentityColumns {
   updated_at: number
 }
 
-/** Joins what a pass is shown with and selects the columns of `PassRow`; `passes` must be in the query. */
+/** Adds the joins and columns of `PassRow` to a query that contains `passes`. */
 export function selectPass(db: Knex, query: Knex.QueryBuilder): Knex.QueryBuilder {
   return query
     .leftJoin('templates', 'templates.id', 'passes.template_id')
@@ -189,10 +189,13 @@ const COLUMNS = [
 const unissuedStatus = `case when (select 1 from jobs where jobs.subject = passes.id and jobs.kind = 'issue-pass'
   and jobs.claim_token is not null limit 1) is null then 'QUEUED' else 'ISSUING' end`
 
-/** What a pass is stored as that is not issued yet. Programs of the version before stored ISSUING. */
+/** The stored statuses of a pass that is not issued yet. Only an earlier version stored ISSUING. */
 export const UNISSUED: PassStatus[] = ['QUEUED', 'ISSUING']
 
-/** Passes of a workspace that are past their expiry, which no sweep has marked so far: next to never any, along their index. */
+/**
+ * Returns the passes of a workspace that are past their expiry and not marked yet. There are rarely any, and an index covers the
+ * query.
+ */
 export function lapsedPasses(db: Knex, workspaceId: string, now: number): Knex.QueryBuilder {
   return db('passes')
     .whereRaw(`${boundColumn(db, 'passes.workspace_id')} = ?`, [workspaceId])
@@ -200,7 +203,7 @@ export function lapsedPasses(db: Knex, workspaceId: string, now: number): Knex.Q
     .where('passes.expires_at', '<=', now)
 }
 
-/** The passes of a workspace that workers are issuing. */
+/** Returns the passes of a workspace that workers are issuing. */
 export function issuingPasses(db: Knex, workspaceId: string): Knex.QueryBuilder {
   return db('jobs')
     .where({ workspace_id: workspaceId, kind: 'issue-pass' })
@@ -208,7 +211,6 @@ export function issuingPasses(db: Knex, workspaceId: string): Knex.QueryBuilder 
     .select('subject')
 }
 
-/** A row as it is used. */
 export function toPass(row: PassRow): StoredPass {
   return {
     id: row.id,
@@ -248,10 +250,10 @@ export function toPass(row: PassRow): StoredPass {
   }
 }
 
-/** The order in which passes are inserted, so that two batches that hold the same ones never wait for each other. */
+/** The order of inserts, so that two batches with the same passes never deadlock. */
 export const byExternalId = (a: NewPass, b: NewPass) => (a.externalPassId < b.externalPassId ? -1 : 1)
 
-/** The columns of a new pass: QUEUED, with every counter at its start. */
+/** Returns the columns of a new pass: QUEUED, with initial counters. */
 export function toNewRow(workspaceId: string, pass: NewPass, at: Date) {
   return {
     id: pass.id,
@@ -275,7 +277,7 @@ export function toNewRow(workspaceId: string, pass: NewPass, at: Date) {
   }
 }
 
-/** What a new pass reads as, of the newest version of its template: what `toNewRow` stores, without reading it. */
+/** Returns a new pass of the newest template version as `toNewRow` stores it, without reading it back. */
 export function asStored(
   workspaceId: string,
   pass: NewPass & Pick<StoredPass, 'templateName' | 'projectName'>,
@@ -319,14 +321,14 @@ export function asStored(
   }
 }
 
-/** What an update may change, and the columns made from it. */
+/** The fields that an update can change, and the columns derived from them. */
 export type PassContent = Pick<
   StoredPass,
   'label' | 'variables' | 'redemption' | 'expiresAt' | 'templateVersionId' | 'templateVersion'
 > &
   Pick<NewPass, 'googleClassId' | 'group'>
 
-/** The columns of what an update may change. */
+/** Returns the columns of the fields that an update can change. */
 export function toContentColumns(content: PassContent) {
   return {
     label: content.label,

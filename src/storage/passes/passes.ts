@@ -40,19 +40,19 @@ import {
   UNISSUED,
 } from './pass-row.ts'
 
-/** An update of what a pass shows: one new revision. */
+/** An update of the visible content: a new revision. */
 export interface PassChange extends PassContent {
   status: PassStatus
-  /** SHA-256 of what a scanner reads off the pass from now on. */
+  /** The SHA-256 digest of the new scannable code. */
   identifierDigest: Uint8Array
-  /** Where they become others. */
+  /** Set if they change. */
   scanCode?: string
   scanPayload?: string | null
-  /** Where the pass goes to another holder. */
+  /** Set if the pass goes to another holder. */
   newHolder?: Pick<StoredPass, 'copyId' | 'appleToken'>
 }
 
-/** The pass of a hosted link, and whether its workspace has closed its links. */
+/** The pass of a hosted link, and whether the links of its workspace are closed. */
 export interface LinkedPass {
   pass: StoredPass
   areLinksClosed: boolean
@@ -60,10 +60,9 @@ export interface LinkedPass {
 
 const IS_UNISSUED = `status in ('${UNISSUED.join(`', '`)}')`
 
-/** That a pass is being issued is said by its job. */
+/** ISSUING is not stored: the job of the pass shows it. */
 const toStored = (status: PassStatus) => (status === 'ISSUING' ? 'QUEUED' : status)
 
-/** Passes: made, found, changed and issued. */
 export class Passes {
   private readonly db: Knex
   private readonly scope: ProjectScope
@@ -73,13 +72,12 @@ export class Passes {
     this.scope = scope
   }
 
-  /** A pass by its id. */
   async find(workspaceId: string, id: string): Promise<StoredPass | undefined> {
     const [row] = await this.read('find-pass', { workspaceId, id }, () => this.selectNamed())
     return row && toPass(row)
   }
 
-  /** As find, and nobody else changes the pass until the transaction ends. */
+  /** Like `find`, but locks the pass until the transaction ends. */
   async findForUpdate(workspaceId: string, id: string): Promise<StoredPass | undefined> {
     const [row] = await this.read('find-pass-for-update', { workspaceId, id }, () =>
       forUpdate(this.db, this.selectNamed(), 'passes'),
@@ -87,7 +85,7 @@ export class Passes {
     return row && toPass(row)
   }
 
-  /** As findForUpdate for several, taken in one order for everyone; those that are gone are left out. */
+  /** Like `findForUpdate`, for several passes, in a consistent order. Omits missing ones. */
   async listForUpdate(workspaceId: string, ids: string[]): Promise<StoredPass[]> {
     if (ids.length === 0) return []
     const values = { workspaceId, ids: bindIds(this.db, ids) }
@@ -97,13 +95,16 @@ export class Passes {
     return rows.map(toPass)
   }
 
-  /** What wallets are to show, and whose, which stays so until the transaction ends: any number of phones may register at once. */
+  /**
+   * Returns the wallet version and the copy ID of a pass, and prevents changes to them until the transaction ends. Any number of
+   * phones can register concurrently.
+   */
   async lockShown(workspaceId: string, id: string): Promise<Pick<StoredPass, 'walletVersion' | 'copyId'> | undefined> {
     const row = await forShare(this.db, this.row(workspaceId, id).select('wallet_version', 'serial_number')).first()
     return row && { walletVersion: row.wallet_version, copyId: row.serial_number ?? id }
   }
 
-  /** A pass as somebody opens its hosted link, and whether its workspace lets any be opened. */
+  /** Returns the pass of a hosted link, and whether the links of its workspace are closed. */
   async findLinked(workspaceId: string, id: string): Promise<LinkedPass | undefined> {
     const [row] = await runPrepared<PassRow & { links_closed_at: number | null }>(
       this.db,
@@ -117,7 +118,7 @@ export class Passes {
     return row && { pass: toPass(row), areLinksClosed: row.links_closed_at !== null }
   }
 
-  /** Passes by their ids, in no order; unknown ones are left out. */
+  /** Returns passes by ID, in any order. Omits unknown ones. */
   async listByIds(workspaceId: string, ids: string[]): Promise<StoredPass[]> {
     if (ids.length === 0) return []
     const values = { workspaceId, ids: bindIds(this.db, ids) }
@@ -125,7 +126,7 @@ export class Passes {
     return rows.map(toPass)
   }
 
-  /** Passes by their external ids, in no order; unknown ones are left out. */
+  /** Returns passes by external ID, in any order. Omits unknown ones. */
   async listByExternalIds(workspaceId: string, externalPassIds: string[]): Promise<StoredPass[]> {
     const values = { workspaceId, externalPassIds: bindIds(this.db, externalPassIds) }
     const rows = await this.read('list-passes-by-external-id', values, () => {
@@ -136,7 +137,6 @@ export class Passes {
     return rows.map(toPass)
   }
 
-  /** One page of the passes that the filters leave. */
   list(workspaceId: string, request: PassListRequest, at: Date): Promise<ListPage<StoredPass>> {
     return listPasses(
       this.db,
@@ -147,8 +147,8 @@ export class Passes {
   }
 
   /**
-   * Inserts passes as QUEUED with their index rows, and returns the ids of those that are new: an externalPassId that
-   * is taken, by a row of before or of a racing request, is passed over.
+   * Inserts QUEUED passes with their index rows and returns the IDs of new ones. Skips passes whose externalPassId is in use,
+   * including by a concurrent request.
    */
   async insert(workspaceId: string, passes: NewPass[], at: Date): Promise<Set<string>> {
     if (passes.length === 0) return new Set()
@@ -164,11 +164,11 @@ export class Passes {
     return inserted
   }
 
-  /** Writes one new revision of a pass that the caller holds; wallets that have it will show it. */
+  /** Writes a new revision of a pass that the caller has locked. Wallets that hold the pass will show it. */
   async update(workspaceId: string, id: string, change: PassChange, at: Date): Promise<void> {
     const { identifierDigest, status, scanCode, scanPayload, newHolder, ...content } = change
     const columns = {
-      // What kept an older revision from being issued is history.
+      // An error of an earlier revision no longer applies.
       ...withWalletVersionBump(this.db, { ...toContentColumns(content), status: toStored(status), error: null }, at),
       ...(scanCode !== undefined && { scan_code: scanCode }),
       ...(scanPayload !== undefined && { scan_payload: scanPayload }),
@@ -185,7 +185,7 @@ export class Passes {
     if (!isActive) await activateIdentifier(this.db, workspaceId, id, identifierDigest)
   }
 
-  /** Voids passes, each with a wallet version of its own. */
+  /** Voids passes and raises the wallet version of each. */
   async setVoid(workspaceId: string, ids: string[], at: Date): Promise<void> {
     const change = withWalletVersionBump(
       this.db,
@@ -198,19 +198,19 @@ export class Passes {
     )
   }
 
-  /** Kills every hosted link that was made so far. */
+  /** Invalidates all existing hosted links to the pass. */
   async raiseLinkGeneration(workspaceId: string, id: string, at: Date): Promise<void> {
     await this.row(workspaceId, id).update(
       withVersionBump(this.db, { link_generation: this.db.raw('link_generation + 1') }, at),
     )
   }
 
-  /** FAILED passes become QUEUED: something about them changed, or an operator asked. */
+  /** Queues FAILED passes again, after a change or a request of the operator. */
   async setQueuedAgain(workspaceId: string, ids: string[], at: Date): Promise<void> {
     await this.transition(workspaceId, ids, ['FAILED'], { status: 'QUEUED', error: null }, at)
   }
 
-  /** Passes that failed since nothing could sign them, by id after one of them, held until the transaction ends. */
+  /** Returns passes that failed for lack of a valid signing identity, by ID, and locks them until the transaction ends. */
   async lockUnsigned(workspaceId: string, after: string | undefined, limit: number): Promise<string[]> {
     const failed = lockPasses(this.db, workspaceId).where({ status: 'FAILED' }).whereNull('erased_at')
     if (after !== undefined) failed.where('id', '>', after)
@@ -222,7 +222,7 @@ export class Passes {
       .pluck('id')
   }
 
-  /** Revisions of the passes that are still to be issued, held until the transaction ends. */
+  /** Returns the revisions of the passes that are not issued yet, and locks the passes until the transaction ends. */
   async lockUnissued(workspaceId: string, ids: string[]): Promise<Map<string, number>> {
     if (ids.length === 0) return new Map()
     const values = { workspaceId, ids: bindIds(this.db, ids) }
@@ -236,7 +236,7 @@ export class Passes {
     return new Map(rows.map((row) => [row.id, row.revision]))
   }
 
-  /** The caller holds them, by `lockUnissued`. */
+  /** Marks passes as issued that the caller has locked with `lockUnissued`. */
   async setIssued(workspaceId: string, ids: string[], at: Date): Promise<void> {
     if (ids.length === 0) return
     const values = { workspaceId, ids: bindIds(this.db, ids), at: at.getTime() }
@@ -247,18 +247,18 @@ export class Passes {
     })
   }
 
-  /** A pass that waits to be issued has failed, and says why; any other stays as it is. */
+  /** Marks an unissued pass as failed. Does not change other passes. */
   async setFailed(workspaceId: string, id: string, error: PassError, at: Date): Promise<void> {
     await this.transition(workspaceId, [id], UNISSUED, { status: 'FAILED', error: JSON.stringify(error) }, at)
   }
 
-  /** An issued pass fails where its only platform refuses it after all. */
+  /** Marks an issued pass as failed, because its only platform rejected it. */
   async setRefused(workspaceId: string, id: string, error: PassError, at: Date): Promise<void> {
     const change = { status: 'FAILED', error: JSON.stringify(error), ...endedSpan(this.db, at) }
     await this.transition(workspaceId, [id], ['ISSUED'], change, at)
   }
 
-  /** Those of the passes that are issued, held until the transaction ends. */
+  /** Returns the IDs of the passes that are issued, and locks them until the transaction ends. */
   async lockIssued(workspaceId: string, ids: string[], at: Date): Promise<Set<string>> {
     const rows: Pick<PassRow, 'id' | 'status' | 'expires_at'>[] = await lockPasses(this.db, workspaceId)
       .whereIn('id', ids)
@@ -267,7 +267,7 @@ export class Passes {
     return new Set(issued.map((row) => row.id))
   }
 
-  /** Puts one of the notifications in the back field of each pass that it is for: phones will show it. */
+  /** Puts notifications into the back field of their passes, so that phones show them. */
   async setMessages(workspaceId: string, ids: string[], notificationIds: string[], at: Date): Promise<void> {
     if (ids.length === 0) return
     const ours = this.db('notifications').whereIn('id', notificationIds).whereRaw('pass_id = passes.id').select('id')
@@ -279,12 +279,12 @@ export class Passes {
     await this.db('passes').where({ workspace_id: workspaceId }).whereIn('id', ids).update(change)
   }
 
-  /** True where a pass is past its expiry and is not marked so. */
+  /** Whether any pass is past its expiry and not marked yet. */
   async hasExpired(at: Date): Promise<boolean> {
     return (await this.expired(at).first('id')) !== undefined
   }
 
-  /** Marks up to `limit` issued passes that are past their expiry, in whatever workspace, and returns them. */
+  /** Marks up to `limit` issued passes past their expiry as EXPIRED, in all workspaces, and returns them. */
   async expire(at: Date, limit: number): Promise<{ workspaceId: string; id: string; projectId: string | null }[]> {
     const rows: Pick<PassRow, 'workspace_id' | 'id' | 'project_id'>[] = await this.db('passes')
       .whereRaw(idIsChosen(this.db, forUpdateSkipLocked(this.db, this.expired(at).limit(limit).select('id'))))
@@ -294,7 +294,7 @@ export class Passes {
     return rows.map((row) => ({ workspaceId: row.workspace_id, id: row.id, projectId: row.project_id }))
   }
 
-  /** Detaches up to `limit` passes of a deleted project, and returns how many. */
+  /** Detaches up to `limit` passes from a deleted project and returns their number. */
   async detachFromProject(workspaceId: string, projectId: string, limit: number, at: Date): Promise<number> {
     const some = lockPasses(this.db, workspaceId).where({ project_id: projectId }).limit(limit).select('id')
     return this.db('passes')
@@ -302,7 +302,7 @@ export class Passes {
       .update(withVersionBump(this.db, { project_id: null }, at))
   }
 
-  /** Runs a statement that is kept, on the passes within reach. */
+  /** Runs a prepared statement on the passes in scope. */
   private read(name: string, values: Record<string, Knex.Value>, build: () => Knex.QueryBuilder): Promise<PassRow[]> {
     if (!this.scope) return runPrepared<PassRow>(this.db, name, values, build)
     const inScope = { ...values, projectIds: bindIds(this.db, [...this.scope]) }
@@ -333,7 +333,7 @@ export class Passes {
       .update(withVersionBump(this.db, change, at))
   }
 
-  /** Passes by values that are named workspaceId and ids. */
+  /** Selects passes by the named values `workspaceId` and `ids`. */
   private selectAmong() {
     const chosen = this.db('passes')
       .whereRaw(`${boundColumn(this.db, 'passes.workspace_id')} = :workspaceId`)
@@ -341,7 +341,7 @@ export class Passes {
     return selectPass(this.db, chosen)
   }
 
-  /** One pass, by values that are named workspaceId and id. */
+  /** Selects a pass by the named values `workspaceId` and `id`. */
   private selectNamed() {
     const one = { 'passes.workspace_id': named(this.db, 'workspaceId'), 'passes.id': named(this.db, 'id') }
     return selectPass(this.db, this.db('passes').where(one))

@@ -6,7 +6,7 @@ import { runPrepared, sendSilently } from '../db/prepared.ts'
 import { lockPasses } from './pass-change.ts'
 import { type PassRow, type StoredPass, selectPass, toPass } from './pass-row.ts'
 
-/** A device that holds a pass in Apple Wallet, and how far it has come. */
+/** A device that holds a pass in Apple Wallet, and the versions that it was pushed for and has downloaded. */
 export interface StoredRegistration {
   workspaceId: string
   passId: string
@@ -14,7 +14,7 @@ export interface StoredRegistration {
   pushToken: string
   registeredAt: Date
   pushedAt: Date | null
-  /** The walletVersion that the device was last pushed for; 0 for none, below that where a push was forgotten. */
+  /** The walletVersion of the last push; 0 if there was none, negative if the push must be repeated. */
   pushedVersion: number
   fetchedAt: Date | null
   fetchedVersion: number
@@ -34,9 +34,9 @@ interface Row {
   last_error: string | null
 }
 
-/** A device that is to be told that its pass changed. */
+/** A device that must be pushed because its pass changed. */
 export interface OutdatedRegistration extends PushedRegistration, Pick<StoredRegistration, 'pushToken'> {
-  /** What the pass shows now. */
+  /** The current wallet version of the pass. */
   walletVersion: number
   appleIdentityId: string | null
 }
@@ -45,7 +45,7 @@ type Device = Pick<StoredRegistration, 'passId' | 'deviceId'>
 type Key = (string | number)[]
 type PushedRegistration = Device & Pick<StoredRegistration, 'pushedVersion'>
 
-/** Phones that have passes in Apple Wallet, and which of them must still fetch a change. */
+/** The devices that hold passes in Apple Wallet, and their progress with changes. */
 export class Registrations {
   private readonly db: Knex
 
@@ -53,7 +53,7 @@ export class Registrations {
     this.db = db
   }
 
-  /** True when the device is new to the pass; a known one may come with a new push token. */
+  /** Returns whether the device is new to the pass. A known device can send a new push token. */
   async insert(
     workspaceId: string,
     registration: Pick<StoredRegistration, 'passId' | 'deviceId' | 'pushToken'>,
@@ -78,25 +78,29 @@ export class Registrations {
     return false
   }
 
-  /** A device has not fetched that version, whatever it is pushed for at this moment: it is to be pushed again. True where it is so. */
+  /**
+   * Schedules another push to a device that has not downloaded a version, even if it is being pushed for it now. Returns whether
+   * the device lacks the version.
+   */
   async forgetPush(workspaceId: string, passId: string, deviceId: string, version: number): Promise<boolean> {
     const behind = this.one(workspaceId, passId, deviceId).where('fetched_version', '<', version)
-    // Another value than before, and always less: the figures count what rises.
+    // A different and always lower value, because the figures count increases.
     return (await behind.update({ pushed_version: this.db.raw('-1 - abs(pushed_version)') })) > 0
   }
 
-  /** Whether any device holds a pass of the server's own identity, of all workspaces. */
+  /** Whether any device holds a pass of the server's own identity, in any workspace. */
   async hasAny(): Promise<boolean> {
     const held = joinPasses(this.db, this.db('apple_registrations'), 'apple_registrations.pass_id')
     return (await held.whereNull('passes.apple_identity_id').first('pass_id')) !== undefined
   }
 
   /**
-   * The one read of a pass without a workspace, for phones: a serial number says nothing without the pass's own token, which the
-   * caller must compare. Of some identities, since another provider may have given a number to several passes.
+   * Finds a pass by its serial number. This is the only read of a pass without a workspace: the caller must compare the pass's
+   * own token, which authenticates the phone. Searches given identities only, because other providers can use the same number for
+   * several passes.
    */
   async findPass(serialNumber: string, identityIds: (string | null)[]): Promise<StoredPass | undefined> {
-    // Those of other providers may have any form.
+    // Serial numbers of other providers can have any form.
     const values = { own: Uuid.safeParse(serialNumber).data ?? null, serialNumber }
     const rows = await runPrepared<PassRow>(this.db, 'find-pass-by-serial-number', values, () =>
       selectPass(
@@ -111,23 +115,21 @@ export class Registrations {
     return rows.map(toPass).find(({ appleIdentityId }) => identityIds.includes(appleIdentityId))
   }
 
-  /** Whether the device has the pass. */
   async has(workspaceId: string, passId: string, deviceId: string): Promise<boolean> {
     return (await this.one(workspaceId, passId, deviceId).first('pass_id')) !== undefined
   }
 
-  /** Whether the pass has as many devices as it may have. */
+  /** Whether the pass has reached its maximum number of devices. */
   async isFull(workspaceId: string, passId: string, maxDevices: number): Promise<boolean> {
     const ofPass = this.ofPasses(workspaceId, [passId])
     return (await ofPass.offset(maxDevices - 1).first('pass_id')) !== undefined
   }
 
-  /** A device no longer has the pass; true where it had. */
+  /** Returns whether the device had the pass. */
   async delete(workspaceId: string, passId: string, deviceId: string): Promise<boolean> {
     return (await this.one(workspaceId, passId, deviceId).delete()) > 0
   }
 
-  /** The devices that have any of the passes. */
   async list(workspaceId: string, passIds: string[]): Promise<StoredRegistration[]> {
     const rows: Row[] = await this.ofPasses(workspaceId, passIds).orderBy(['registered_at', 'device_id'])
     return rows.map(toRegistration)
@@ -145,8 +147,8 @@ export class Registrations {
   }
 
   /**
-   * A phone does not say which device fetches a pass: it is noted for the one that asked last what changed, among those
-   * that lack the version.
+   * Records a download. The request does not identify the device, so it is attributed to the device that lacks the version and
+   * last listed its changed passes.
    */
   async setFetched(workspaceId: string, passId: string, version: number, at: Date): Promise<void> {
     const candidate = this.db('apple_registrations')
@@ -159,13 +161,13 @@ export class Registrations {
     await device.update({ fetched_at: at.getTime(), fetched_version: version })
   }
 
-  /** Whether any device has fetched that version of the pass. */
+  /** Whether any device has downloaded that version of the pass. */
   async isFetched(workspaceId: string, passId: string, version: number): Promise<boolean> {
     const fetched = this.ofPasses(workspaceId, [passId]).where('fetched_version', '>=', version)
     return (await fetched.first('device_id')) !== undefined
   }
 
-  /** Apple took the push. An older one never takes the place of a newer, nor of one that was forgotten since it was looked up. */
+  /** Records accepted pushes. A push never overrides a newer one, nor one that was marked for repetition since it was read. */
   async setPushed(workspaceId: string, pushes: (PushedRegistration & { version: number })[], at: Date): Promise<void> {
     const newer = pushes.filter(({ pushedVersion, version }) => pushedVersion < version)
     if (newer.length === 0) return
@@ -178,14 +180,14 @@ export class Registrations {
     }
   }
 
-  /** Notes why pushes to devices failed. */
+  /** Records why pushes to devices failed. */
   async setErrors(workspaceId: string, devices: Device[], error: string): Promise<void> {
     if (isPostgres(this.db)) await this.lock(workspaceId, passIdsOf(devices))
     const keys = devices.map(({ passId, deviceId }) => [deviceId, passId])
     await this.set(workspaceId, IN_ORDER, keys, { last_error: error })
   }
 
-  /** Of devices that the caller holds, as many at once as one statement takes well; nobody waits for it in a transaction. */
+  /** Updates devices that the caller has locked, in chunks. Inside a transaction, the call does not wait for the database. */
   private async set(workspaceId: string, columns: string[], keys: Key[], change: object): Promise<void> {
     for (let from = 0; from < keys.length; from += CHUNK) {
       const ours = this.db('apple_registrations').where({ workspace_id: workspaceId })
@@ -193,7 +195,10 @@ export class Registrations {
     }
   }
 
-  /** Removes registrations whose token Apple calls dead for passes of an identity, and returns them; a newer token stays. */
+  /**
+   * Removes and returns registrations whose token Apple reported as invalid for the passes of an identity. Keeps registrations
+   * with a newer token.
+   */
   async deleteByTokens(pushTokens: string[], identityId: string | null): Promise<DroppedRegistration[]> {
     if (pushTokens.length === 0) return []
     const theirs = isOneOf(this.db, 'push_token', pushTokens, 'text')
@@ -214,11 +219,12 @@ export class Registrations {
   }
 
   /**
-   * Announces a change of passes: devices that hold them get the next tag, which is held until the transaction ends. It stands
-   * with them, since a pass that is written is written to every index of lists (decisions/0014).
+   * Announces a change of passes: gives the devices that hold them the next update tag and locks the tag counter until the
+   * transaction ends. The tag is stored with devices, because an update of a pass writes to every index of lists
+   * (decisions/0014).
    */
   async bumpUpdateTag(workspaceId: string, passIds: string[]): Promise<void> {
-    // Before the counter: who waits for passes or devices must not hold up what others announce.
+    // Lock passes and devices before the counter, so that waiting for them does not delay other announcements.
     const held = this.ofPasses(workspaceId, passIds).select('pass_id')
     const passes = lockPasses(this.db, workspaceId).whereIn('id', held).select('id')
     const [, devices] = await Promise.all([isPostgres(this.db) ? passes : [], this.lock(workspaceId, passIds)])
@@ -228,7 +234,7 @@ export class Registrations {
     await sendSilently(this.db, this.ofPasses(workspaceId, passIds).update({ update_tag: tag().select('value') }))
   }
 
-  /** Holds the devices of passes until the transaction ends. */
+  /** Locks the devices of passes until the transaction ends. */
   private lock(workspaceId: string, passIds: string[]) {
     return forUpdate(this.db, this.ofPasses(workspaceId, passIds).orderBy(IN_ORDER).select('pass_id'))
   }
@@ -242,20 +248,20 @@ export class Registrations {
   }
 }
 
-/** A registration that was removed since its token is dead. */
+/** A registration that was removed because its token is invalid. */
 export type DroppedRegistration = Pick<StoredRegistration, 'workspaceId' | 'passId' | 'pushToken'>
 
-/** Leaves passes of some identities for Apple; null is that of the server. */
+/** Restricts passes to those of some Apple identities; null is the identity of the server. */
 export function whereOfIdentities(passes: Knex.QueryBuilder, identityIds: (string | null)[]): void {
   const ids = identityIds.filter((id) => id !== null)
   passes.whereIn('passes.apple_identity_id', ids)
   if (identityIds.includes(null)) passes.orWhereNull('passes.apple_identity_id')
 }
 
-/** In which devices are held, so that two never wait for each other: along their key, as whoever writes those of one device does. */
+/** The order in which devices are locked, to prevent deadlocks. It is the order of their key, as for writes by device. */
 export const IN_ORDER = ['device_id', 'pass_id']
 
-/** Keys of devices in one statement. */
+/** The number of devices per statement. */
 const CHUNK = 500
 
 const passIdsOf = (devices: { passId: string }[]) => [...new Set(devices.map(({ passId }) => passId))]

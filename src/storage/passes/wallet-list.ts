@@ -8,13 +8,13 @@ import { heldPasses } from './held-passes.ts'
 import { type DeviceOfPass, forgetPushes } from './nudges.ts'
 import { walletTables } from './wallet-tables.ts'
 
-/** What a list of wallets is narrowed by. */
+/** The filters of a list of wallets. */
 export interface WalletFilter {
   projectId?: string[] | undefined
   platform?: Platform[] | undefined
-  /** Whether it lacks the newest version. */
+  /** Whether the wallet lacks the newest version. */
   stale?: boolean | undefined
-  /** Only those whose pass has been as it is since this moment or before. */
+  /** Only wallets whose pass has not changed since this time. */
   changedBefore?: Date | undefined
 }
 
@@ -25,25 +25,27 @@ export interface StoredWallet {
   platform: Platform
   /** The device ID; null if the platform does not report one. */
   deviceId: string | null
-  /** The wallet version that it holds; 0 where it never told of a fetch and holds what it downloaded. */
+  /**
+   * The wallet version that the wallet has; 0 if it never reported a download, so that it has the version that it was added with.
+   */
   heldVersion: number
   heldSince: Date
   fetchedAt: Date | null
   pushedVersion: number
   pushedAt: Date | null
-  /** The wallet version of the pass, and since when. */
+  /** The wallet version of the pass, and when it was set. */
   walletVersion: number
   changedAt: Date
   lastError: string | null
 }
 
-/** How many wallets of Apple hold what their passes show now. */
+/** The number of Apple devices by their state. */
 export interface WalletCounts {
   phones: number
   current: number
-  /** Behind, and Apple refuses their pushes. */
+  /** Outdated, with rejected pushes. */
   refused: number
-  /** Behind, reachable, and their passes have been as they are for longer than they may. */
+  /** Outdated and reachable, for longer than the accepted time. */
   late: number
 }
 
@@ -77,13 +79,16 @@ export class Wallets {
     this.passesAtOnce = passesAtOnce
   }
 
-  /** A page of them. @throws ApiError VALIDATION_ERROR for a cursor that is malformed or of another list */
+  /**
+   * Returns a page of wallets.
+   * @throws ApiError VALIDATION_ERROR for a cursor that is malformed or of another list
+   */
   async list(workspaceId: string, filter: WalletFilter, request: PageRequest): Promise<ListPage<StoredWallet>> {
     const { limit } = request
     const { changedBefore, ...filters } = filter
     const list = ['wallets', changedBefore !== undefined]
     const { cursor, offset, listKey } = findPlace(request, { list, filters, keyType: 'integer' })
-    // A pass has any number of wallets: a page goes on after so many of the pass that the one before ended with.
+    // A pass can have any number of wallets, so a cursor contains the number of wallets of its last pass to skip.
     const skipped = cursor ? (cursor.key as number) : offset
     const arms = this.arms(workspaceId, filter)
     const rows = await (request.offset
@@ -103,7 +108,7 @@ export class Wallets {
     return { rows: shown.map(toWallet), total, limit, offset, nextCursor, hasMore }
   }
 
-  /** How far phones have come with changes from before a moment, of one pass each. */
+  /** Returns the progress of devices with changes that were made before a time, one pass per device. */
   async counts(workspaceId: string, projectId: string[] | undefined, changedBefore: Date): Promise<WalletCounts> {
     const [apple] = this.arms(workspaceId, { projectId, platform: ['apple'] })
     const count = (condition: string) => `coalesce(sum(case when ${condition} then 1 else 0 end), 0)`
@@ -132,7 +137,10 @@ export class Wallets {
     return total
   }
 
-  /** Reads what wallets hold in statements of so many passes each: one over a million ends at the limit of a request's. */
+  /**
+   * Reads wallets in statements of limited size. A single statement over a million passes would exceed the time limit of
+   * requests.
+   */
   private async inParts(
     workspaceId: string,
     read: (part: (wallets: Knex.QueryBuilder) => Knex.QueryBuilder) => Promise<void>,
@@ -159,10 +167,7 @@ export class Wallets {
     }
   }
 
-  /**
-   * Devices that hold an older version although Apple took their last push before a moment, those of the newest passes
-   * first, and at most so many.
-   */
+  /** Returns up to `limit` outdated devices whose last push Apple accepted before `pushedBefore`, newest passes first. */
   async listSilent(
     workspaceId: string,
     projectId: string[] | undefined,
@@ -177,8 +182,8 @@ export class Wallets {
   }
 
   /**
-   * Of these devices those that were not pushed since a moment count as never pushed from now on. Returns how many they are, and
-   * their passes, each once.
+   * Marks the devices that were not pushed since `pushedBefore` as not pushed. Returns their number and their passes, without
+   * duplicates.
    */
   async forgetPushes(
     workspaceId: string,
@@ -207,7 +212,7 @@ export class Wallets {
       })
   }
 
-  /** As readPage, in parts as inParts has them: where few wallets are behind, the next one may be a million passes away. */
+  /** Like `readPage`, in parts like `inParts`. If few wallets are outdated, the next one can be a million passes away. */
   private async findPage(workspaceId: string, arms: Arm[], page: Place): Promise<Row[]> {
     const wanted = page.limit + page.skipped
     const rows: Row[] = []
@@ -245,7 +250,7 @@ export class Wallets {
   }
 }
 
-/** From a pass on, after so many of the wallets that follow. */
+/** A place in the list: starts at a pass and skips a number of wallets. */
 interface Place {
   limit: number
   skipped: number

@@ -5,7 +5,6 @@ import { insertRows, selectForEach } from '../db/bulk-rows.ts'
 import { bytesOfHex, textsOfJson, toDate } from '../db/dialect.ts'
 import { toHex } from '../passes/identifiers.ts'
 
-/** An accepted scan to store. */
 export interface NewAcceptedScan {
   scanId: string
   passId: string
@@ -15,11 +14,11 @@ export interface NewAcceptedScan {
   scannedAt: Date
   /** The window that the use was debited from, if several windows matched. */
   debitedWindow: string | null
-  /** YYYY-MM-DD, where it was made as of a date: then it has no time of day that others are measured from. */
+  /** The validity date as YYYY-MM-DD, if the scan was made as of a date. Such a scan has no time of day. */
   validityDate: string | null
 }
 
-/** How often a pass was let in, in all and in one scan context. */
+/** The number and time of the uses of a pass, in total and in one scan context. */
 export interface UseCounts {
   count: number
   lastAt: Date | null
@@ -27,29 +26,28 @@ export interface UseCounts {
   contextLastAt: Date | null
 }
 
-/** The uses of a pass that was never let in. */
 export const NO_USES: UseCounts = { count: 0, lastAt: null, contextCount: 0, contextLastAt: null }
 
-/** A pass whose history is asked for, as an attempt sees it. */
+/** A lookup of the history of a pass for an attempt. */
 export interface AskedHistory extends Pick<RedemptionPlan, 'realTime' | 'scanContextKey'> {
   passId: string
-  /** The code that was read, to know whether it is one that the pass carries no more. */
+  /** The digest of the scanned code, to detect stale codes. */
   digest?: Uint8Array | undefined
 }
 
-/** The uses of a pass, and whether the code that was scanned is one of before. */
+/** The uses of a pass, and whether the scanned code is stale. */
 export interface FoundHistory {
   history: Omit<RedemptionHistory, 'counts'>
   isStaleCode: boolean
 }
 
-/** A pass whose uses are to be counted by window and period. */
+/** A lookup of the uses of a pass by window and period. */
 export interface AskedCounts {
   passId: string
   plan: Pick<RedemptionPlan, 'counted'>
 }
 
-/** A pass at a moment that it was let in. */
+/** A pass and the time at which it was accepted. */
 export interface PlaceOfUse {
   passId: string
   at: Date
@@ -80,7 +78,7 @@ interface RangeRow {
   first_at: number | null
 }
 
-/** Accepted scans that were not reversed: what policies count. None given is a scan context of its own. */
+/** Accepted scans that were not reversed, which policies count. Scans without a context form a separate context. */
 export class AcceptedScans {
   private readonly db: Knex
 
@@ -88,7 +86,7 @@ export class AcceptedScans {
     this.db = db
   }
 
-  /** Writes uses of passes, which later scans are counted by. */
+  /** Inserts uses of passes. */
   async insert(workspaceId: string, scans: NewAcceptedScan[]): Promise<void> {
     const rows = scans.map((scan) => ({
       scan_id: scan.scanId,
@@ -110,12 +108,12 @@ export class AcceptedScans {
     return row !== undefined
   }
 
-  /** False when the scan does not count: it was reversed before, or never accepted. */
+  /** Returns false if the scan does not count, because it was reversed or never accepted. */
   async delete(workspaceId: string, scanId: string): Promise<boolean> {
     return (await this.db('accepted_scans').where({ workspace_id: workspaceId, scan_id: scanId }).delete()) > 0
   }
 
-  /** What an evaluation needs of the history of a pass: see listHistories and listRangeCounts. */
+  /** Returns the history of a pass for an evaluation. See `listHistories` and `listRangeCounts`. */
   async findHistory(workspaceId: string, passId: string, plan: RedemptionPlan): Promise<RedemptionHistory> {
     const [found] = await this.listHistories(workspaceId, [{ passId, ...plan }])
     const [counts] = await this.listRangeCounts(workspaceId, [{ passId, plan }])
@@ -123,8 +121,8 @@ export class AcceptedScans {
   }
 
   /**
-   * What evaluations need of the histories of passes whatever their policies are, in order: counts and ends of index ranges,
-   * by one statement for all. Whoever records what he evaluates holds the passes, or asks for both at once, for them first.
+   * Returns the parts of the histories that every evaluation needs, in order. Reads counts and ends of index ranges, with one
+   * statement for all passes. A caller that records the evaluated scan must lock the passes, in the same batch or earlier.
    */
   async listHistories(workspaceId: string, asked: AskedHistory[]): Promise<FoundHistory[]> {
     if (asked.length === 0) return []
@@ -152,7 +150,7 @@ export class AcceptedScans {
     return found
   }
 
-  /** What each plan counts, by its keys, in order; asks nothing where policies count by no window or period. */
+  /** Returns the counts of each plan by key, in order. Runs no query if no policy counts by window or period. */
   async listRangeCounts(workspaceId: string, asked: AskedCounts[]): Promise<RedemptionHistory['counts'][]> {
     const found = asked.map((): Map<string, { count: number; firstAt: Date | null }> => new Map())
     const ranges = asked.flatMap(({ passId, plan }, place) =>
@@ -180,7 +178,7 @@ export class AcceptedScans {
     return found
   }
 
-  /** By pass; one that was never let in is left out. */
+  /** Returns the uses by pass. Omits passes without uses. */
   async listCounts(workspaceId: string, passIds: string[], contextKey: string | null): Promise<Map<string, UseCounts>> {
     const isContext = 'case when scan_context_key = ? then scanned_at end'
     const key = contextKey ?? NO_CONTEXT
@@ -208,7 +206,9 @@ export class AcceptedScans {
     )
   }
 
-  /** Where passes were let in at moments, as the scans of then say. */
+  /**
+   * Returns the gate, lane, and location, or the device, at which passes were accepted at given times, according to the ledger.
+   */
   async listPlaces(workspaceId: string, uses: PlaceOfUse[]): Promise<(string | undefined)[]> {
     if (uses.length === 0) return []
     const lookup = {
@@ -237,7 +237,7 @@ const HISTORY = {
   given: { pass_id: 'uuid', context: 'text', at: 'bigint', digest: 'text' },
 } as const
 
-/** How a scan is stored that has no context. */
+/** The stored scan context of a scan without one. */
 export const NO_CONTEXT = ''
 
 const OF_PASS = 'from accepted_scans where workspace_id = given.workspace_id and pass_id = given.pass_id'

@@ -5,7 +5,7 @@ import { toDate } from '../db/dialect.ts'
 import { type ProjectScope, withinProjects } from '../db/project-scope.ts'
 import type { ScanRow } from './scan-row.ts'
 
-/** Which attempts are evaluated again. */
+/** Selects the attempts to evaluate again. */
 export interface ReplayFilter {
   projectId: string
   templateId?: string | undefined
@@ -13,19 +13,19 @@ export interface ReplayFilter {
   to: Date
 }
 
-/** An item of the ledger with what it is found again by. */
+/** An item of the ledger with the fields by which pages continue. */
 export interface ReplayEntry extends LedgerEntry {
   passId: string
   gate: string | null
 }
 
-/** A pass whose ledger may be evaluated again. */
+/** A pass whose ledger can be evaluated again. */
 export interface ReplayedPass {
   id: string
   expiresAt: Date | null
 }
 
-/** Attempts in the window, at most `limit`; along the index of a project. */
+/** Counts the attempts in the window, up to `limit`. Uses the index of a project. */
 export async function countAttempts(
   db: Knex,
   workspaceId: string,
@@ -45,7 +45,7 @@ export async function countAttempts(
   return Number(n)
 }
 
-/** The next passes of a project, in the order of their ids. */
+/** Returns the next passes of a project, by ID. */
 export async function listReplayedPasses(
   db: Knex,
   workspaceId: string,
@@ -80,7 +80,10 @@ const COLUMNS = [
 
 type Row = Pick<ScanRow, (typeof COLUMNS)[number]>
 
-/** The ledger of passes: of several `limit` items in no order, of one the next by its operational time. */
+/**
+ * Returns the ledger of passes: for several passes up to `limit` items in any order, for one pass the next items by operational
+ * time.
+ */
 export async function listReplayEntries(
   db: Knex,
   workspaceId: string,
@@ -115,7 +118,7 @@ function toEntry(row: Row): ReplayEntry {
   }
 }
 
-/** Most scans of a project were made under one of a few policies: each is parsed once, and stands in memory once. */
+/** Most scans of a project use one of a few policies, so parse and store each policy once. */
 const policies = new Map<string, RedemptionPolicy>()
 const MAX_POLICIES = 100
 

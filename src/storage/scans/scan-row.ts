@@ -8,13 +8,13 @@ import type {
 } from '../../core/contract/scan-shapes.ts'
 import { toDate } from '../db/dialect.ts'
 
-/** An item of the ledger as it is stored. It tells of the pass as it was then. */
+/** An item of the ledger as it is stored. It describes the pass at the time of the scan. */
 export interface StoredScan {
   id: string
   result: LedgerResult
-  /** Null on a reversal. */
+  /** Null for a reversal. */
   reason: LedgerReason | null
-  /** What the operator was told; null on a reversal and on what a device decided. */
+  /** The reason code in the response; null for a reversal and for a decision of a device. */
   reasonCode: ScanReasonCode | null
   message: string
   verified: ScanItem['verified']
@@ -24,11 +24,11 @@ export interface StoredScan {
   templateId: string | null
   templateVersionId: string | null
   redemption: RedemptionPolicy | null
-  /** How many passes the payload or id named. */
+  /** The number of passes that matched the payload or ID. */
   matchedCount: number
-  /** Accepted scans of the pass before. */
+  /** The number of earlier accepted scans of the pass. */
   priorCount: number
-  /** SHA-256 of what was read off the pass. */
+  /** The SHA-256 digest of the scanned code. */
   payloadDigest: Uint8Array | null
   scanContextKey: string | null
   scannedAt: Date
@@ -36,19 +36,18 @@ export interface StoredScan {
   deviceId: string | null
   externalRef: string | null
   context: ScanContext | null
-  /** What the server would have said, where a device decided otherwise. */
+  /** The decision that the server would have made, if a device decided differently. */
   conflict: LedgerReason | null
-  /** What the clock of a device said, where it was out of reach. */
+  /** The device's time, if it was out of bounds. */
   deviceTime: Date | null
   /** YYYY-MM-DD. */
   validateAsOf: string | null
   reversesScanId: string | null
   reversalReason: string | null
-  /** Who recorded it; null on scans of before this was kept. */
+  /** The token that recorded the scan; null for scans from before tokens were recorded. */
   tokenId: string | null
 }
 
-/** A row of `scans`. */
 export interface ScanRow {
   id: string
   workspace_id: string
@@ -80,7 +79,6 @@ export interface ScanRow {
   token_id: string | null
 }
 
-/** A scan as it is written. */
 export function toScanRow(workspaceId: string, scan: StoredScan): ScanRow {
   return {
     id: scan.id,
@@ -114,7 +112,6 @@ export function toScanRow(workspaceId: string, scan: StoredScan): ScanRow {
   }
 }
 
-/** A row as it is used. */
 export function toScan(row: ScanRow): StoredScan {
   return {
     id: row.id,

@@ -3,7 +3,7 @@ import { isOneOf } from '../db/bulk-rows.ts'
 import { gateOf } from '../operations/counters.ts'
 import { COUNTED_AS_NONE, countsOf } from '../operations/counts.ts'
 
-/** What figures of the ledger are narrowed by. */
+/** The filters of statistics of the ledger. */
 export interface ScanStatsRequest {
   projectId?: string[] | undefined
   templateId?: string[] | undefined
@@ -13,7 +13,6 @@ export interface ScanStatsRequest {
   scanned?: { from?: Date; to?: Date } | undefined
 }
 
-/** Figures of the ledger. */
 export interface ScanFigures {
   totalPasses: number
   redeemed: number
@@ -25,10 +24,9 @@ export interface ScanFigures {
 const NONE: ScanFigures = { totalPasses: 0, redeemed: 0, totalScans: 0, totalDenied: 0, lastScanAt: null }
 
 /**
- * Figures by project, in the order of their ids; under null, which comes last, what belongs to none. Scans stay in the
- * project that the ledger shows, also after it was deleted; its passes belong to none then. All of it is counted as it is
- * written, but for scans of a window, and passes that were let in within one or in one of several contexts: these go along
- * an index.
+ * Returns the statistics by project, ordered by ID. Rows without a project come last, under null. Scans keep their project after
+ * it is deleted, while its passes then have none. Triggers maintain all counts, except for scans of a time window and for passes
+ * that were accepted in a window or in one of several contexts, which are counted with an index.
  */
 export async function countScans(
   db: Knex,
@@ -68,7 +66,6 @@ export async function countScans(
   return new Map([...figures].sort(([a], [b]) => (b === null || (a !== null && a < b) ? -1 : 1)))
 }
 
-/** The sums of figures. */
 export function sumFigures(parts: Iterable<ScanFigures>): ScanFigures {
   return [...parts].reduce(
     (sum, part) => ({
@@ -83,7 +80,7 @@ export function sumFigures(parts: Iterable<ScanFigures>): ScanFigures {
   )
 }
 
-/** How many passes were let in, each once in a project. */
+/** Counts the passes that were accepted, each once per project. */
 async function countRedeemed(db: Knex, workspaceId: string, request: ScanStatsRequest): Promise<Row[]> {
   const { scanContextKey, scanContextFrom, scanContextUntil, scanned } = request
   const isRange = scanContextFrom || scanContextUntil || scanned?.from || scanned?.to
@@ -93,7 +90,7 @@ async function countRedeemed(db: Knex, workspaceId: string, request: ScanStatsRe
     const passes = ofScans(narrowed(accepted, 'accepted_scans', request), request)
       .distinct('project_id', 'pass_id')
       .as('passes')
-    // PostgreSQL sorts all uses for a count of distinct ones, and keeps one row a pass for distinct rows.
+    // PostgreSQL sorts all uses to count distinct values, but keeps only one row per pass to select distinct rows.
     const rows: Row[] = await db(passes).groupBy('project_id').select('project_id').count({ n: '*' })
     return rows
   }
@@ -102,7 +99,7 @@ async function countRedeemed(db: Knex, workspaceId: string, request: ScanStatsRe
   return sumByProject(scanContextKey ? counted.whereIn('key', contexts) : counted)
 }
 
-/** Scans by project, result and reason, reversals among them; of a window, without the reasons. */
+/** Returns the scans by project, result, and reason, including reversals. For a time window, the reasons are omitted. */
 export async function sumScans(db: Knex, workspaceId: string, request: ScanStatsRequest): Promise<ScanSum[]> {
   const { scanContextKey, scanContextFrom, scanContextUntil, scanned } = request
   if (scanned?.from || scanned?.to) return countRows(db, workspaceId, request)
@@ -123,7 +120,10 @@ async function readSums(counted: Knex.QueryBuilder): Promise<ScanSum[]> {
   })
 }
 
-/** In the order of the index that leads by project and holds all of it: by result a database would sort what it counts. */
+/**
+ * Aggregates in the order of a covering index that starts with the project. Grouped by result, a database would sort the rows
+ * first.
+ */
 async function countRows(db: Knex, workspaceId: string, request: ScanStatsRequest): Promise<ScanSum[]> {
   const scans = narrowed(db('scans').where('scans.workspace_id', workspaceId), 'scans', request)
   const figures = RESULTS.flatMap((result) => [
@@ -145,7 +145,7 @@ async function countRows(db: Knex, workspaceId: string, request: ScanStatsReques
 
 const RESULTS = ['accepted', 'denied', 'reversal'] as const
 
-/** A bound that leaves nothing out is none: what it bounds was counted as it was written. */
+/** Removes bounds that exclude nothing, so that the counters can be used. */
 async function withoutNeedlessBounds(
   db: Knex,
   workspaceId: string,
@@ -194,20 +194,20 @@ interface Row {
 
 interface ScanSum extends Row {
   result: string
-  /** Empty on a reversal, and where only results were asked for. */
+  /** Empty for a reversal, and if only results were requested. */
   reason: string
-  /** The time of the last of them. */
+  /** The time of the last scan. */
   last: number
 }
 
-/** Of rows with a project and a template, those that are asked for. */
+/** Filters rows by project and template. */
 export function narrowed(query: Knex.QueryBuilder, table: string, { projectId, templateId }: ScanStatsRequest) {
   if (projectId) query.whereIn(`${table}.project_id`, projectId)
   if (templateId) query.whereIn(`${table}.template_id`, templateId)
   return query
 }
 
-/** Of rows of scans, those in the contexts and the window that are asked for. */
+/** Filters rows of scans by context and window. */
 export function ofScans(query: Knex.QueryBuilder, request: ScanStatsRequest): Knex.QueryBuilder {
   const { scanned } = request
   whereContext(query, 'scan_context_key', request)
@@ -219,13 +219,13 @@ export function ofScans(query: Knex.QueryBuilder, request: ScanStatsRequest): Kn
 function whereContext(query: Knex.QueryBuilder, column: string, request: ScanStatsRequest): Knex.QueryBuilder {
   const { scanContextKey, scanContextFrom, scanContextUntil } = request
   if (scanContextKey) query.whereIn(column, scanContextKey)
-  // Scans without a context stand in no range, however wide.
+  // Scans without a context are not in any range.
   if (scanContextFrom) whereAnyBound(query, column, '>=', scanContextFrom)
   if (scanContextUntil) whereAnyBound(query, column, '<=', scanContextUntil).whereNot(column, '')
   return query
 }
 
-/** The database compares, since only it knows the order of its text. */
+/** The database compares, because only it knows its text order. */
 function whereAnyBound(
   query: Knex.QueryBuilder,
   column: string,
@@ -237,9 +237,9 @@ function whereAnyBound(
   })
 }
 
-/** Figures of the ledger at one gate. */
+/** The statistics of a gate. */
 export interface GateFigures {
-  /** Its first 100 characters; null for scans that name none. */
+  /** The first 100 characters of its name; null for scans without a gate. */
   gate: string | null
   totalScans: number
   totalDenied: number
@@ -247,8 +247,8 @@ export interface GateFigures {
 }
 
 /**
- * Figures by gate, those with the most scans first, at most so many. They are counted as they are written, but for scans of a
- * window or a context: these are read along an index.
+ * Returns the statistics of up to `limit` gates, most scans first. Triggers maintain the counts. Scans of a window or a context
+ * are read with an index.
  */
 export async function countByGate(
   db: Knex,
@@ -268,7 +268,7 @@ export async function countByGate(
       )
   const rows: Record<'gate' | 'scans' | 'denied' | 'reversed', string | number>[] = await counted
     .groupByRaw('1')
-    // What an erasure took from a gate leaves a count of nothing.
+    // A gate whose scans were erased has a count of zero.
     .havingRaw(`sum(${isOfSome ? 1 : 'n'}) > 0`)
     .orderByRaw('2 desc, 1')
     .limit(limit)

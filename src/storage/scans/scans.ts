@@ -26,7 +26,7 @@ import {
 } from './scan-stats.ts'
 import { countByTime, type TimeFigures, type TimeStatsRequest } from './time-stats.ts'
 
-/** The ledger: every attempt and every reversal. The database itself refuses to change or delete what stands in it. */
+/** The ledger of all attempts and reversals. The database rejects changes and deletions of its rows. */
 export class Scans {
   private readonly db: Knex
   private readonly emit: Emit
@@ -39,11 +39,10 @@ export class Scans {
   }
 
   /**
-   * Returns the ids of the scans that are new: one whose externalRef is taken, by a row of before or of a racing request,
-   * is passed over.
+   * Inserts scans and returns the IDs of new ones. Skips scans whose externalRef is in use, including by a concurrent request.
    */
   async insert(workspaceId: string, scans: StoredScan[]): Promise<Set<string>> {
-    // One order for everyone, so that two sets that hold the same externalRefs never wait for each other.
+    // Use a consistent order, so that two batches with the same externalRefs never deadlock.
     const rows = scans.toSorted(byExternalRef).map((scan) => ({
       ...toScanRow(workspaceId, scan),
       chained: true,
@@ -60,46 +59,42 @@ export class Scans {
     return inserted
   }
 
-  /** A scan by its id. */
   async find(workspaceId: string, id: string): Promise<StoredScan | undefined> {
     const row: ScanRow | undefined = await this.ofWorkspace(workspaceId).where({ id }).first()
     return row && toScan(row)
   }
 
-  /** Scans by the references that their clients gave; unknown ones are left out. */
+  /** Returns scans by external reference. Omits unknown ones. */
   async listByExternalRefs(workspaceId: string, externalRefs: string[]): Promise<StoredScan[]> {
     const rows: ScanRow[] = await this.ofWorkspace(workspaceId).whereIn('external_ref', externalRefs).select()
     return rows.map(toScan)
   }
 
-  /** A page of the ledger, by the time that scans stand for. */
+  /** Returns a page of the ledger, by operational time. */
   list(workspaceId: string, request: ScanListRequest): Promise<ListPage<StoredScan>> {
     return listScans(this.db, workspaceId, { ...request, projectId: narrowProjects(this.scope, request.projectId) })
   }
 
-  /** Figures by project. */
   counts(workspaceId: string, request: ScanStatsRequest): Promise<Map<string | null, ScanFigures>> {
     return countScans(this.db, workspaceId, { ...request, projectId: narrowProjects(this.scope, request.projectId) })
   }
 
-  /** Figures by gate, at most so many. */
   countsByGate(workspaceId: string, request: ScanStatsRequest, limit: number): Promise<GateFigures[]> {
     const projectId = narrowProjects(this.scope, request.projectId)
     return countByGate(this.db, workspaceId, { ...request, projectId }, limit)
   }
 
-  /** Attempts over time, by where each stretch begins. */
+  /** Returns the attempts per bucket. `starts` contains the beginning of each bucket. */
   countsByTime(workspaceId: string, request: TimeStatsRequest, starts: readonly number[]): Promise<TimeFigures[]> {
     const projectId = narrowProjects(this.scope, request.projectId)
     return countByTime(this.db, workspaceId, { ...request, projectId }, starts)
   }
 
-  /** How many attempts would be evaluated again, at most so many. */
+  /** Counts the attempts to evaluate again, up to `limit`. */
   countAttempts(workspaceId: string, filter: ReplayFilter, limit: number): Promise<number> {
     return countAttempts(this.db, workspaceId, filter, limit, this.scope)
   }
 
-  /** The next passes whose ledger is evaluated again. */
   listReplayedPasses(
     workspaceId: string,
     filter: ReplayFilter,
@@ -108,7 +103,10 @@ export class Scans {
     return listReplayedPasses(this.db, workspaceId, filter, page, this.scope)
   }
 
-  /** Of the ledger of passes so many items: of several in no order, of one by their operational time, after one of them. */
+  /**
+   * Returns the ledger of passes: for several passes up to `limit` items in any order, for one pass the next items by operational
+   * time.
+   */
   listReplayEntries(
     workspaceId: string,
     passIds: string[],
@@ -127,7 +125,7 @@ function byExternalRef({ externalRef: a }: StoredScan, { externalRef: b }: Store
   return a < b ? -1 : Number(a > b)
 }
 
-/** The filters of the ledger. Several values of one filter are alternatives; different filters must all hold. */
+/** The filters of the ledger. Values of one filter are alternatives. All filters must match. */
 export interface ScanListRequest extends Omit<ListRequest, 'sortBy' | 'sortDir'> {
   passId?: string[] | undefined
   projectId?: string[] | undefined
@@ -139,7 +137,7 @@ export interface ScanListRequest extends Omit<ListRequest, 'sortBy' | 'sortDir'>
   scanned?: { from?: Date; to?: Date } | undefined
 }
 
-/** Newest first, by the operational time. */
+/** Newest first, by operational time. */
 const SPEC: ListSpec = { name: 'scans', id: 'scans.id', sorts: { scannedAt: { key: 'scans.scanned_at' } } }
 
 async function listScans(db: Knex, workspaceId: string, request: ScanListRequest): Promise<ListPage<StoredScan>> {
@@ -168,7 +166,7 @@ async function listScans(db: Knex, workspaceId: string, request: ScanListRequest
   return { ...page, rows: page.rows.map(toScan) }
 }
 
-/** How many scans the filters leave, where scans are counted by all that is given. */
+/** Counts the scans that match the filters, if counters cover all of these. */
 async function countListed(db: Knex, workspaceId: string, request: ScanListRequest): Promise<number> {
   const { projectId, templateId, result, resultGroup, reason, scanContextKey } = request
   const rows = await sumScans(db, workspaceId, { projectId, templateId, scanContextKey })
@@ -192,7 +190,10 @@ function whereAny(query: Knex.QueryBuilder, column: string, values: string[] | u
   else query.whereIn(column, values)
 }
 
-/** What the ledger calls denied is found by that name; the finer names that scanners are told by the reason that goes with each. */
+/**
+ * Returns the condition for a result. A `denied` result of the ledger has that name; the specific results of scanners are found
+ * by their reason.
+ */
 function conditionOf(result: ScanResult): Record<string, string> {
   const reason = Object.entries(rejections).find(([, rejection]) => rejection === result)?.[0]
   return reason ? { 'scans.reason': reason } : { 'scans.result': result }

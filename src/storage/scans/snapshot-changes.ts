@@ -3,16 +3,16 @@ import { idBound } from '../../core/ids.ts'
 import { isPostgres, positionOf, positionsNow, whereSeen, whereUnseen } from '../db/dialect.ts'
 import { type ProjectScope, withinProjects } from '../db/project-scope.ts'
 
-/** A list that was given out, and where the order of changes stood when it was begun (decisions/0010). */
+/** A snapshot that was returned, and the position of changes when it began (decisions/0010). */
 export interface StoredSnapshot {
   id: string
   projectId: string | null
   madeAt: Date
-  /** Changes of passes before `from` were there for all to see; those that were seen are before `to`. */
+  /** The changes of passes. All changes before `from` were visible; visible changes are before `to`. */
   changed: Span
-  /** The same of the events of scans. */
+  /** The same for scan events. */
   scanned: Span
-  /** On PostgreSQL which transactions between those ends were seen. */
+  /** On PostgreSQL, the transactions in between that were visible. */
   seen: string | null
 }
 
@@ -21,30 +21,29 @@ interface Span {
   to: string | number
 }
 
-/** The changes between the beginnings of two lists. */
+/** The changes between the beginnings of two snapshots. */
 export interface ChangesRequest {
-  /** The list of before. */
+  /** The earlier snapshot. */
   since: StoredSnapshot
-  /** The one that they lead to. */
+  /** The later snapshot. */
   until: StoredSnapshot
 }
 
-/** Where the reading of changes goes on: after one of them. */
+/** The change after which reading continues. */
 export interface ChangePlace {
   source: ChangeSource
   key: string | number
   id: string
 }
 
-/** A pass that changed; one that changed in several ways may come several times. */
+/** A changed pass. A pass with several kinds of changes can appear several times. */
 export interface ChangedPass {
   passId: string
   place: ChangePlace
 }
 
-/** What makes an item of the list another one, in the order in which it is read. */
+/** The reasons for a changed entry, in the order of reading. */
 export const changeSources = ['changed', 'scanned', 'ahead', 'lapsed'] as const
-/** Why an item of the list has changed. */
 export type ChangeSource = (typeof changeSources)[number]
 
 interface ChangeRow {
@@ -64,7 +63,7 @@ interface SnapshotRow {
   seen: string | null
 }
 
-/** Notes where changes stand, before anything of the list is read. */
+/** Saves the position of changes. Call it before the snapshot is read. */
 export async function insertSnapshot(
   db: Knex,
   workspaceId: string,
@@ -87,7 +86,7 @@ export async function insertSnapshot(
   return toSnapshot(row)
 }
 
-/** Lists of the workspace by their ids; unknown ones are left out. */
+/** Returns snapshots of the workspace by ID. Omits unknown ones. */
 export async function listSnapshots(db: Knex, workspaceId: string, ids: string[]): Promise<StoredSnapshot[]> {
   const rows: SnapshotRow[] = await db('scanner_snapshots').where({ workspace_id: workspaceId }).whereIn('id', ids)
   return rows.map(toSnapshot)
@@ -104,7 +103,7 @@ function toSnapshot(row: SnapshotRow): StoredSnapshot {
   }
 }
 
-/** A template that is called otherwise than in the list: each of its passes then shows another name. */
+/** Returns a template that was renamed since the snapshot, which changes the name in all of its passes. */
 export async function findRenamedTemplate(
   db: Knex,
   workspaceId: string,
@@ -121,8 +120,8 @@ function renamedTemplates(db: Knex, workspaceId: string, { changed, seen }: Stor
 }
 
 /**
- * Whether what was read of a list since it was begun may be given out once more: nothing in it belongs to a pass that was
- * erased meanwhile, or shows the name that a template had.
+ * Whether pages that were read since the beginning of a snapshot can be returned again: they contain no pass that has been erased
+ * and no previous name of a template.
  */
 export async function mayRepeat(db: Knex, workspaceId: string, list: StoredSnapshot): Promise<boolean> {
   const erased = db('passes')
@@ -136,7 +135,7 @@ export async function mayRepeat(db: Knex, workspaceId: string, list: StoredSnaps
   return Object.values(found).every((isThere) => !isThere)
 }
 
-/** The next changes after a place, from the first on where it is left out; fewer than `limit` are the last. */
+/** Returns the next changes after a place, or the first ones. A page with fewer than `limit` changes is the last. */
 export async function listChangedPasses(
   db: Knex,
   workspaceId: string,
@@ -160,9 +159,9 @@ interface SourceRequest extends ChangesRequest {
   place: ChangePlace | undefined
 }
 
-/** Each along an index, in an order of its own. */
+/** The query of each source, which uses an index in its order. */
 const sources: Record<ChangeSource, (db: Knex, workspaceId: string, request: SourceRequest) => Knex.QueryBuilder> = {
-  /** Made or changed, erased ones among them. */
+  /** Created or changed passes, including erased ones. */
   changed(db, workspaceId, request) {
     const query = ofProject(db('passes'), 'passes', workspaceId, request)
     return inSpan(db, query, 'passes', 'change_position', request, 'changed').select({
@@ -172,7 +171,7 @@ const sources: Record<ChangeSource, (db: Knex, workspaceId: string, request: Sou
     })
   },
 
-  /** Let in, or taken back: their events stand in the order of their commits. */
+  /** Accepted and reversed scans. Their events are in commit order. */
   scanned(db, workspaceId, request) {
     const query = ofProject(db('events').crossJoin('scans' as never), 'scans', workspaceId, request)
       .where('events.workspace_id', workspaceId)
@@ -186,7 +185,7 @@ const sources: Record<ChangeSource, (db: Knex, workspaceId: string, request: Sou
     })
   },
 
-  /** Made by a server whose clock was ahead: the list of before took them for later ones. */
+  /** Passes created by a server whose clock was ahead. The earlier snapshot excluded them as later ones. */
   ahead(db, workspaceId, { since, place, ...request }) {
     const query = ofProject(db('passes'), 'passes', workspaceId, { since, place, ...request })
       .where('passes.id', '>=', idBound(since.madeAt.getTime() + 1))
@@ -200,7 +199,7 @@ const sources: Record<ChangeSource, (db: Knex, workspaceId: string, request: Sou
     return query.orderBy('passes.id').select({ pass_id: 'passes.id', key: 'passes.id', id: 'passes.id' })
   },
 
-  /** Expired, whether or not somebody marked them. */
+  /** Expired passes, whether or not they are marked. */
   lapsed(db, workspaceId, request) {
     const { since, until, place } = request
     const query = ofProject(db('passes'), 'passes', workspaceId, request)

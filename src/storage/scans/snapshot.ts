@@ -16,28 +16,27 @@ import {
   type StoredSnapshot,
 } from './snapshot-changes.ts'
 
-/** One page of a snapshot. */
 export interface SnapshotRequest {
-  /** Null for every pass of the workspace. */
+  /** Null for all passes of the workspace. */
   projectId: string | null
-  /** Passes that were made later are left out, so that its pages end. */
+  /** Excludes passes that were created later, so that the pages end. */
   madeUntil: Date
-  /** The last pass of the page before. */
+  /** The last pass of the previous page. */
   after?: string
   limit: number
 }
 
-/** A page of what changed between two snapshots. */
+/** A page of the changes between two snapshots. */
 export interface SnapshotChanges {
-  /** As they are now. */
+  /** The current entries. */
   rows: SnapshotEntry[]
-  /** Passes that were erased. */
+  /** The IDs of erased passes. */
   removed: string[]
-  /** Where the next page begins; null after the last. */
+  /** The start of the next page; null after the last one. */
   next: ChangePlace | null
 }
 
-/** What a scanner must know of a pass to evaluate it by itself. */
+/** The data that a scanner needs to evaluate a pass offline. */
 export interface SnapshotEntry {
   passId: string
   externalPassId: string
@@ -45,11 +44,11 @@ export interface SnapshotEntry {
   templateName: string
   templateVersionId: string
   groupId: string | null
-  /** The stored one: an ISSUED pass past expiresAt reads as EXPIRED. */
+  /** The stored status: an ISSUED pass past expiresAt is not marked as EXPIRED. */
   status: PassStatus
   expiresAt: Date | null
   redemption: RedemptionPolicy | null
-  /** SHA-256 of what scanners read, in hexadecimal. */
+  /** The SHA-256 digests of the scannable codes, in hexadecimal. */
   identifiers: string[]
   staleIdentifiers: string[]
   acceptedScans: { scannedAt: Date; scanContextKey: string; validityDate: string | null }[]
@@ -75,13 +74,13 @@ interface ScanRow {
   validity_date: string | null
 }
 
-/** A page ends early where its passes were scanned more often than this: memory does not grow with history. */
+/** The number of scans after which a page ends early, so that memory use does not grow with the history. */
 const SCANS_PER_PAGE = 10_000
 
-/** No policy counts further; of a pass that was scanned more often the newest are given. */
+/** The maximum number of scans per pass, newest first. No policy counts further. */
 const SCANS_PER_PASS = 100_000
 
-/** Passes as scanners take them along, in the order of their ids. */
+/** Passes in the form that scanners download, ordered by ID. */
 export class Snapshots {
   private readonly db: Knex
   private readonly scope: ProjectScope
@@ -91,28 +90,33 @@ export class Snapshots {
     this.scope = scope
   }
 
-  /** Begins a snapshot: whatever changes from here on is in what is read of it, or in the changes since it. */
+  /** Begins a snapshot. Every later change is either in the data that is read for it or in the changes since it. */
   insert(workspaceId: string, snapshot: Pick<StoredSnapshot, 'id' | 'projectId' | 'madeAt'>): Promise<StoredSnapshot> {
     return insertSnapshot(this.db, workspaceId, snapshot)
   }
 
-  /** A snapshot that was begun, by its id. */
   async find(workspaceId: string, id: string): Promise<StoredSnapshot | undefined> {
     const [found] = await listSnapshots(this.db, workspaceId, [id])
     return found
   }
 
-  /** A template that was renamed since a snapshot: the changes since do not say so of all of its passes. */
+  /** Returns a template that was renamed since a snapshot. The list of changes does not contain all of its passes. */
   findRenamedTemplate(workspaceId: string, snapshot: StoredSnapshot): Promise<string | undefined> {
     return findRenamedTemplate(this.db, workspaceId, snapshot)
   }
 
-  /** False once a pass was erased, or a template renamed, since a list was begun: what was read of it may say too much. */
+  /**
+   * Returns false if a pass was erased or a template renamed since a snapshot began, because its data can then contain erased
+   * data or old names.
+   */
   mayRepeat(workspaceId: string, list: StoredSnapshot): Promise<boolean> {
     return mayRepeat(this.db, workspaceId, list)
   }
 
-  /** Passes that changed between two snapshots, each as it is at the moment of the read, at a cost of what changed. */
+  /**
+   * Returns the passes that changed between two snapshots, in their current state. The cost depends only on the number of
+   * changes.
+   */
   async listChanges(
     workspaceId: string,
     request: ChangesRequest & { after?: ChangePlace | undefined; limit: number },
@@ -134,7 +138,7 @@ export class Snapshots {
     }
   }
 
-  /** Undefined where several passes were scanned more often than one page may say. */
+  /** Returns `undefined` if several passes have more scans than a page can contain. */
   private async scansOf(workspaceId: string, ids: string[]): Promise<Map<string, ScanRow[]> | undefined> {
     const found: ScanRow[] = await this.scans(workspaceId, ids).limit(SCANS_PER_PAGE + 1)
     if (found.length <= SCANS_PER_PAGE) return groupBy(found, passOf)
@@ -142,7 +146,7 @@ export class Snapshots {
     return others.length > 0 ? undefined : new Map([[only!, await this.newestScans(workspaceId, only!)]])
   }
 
-  /** Each pass as it is at the moment of the read; three statements a page, however many passes it has. */
+  /** Returns a page of passes in their current state. Uses three statements per page. */
   async list(workspaceId: string, request: SnapshotRequest): Promise<{ rows: SnapshotEntry[]; hasMore: boolean }> {
     const found = await this.passes(workspaceId, request)
     const page = found.slice(0, request.limit)
@@ -172,13 +176,13 @@ export class Snapshots {
     return projectId === null ? query : query.where('passes.project_id', projectId)
   }
 
-  /** As many of the passes as fit on a page together with their accepted scans, and at least one. */
+  /** Returns as many of the passes as fit on a page with their accepted scans, at least one. */
   private async withScans(workspaceId: string, page: PassColumns[]) {
     const ids = page.map((pass) => pass.id)
     const all = this.scans(workspaceId, ids).orderBy('pass_id')
     const found: ScanRow[] = await all.limit(SCANS_PER_PAGE + 1)
     if (found.length <= SCANS_PER_PAGE) return { passes: page, scans: groupBy(found, passOf) }
-    // Scans come in the order of the passes: those of the last one found may be cut short.
+    // Scans are in the order of the passes, so the scans of the last pass can be incomplete.
     const cut = ids.indexOf(found.at(-1)!.pass_id)
     const passes = page.slice(0, Math.max(1, cut))
     const scans = groupBy(found, passOf)

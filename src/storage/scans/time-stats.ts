@@ -3,13 +3,12 @@ import { commonStep } from '../../core/rules/lists/buckets.ts'
 import { GATE_CHARACTERS, gateOf } from '../operations/counters.ts'
 import { narrowed, ofScans, type ScanStatsRequest } from './scan-stats.ts'
 
-/** What attempts over time are narrowed by. */
+/** The filters of statistics over time. */
 export interface TimeStatsRequest extends ScanStatsRequest {
-  /** Its first characters tell a gate, as where figures are counted by it. */
+  /** Matched by the first characters, as in the counters by gate. */
   gate?: string[] | undefined
 }
 
-/** Attempts of one bucket. */
 export interface TimeFigures {
   at: Date
   totalScans: number
@@ -17,8 +16,8 @@ export interface TimeFigures {
 }
 
 /**
- * Attempts, and those denied, of each bucket, by where buckets begin (ascending); those of the window of the request alone.
- * The database counts in equal steps, of which each bucket is one or several.
+ * Counts the attempts and denials per bucket, within the window of the request. `starts` contains the beginnings of the buckets
+ * in ascending order. The database counts in equal steps, and a bucket consists of one or more steps.
  */
 export async function countByTime(
   db: Knex,
@@ -28,7 +27,7 @@ export async function countByTime(
 ): Promise<TimeFigures[]> {
   const [first] = starts
   if (first === undefined) return []
-  // Written into the statement: a bound number may be a fraction to SQLite, which then divides without rounding down.
+  // A literal, because SQLite can treat a bound number as a fraction and divide without rounding down.
   const step = commonStep(starts) || Number.MAX_SAFE_INTEGER
   const scans = narrowed(db('scans').where('scans.workspace_id', workspaceId), 'scans', request)
   if (request.gate) {

@@ -5,22 +5,21 @@ import { forShare, forUpdate } from '../db/dialect.ts'
 
 /** An image without its bytes. */
 export interface StoredImage {
-  /** Made of the workspace and the bytes: see contentId. */
+  /** Derived from the workspace and the bytes (see `contentId`). */
   id: string
   contentType: Image['contentType']
-  /** In pixels. */
+  /** The width in pixels. */
   width: number
   height: number
-  /** The length of the file. */
+  /** The size of the file. */
   bytes: number
 }
 
-/** An image with its file. */
 export interface StoredImageData extends StoredImage {
   data: Uint8Array
 }
 
-/** A file made of an image, by the name of its size, which its maker chooses. */
+/** A file derived from an image. The caller chooses the name of its size. */
 export interface StoredImageFile {
   size: string
   data: Uint8Array
@@ -28,7 +27,7 @@ export interface StoredImageFile {
 
 const RECORD = { id: 'id', contentType: 'content_type', width: 'width', height: 'height', bytes: 'bytes' }
 
-/** Images of templates, and the files that are made of them for wallets. */
+/** The images of templates, and the files that are derived from them for wallets. */
 export class Images {
   private readonly db: Knex
 
@@ -36,7 +35,7 @@ export class Images {
     this.db = db
   }
 
-  /** False when the same bytes are there already. */
+  /** Returns false if an image with the same bytes exists. */
   async insert(workspaceId: string, image: StoredImageData, at: Date): Promise<boolean> {
     const inserted = await this.db('images')
       .insert({
@@ -55,60 +54,58 @@ export class Images {
     return inserted.length > 0
   }
 
-  /** An image without its bytes. */
   async find(workspaceId: string, id: string): Promise<StoredImage | undefined> {
     return this.db('images').where({ workspace_id: workspaceId, id }).first(RECORD)
   }
 
-  /** Those of the ids that the workspace has. */
+  /** Returns the existing images among the IDs. */
   async list(workspaceId: string, ids: string[]): Promise<StoredImage[]> {
     return this.db('images').where({ workspace_id: workspaceId }).whereIn('id', ids).select(RECORD)
   }
 
-  /** Keeps what is there already: two servers may have made the same. */
+  /** Inserts derived files. Keeps existing ones, because two servers can derive the same file. */
   async insertFiles(workspaceId: string, imageId: string, files: StoredImageFile[]): Promise<void> {
     const rows = files.map(({ size, data }) => ({ image_id: imageId, workspace_id: workspaceId, size, data }))
     if (rows.length > 0) await this.db('image_files').insert(rows).onConflict(['image_id', 'size']).ignore()
   }
 
-  /** Those of the sizes that were made; without a workspace, as findPublic. */
+  /** Returns the existing files in these sizes. Reads across workspaces, like `findPublic`. */
   async listFiles(imageId: string, sizes: string[]): Promise<StoredImageFile[]> {
     return this.db('image_files').where({ image_id: imageId }).whereIn('size', sizes).select('size', 'data')
   }
 
-  /** The ids among these that the workspace has. */
   async listKnown(workspaceId: string, ids: string[]): Promise<Set<string>> {
     return new Set<string>(await this.db('images').where({ workspace_id: workspaceId }).whereIn('id', ids).pluck('id'))
   }
 
-  /** Whether there is such an image, in any workspace. */
+  /** Whether the image exists, in any workspace. */
   async isPublic(id: string): Promise<boolean> {
     return (await this.db('images').where({ id }).first('id')) !== undefined
   }
 
-  /** As listKnown, and none of them is deleted until the transaction ends. */
+  /** Like `listKnown`, and prevents deletion of the images until the transaction ends. */
   async lockKnown(workspaceId: string, ids: string[]): Promise<Set<string>> {
     const ours = this.db('images').where({ workspace_id: workspaceId }).whereIn('id', ids).orderBy('id').select('id')
     const rows: { id: string }[] = await forShare(this.db, ours)
     return new Set(rows.map(({ id }) => id))
   }
 
-  /** Notes which passes have which images; the caller has locked the images. */
+  /** Records which passes use which images. The caller has locked the images. */
   async insertUses(workspaceId: string, uses: { passId: string; imageId: string }[]): Promise<void> {
     const rows = uses.map(({ passId, imageId }) => ({ workspace_id: workspaceId, image_id: imageId, pass_id: passId }))
     await insertRows(this.db, 'pass_images', rows, 'on conflict do nothing')
   }
 
   /**
-   * Takes its images from a pass, those that it had before among them, and deletes what no other pass has and no definition
-   * names. The caller holds the pass.
-   * @param kept stay with the pass
+   * Removes the images of a pass, including previous ones, and deletes those that no other pass and no definition uses. The
+   * caller has locked the pass.
+   * @param kept the images that stay with the pass
    */
   async deleteOfPass(workspaceId: string, passId: string, kept: readonly string[] = []): Promise<void> {
     const ids: string[] = await this.ofPass(workspaceId, passId).whereNotIn('image_id', kept).pluck('image_id')
     if (ids.length === 0) return
     const ours = this.db('images').where({ workspace_id: workspaceId }).whereIn('id', ids)
-    // Who gives one to another pass at this moment is waited for, so that it is seen below.
+    // The lock waits for transactions that give an image to another pass, so that their uses are visible below.
     await forUpdate(this.db, ours.clone().orderBy('id').select('id'))
     await this.ofPass(workspaceId, passId).whereIn('image_id', ids).delete()
     const shared: string[] = await this.db('pass_images')
@@ -122,7 +119,7 @@ export class Images {
     await this.db('images').where({ workspace_id: workspaceId }).whereIn('id', free).delete()
   }
 
-  /** The definitions that hold one of the ids, drafts among them. */
+  /** Returns the definitions that contain one of the IDs, including drafts. */
   private async listNamed(workspaceId: string, ids: string[]): Promise<string[]> {
     if (ids.length === 0) return []
     return this.db('template_versions')
@@ -137,7 +134,7 @@ export class Images {
     return this.db('pass_images').where({ workspace_id: workspaceId, pass_id: passId })
   }
 
-  /** The one read without a workspace: images are public, and an id is a digest that nobody can guess. */
+  /** Returns an image across workspaces: images are public, and the ID is a digest that cannot be guessed. */
   async findPublic(id: string): Promise<(StoredImageData & { workspaceId: string }) | undefined> {
     return this.db('images')
       .where({ id })

@@ -20,20 +20,22 @@ interface Row {
   updated_at: number
 }
 
-/** A version as it is kept, as lists show it: without its definition. */
+/** A version as lists show it, without its definition. */
 export interface StoredVersionSummary extends Omit<TemplateVersion, 'createdAt' | 'publishedAt' | 'updatedAt'> {
   createdAt: Date
-  /** Null of a draft. */
+  /** Null for a draft. */
   publishedAt: Date | null
   updatedAt: Date
 }
 
-/** A version with its definition. */
 export interface StoredVersion extends StoredVersionSummary {
   definition: WrittenDefinition
 }
 
-/** A published version with what rendering needs of its template, and whom passes of it are made under now; it never changes itself. */
+/**
+ * A published version with the template data that rendering needs, and the identities of its new passes. The version is
+ * immutable.
+ */
 export interface PublishedVersion extends IdentityIds {
   id: string
   version: number
@@ -42,7 +44,7 @@ export interface PublishedVersion extends IdentityIds {
   passType: PassType
   projectId: string | null
   projectName: string | null
-  /** In its default language. */
+  /** The definition in its default language. */
   definition: Definition
 }
 
@@ -50,10 +52,10 @@ const DETAIL = ['id', 'template_id', 'version', 'stage', 'definition', 'created_
   (column) => `template_versions.${column}`,
 )
 
-/** Templates of a project of which a broadcast asks the languages. */
+/** The maximum number of templates of a project whose languages a broadcast reads. */
 const MAX_TEMPLATES = 1_000
 
-/** Versions of templates: one draft at most, and those that are published and never change. */
+/** The versions of templates: at most one draft, and published versions, which are immutable. */
 export class TemplateVersions {
   private readonly db: Knex
   private readonly scope: ProjectScope
@@ -63,7 +65,6 @@ export class TemplateVersions {
     this.scope = scope
   }
 
-  /** Makes a draft. */
   async insert(
     workspaceId: string,
     templateId: string,
@@ -85,13 +86,13 @@ export class TemplateVersions {
     return toVersion(row)
   }
 
-  /** A version of a template that was not deleted. */
+  /** Returns a version of a template that is not deleted. */
   async find(workspaceId: string, id: string): Promise<StoredVersion | undefined> {
     const row: Row | undefined = await this.live(workspaceId).where('template_versions.id', id).first(DETAIL)
     return row && toVersion(row)
   }
 
-  /** As find, and nobody else changes the version until the transaction ends. */
+  /** Like `find`, but locks the version until the transaction ends. */
   async findForUpdate(workspaceId: string, id: string): Promise<StoredVersion | undefined> {
     const row: Row | undefined = await forUpdate(
       this.db,
@@ -101,7 +102,7 @@ export class TemplateVersions {
     return row && toVersion(row)
   }
 
-  /** The version with the highest number; undefined where the template has none. */
+  /** Returns the version with the highest number; `undefined` if the template has none. */
   async findNewest(workspaceId: string, templateId: string): Promise<StoredVersion | undefined> {
     const row: Row | undefined = await this.live(workspaceId)
       .where({ template_id: templateId })
@@ -110,7 +111,7 @@ export class TemplateVersions {
     return row && toVersion(row)
   }
 
-  /** Newest first, without definitions. */
+  /** Returns the versions without definitions, newest first. */
   async list(workspaceId: string, templateId: string): Promise<StoredVersionSummary[]> {
     const rows: Row[] = await this.live(workspaceId)
       .where({ template_id: templateId })
@@ -119,26 +120,26 @@ export class TemplateVersions {
     return rows.map(toSummary)
   }
 
-  /** Changes a draft. The caller holds it. */
+  /** Replaces the definition of a draft that the caller has locked. */
   async setDefinition(workspaceId: string, id: string, definition: WrittenDefinition, at: Date): Promise<void> {
     await this.db('template_versions')
       .where({ workspace_id: workspaceId, id })
       .update({ definition: JSON.stringify(definition), updated_at: at.getTime() })
   }
 
-  /** Publishes a draft, once and for good. The caller holds it. */
+  /** Publishes a draft permanently. The caller has locked it. */
   async setPublished(workspaceId: string, id: string, at: Date): Promise<void> {
     await this.db('template_versions')
       .where({ workspace_id: workspaceId, id })
       .update({ stage: 'published', published_at: at.getTime(), updated_at: at.getTime() })
   }
 
-  /** Removes a draft. The caller holds it. */
+  /** Deletes a draft that the caller has locked. */
   async delete(workspaceId: string, id: string): Promise<void> {
     await this.db('template_versions').where({ workspace_id: workspaceId, id }).delete()
   }
 
-  /** The versions that new passes of these templates are issued from; templates without one are left out. */
+  /** Returns the versions from which new passes of the templates are issued. Omits templates without one. */
   async listNewestPublished(workspaceId: string, templateIds: string[]): Promise<PublishedVersion[]> {
     const rows = await withinProjects(this.rendering(workspaceId), this.scope, 'templates.project_id')
       .whereRaw('template_versions.id = templates.published_version_id')
@@ -147,12 +148,12 @@ export class TemplateVersions {
     return rows.map(toPublished)
   }
 
-  /** Versions that passes are pinned to, whether or not their template was deleted since. */
+  /** Returns the versions of existing passes, including those of deleted templates. */
   async listByIds(workspaceId: string, ids: string[]): Promise<PublishedVersion[]> {
     return (await this.rendering(workspaceId).whereIn('template_versions.id', ids)).map(toPublished)
   }
 
-  /** Versions that passes of one may have been rendered with before they came to it, in the order of their numbers. */
+  /** Returns the versions with which passes can have been rendered before they changed to a version, ordered by number. */
   listPublishedBefore(workspaceId: string, templateId: string, version: number): Promise<string[]> {
     return this.db('template_versions')
       .where({ workspace_id: workspaceId, template_id: templateId, stage: 'published' })
@@ -161,7 +162,7 @@ export class TemplateVersions {
       .pluck('id')
   }
 
-  /** What versions say of Google alone, by their ids. */
+  /** Returns the `google` part of versions by ID. */
   async listGoogle(workspaceId: string, ids: string[]): Promise<Map<string, NonNullable<Definition['google']>>> {
     const google = this.db.raw(`${keyOfJson(this.db, 'definition', 'google')} as google`)
     const rows: { id: string; google: string | null }[] = await this.db('template_versions')
@@ -172,8 +173,8 @@ export class TemplateVersions {
   }
 
   /**
-   * The languages of published versions of a project's templates, and of those that its passes are of; each once, and none of
-   * one that names none.
+   * Returns the distinct languages of the published versions of a project's templates and of its passes' templates. Omits
+   * versions without languages.
    */
   async listLanguagesOfProject(workspaceId: string, projectId: string): Promise<Languages[]> {
     const templates = await countsOf(this.db, workspaceId, 'passes')
@@ -195,7 +196,7 @@ export class TemplateVersions {
     return rows.flatMap((row) => (row.languages === null ? [] : [JSON.parse(row.languages)]))
   }
 
-  /** A published version by its number, whether or not its template was deleted since. */
+  /** Returns a published version by number, including those of deleted templates. */
   async findPublished(workspaceId: string, templateId: string, version: number): Promise<PublishedVersion | undefined> {
     const row = await this.rendering(workspaceId)
       .where({ template_id: templateId, version, stage: 'published' })

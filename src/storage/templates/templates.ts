@@ -20,23 +20,21 @@ interface Row {
   updated_at: number
 }
 
-/** A template as it is kept. */
 export interface StoredTemplate extends Omit<Template, 'createdAt' | 'updatedAt'> {
   createdAt: Date
   updatedAt: Date
 }
 
-/** What a template is made or changed with; a key of null has none. */
+/** The fields for creating or changing a template. A null key removes the key. */
 export type TemplateFields = Pick<Template, 'name' | 'description' | 'passType' | 'projectId'> & {
   key?: string | null | undefined
 }
 
-/** Another template of the workspace has the key; the transaction is over. */
+/** Thrown if another template of the workspace has the key. The transaction has failed. */
 export class KeyTaken extends Error {}
 
-/** A page of templates and its filters. */
 export interface TemplateListRequest extends ListRequest {
-  /** Ids, or the word null for templates without a project. */
+  /** Project IDs, or `null` for templates without a project. */
   projectId?: string[] | undefined
   key?: string[] | undefined
 }
@@ -51,7 +49,10 @@ const SPEC: ListSpec = {
   },
 }
 
-/** Templates that were deleted stay as rows, since issued passes go on rendering from them; no finder shows them. */
+/**
+ * The templates of workspaces. Deleted templates remain as rows, because issued passes still use them, but no finder returns
+ * them.
+ */
 export class Templates {
   private readonly db: Knex
   private readonly scope: ProjectScope
@@ -61,7 +62,7 @@ export class Templates {
     this.scope = scope
   }
 
-  /** Makes a template. @throws KeyTaken */
+  /** @throws KeyTaken */
   async insert(workspaceId: string, fields: TemplateFields, at: Date): Promise<StoredTemplate> {
     const row: Row = {
       id: newId(at),
@@ -77,19 +78,18 @@ export class Templates {
     return toTemplate(row)
   }
 
-  /** A template that was not deleted. */
+  /** Returns a template that is not deleted. */
   async find(workspaceId: string, id: string): Promise<StoredTemplate | undefined> {
     const row = await this.live(workspaceId).where({ id }).first()
     return row && toTemplate(row)
   }
 
-  /** As find, and nobody else changes the template until the transaction ends. */
+  /** Like `find`, but locks the template until the transaction ends. */
   async findForUpdate(workspaceId: string, id: string): Promise<StoredTemplate | undefined> {
     const row = await forUpdate(this.db, this.live(workspaceId).where({ id })).first()
     return row && toTemplate(row)
   }
 
-  /** A page of the templates of a workspace. */
   async list(workspaceId: string, request: TemplateListRequest): Promise<ListPage<StoredTemplate>> {
     const query = this.live(workspaceId)
     const ids = request.projectId?.filter((id) => id !== 'null')
@@ -104,7 +104,10 @@ export class Templates {
     return { ...page, rows: page.rows.map(toTemplate) }
   }
 
-  /** Changes a template; undefined where it is not there. @throws KeyTaken */
+  /**
+   * Returns `undefined` if the template does not exist.
+   * @throws KeyTaken
+   */
   async update(
     workspaceId: string,
     id: string,
@@ -119,12 +122,12 @@ export class Templates {
     return row && toTemplate(row)
   }
 
-  /** Hides a template; false where there is none. */
+  /** Hides a template. Returns false if it does not exist. */
   async delete(workspaceId: string, id: string, at: Date): Promise<boolean> {
     return (await this.live(workspaceId).where({ id }).update({ deleted_at: at.getTime() })) > 0
   }
 
-  /** Takes the next version number; undefined when there is no such template. */
+  /** Reserves the next version number; `undefined` if the template does not exist. */
   async takeVersionNumber(workspaceId: string, id: string): Promise<number | undefined> {
     const [row] = await this.live(workspaceId)
       .where({ id })
@@ -133,7 +136,7 @@ export class Templates {
     return row?.latest_version
   }
 
-  /** The newest published version is the one that new passes are issued from, in whatever order versions were published. */
+  /** Sets the version from which new passes are issued: the newest published one, regardless of the order of publication. */
   async setPublished(
     workspaceId: string,
     id: string,

@@ -25,19 +25,18 @@ import {
   toProgressRow,
 } from './delivery-row.ts'
 
-/** An endpoint that something is sent to. */
+/** An endpoint that receives deliveries. */
 export interface Target {
   id: string
   generation: number
 }
 
-/** An event that stands in its table. */
+/** A stored event. */
 export interface EventRow {
   id: string
   type: Delivery['eventType']
 }
 
-/** A page of deliveries and its filters. */
 export interface DeliveryFilters extends ListRequest {
   webhookId?: string[] | undefined
   eventType?: Delivery['eventType'][] | undefined
@@ -47,10 +46,10 @@ export interface DeliveryFilters extends ListRequest {
 
 type DueRow = PayloadRow & ProgressRow & { endpoint_generation: number; erasures: number; endpoint_updated_at: number }
 
-/** Ids ascend with the time of creation. */
+/** IDs ascend with the creation time. */
 const specOf = (id: string): ListSpec => ({ name: 'webhook_deliveries', id, sorts: { createdAt: { key: id } } })
 
-/** Pages by status or last attempt come from the deliveries, others from their keys. */
+/** Pages that are filtered by status or last attempt read deliveries, other pages read their keys. */
 const specs = {
   webhook_deliveries: specOf('webhook_deliveries.id'),
   delivery_keys: specOf('delivery_keys.id'),
@@ -58,7 +57,7 @@ const specs = {
 
 const ENDED_WITH_ENDPOINT = 'The webhook was disabled or deleted.'
 
-/** Events on their way to endpoints, and every attempt that was made. */
+/** The deliveries of events to endpoints, with all attempts. */
 export class Deliveries {
   private readonly db: Knex
   private readonly emit: Emit
@@ -75,27 +74,26 @@ export class Deliveries {
     return deliveries
   }
 
-  /** A delivery by its id. */
   async find(workspaceId: string, id: string): Promise<StoredDelivery | undefined> {
     const row: DeliveryRow | undefined = await this.one(workspaceId, id).first()
     return row && toDelivery(row)
   }
 
-  /** What every attempt sends. */
+  /** Returns the body that every attempt sends. */
   async findPayload(workspaceId: string, id: string): Promise<string | undefined> {
     const row: PayloadRow | undefined = await this.withEvents(workspaceId).where('webhook_deliveries.id', id).first()
     return row && payloadOf(row)
   }
 
-  /** Oldest first. */
+  /** Returns the attempts, oldest first. */
   listAttempts(workspaceId: string, deliveryId: string): Promise<StoredAttempt[]> {
     return listAttempts(this.db, workspaceId, deliveryId)
   }
 
-  /** A page of the deliveries of a workspace, newest first (decisions/0012). */
+  /** Returns a page of the deliveries of a workspace, newest first (decisions/0012). */
   async list(workspaceId: string, request: DeliveryFilters): Promise<ListPage<StoredDelivery>> {
     const { webhookId, eventType, status, lastAttempt } = request
-    // What succeeded is most: those of an endpoint or a type are found by that.
+    // Most deliveries have succeeded, so filters by endpoint or type are more selective.
     const isByStatus = status && !((webhookId || eventType) && status.includes('SUCCESS'))
     const isByProgress = isByStatus || lastAttempt
     const table = isByProgress ? 'webhook_deliveries' : 'delivery_keys'
@@ -111,19 +109,19 @@ export class Deliveries {
     return { ...page, rows: page.rows.map(toDelivery) }
   }
 
-  /** Makes a delivery due now, by hand; the caller holds its endpoint. */
+  /** Makes a delivery due now. The caller has locked its endpoint. */
   async redeliver(workspaceId: string, id: string, target: Target, at: Date): Promise<StoredDelivery | undefined> {
     const row: DeliveryRow | undefined = await forUpdate(this.db, this.one(workspaceId, id)).first()
     if (!row) return undefined
     const delivery = toDelivery(row)
-    // What an older generation still has planned ended with it.
+    // Planned attempts of an older generation no longer apply.
     const current = delivery.generation === target.generation ? delivery : { ...delivery, status: 'FAILED' as const }
     const queued = { ...delivery, ...redelivered(current, at), generation: target.generation, updatedAt: at }
     await this.one(workspaceId, id).update(toDeliveryRow(queued))
     return queued
   }
 
-  /** What is due for an endpoint but for those that are under way, what has waited longest first. */
+  /** Returns the due deliveries of an endpoint, longest waiting first, without those that are in flight. */
   async listDue(
     workspaceId: string,
     target: Target,
@@ -156,7 +154,7 @@ export class Deliveries {
     })
   }
 
-  /** When the next attempt to an endpoint is due; undefined where none is. */
+  /** Returns the time of the next attempt for an endpoint; `undefined` if there is none. */
   async findNextDue(workspaceId: string, target: Target): Promise<Date | undefined> {
     const row: { due_at: number } | undefined = await this.pending(workspaceId, target.id)
       .where('generation', target.generation)
@@ -165,7 +163,7 @@ export class Deliveries {
     return row && new Date(row.due_at)
   }
 
-  /** Writes attempts and what they make of their deliveries. The caller is the only one that sends to the endpoint. */
+  /** Writes attempts and the progress of their deliveries. The caller is the only sender of the endpoint. */
   async record(workspaceId: string, attempts: CompletedAttempt[], at: Date): Promise<void> {
     const expected = attempts.map((attempt) => {
       const { id, progress: read } = attempt.delivery
@@ -182,7 +180,7 @@ export class Deliveries {
     for (const { progress } of made) this.emit({ what: 'attempt', status: progress.status })
   }
 
-  /** Of deliveries that were redelivered, ended or deleted while they were being sent. */
+  /** Records attempts of deliveries that were redelivered, ended, or deleted while they were sent. */
   private async recordChanged(workspaceId: string, attempts: CompletedAttempt[], at: Date): Promise<RecordedAttempt[]> {
     const ids = attempts.map(({ delivery }) => delivery.id)
     const query = this.db('webhook_deliveries').where({ workspace_id: workspaceId }).whereIn('id', ids).orderBy('id')
@@ -197,12 +195,15 @@ export class Deliveries {
     return made
   }
 
-  /** True where something still waits for an older generation of the endpoint. */
+  /** Whether deliveries of an older generation of the endpoint are pending. */
   async hasStale(workspaceId: string, webhookId: string, before: number): Promise<boolean> {
     return (await this.pending(workspaceId, webhookId).where('generation', '<', before).first('id')) !== undefined
   }
 
-  /** Ends as many of those, but for any that another transaction holds: it may be one that is being redelivered. */
+  /**
+   * Ends up to `limit` pending deliveries of older generations. Skips rows that another transaction has locked, which might be
+   * redelivering them.
+   */
   async end(
     workspaceId: string,
     webhookId: string,
@@ -269,7 +270,7 @@ const PROGRESS: Columns = {
   last_error: 'text',
 }
 
-/** What an attempt changes and what decides how it goes on. */
+/** The columns that an attempt changes and that decide the next attempt. */
 const PROGRESS_COLUMNS = Object.keys(PROGRESS)
 
 interface Progressed {
@@ -277,13 +278,13 @@ interface Progressed {
   progress: DeliveryProgress
 }
 
-/** Writes the progress of deliveries that the caller holds. */
+/** Writes the progress of deliveries that the caller has locked. */
 async function writeProgress(db: Knex, workspaceId: string, deliveries: Progressed[], at: Date): Promise<void> {
   const changes = deliveries.map(({ id, progress }) => ({ id, set: changeOf(progress, at) }))
   await updateRows(db, workspaceId, { name: 'progress', table: TABLE, set: CHANGED }, changes)
 }
 
-/** As writeProgress, of those that still stand as they were read; returns their ids. */
+/** Like `writeProgress`, for deliveries that have not changed since they were read. Returns their IDs. */
 function writeProgressOfUnchanged(
   db: Knex,
   workspaceId: string,
@@ -302,7 +303,7 @@ function writeProgressOfUnchanged(
 const TABLE = 'webhook_deliveries'
 const CHANGED: Columns = { ...PROGRESS, updated_at: 'bigint' }
 
-/** A redelivery, an attempt, and an end each change one of these at least. */
+/** Columns that detect concurrent changes: a redelivery, an attempt, and an end each change at least one. */
 const READ: Columns = { status: 'text', due_at: 'bigint', is_redelivery: 'boolean', attempt_count: 'integer' }
 
 function changeOf(progress: DeliveryProgress, at: Date): Row {

@@ -4,14 +4,13 @@ import { type AttemptFacts, type DeliveryProgress, envelopeText } from '../../co
 import { insertRows } from '../db/bulk-rows.ts'
 import { toDate } from '../db/dialect.ts'
 
-/** A delivery as it is kept. */
 export interface StoredDelivery extends DeliveryProgress {
   id: string
   workspaceId: string
   webhookId: string
   eventId: string
   eventType: Delivery['eventType']
-  /** Of the endpoint, at the time that the delivery was queued. */
+  /** The generation of the endpoint when the delivery was queued. */
   generation: number
   createdAt: Date
   updatedAt: Date
@@ -29,7 +28,6 @@ export interface ProgressRow {
   last_error: string | null
 }
 
-/** A row of `webhook_deliveries`. */
 export interface DeliveryRow extends ProgressRow {
   id: string
   workspace_id: string
@@ -41,13 +39,12 @@ export interface DeliveryRow extends ProgressRow {
   updated_at: number
 }
 
-/** What a payload is made of. */
+/** The columns from which a payload is built. */
 export interface PayloadRow extends Pick<DeliveryRow, 'id' | 'event_type' | 'created_at'> {
   correlation_id: string | null
   data: string
 }
 
-/** A row as it is used. */
 export function toDelivery(row: DeliveryRow): StoredDelivery {
   return {
     id: row.id,
@@ -62,7 +59,7 @@ export function toDelivery(row: DeliveryRow): StoredDelivery {
   }
 }
 
-/** How far a delivery has come, as it is used. */
+/** Returns the progress of a delivery from its row. */
 export function toProgress(row: ProgressRow): DeliveryProgress {
   return {
     status: row.status,
@@ -76,7 +73,6 @@ export function toProgress(row: ProgressRow): DeliveryProgress {
   }
 }
 
-/** A delivery as it is written. */
 export function toDeliveryRow(delivery: StoredDelivery): DeliveryRow {
   return {
     id: delivery.id,
@@ -91,7 +87,7 @@ export function toDeliveryRow(delivery: StoredDelivery): DeliveryRow {
   }
 }
 
-/** How far a delivery has come, as it is written. */
+/** Returns the columns of a delivery's progress. */
 export function toProgressRow(progress: DeliveryProgress): ProgressRow {
   return {
     status: progress.status,
@@ -105,7 +101,7 @@ export function toProgressRow(progress: DeliveryProgress): ProgressRow {
   }
 }
 
-/** The text that every attempt sends. */
+/** Returns the body that every attempt sends. */
 export function payloadOf(row: PayloadRow): string {
   const { id, event_type: type, correlation_id: correlationId } = row
   return envelopeText({ id, type, timestamp: new Date(row.created_at).toISOString(), correlationId }, row.data)
@@ -114,38 +110,37 @@ export function payloadOf(row: PayloadRow): string {
 /** A delivery whose attempt is due. */
 export interface DueDelivery {
   id: string
-  /** The text that every attempt sends. */
+  /** The body that every attempt sends. */
   payload: string
-  /** As it was read. */
+  /** The progress as it was read. */
   progress: DeliveryProgress
   endpoint: SeenEndpoint
 }
 
-/** What an endpoint was like as a delivery of it was read, or made. */
+/** The state of an endpoint when one of its deliveries was read or created. */
 export interface SeenEndpoint {
   generation: number
   erasures: number
   updatedAt: Date
-  /** No later than that, in milliseconds of performance.now(). */
+  /** The time of the read, in milliseconds of `performance.now()`. The state is not older than that. */
   seenAt: number
 }
 
-/** One attempt that was made. */
 export interface CompletedAttempt extends AttemptFacts {
   delivery: Pick<DueDelivery, 'id' | 'progress'>
   startedAt: Date
   durationMs: number
 }
 
-/** An attempt, and what it made of its delivery. */
+/** An attempt, and the resulting progress of its delivery. */
 export interface RecordedAttempt {
-  /** Of the delivery. */
+  /** The ID of the delivery. */
   id: string
   attempt: CompletedAttempt
   progress: DeliveryProgress
 }
 
-/** Writes attempts, in one statement. */
+/** Inserts attempts with one statement. */
 export async function insertAttempts(db: Knex, workspaceId: string, made: RecordedAttempt[]): Promise<void> {
   const rows = made.map(({ id, attempt, progress }) => ({
     workspace_id: workspaceId,
@@ -159,12 +154,11 @@ export async function insertAttempts(db: Knex, workspaceId: string, made: Record
   await insertRows(db, 'webhook_attempts', rows)
 }
 
-/** An attempt as it is kept. */
 export interface StoredAttempt extends Omit<Attempt, 'at'> {
   at: Date
 }
 
-/** Oldest first. */
+/** Returns the attempts, oldest first. */
 export async function listAttempts(db: Knex, workspaceId: string, deliveryId: string): Promise<StoredAttempt[]> {
   const rows = await db('webhook_attempts')
     .where({ workspace_id: workspaceId, delivery_id: deliveryId })

@@ -4,7 +4,7 @@ import { idBound } from '../../core/ids.ts'
 import { envelopeText } from '../../core/rules/sending/retries.ts'
 import { afterPlace, isSettled, PLACE_BEFORE_ALL, type Place } from '../db/dialect.ts'
 
-/** An event as it is told to who follows them. */
+/** An event as it is sent to subscribers of the stream. */
 export interface LoggedEvent {
   id: string
   type: EventType
@@ -21,8 +21,8 @@ interface LoggedRow extends Place {
 }
 
 /**
- * The events of a workspace in an order that a reader can follow: whatever commits later stands after what was read
- * before, on however many servers it is written (decisions/0012).
+ * The events of a workspace in an order that clients can follow: an event that is committed later is after all events that were
+ * read, on any number of servers (decisions/0012).
  */
 export class EventLog {
   private readonly db: Knex
@@ -31,12 +31,12 @@ export class EventLog {
     this.db = db
   }
 
-  /** The place of an event; undefined where there is no such event, or it is not followed. */
+  /** Returns the place of an event; `undefined` if it is unknown or not in the stream. */
   findPlace(workspaceId: string, id: string): Promise<Place | undefined> {
     return this.of(workspaceId).where({ id }).first('position', 'id')
   }
 
-  /** The place after which everything is new. */
+  /** Returns the place of the last event. All later events are after it. */
   async findEnd(workspaceId: string): Promise<Place> {
     const last: Place | undefined = await this.of(workspaceId)
       .whereRaw(isSettled(this.db, 'position'))
@@ -46,7 +46,7 @@ export class EventLog {
     return last ?? PLACE_BEFORE_ALL
   }
 
-  /** The first event that happened at or after a moment. */
+  /** Returns the first event at or after a time. */
   async findFirstId(workspaceId: string, since: Date): Promise<string | undefined> {
     const first: { id: string } | undefined = await this.of(workspaceId)
       .where('id', '>=', idBound(since.getTime()))
@@ -56,7 +56,7 @@ export class EventLog {
     return first?.id
   }
 
-  /** Events after a place, in the order in which they are followed (decisions/0012). */
+  /** Returns the events after a place, in stream order (decisions/0012). */
   async listAfter(workspaceId: string, place: Place, limit: number): Promise<LoggedEvent[]> {
     const rows: LoggedRow[] = await this.of(workspaceId)
       .whereRaw(afterPlace(this.db), { ...place })

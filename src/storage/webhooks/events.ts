@@ -12,25 +12,25 @@ import { type DueDelivery, payloadOf, type SeenEndpoint, type StoredDelivery } f
 /** An event to write in the transaction that causes it. */
 export interface NewEvent<T extends EventType = EventType> {
   type: T
-  /** The pass of a lifecycle event, the scan of a scan event, the webhook of a test. */
+  /** The ID of the pass of a lifecycle event, the scan of a scan event, or the webhook of a test. */
   subject: string
   data: EventData[T]
   correlationId: string | null
-  /** When it happened, where that is another moment than that of the others. */
+  /** The time of the event, if it differs from that of the other events. */
   at?: Date
 }
 
-/** An event that was written, and who wanted to know as it was. */
+/** A written event, with the epoch of subscriptions at that time. */
 interface WrittenEvent {
   id: string
   type: EventType
   epoch: number
-  /** What the envelope holds, as JSON. */
+  /** The data of the envelope, as JSON. */
   data: string
   correlationId: string | null
 }
 
-/** An enabled endpoint, and the epoch that each of its types is subscribed to since. */
+/** An enabled endpoint, and the epoch at which each event type was subscribed. */
 interface Subscriber extends Target {
   subscribedAt: Map<string, number>
   seen: SeenEndpoint
@@ -41,7 +41,7 @@ interface Pair<E extends EventRow = EventRow> {
   target: Subscriber
 }
 
-/** Who is subscribed to what, and the epoch of the workspace. */
+/** The subscriptions and the current epoch of a workspace. */
 interface Subscriptions {
   epoch: number
   endpoints: Subscriber[]
@@ -49,14 +49,14 @@ interface Subscriptions {
 
 interface Endpoint {
   epoch: number
-  /** Null where the workspace has none. */
+  /** Null if the workspace has no endpoint. */
   id: string | null
   generation: number
   erasures: number
   updated_at: number
   /** Types as JSON. */
   events: string
-  /** A JSON object of type to the epoch of its subscription. */
+  /** A JSON object that maps each type to the epoch of its subscription. */
   subscribed_at: string
 }
 
@@ -64,23 +64,23 @@ interface Endpoint {
 interface PendingEvent extends EventRow {
   epoch: number
   correlation_id: string | null
-  /** The last endpoint that has its delivery; null where none has. */
+  /** The last endpoint with a delivery of the event; null if there is none. */
   last_webhook_id: string | null
 }
 
-/** So many deliveries at most are made with their events. */
+/** The maximum number of deliveries that are created together with their events. */
 const FEW = 25
 
 /**
- * What happened. An event is written in the transaction that causes it, with one row more: its delivery, where one endpoint
- * wants it, or else one that hands it to the worker, which makes the deliveries, however many endpoints there are.
+ * Events. An event is written in the transaction that causes it, with one additional row: its delivery if a single endpoint
+ * subscribes to it; otherwise, a row that makes the worker create the deliveries.
  */
 export class Events {
   private readonly db: Knex
   private readonly deliveries: Deliveries
   private readonly jobs: Jobs
   private readonly emit: Emit
-  /** By workspace, read once a transaction. */
+  /** The subscriptions by workspace, read once per transaction. */
   private readonly subscriptions = new Map<string, Promise<Subscriptions>>()
 
   constructor(db: Knex, deliveries: Deliveries, jobs: Jobs, emit: Emit) {
@@ -91,14 +91,14 @@ export class Events {
   }
 
   /**
-   * Looks who is subscribed, in a transaction that is about to write events: whoever says so beside what else it asks saves
-   * a trip to the database.
+   * Reads the subscriptions in a transaction that will write events. Call it concurrently with another query to save a round
+   * trip.
    */
   async expect(workspaceId: string): Promise<void> {
     await this.findSubscriptions(workspaceId)
   }
 
-  /** Writes events; those that an endpoint subscribes to wait for their fan-out. */
+  /** Writes events. Events with subscribers are fanned out. */
   async insert(workspaceId: string, events: NewEvent[], at: Date): Promise<void> {
     const { epoch, endpoints } = await this.findSubscriptions(workspaceId)
     const rows = await this.write(workspaceId, events, epoch, at)
@@ -110,7 +110,7 @@ export class Events {
     else await this.handOver(workspaceId, wanted, correlationId, at)
   }
 
-  /** Where the deliveries are no more than the rows that would hand the events over. */
+  /** Creates the deliveries directly if there are at most as many as rows for a fan-out. */
   private async deliver(
     workspaceId: string,
     pairs: Pair<WrittenEvent>[],
@@ -130,15 +130,15 @@ export class Events {
   ): Promise<void> {
     const pending = events.map(({ id, epoch }) => ({ id, workspace_id: workspaceId, epoch }))
     await insertRows(this.db, 'pending_events', pending)
-    // Always a job of its own: one that waits already may be about to end. What is too many, the run clears away.
+    // Always add a job, because a waiting job might be about to end. The run removes surplus jobs.
     await this.jobs.insert([{ workspaceId, kind: 'fan-out-events', subject: workspaceId, correlationId }], at)
   }
 
-  /** An event for one endpoint alone, whatever it subscribed to. */
+  /** Writes an event for one endpoint, regardless of its subscriptions. */
   async insertFor(workspaceId: string, target: Target, event: NewEvent, at: Date): Promise<StoredDelivery> {
-    // For an endpoint alone no epoch matters.
+    // The epoch does not matter for a single endpoint.
     const [row] = await this.write(workspaceId, [event], 0, at)
-    // Whoever follows events does not see it.
+    // Exclude the event from the stream.
     await this.db('events').where({ id: row!.id }).update({ position: null })
     const deliveries = await this.deliveries.insert(workspaceId, [{ event: row!, target }], at)
     await this.queueSenders(workspaceId, deliveries, { correlationId: event.correlationId, at })
@@ -146,10 +146,10 @@ export class Events {
   }
 
   /**
-   * Makes deliveries of the oldest pending events for the endpoints that were subscribed when they happened, each event
-   * once; others may do the same at once. An event of many endpoints goes in parts, along their ids, of which nobody else may
-   * make one at once: the caller holds the one job of the workspace for it. True where more are left.
-   * @param deliveries so many are made at most
+   * Creates deliveries of the oldest pending events for the endpoints that were subscribed when the events happened, exactly once
+   * per event. Concurrent calls are safe. An event with many endpoints is split into parts by endpoint ID, which must not be
+   * created concurrently: the caller holds the only such job of the workspace. Returns whether more events are pending.
+   * @param deliveries the maximum number of deliveries to create
    */
   async fanOut(workspaceId: string, at: Date, deliveries: number): Promise<boolean> {
     const { endpoints } = await this.readSubscriptions(workspaceId)
@@ -164,7 +164,7 @@ export class Events {
     return isPart || events.length === limit
   }
 
-  /** The oldest that nobody else takes at the same moment; the caller removes them. */
+  /** Locks and returns the oldest pending events that no other transaction has locked. The caller deletes them. */
   private listPending(workspaceId: string, limit: number): Promise<PendingEvent[]> {
     const ofEvent = (column: string) =>
       `(select ${column} from events where events.id = pending_events.id
@@ -229,7 +229,7 @@ export class Events {
     return { epoch: rows[0]?.epoch ?? 0, endpoints }
   }
 
-  /** A job that is due is enough for an endpoint, however many events there are. What is too many, the sender clears away. */
+  /** Queues one due job per endpoint, which is enough for any number of events. The sender removes surplus jobs. */
   private async queueSenders(
     workspaceId: string,
     deliveries: StoredDelivery[],
@@ -257,7 +257,7 @@ function toSubscriber(id: string, row: Endpoint, seenAt: number): Subscriber {
   return { id, generation, subscribedAt, seen: { generation, erasures, updatedAt: new Date(updatedAt), seenAt } }
 }
 
-/** A delivery that was just made, as whoever reads it later would. */
+/** Returns a delivery that was just created in the form in which it would be read later. */
 function toDue(delivery: StoredDelivery, event: WrittenEvent, endpoint: SeenEndpoint): DueDelivery {
   const { id, eventType, createdAt } = delivery
   const { data, correlationId } = event
@@ -265,7 +265,7 @@ function toDue(delivery: StoredDelivery, event: WrittenEvent, endpoint: SeenEndp
   return { id, payload: payloadOf(row), progress: delivery, endpoint }
 }
 
-/** Each event with the endpoints that were subscribed to its type when it happened, in the order of their ids. */
+/** Pairs each event with the endpoints that were subscribed to its type when it happened, by ID. */
 function pairsOf<E extends EventRow & { epoch: number }>(events: E[], endpoints: Subscriber[]): Pair<E>[] {
   return events.flatMap((event) =>
     endpoints

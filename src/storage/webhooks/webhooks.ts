@@ -4,38 +4,36 @@ import { forUpdate, toDate } from '../db/dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list.ts'
 import { runPrepared } from '../db/prepared.ts'
 
-/** An endpoint as it is kept: its secrets are encrypted. */
+/** An endpoint as it is stored, with encrypted secrets. */
 export interface StoredWebhook extends Omit<Webhook, 'createdAt' | 'updatedAt'> {
   workspaceId: string
   secret: string
-  /** Secrets that were rotated out, newest first. Each signs beside the newest until its moment. */
+  /** The retired secrets, newest first. Each one signs in addition to the current secret until its end. */
   retiredSecrets: RetiredSecret[]
   /** Deliveries of an older generation are never sent. */
   generation: number
   /** The first failure since the last success. */
   failingSince: Date | null
-  /** How often something that waited for it was erased: what was read before is not to be sent. */
+  /** The number of erasures of pending deliveries. A delivery that was read before an erasure must not be sent. */
   erasures: number
   createdAt: Date
   updatedAt: Date
 }
 
-/** An endpoint as its sender reads it. */
 export interface WebhookToSend extends StoredWebhook {
-  /** Something still waits for an older generation of it. */
+  /** Whether deliveries of an older generation are pending. */
   hasStale: boolean
 }
 
-/** What an endpoint is made or changed with. */
+/** The fields for creating or changing an endpoint. */
 export type WebhookFields = Pick<Webhook, 'url' | 'events' | 'description'>
 
-/** A secret of before a rotation, which signs until then; sealed. */
+/** A sealed secret from before a rotation, which is valid until a given time. */
 export interface RetiredSecret {
   secret: string
   until: Date
 }
 
-/** Secrets as they are stored. */
 export type SealedSecrets = Pick<StoredWebhook, 'secret' | 'retiredSecrets'>
 
 interface Row {
@@ -55,7 +53,7 @@ interface Row {
   updated_at: number
 }
 
-/** By name: of a statement that is kept, the columns must stay the same. */
+/** Columns by name, because those of a prepared statement must not change. */
 const COLUMNS: (keyof Row)[] = [
   'id',
   'workspace_id',
@@ -79,11 +77,11 @@ const HAS_STALE = `exists (select 1 from webhook_deliveries where webhook_delive
 const SPEC: ListSpec = {
   name: 'webhooks',
   id: 'webhooks.id',
-  // Ids ascend with the time of creation.
+  // IDs ascend with the creation time.
   sorts: { createdAt: { key: 'webhooks.id' } },
 }
 
-/** Endpoints of webhooks, their secrets (sealed), and how well they take deliveries. */
+/** The endpoints of webhooks, their sealed secrets, and their state. */
 export class Webhooks {
   private readonly db: Knex
 
@@ -91,7 +89,7 @@ export class Webhooks {
     this.db = db
   }
 
-  /** Makes an endpoint. @param id made by the caller: the secret is encrypted for it */
+  /** @param id the ID for which the caller has encrypted the secret */
   async insert(
     workspaceId: string,
     id: string,
@@ -115,7 +113,6 @@ export class Webhooks {
     return toWebhook(row)
   }
 
-  /** An endpoint by its id. */
   async find(workspaceId: string, id: string): Promise<StoredWebhook | undefined> {
     const [row] = await runPrepared<Row>(
       this.db,
@@ -126,7 +123,7 @@ export class Webhooks {
     return row && toWebhook(row)
   }
 
-  /** Of several with one address the oldest. */
+  /** Returns the oldest endpoint with an address. */
   async findIdByUrl(workspaceId: string, url: string): Promise<string | undefined> {
     const row: Pick<Row, 'id'> | undefined = await this.db('webhooks')
       .where({ workspace_id: workspaceId, url })
@@ -135,7 +132,7 @@ export class Webhooks {
     return row?.id
   }
 
-  /** As find, for whoever is about to send to the endpoint. */
+  /** Like `find`, with the data that a sender needs. */
   async findToSend(workspaceId: string, id: string): Promise<WebhookToSend | undefined> {
     const [row] = await runPrepared<Row & { has_stale: boolean | 0 | 1 }>(
       this.db,
@@ -146,13 +143,12 @@ export class Webhooks {
     return row && { ...toWebhook(row), hasStale: Boolean(row.has_stale) }
   }
 
-  /** As find, and nobody else changes the endpoint until the transaction ends. */
+  /** Like `find`, but locks the endpoint until the transaction ends. */
   async findForUpdate(workspaceId: string, id: string): Promise<StoredWebhook | undefined> {
     const row: Row | undefined = await forUpdate(this.db, this.one(workspaceId, id)).first(COLUMNS)
     return row && toWebhook(row)
   }
 
-  /** A page of the endpoints of a workspace. */
   async list(workspaceId: string, request: ListRequest): Promise<ListPage<StoredWebhook>> {
     const page = await listPage<Row>(
       this.db,
@@ -164,7 +160,7 @@ export class Webhooks {
     return { ...page, rows: page.rows.map(toWebhook) }
   }
 
-  /** Changes an endpoint; undefined where there is none. What it did not subscribe to before begins now. */
+  /** Changes an endpoint; returns `undefined` if it does not exist. New event types are subscribed from now. */
   async update(
     workspaceId: string,
     id: string,
@@ -182,12 +178,12 @@ export class Webhooks {
     return this.change(workspaceId, id, changes, at)
   }
 
-  /** Removes an endpoint; false where there is none. */
+  /** Returns false if the endpoint does not exist. */
   async delete(workspaceId: string, id: string): Promise<boolean> {
     return (await this.one(workspaceId, id).delete()) > 0
   }
 
-  /** What happened while it was disabled is not sent later. */
+  /** Enables an endpoint. Events that happened while it was disabled are not sent. */
   async setEnabled(workspaceId: string, id: string, at: Date): Promise<StoredWebhook | undefined> {
     const epoch = await this.nextEpoch(workspaceId)
     const webhook = await this.findForUpdate(workspaceId, id)
@@ -196,23 +192,23 @@ export class Webhooks {
     return this.change(workspaceId, id, { ...enabled, subscribed_at: subscribedAt(webhook.events, epoch) }, at)
   }
 
-  /** Whatever waits for the endpoint is of an old generation from now on. */
+  /** Disables an endpoint. Its pending deliveries become those of an older generation. */
   setDisabled(workspaceId: string, id: string, reason: string, at: Date): Promise<StoredWebhook | undefined> {
     const generation = this.db.raw('generation + 1')
     return this.change(workspaceId, id, { status: 'DISABLED', disabled_reason: reason, generation }, at)
   }
 
-  /** Notes since when every attempt has failed; null after a success. */
+  /** Sets the time since which every attempt has failed; null after a success. */
   async setFailingSince(workspaceId: string, id: string, since: Date | null): Promise<void> {
     await this.one(workspaceId, id).update({ failing_since: since?.getTime() ?? null })
   }
 
-  /** The caller holds the webhook: the retired secrets are those it had, the one so far in front. */
+  /** Sets the secrets of an endpoint that the caller has locked. The previous secret must be the first of the retired ones. */
   setSecrets(workspaceId: string, id: string, secrets: SealedSecrets, at: Date): Promise<StoredWebhook | undefined> {
     return this.change(workspaceId, id, secretColumns(secrets), at)
   }
 
-  /** Secrets of every workspace, for a server whose key has changed. */
+  /** Returns the secrets of all workspaces, for a change of the server key. */
   async listSecrets(): Promise<{ id: string; secrets: SealedSecrets }[]> {
     const rows: Row[] = await this.db('webhooks').select('id', 'secret', 'retired_secrets')
     return rows.map((row) => ({
@@ -221,12 +217,12 @@ export class Webhooks {
     }))
   }
 
-  /** Unless they were rotated meanwhile. */
+  /** Replaces secrets unless they were rotated in the meantime. */
   async replaceSecrets(id: string, { secret }: SealedSecrets, renewed: SealedSecrets): Promise<void> {
     await this.db('webhooks').where({ id, secret }).update(secretColumns(renewed))
   }
 
-  /** Counts a change of what the workspace's endpoints subscribe to. */
+  /** Increments the epoch of subscriptions of the workspace. */
   private async nextEpoch(workspaceId: string): Promise<number> {
     const [row] = await this.db('workspaces')
       .where({ id: workspaceId })
@@ -235,7 +231,7 @@ export class Webhooks {
     return row.webhook_epoch
   }
 
-  /** Each change has a moment of its own, by which a sender knows whether the endpoint is still as it saw it. */
+  /** Changes an endpoint. Every change increases `updated_at`, so that a sender can detect it. */
   private async change(workspaceId: string, id: string, changes: object, at: Date): Promise<StoredWebhook | undefined> {
     const moment = at.getTime()
     const updatedAt = this.db.raw('case when updated_at < :moment then :moment else updated_at + 1 end', { moment })
@@ -250,7 +246,7 @@ export class Webhooks {
   }
 }
 
-/** The epoch that each type is subscribed to since, as JSON: of types that were there before, theirs. */
+/** Returns the epoch at which each type was subscribed, as JSON. Existing subscriptions keep their epoch. */
 function subscribedAt(events: readonly string[], epoch: number, before: Record<string, number> = {}): string {
   return JSON.stringify(Object.fromEntries(events.map((type) => [type, before[type] ?? epoch])))
 }

@@ -5,22 +5,22 @@ import { toDate } from '../db/dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list.ts'
 import { type ProjectScope, withinProjects } from '../db/project-scope.ts'
 
-/** A door as it is kept: its token's id is its own. */
+/** A door. Its ID is that of its token. */
 export interface StoredDoor extends DoorReport {
   id: string
   name: string
   projectId: string
-  /** Null where the project is deleted. */
+  /** Null if the project is deleted. */
   projectName: string | null
   gate: string
   createdAt: Date
   expiresAt: Date
-  /** Null where it has made no request since it was claimed. */
+  /** Null if the door has made no request since it was claimed. */
   lastSeenAt: Date | null
   revokedAt: Date | null
 }
 
-/** An invitation to store: the digest of its code alone. */
+/** An invitation to store, with only the digest of its code. */
 export interface NewDoorInvitation {
   projectId: string
   gate: string
@@ -29,7 +29,7 @@ export interface NewDoorInvitation {
   expiresAt: Date
 }
 
-/** Where a claim leads: what the invitation said. */
+/** The invitation that was claimed. */
 export interface ClaimedInvitation {
   workspaceId: string
   projectId: string
@@ -37,13 +37,13 @@ export interface ClaimedInvitation {
   workspace: { suspendedAt: Date | null; expiresAt: Date | null }
 }
 
-/** What a door says of itself: null where it never said. */
+/** The state that a door reports; null if it has not reported any. */
 export interface DoorReport {
   version: string | null
   pendingScans: number | null
 }
 
-/** A door that made a request, and when. */
+/** A request of a door, with the state that it reported. */
 export interface DoorSighting extends DoorReport {
   doorId: string
   at: Date
@@ -63,26 +63,25 @@ interface Row {
   revoked_at: number | null
 }
 
-/** The uses that an invitation has left once it was ended before its time. */
+/** The number of remaining uses of an invitation that was revoked. */
 const ENDED = -1
 
 const SPEC: ListSpec = { name: 'doors', id: 'doors.id', sorts: { createdAt: { key: 'doors.id' } } }
 
-/** What may be changed of a door. */
+/** The fields of a door that can change. */
 export interface DoorChange {
   name?: string | undefined
   gate?: string | undefined
 }
 
-/** Filters of the list of doors. */
 export interface DoorListRequest extends ListRequest {
   projectId?: string[] | undefined
   revoked?: boolean | undefined
-  /** One door alone. */
+  /** Only this door. */
   id?: string | undefined
 }
 
-/** Doors and the invitations to become one. */
+/** Doors, and invitations for doors. */
 export class Doors {
   private readonly db: Knex
   private readonly scope: ProjectScope
@@ -92,7 +91,7 @@ export class Doors {
     this.scope = scope
   }
 
-  /** Makes an invitation, and returns its id. The caller holds the project. */
+  /** Creates an invitation and returns its ID. The caller has locked the project. */
   async insertInvitation(workspaceId: string, invitation: NewDoorInvitation, at: Date): Promise<string> {
     const id = newId(at)
     await this.db('door_invitations').insert({
@@ -107,13 +106,13 @@ export class Doors {
     return id
   }
 
-  /** Ends an invitation, which is kept to say so. Returns whether there was one to end. */
+  /** Revokes an invitation. Its row is kept so that claims can report this. Returns whether there was an invitation to revoke. */
   async endInvitation(workspaceId: string, id: string): Promise<boolean> {
     const query = this.db('door_invitations').where({ workspace_id: workspaceId, id }).where('uses_left', '<>', ENDED)
     return (await withinProjects(query, this.scope, 'project_id').update({ uses_left: ENDED })) > 0
   }
 
-  /** What a project has that is neither used up, revoked nor expired: invitations, uses of them, and doors. */
+  /** Counts the usable invitations of a project, their remaining uses, and its active doors. */
   async counts(
     workspaceId: string,
     projectId: string,
@@ -133,8 +132,8 @@ export class Doors {
   }
 
   /**
-   * Takes one use of an invitation, or finds none: the one lookup without a workspace, as the code is what tells it. In one
-   * statement, so that of any number of claims at once no more succeed than it has uses.
+   * Uses an invitation once, if possible. Finds it across workspaces, because the code identifies it. A single statement, so that
+   * concurrent claims never exceed the number of uses.
    */
   async claim(codeDigest: string, at: Date): Promise<ClaimedInvitation | undefined> {
     const [row] = await this.open(codeDigest, at)
@@ -150,7 +149,7 @@ export class Doors {
     }
   }
 
-  /** Whether a claim with this code would succeed now, or why it would not. */
+  /** Whether a claim with this code would succeed; otherwise, why not. */
   async invitationState(codeDigest: string, at: Date): Promise<'open' | 'used_up' | 'ended' | 'unknown'> {
     const row = await this.db('door_invitations').where({ code_digest: codeDigest }).first('uses_left', 'expires_at')
     if (!row) return 'unknown'
@@ -165,20 +164,18 @@ export class Doors {
       .where('expires_at', '>', at.getTime())
   }
 
-  /** Makes a token a door. */
+  /** Turns a token into a door. */
   async insert(workspaceId: string, door: { id: string; projectId: string; gate: string }, at: Date): Promise<void> {
     const { id, projectId, gate } = door
     const row = { id, workspace_id: workspaceId, project_id: projectId, gate, last_seen_at: at.getTime() }
     await this.db('doors').insert(row)
   }
 
-  /** A door by its id. */
   async find(workspaceId: string, id: string): Promise<StoredDoor | undefined> {
     const row: Row | undefined = await selectDoor(this.ofWorkspace(workspaceId).where('doors.id', id)).first()
     return row && toDoor(row)
   }
 
-  /** A page of the doors of a workspace. */
   async list(workspaceId: string, request: DoorListRequest): Promise<ListPage<StoredDoor>> {
     const { projectId, revoked, id } = request
     const filtered = this.ofWorkspace(workspaceId)
@@ -192,7 +189,7 @@ export class Doors {
     return { ...page, rows: page.rows.map(toDoor) }
   }
 
-  /** Renames a door, or sends it to another gate; false where there is none. */
+  /** Changes the name or the gate of a door. Returns false if it does not exist. */
   async update(workspaceId: string, id: string, { name, gate }: DoorChange): Promise<boolean> {
     const own = () => this.ofWorkspace(workspaceId).where('doors.id', id)
     if (!(await own().first('doors.id'))) return false
@@ -201,21 +198,24 @@ export class Doors {
     return true
   }
 
-  /** Ends a door; false where there is none. Twice keeps the first moment. */
+  /** Revokes a door. Returns false if it does not exist. Revoking it again keeps the first time. */
   async revoke(workspaceId: string, id: string, at: Date): Promise<boolean> {
     const found = await this.ofWorkspace(workspaceId).where('doors.id', id).pluck('doors.id')
     await this.revokeTokens(workspaceId, found, at)
     return found.length > 0
   }
 
-  /** Ends all doors of a project, and the invitations first: who claims at that moment is waited for, and ended too. */
+  /**
+   * Revokes all doors of a project. Deletes invitations first, which waits for concurrent claims, so that their doors are
+   * revoked, too.
+   */
   async endProject(workspaceId: string, projectId: string, at: Date): Promise<void> {
     await this.db('door_invitations').where({ workspace_id: workspaceId, project_id: projectId }).delete()
     const ids = this.ofWorkspace(workspaceId).where({ project_id: projectId }).select('id')
     await this.revokeTokens(workspaceId, ids, at)
   }
 
-  /** Notes what doors said of themselves, by one statement. */
+  /** Saves the reports of doors with one statement. */
   async setSeen(workspaceId: string, sightings: DoorSighting[]): Promise<void> {
     const changes = sightings.map(({ doorId, at, version, pendingScans }) => ({
       id: doorId,
@@ -226,7 +226,7 @@ export class Doors {
     await updateRows(this.db, workspaceId, { name: 'set-doors-seen', table: 'doors', set }, changes)
   }
 
-  /** Doors of every workspace that were seen since a moment, and what all good ones have still to report. */
+  /** Counts the active doors of all workspaces that were seen since a time, and the pending scans of all active doors. */
   async overview(seenSince: Date, at: Date): Promise<{ online: number; pendingScans: number }> {
     const online = await this.live(at).where('last_seen_at', '>=', seenSince.getTime()).count({ n: '*' }).first()
     const pending = await this.live(at).where('pending_scans', '>', 0).sum({ n: 'pending_scans' }).first()
@@ -241,7 +241,7 @@ export class Doors {
       .update({ revoked_at: at.getTime() })
   }
 
-  /** Doors whose tokens are good, of every workspace. */
+  /** Selects the doors of all workspaces whose tokens are valid. */
   private live(at: Date) {
     return this.db('doors')
       .join('tokens', 'tokens.id', 'doors.id')
@@ -272,7 +272,7 @@ function toDoor(row: Row): StoredDoor {
     gate: row.gate,
     createdAt: new Date(row.created_at),
     expiresAt: new Date(row.expires_at),
-    // The row was made at the same moment as the token.
+    // The row was created at the same time as the token.
     lastSeenAt: row.last_seen_at === row.created_at ? null : new Date(row.last_seen_at),
     version: row.version,
     pendingScans: row.pending_scans,

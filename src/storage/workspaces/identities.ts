@@ -5,34 +5,34 @@ import { NIL_UUID } from '../../core/uuid.ts'
 import { forUpdate, toDate } from '../db/dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list.ts'
 
-/** What is called so is no row: the identity that the flags of `serve` give, which is the default. */
+/** The reserved name of the default identity, which the flags of `serve` define. It has no row. */
 export const SERVER_IDENTITY = 'server'
 
-/** Who signs passes and keeps them up to date, beside what the flags of the server give (decisions/0019). */
+/** An identity that signs and updates passes, in addition to the one in the server's flags (decisions/0019). */
 export interface StoredIdentity {
   id: string
   platform: Platform
   /** Unique on the server. */
   name: string
-  /** Of a retired one no pass is made any more; those that it has go on. */
+  /** A retired identity issues no new passes but maintains its existing ones. */
   status: 'active' | 'retired'
   isSandbox: boolean
-  /** Of Apple; each has one identity. */
+  /** The Apple pass type, which has at most one identity. */
   passTypeIdentifier: string | null
   teamIdentifier: string | null
   /** Of an issuer account; each has one identity. */
   issuerId: string | null
-  /** When its certificate ends; null where nothing ends. */
+  /** The expiry of the certificate; null if nothing expires. */
   expiresAt: Date | null
-  /** Its certificates and keys under the server key; null where the machine has an account of its own. */
+  /** The certificates and keys, sealed with the server key; null if the machine has its own account. */
   sealed: string | null
-  /** Grows with each change. */
+  /** Incremented with every change. */
   version: number
   createdAt: Date
   updatedAt: Date
 }
 
-/** What the caller of insert decides. */
+/** The fields of a new identity. */
 export type NewIdentity = Omit<StoredIdentity, 'id' | 'status' | 'version' | 'createdAt' | 'updatedAt' | 'sealed'>
 
 /** The identities that passes are made under; null is that of the server. */
@@ -79,7 +79,7 @@ interface Row {
   updated_at: number
 }
 
-/** An identity as a workspace was given it. */
+/** An identity that is granted to a workspace. */
 interface GrantedRow extends Row {
   is_retired: boolean
 }
@@ -95,7 +95,7 @@ const SPEC: ListSpec = {
   },
 }
 
-/** Identities of all workspaces of a server, which workspace may use which, and where each is the default. */
+/** The identities of a server, the workspaces that can use them, and where each is the default. */
 export class Identities {
   private readonly db: Knex
 
@@ -103,7 +103,7 @@ export class Identities {
     this.db = db
   }
 
-  /** Makes an identity; undefined where its name, its pass type or its issuer has one. */
+  /** Creates an identity; returns `undefined` if its name, pass type, or issuer is in use. */
   async insert(
     identity: NewIdentity,
     sealedFor: (id: string) => string | null,
@@ -129,7 +129,7 @@ export class Identities {
     return inserted.length > 0 ? toIdentity(row) : undefined
   }
 
-  /** One whose name, pass type or issuer is this. */
+  /** Returns the identity with a name, pass type, or issuer. */
   async findAny(
     text: Partial<Pick<StoredIdentity, 'name' | 'passTypeIdentifier' | 'issuerId'>>,
   ): Promise<StoredIdentity | undefined> {
@@ -143,30 +143,30 @@ export class Identities {
     return row && toIdentity(row)
   }
 
-  /** One by its name, which nobody else changes until the transaction ends. */
+  /** Returns an identity by name and locks it until the transaction ends. */
   async findForUpdate(name: string): Promise<StoredIdentity | undefined> {
     const row: Row | undefined = await forUpdate(this.db, this.db('identities').where({ name })).first()
     return row && toIdentity(row)
   }
 
-  /** Every identity of the server, by name. */
+  /** Returns all identities of the server, by name. */
   async listAll(): Promise<StoredIdentity[]> {
     return (await this.db<Row>('identities').orderBy('name')).map(toIdentity)
   }
 
-  /** What stands there of each, in one small read: what servers ask again and again. */
+  /** Returns the version of each identity, in one small read that servers repeat often. */
   async versions(): Promise<Map<string, number>> {
     const rows: Pick<Row, 'id' | 'version'>[] = await this.db('identities').select('id', 'version')
     return new Map(rows.map(({ id, version }) => [id, version]))
   }
 
-  /** Some of them; unknown ones are left out. */
+  /** Returns identities by ID. Omits unknown ones. */
   async listByIds(ids: string[]): Promise<StoredIdentity[]> {
     const rows: Row[] = ids.length > 0 ? await this.db('identities').whereIn('id', ids) : []
     return rows.map(toIdentity)
   }
 
-  /** A page of the identities that a workspace was given; those that it may no longer use are retired. */
+  /** Returns a page of the identities that are granted to a workspace. Identities that it can no longer use are retired. */
   async list(workspaceId: string, request: ListRequest): Promise<ListPage<StoredIdentity>> {
     const granted = joinGrants(this.db('identities'), workspaceId)
     const page = await listPage<GrantedRow>(this.db, granted, SPEC, request, (query) =>
@@ -175,14 +175,14 @@ export class Identities {
     return { ...page, rows: page.rows.map(toGranted) }
   }
 
-  /** One that a workspace was given, as list has it, which stays as it is until the transaction ends. */
+  /** Returns an identity that is granted to a workspace, and locks it until the transaction ends. */
   async findGranted(workspaceId: string, id: string): Promise<StoredIdentity | undefined> {
     const one = joinGrants(this.db('identities'), workspaceId).where('identities.id', id)
     const row: GrantedRow | undefined = await forUpdate(this.db, one).first(GRANTED)
     return row && toGranted(row)
   }
 
-  /** The caller holds it. */
+  /** Changes an identity that the caller has locked. */
   async update(
     id: string,
     change: Partial<Pick<StoredIdentity, 'status' | 'expiresAt' | 'sealed'>>,
@@ -199,12 +199,12 @@ export class Identities {
       })
   }
 
-  /** The same secrets under another server key, unless somebody changed them meanwhile. */
+  /** Replaces the sealed secrets with the same ones under another server key, unless they changed in the meantime. */
   async replaceSealed(id: string, before: string, sealed: string): Promise<void> {
     await this.db('identities').where({ id, sealed: before }).update({ sealed })
   }
 
-  /** From now on the workspace may use it. */
+  /** Allows a workspace to use an identity. */
   async insertGrant(workspaceId: string, identityId: string): Promise<void> {
     await this.db('workspace_identities')
       .insert({ workspace_id: workspaceId, identity_id: identityId, is_retired: false })
@@ -212,13 +212,13 @@ export class Identities {
       .merge()
   }
 
-  /** From now on the workspace makes no passes under it; false where it was not given it. */
+  /** Stops a workspace from issuing new passes under an identity. Returns false if the identity was not granted. */
   async retireGrant(workspaceId: string, identityId: string): Promise<boolean> {
     const grant = this.db('workspace_identities').where({ workspace_id: workspaceId, identity_id: identityId })
     return (await grant.update({ is_retired: true })) > 0
   }
 
-  /** What new passes of a workspace, or of one of its projects, are made under; null is the default of what is above. */
+  /** Sets the identity of new passes of a workspace or of one of its projects; null inherits the default. */
   async setDefault(
     { workspaceId, projectId }: { workspaceId: string; projectId?: string | undefined },
     platform: Platform,
@@ -229,7 +229,7 @@ export class Identities {
     else await this.db('projects').where({ workspace_id: workspaceId, id: projectId }).update(change)
   }
 
-  /** Where it is the default: names of workspaces and projects, so many of each; of one workspace where that is given. */
+  /** Returns up to `limit` workspaces and projects that use the identity as their default, optionally of one workspace. */
   async listUses(
     { id, platform }: Pick<StoredIdentity, 'id' | 'platform'>,
     limit: number,
@@ -253,7 +253,7 @@ export class Identities {
     return [...workspaces, ...projects]
   }
 
-  /** Names of the workspaces that may use it, so many at most. */
+  /** Returns the names of up to `limit` workspaces that can use the identity. */
   async listUsers(id: string, limit: number): Promise<string[]> {
     return this.db('workspace_identities')
       .where({ identity_id: id, is_retired: false })
@@ -263,12 +263,12 @@ export class Identities {
       .pluck('workspaces.name')
   }
 
-  /** Workspaces that may have passes under it. */
+  /** Returns the workspaces that can have passes under the identity. */
   async listWorkspaces(id: string): Promise<string[]> {
     return this.db('workspace_identities').where({ identity_id: id }).orderBy('workspace_id').pluck('workspace_id')
   }
 
-  /** What new passes of a project, or of a workspace without one, are made under. */
+  /** Returns the identities of new passes of a project, or of a workspace. */
   async findDefaults(workspaceId: string, projectId: string | null): Promise<IdentityIds> {
     const row: IdentityColumns | undefined = await this.db('workspaces')
       .leftJoin('projects', (join) =>
@@ -280,20 +280,20 @@ export class Identities {
   }
 }
 
-/** The columns of what new passes of a project are made under, in a query of `projects` and `workspaces`. */
+/** Returns the columns of the default identities of a project, for a query of `projects` and `workspaces`. */
 export function defaultsOf(db: Knex): Record<string, Knex.Raw> {
   const ofPlatform = (platform: Platform) =>
     db.raw(`coalesce(projects.${platform}_identity_id, workspaces.${platform}_identity_id)`)
   return Object.fromEntries(platforms.map((platform) => [`${platform}_identity_id`, ofPlatform(platform)]))
 }
 
-/** A default: of a project, or of a workspace where there is none. */
+/** A use as a default: of a project, or of a workspace if no project is given. */
 export interface IdentityUse {
   workspace: string
   project?: string
 }
 
-/** Those that a workspace was given, with how. */
+/** Joins the identities that are granted to a workspace. */
 function joinGrants(identities: Knex.QueryBuilder, workspaceId: string): Knex.QueryBuilder {
   return identities
     .join({ granted: 'workspace_identities' }, 'granted.identity_id', 'identities.id')

@@ -8,7 +8,7 @@ import {
 } from '../../core/rules/pass/limits.ts'
 import { isPostgres } from '../db/dialect.ts'
 
-/** The columns of a workspace's limits; null where the default holds. */
+/** The columns of a workspace's limits; null means the default. */
 export type LimitsRow = Partial<Record<(typeof columns)[LimitName], number | null>>
 
 const columns = {
@@ -21,15 +21,14 @@ const columns = {
   requestsInFlight: 'requests_in_flight',
 } as const satisfies Record<LimitName, string>
 
-/** The columns of limits, for those who read them with something else. */
+/** The columns of limits, for combined queries. */
 export const limitColumns = Object.values(columns)
 
-/** The column that holds a limit. */
 function limitColumn(name: LimitName): string {
   return columns[name]
 }
 
-/** What operators allow each workspace. */
+/** The limits that operators set per workspace. */
 export class Limits {
   private readonly db: Knex
 
@@ -37,12 +36,12 @@ export class Limits {
     this.db = db
   }
 
-  /** The limits of a workspace, defaults where none was set. */
+  /** Returns the limits of a workspace, including defaults. */
   async find(workspaceId: string): Promise<WorkspaceLimits> {
     return toLimits(await this.db('workspace_limits').where({ workspace_id: workspaceId }).first())
   }
 
-  /** What is left out stays as it is; null goes back to the default. */
+  /** Changes limits. Omitted limits keep their values; null restores the default. */
   async set(workspaceId: string, changes: Partial<Record<LimitName, number | null>>): Promise<void> {
     const row = Object.fromEntries(
       limitNames.filter((name) => changes[name] !== undefined).map((name) => [columns[name], changes[name]]),
@@ -54,32 +53,32 @@ export class Limits {
   }
 }
 
-/** A row as it is used, defaults where it says nothing. */
+/** Returns the limits of a row, including defaults. */
 export function toLimits(row: LimitsRow | undefined): WorkspaceLimits {
   return Object.fromEntries(
     limitNames.map((name) => [name, row?.[columns[name]] ?? defaultLimits[name]]),
   ) as WorkspaceLimits
 }
 
-/** What is counted as it is written: reading it costs the same however much there is. */
+/** The usage that triggers count. Reading it takes constant time. */
 export interface StoredUsage {
   passes: number
-  /** Images, definitions of template versions and variables of passes. */
+  /** The bytes of images, definitions of template versions, and variables of passes. */
   storedBytes: number
 }
 
-/** How much a workspace has of what its limits bound, apart from what each process counts for itself. */
+/** The usage of each limited resource, except for those that each process counts itself. */
 export type WorkspaceUsage = Record<Exclude<LimitName, 'requestsInFlight'>, number>
 
-/** A limit over all workspaces. */
+/** A limit, summed over all workspaces. */
 export interface UsageOverview {
   limit: keyof WorkspaceUsage
   total: number
-  /** Workspaces that use most of it, or all. */
+  /** The number of workspaces that have used most or all of it. */
   near: number
 }
 
-/** How much each workspace has; what may be much is counted by triggers (decisions/0005), the rest along indexes. */
+/** The usage of workspaces. Triggers count resources that can be numerous (decisions/0005); indexes cover the rest. */
 export class Usage {
   private readonly db: Knex
 
@@ -87,21 +86,18 @@ export class Usage {
     this.db = db
   }
 
-  /**
-   * Until the transaction ends, nobody else decides whether there is room in the workspace. Taken before anything that
-   * counts is written.
-   */
+  /** Locks the decisions on the usage of a workspace until the transaction ends. Call it before limited rows are written. */
   async lock(workspaceId: string): Promise<void> {
-    // On SQLite the transaction itself is the lock. Rows that refer to the workspace may go on being written.
+    // On SQLite, the transaction itself is the lock. The lock still allows inserts of rows that refer to the workspace.
     if (isPostgres(this.db)) await this.db('workspaces').where({ id: workspaceId }).forNoKeyUpdate().select('id')
   }
 
-  /** What triggers have counted of a workspace (decisions/0005). */
+  /** Returns the usage that triggers count (decisions/0005). */
   async findStored(workspaceId: string): Promise<StoredUsage> {
     return (await this.listStored([workspaceId])).get(workspaceId) ?? { passes: 0, storedBytes: 0 }
   }
 
-  /** The same of several; one of which nothing was counted is not among them. */
+  /** Returns the usage of several workspaces. Omits those without any. */
   async listStored(workspaceIds: string[]): Promise<Map<string, StoredUsage>> {
     if (workspaceIds.length === 0) return new Map()
     const rows = await this.db('workspace_usage')
@@ -113,17 +109,15 @@ export class Usage {
     )
   }
 
-  /** Endpoints of a workspace. */
   async countWebhooks(workspaceId: string): Promise<number> {
     return countOf(this.db('webhooks').where({ workspace_id: workspaceId }))
   }
 
-  /** Drafts of a template. */
   async countDrafts(workspaceId: string, templateId: string): Promise<number> {
     return countOf(this.drafts(workspaceId).where({ template_id: templateId }))
   }
 
-  /** Notifications and broadcasts that are to be sent later than the moment. */
+  /** Counts notifications and broadcasts that are scheduled after a time. */
   async countScheduled(workspaceId: string, at: Date): Promise<number> {
     const scheduled = (table: string) =>
       countOf(this.db(table).where({ workspace_id: workspaceId, started_at: null }).where('send_at', '>', at.getTime()))
@@ -131,18 +125,21 @@ export class Usage {
   }
 
   private waitingJobs() {
-    // As the index says.
+    // The condition of the index.
     return this.db('jobs').where({ claim_token: null, failed_at: null }).whereRaw('created_at > 0')
   }
 
-  /** Jobs of a workspace that wait. @param atMost where to stop counting; all of them are counted where it is left out */
+  /**
+   * Counts the waiting jobs of a workspace.
+   * @param atMost the number at which to stop counting; no limit by default
+   */
   async countWaitingJobs(workspaceId: string, atMost?: number): Promise<number> {
     const waiting = this.waitingJobs().where({ workspace_id: workspaceId })
     if (atMost === undefined) return countOf(waiting)
     return countOf(this.db(waiting.select(this.db.raw('1')).limit(atMost).as('some')))
   }
 
-  /** What a workspace has of everything that is limited. */
+  /** Returns the usage of all limited resources of a workspace. */
   async read(workspaceId: string, at: Date): Promise<WorkspaceUsage> {
     const drafts = this.drafts(workspaceId).groupBy('template_id').count({ n: '*' }).as('drafts')
     const most = await this.db(drafts).max({ n: 'n' }).first()
@@ -155,7 +152,7 @@ export class Usage {
     }
   }
 
-  /** What watchers look at: sums, and how many workspaces are near a limit, never which. */
+  /** Returns the sums for monitoring, with the number of workspaces near a limit but not their names. */
   async overview(at: Date): Promise<UsageOverview[]> {
     const perWorkspace = (rows: Knex.QueryBuilder, used = 'count(*)', total = used) =>
       rows.groupBy('workspace_id').select('workspace_id', this.db.raw(`${used} as used, ${total} as total`))
@@ -170,7 +167,7 @@ export class Usage {
       passes: stored('passes'),
       storedBytes: stored('stored_bytes'),
       waitingJobs: perWorkspace(this.waitingJobs()),
-      // A limit of each template: a workspace is as near to it as the template that has most.
+      // A limit per template. A workspace is as near to it as its template with the most drafts.
       draftsPerTemplate: perWorkspace(draftsPerTemplate, 'max(n)', 'sum(n)'),
       scheduledSends: perWorkspace(this.db(this.db.unionAll(scheduled).as('scheduled'))),
     }
@@ -196,7 +193,7 @@ export class Usage {
     return { limit, total: Number(row.total), near: Number(row.near) }
   }
 
-  /** Of a template that was deleted too: they are rows that stay. */
+  /** Includes drafts of deleted templates, whose rows remain. */
   private drafts(workspaceId: string) {
     return this.db('template_versions').where({ workspace_id: workspaceId }).whereRaw(`stage = 'draft'`)
   }

@@ -24,16 +24,14 @@ interface Row extends IdentityColumns {
   updated_at: number
 }
 
-/** A project as it is kept. */
 export interface StoredProject extends Omit<Project, 'createdAt' | 'updatedAt'> {
   createdAt: Date
   updatedAt: Date
 }
 
-/** What a project is made or changed with. */
+/** The fields for creating or changing a project. */
 export type ProjectFields = Pick<Project, 'name' | 'description' | 'color'>
 
-/** What is counted of a project. */
 export interface ProjectCounts {
   templateCount: number
   livePassCount: number
@@ -54,7 +52,7 @@ const SPEC: ListSpec = {
   },
 }
 
-/** Projects, and what is counted of each. */
+/** The projects of workspaces and their counts. */
 export class Projects {
   private readonly db: Knex
   private readonly scope: ProjectScope
@@ -64,7 +62,6 @@ export class Projects {
     this.scope = scope
   }
 
-  /** Makes a project. */
   async insert(workspaceId: string, fields: ProjectFields, at: Date): Promise<StoredProject> {
     const row: Row = {
       id: newId(at),
@@ -77,29 +74,27 @@ export class Projects {
     return toProject(row)
   }
 
-  /** A project by its id. */
   async find(workspaceId: string, id: string): Promise<StoredProject | undefined> {
     const row: Row | undefined = await this.ofWorkspace(workspaceId).where({ id }).first()
     return row && toProject(row)
   }
 
-  /** As find, and nobody else changes or deletes the project until the transaction ends. */
+  /** Like `find`, but locks the project until the transaction ends. */
   async findForUpdate(workspaceId: string, id: string): Promise<StoredProject | undefined> {
     const row: Row | undefined = await forUpdate(this.db, this.ofWorkspace(workspaceId).where({ id })).first()
     return row && toProject(row)
   }
 
-  /** Those with a name, the oldest first; two at most, which says whether there is one, and whether it is the only one. */
+  /** Returns up to two projects with a name, oldest first, so that the caller can detect ambiguous names. */
   async listIdsByName(workspaceId: string, name: string): Promise<string[]> {
     return this.ofWorkspace(workspaceId).where({ name }).orderBy('id').limit(2).pluck('id')
   }
 
-  /** Those of all workspaces: for operators. */
+  /** Returns the projects of all workspaces, for operators. */
   async listOfAll(): Promise<{ workspaceId: string; id: string }[]> {
     return this.db('projects').orderBy('id').select({ workspaceId: 'workspace_id' }, 'id')
   }
 
-  /** A page of the projects of a workspace. */
   async list(workspaceId: string, request: ListRequest): Promise<ListPage<StoredProject>> {
     const page = await listPage<Row>(this.db, this.ofWorkspace(workspaceId), SPEC, request, (query) =>
       query.select('projects.*'),
@@ -107,7 +102,7 @@ export class Projects {
     return { ...page, rows: page.rows.map(toProject) }
   }
 
-  /** Changes a project; undefined where there is none. */
+  /** Returns `undefined` if the project does not exist. */
   async update(
     workspaceId: string,
     id: string,
@@ -127,14 +122,16 @@ export class Projects {
     return row && toProject(row)
   }
 
-  /** False when there is none. Templates leave it at once; its passes are detached by the job `detach-project`. */
+  /**
+   * Deletes a project. Its templates are detached immediately, its passes by the job `detach-project`. Returns false if it does
+   * not exist.
+   */
   async delete(workspaceId: string, id: string): Promise<boolean> {
     if (!(await this.findForUpdate(workspaceId, id))) return false
     await this.db('templates').where({ workspace_id: workspaceId, project_id: id }).update({ project_id: null })
     return (await this.ofWorkspace(workspaceId).where({ id }).delete()) > 0
   }
 
-  /** How many templates, passes and installs a project has. */
   async counts(workspaceId: string, id: string, at: Date): Promise<ProjectCounts> {
     const now = at.getTime()
     const since = now - WEEK_MS
@@ -143,7 +140,7 @@ export class Projects {
       countsOf(this.db, workspaceId, counter).where(ofProject).sum('n')
     const passes = () => this.db('passes').where({ workspace_id: workspaceId, ...ofProject })
     const issuing = passes().whereIn('id', issuingPasses(this.db, workspaceId)).whereIn('status', UNISSUED)
-    // Of the hour that the week began in, what is left of it.
+    // The rest of the hour in which the week began.
     const recent = passes().where('id', '>=', idBound(since + 1))
     const hour = Math.floor(since / HOUR_MS)
     const row: Record<string, number | string | null> = await this.db.first({

@@ -8,7 +8,7 @@ import { runPrepared } from '../db/prepared.ts'
 import type { DoorReport } from './doors.ts'
 import { type LimitsRow, limitColumns, type StoredUsage, toLimits, Usage } from './limits.ts'
 
-/** An access token as it is stored: everything but the token itself, of which only the SHA-256 is kept. */
+/** An access token as it is stored, with the SHA-256 digest instead of the token. */
 export interface StoredToken {
   id: string
   workspaceId: string
@@ -19,13 +19,13 @@ export interface StoredToken {
   expiresAt: Date | null
   lastUsedAt: Date | null
   revokedAt: Date | null
-  /** The only projects that it sees; null where it sees its whole workspace. */
+  /** The projects that the token can access; null for the whole workspace. */
   projectIds: string[] | null
-  /** The token that was made to follow it, whose rotation decided when this one ends. */
+  /** The token that replaced it in a rotation, which set its expiry. */
   replacedBy: string | null
 }
 
-/** A token together with what its workspace allows and has. */
+/** A token with the limits and usage of its workspace. */
 export interface TokenWithWorkspace extends StoredToken {
   workspace: {
     name: string
@@ -35,14 +35,14 @@ export interface TokenWithWorkspace extends StoredToken {
     limits: WorkspaceLimits
     usage: StoredUsage
   }
-  /** Of the token of a door: its gate, its last report, and whether a request of it is stored. */
+  /** For the token of a door: its gate, its last report, and whether a request of it is recorded. */
   door: (DoorReport & { gate: string; isSeen: boolean }) | null
 }
 
-/** What doors are told is stored, which come with each scan and add nothing to it; and what a workspace has that is empty. */
+/** The usage of an empty workspace. Also used for doors, whose scans do not add stored data. */
 const NOTHING: StoredUsage = { passes: 0, storedBytes: 0 }
 
-/** A token that ends soon. */
+/** A token that expires soon. */
 export interface EndingToken {
   id: string
   name: string
@@ -50,7 +50,7 @@ export interface EndingToken {
   expiresAt: Date
 }
 
-/** A token to store: its digest alone. */
+/** A token to store, with only its digest. */
 export interface NewToken {
   name: string
   role: Role
@@ -74,7 +74,7 @@ interface Row {
   replaced_by: string | null
 }
 
-/** Access tokens: found by their hash, which is all that is kept of them. */
+/** The access tokens, which are found by their digest. */
 export class Tokens {
   private readonly db: Knex
 
@@ -82,7 +82,6 @@ export class Tokens {
     this.db = db
   }
 
-  /** Makes a token, of which the digest alone is kept. */
   async insert(workspaceId: string, token: NewToken, at: Date): Promise<StoredToken> {
     const row: Row = {
       id: newId(at),
@@ -101,19 +100,22 @@ export class Tokens {
     return toToken(row)
   }
 
-  /** The one lookup without a workspace: it is what tells the workspace. Those that come at the same moment share it. */
+  /** Finds a token across workspaces, because it identifies its workspace. Concurrent calls share a query. */
   findByDigest(digest: string): Promise<TokenWithWorkspace | undefined> {
     return findTogether(this.db, digest)
   }
 
-  /** As it is, and nobody else changes it until the transaction ends. Of a door: undefined, as it is claimed anew. */
+  /**
+   * Returns a token and locks it until the transaction ends; `undefined` for the token of a door, which is claimed again instead
+   * of rotated.
+   */
   async findForUpdate(workspaceId: string, id: string): Promise<StoredToken | undefined> {
     const query = this.exceptDoors().where({ workspace_id: workspaceId, id })
     const row: Row | undefined = await forUpdate(this.db, query).first()
     return row && toToken(row)
   }
 
-  /** From a rotation on the token ends with its overlap. The caller holds it. */
+  /** Sets the expiry and the successor of a token that was rotated. The caller has locked the token. */
   async setReplaced(
     workspaceId: string,
     id: string,
@@ -125,8 +127,8 @@ export class Tokens {
   }
 
   /**
-   * Tokens of every workspace that end between two moments and that none follows, the first to end first; but for those
-   * that were made for no longer than lies between the two.
+   * Returns the tokens of all workspaces that expire between two times and have no successor, in order of expiry. Omits tokens
+   * whose whole lifetime is shorter than the interval.
    */
   async listEnding(from: Date, until: Date, limit: number): Promise<EndingToken[]> {
     const rows = await this.exceptDoors()
@@ -146,13 +148,13 @@ export class Tokens {
     }))
   }
 
-  /** The tokens of a workspace but for those of doors, in the order of their creation. */
+  /** Returns the tokens of a workspace in the order of creation, without those of doors. */
   async list(workspaceId: string): Promise<StoredToken[]> {
     const rows: Row[] = await this.exceptDoors().where({ workspace_id: workspaceId }).orderBy(['created_at', 'id'])
     return rows.map(toToken)
   }
 
-  /** Of every workspace, as operators see them. */
+  /** Returns the tokens of all workspaces with a name, for operators. */
   async listIdsByName(name: string): Promise<string[]> {
     return this.db('tokens').where({ name }).orderBy('id').pluck('id')
   }
@@ -162,7 +164,7 @@ export class Tokens {
     return (await this.db('tokens').whereNotNull('last_used_at').first('id')) === undefined
   }
 
-  /** False when there is no such token in the workspace; revoking twice keeps the first moment. */
+  /** Revokes a token of the workspace. Returns false if it does not exist. Revoking it again keeps the first time. */
   async revoke(workspaceId: string, id: string, at: Date): Promise<boolean> {
     const count = await this.db('tokens')
       .where({ workspace_id: workspaceId, id })
@@ -170,7 +172,6 @@ export class Tokens {
     return count > 0
   }
 
-  /** Notes when a token was last used. */
   async setLastUsed(workspaceId: string, id: string, at: Date): Promise<void> {
     await this.db('tokens').where({ workspace_id: workspaceId, id }).update({ last_used_at: at.getTime() })
   }
@@ -201,7 +202,7 @@ interface FoundRow extends Row, LimitsRow {
   door_gate: string | null
   door_version: string | null
   door_pending_scans: number | null
-  /** That of the claim until the first request. */
+  /** The time of the claim until the first request. */
   door_last_seen_at: number | null
   workspace_name: string
   workspace_suspended_at: number | null
@@ -217,7 +218,7 @@ const findTogether = grouped(async (db: Knex, take: () => string[]): Promise<(To
       .leftJoin('workspace_limits', 'workspace_limits.workspace_id', 'tokens.workspace_id')
       .leftJoin('doors', 'doors.id', 'tokens.id')
       .whereRaw(isAmong(db, 'digest', 'digests', 'text'))
-      // By their names: PostgreSQL refuses a statement that it keeps once its columns are others.
+      // List the columns by name: PostgreSQL rejects a prepared statement after its columns change.
       .select(
         ...COLUMNS.map((column) => `tokens.${column}`),
         ...limitColumns.map((column) => `workspace_limits.${column}`),

@@ -3,17 +3,16 @@ import { newId } from '../../core/ids.ts'
 import { isUuidText } from '../../core/uuid.ts'
 import { toDate } from '../db/dialect.ts'
 
-/** A workspace, and what keeps it from being used. */
 export interface StoredWorkspace {
   id: string
   name: string
   createdAt: Date
   suspendedAt: Date | null
-  /** From then on its tokens are refused. */
+  /** The time after which its tokens are rejected. */
   expiresAt: Date | null
-  /** While set, hosted links of its passes are refused. */
+  /** If set, hosted links of its passes are rejected. */
   linksClosedAt: Date | null
-  /** Whether scanners may take lists with them and report what they decided offline. */
+  /** Whether doors can download snapshots and report offline decisions. */
   offlineScanning: boolean
 }
 
@@ -27,7 +26,7 @@ interface Row {
   offline_scanning: boolean
 }
 
-/** Workspaces, and whether each may be used now. */
+/** The workspaces and their state. */
 export class Workspaces {
   private readonly db: Knex
 
@@ -35,7 +34,7 @@ export class Workspaces {
     this.db = db
   }
 
-  /** The new workspace, or undefined when the name is taken. */
+  /** Creates a workspace; returns `undefined` if the name is in use. */
   async insert(
     name: string,
     at: Date,
@@ -54,7 +53,7 @@ export class Workspaces {
     return inserted && toWorkspace(row)
   }
 
-  /** Names come before ids: a workspace may be called like another one's id. */
+  /** Finds a workspace by name or ID. Names take precedence, because a name can equal the ID of another workspace. */
   async findByNameOrId(nameOrId: string): Promise<StoredWorkspace | undefined> {
     const row: Row | undefined =
       (await this.db('workspaces').where({ name: nameOrId }).first()) ??
@@ -62,24 +61,24 @@ export class Workspaces {
     return row && toWorkspace(row)
   }
 
-  /** Every workspace, by name. */
+  /** Returns all workspaces, by name. */
   async list(): Promise<StoredWorkspace[]> {
     return (await this.db<Row>('workspaces').orderBy('name')).map(toWorkspace)
   }
 
-  /** True where the server has no other workspace. */
+  /** Whether the server has no other workspace. */
   async isOnly(id: string): Promise<boolean> {
     return (await this.db('workspaces').whereNot({ id }).first('id')) === undefined
   }
 
-  /** True where there is no workspace yet. */
+  /** Whether the server has no workspace. */
   async isEmpty(): Promise<boolean> {
     return (await this.db('workspaces').first('id')) === undefined
   }
 
   /**
-   * Suspends a workspace, or resumes it with null.
-   * @param options.closesLinks whether hosted links of its passes are refused meanwhile; who resumes opens them again
+   * Suspends a workspace, or resumes it if `at` is null.
+   * @param options.closesLinks whether hosted links of its passes are rejected until it resumes
    */
   async setSuspended(id: string, at: Date | null, { closesLinks = false } = {}): Promise<void> {
     const suspendedAt = at?.getTime() ?? null
@@ -88,14 +87,14 @@ export class Workspaces {
       .update({ suspended_at: suspendedAt, links_closed_at: closesLinks ? suspendedAt : null })
   }
 
-  /** From this moment on a workspace takes no more changes; null is never. */
+  /** Sets the time after which a workspace accepts no changes; null for never. */
   async setExpiry(id: string, expiresAt: Date | null): Promise<void> {
     await this.db('workspaces')
       .where({ id })
       .update({ expires_at: expiresAt?.getTime() ?? null })
   }
 
-  /** Whether doors of a workspace may scan without the network. */
+  /** Sets whether doors of a workspace can scan offline. */
   async setOfflineScanning(id: string, allowed: boolean): Promise<void> {
     await this.db('workspaces').where({ id }).update({ offline_scanning: allowed })
   }

@@ -1,29 +1,29 @@
 import { tracingChannel } from 'node:diagnostics_channel'
 import pg from 'pg'
 
-/** A statement on its way to the database, as knex hands it to its clients. */
+/** A statement that is sent to the database, in the form that knex gives to its clients. */
 export interface Sent {
   sql: string
   bindings?: unknown[]
   options?: { name?: string; isSilent?: boolean }
-  /** What the database answered. */
+  /** The result from the database. */
   response?: unknown
 }
 
-/** The same statement without its name: prepared for this execution only. */
+/** Returns the statement without its name, so that it is prepared for this execution only. */
 export function unnamed(query: Sent): Sent {
   return { ...query, options: { ...query.options, name: undefined } }
 }
 
-/** Every way to the database and back, told to whoever measures. */
+/** The diagnostics channel that reports each round trip to the database. */
 const trips = tracingChannel('passes:database-trip')
 
-/** Goes to the database and back. */
+/** Runs a round trip and reports it. */
 export function travel<T>(statements: Sent[], run: () => Promise<T>): Promise<T> {
   return trips.tracePromise(run, { statements })
 }
 
-/** A statement that waits to be sent, and who waits for its answer. */
+/** A statement that waits to be sent, with the callbacks for its result. */
 export interface Waiting {
   query: Sent
   resolve(query: Sent): void
@@ -33,18 +33,18 @@ export interface Waiting {
 /** Settings of PostgreSQL, by name. */
 export type Settings = Record<string, string | number>
 
-/** As much of a connection of pg as statements need. */
+/** The members of a pg connection that statements use. */
 export interface PostgresConnection {
-  /** Settings to send with each transaction. Undefined if the connection itself has them; set behind a pooler. */
+  /** Settings to send with each transaction. Set behind a pooler; otherwise, the connection itself has the settings. */
   transactionSettings?: Settings
-  /** The process that serves the connection, as the other end said. */
+  /** The ID of the server process, as the other end reported it. */
   processID: number | null
-  /** `I` outside a transaction. */
+  /** The transaction status; `I` outside a transaction. */
   getTransactionStatus(): string | null
-  /** Set by knex when the connection ended; the pool then makes another. */
+  /** Set by knex when the connection ended. The pool then replaces it. */
   __knex__disposed?: unknown
   connection: { stream: { destroy(): void } }
-  /** How it reads values of each type. */
+  /** The parsers of values, by type. */
   _types: unknown
   query(pipeline: Pipeline): void
   query(sql: string): Promise<{ rows: unknown[] }>
@@ -56,7 +56,7 @@ interface Wire {
   sync(): void
 }
 
-/** A query of pg's own, which reads its own answer; its types say less. */
+/** A query of pg, which reads its own response. Its published types lack these members. */
 interface Query {
   name?: string
   text: string
@@ -69,7 +69,7 @@ interface Query {
   _result: { _types?: unknown }
 }
 
-/** Sends statements in one go. Where one fails those after it are not run, and each is rejected with why. */
+/** Sends statements together. If one fails, the statements after it are not run, and each is rejected with the reason. */
 export function sendTogether(connection: PostgresConnection, waiting: Waiting[]): void {
   const statements = waiting.map(({ query }) => query)
   const all = new Promise<void>((resolve) => connection.query(new Pipeline(connection, waiting, resolve)))
@@ -77,14 +77,14 @@ export function sendTogether(connection: PostgresConnection, waiting: Waiting[])
 }
 
 /**
- * Statements that go to PostgreSQL together and are answered together, as a query of pg's. They share one sync: from the first
- * error to the next sync the server passes over everything, so that a commit is never made without what stands before it. (In
- * pg's own pipeline mode each statement has a sync of its own: after a BEGIN that failed the others would commit by themselves.)
+ * Statements that PostgreSQL receives and answers together, as a single query of pg. They share one sync: after an error, the
+ * server skips everything up to the next sync, so that a commit never runs without the statements before it. In pg's own pipeline
+ * mode, each statement has its own sync. After a BEGIN that failed, the other statements would commit separately.
  */
 class Pipeline {
   private readonly queries: Query[]
   private readonly end: () => void
-  /** Which one the server is at. */
+  /** The index of the query that the server is processing. */
   private place = 0
   private failure: unknown
 
@@ -105,7 +105,7 @@ class Pipeline {
     })
   }
 
-  /** pg notes by it which statements the server has parsed. */
+  /** pg uses the name to track which statements the server has parsed. */
   get name(): string | undefined {
     return this.queries[this.place]?.name
   }
@@ -119,7 +119,7 @@ class Pipeline {
     wire.stream.cork()
     try {
       for (const query of this.queries) {
-        // A value that cannot be sent is told by the callback.
+        // The callback reports a value that cannot be sent.
         this.failure ??= query.submit(withoutSync)
         if (this.failure) break
       }
@@ -151,7 +151,7 @@ class Pipeline {
     this.settle(wire, this.failure)
   }
 
-  /** pg tells of an error once, and of nothing after it. */
+  /** pg reports an error once and nothing after it. */
   handleError(error: unknown, wire: Wire): void {
     this.settle(wire, error)
   }
@@ -159,7 +159,7 @@ class Pipeline {
   private settle(wire: Wire, error: unknown): void {
     for (const query of this.queries.splice(0, this.place)) query.handleReadyForQuery(wire)
     for (const query of this.queries.splice(0)) {
-      // What was passed over was not parsed either.
+      // Skipped statements were not parsed either.
       if (query.name) delete wire.submittedNamedStatements[query.name]
       query.handleError(error ?? new Error('The statement was not run'), wire)
     }

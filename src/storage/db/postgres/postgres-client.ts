@@ -27,7 +27,7 @@ export function postgresClient({ settings = {}, responseLimitMs }: PostgresOptio
   const require = createRequire(import.meta.url)
   const Client = require('knex/lib/dialects/postgres/index.js')
   return class PostgresClient extends Client {
-    /** A pool of ours has the shape that knex wants. */
+    /** Custom pools have the interface that knex expects. */
     wrapNativePool(pool: unknown) {
       return pool
     }
@@ -45,7 +45,8 @@ export function postgresClient({ settings = {}, responseLimitMs }: PostgresOptio
     send(connection: PostgresConnection, query: Sent): Promise<Sent> {
       const { transactionSettings } = connection
       if (!transactionSettings) return travel([query], () => super._query(connection, query))
-      // An error is reported before the status that follows it: a first trip that failed still leaves the status of before.
+      // An error arrives before the status that follows it. After a first statement that failed, the status is still the previous
+      // one.
       const isAlone = connection.getTransactionStatus() === 'I' && !/^rollback/i.test(query.sql)
       if (isAlone) return sendAlone(connection, transactionSettings, query)
       return travel([query], () => super._query(connection, unnamed(query)))
@@ -67,9 +68,9 @@ export function postgresClient({ settings = {}, responseLimitMs }: PostgresOptio
 }
 
 /**
- * Whether a connection ends at PostgreSQL itself, which then applies the settings to it. A pooler gives its clients process
- * IDs of its own, because they share the processes of the server. There, a setting would leak to other clients, and a
- * prepared statement might be missing from the next process.
+ * Whether the connection ends at PostgreSQL itself. If so, applies the settings to it. A pooler assigns its own process IDs to
+ * clients, because they share the processes of the server. There, a setting would leak to other clients, and the next process
+ * might lack a prepared statement.
  */
 async function isDirect(connection: PostgresConnection, settings: Settings): Promise<boolean> {
   const { rows } = await connection.query(`${setConfig(settings)} where pg_backend_pid() = ${connection.processID}`)
@@ -83,7 +84,7 @@ export async function isPooled(db: Knex): Promise<boolean> {
   return connection.transactionSettings !== undefined
 }
 
-/** Sends a statement outside a transaction, with its settings: one trip is one transaction. */
+/** Sends a statement outside a transaction together with its settings. One round trip is one transaction. */
 function sendAlone(connection: PostgresConnection, settings: Settings, query: Sent): Promise<Sent> {
   return new Promise((resolve, reject) => {
     const ignore = () => undefined
@@ -94,20 +95,20 @@ function sendAlone(connection: PostgresConnection, settings: Settings, query: Se
   })
 }
 
-/** What is to be sent of a transaction. */
+/** The statements of a transaction that are waiting to be sent. */
 interface Outbox {
   waiting: Waiting[]
   isSending: boolean
-  /** Why one failed that nobody waited for. */
+  /** The error of a silent statement, which no caller waits for. */
   failure: unknown
 }
 
 const outboxes = new WeakMap<PostgresConnection, Outbox>()
 
 /**
- * The same for requests and jobs, whose transactions take as few trips as their answers allow: what is asked at once goes
- * together, and what answers nothing, such as its BEGIN, goes with what follows it.
- * @param transactionLimitMs what a statement inside a transaction may take, its waiting for locks included
+ * Creates the client for requests and jobs, whose transactions take as few round trips as possible. Concurrent statements are
+ * sent together, and statements without a result, such as BEGIN, are sent with the next statement.
+ * @param transactionLimitMs the time limit of a statement inside a transaction, including its wait for locks
  */
 export function pipeliningClient(transactionLimitMs?: number): typeof Knex.Client {
   const limits = transactionLimitMs === undefined ? undefined : limitsOf(transactionLimitMs)
@@ -126,7 +127,7 @@ export function pipeliningClient(transactionLimitMs?: number): typeof Knex.Clien
     async commit(connection: PostgresConnection, value: unknown) {
       try {
         const { response } = await this.trxClient.query(connection, { ...COMMIT })
-        // So PostgreSQL answers where a statement had failed and somebody went on nevertheless.
+        // PostgreSQL responds with ROLLBACK if an earlier statement failed and its error was ignored.
         if (response.command !== 'COMMIT')
           throw new Error('A transaction with a statement that failed was to be committed')
       } catch (error) {
@@ -139,7 +140,8 @@ export function pipeliningClient(transactionLimitMs?: number): typeof Knex.Clien
     }
 
     async rollback(connection: PostgresConnection, reason: unknown) {
-      // Taken out, so that what is about to be sent in this turn is not, on a connection that is another's by then.
+      // Remove unsent statements, so that they are not sent later in this turn, when the connection might belong to another
+      // caller.
       const unsent = outboxes.get(connection)?.waiting.splice(0) ?? []
       outboxes.delete(connection)
       for (const { reject } of unsent) reject(reason)
@@ -164,7 +166,7 @@ export function pipeliningClient(transactionLimitMs?: number): typeof Knex.Clien
   } as never
 }
 
-/** With all that is asked in the same turn of the thread, after what nobody waits for. */
+/** Sends the statement with all others of the same turn of the event loop, after pending silent statements. */
 async function sendLater(connection: PostgresConnection, outbox: Outbox, query: Sent): Promise<Sent> {
   if (query.options?.isSilent) {
     const reject = (error: unknown) => {
@@ -192,8 +194,8 @@ const BEGIN = silently('begin', 'BEGIN')
 const COMMIT = { sql: 'COMMIT', bindings: [], options: { name: 'commit' } }
 
 /**
- * Transactions of requests find rows by their keys. A plan that is kept from when a table was small would read all of it for
- * each row of a table that grew since, until the database looks at it again: a minute at a door that just opened.
+ * Transactions of requests find rows by their keys. A plan that was made while a table was small would scan the grown table for
+ * each row until the next autoanalyze, which takes up to a minute.
  */
 const limitsOf = (transactionLimitMs: number): Settings => ({
   statement_timeout: transactionLimitMs,
@@ -208,7 +210,10 @@ function setConfig(settings: Settings, isLocal = false): string {
   return `select ${Object.entries(settings).map(([name, value]) => `set_config('${name}', ${literal(value)}, ${isLocal})`)}`
 }
 
-/** The server ends the connection: it shuts down, or we hung in a transaction. Or it takes no writes since a failover. */
+/**
+ * Errors after which a connection is unusable: the server shuts down, it ended an idle transaction, or it is read-only after a
+ * failover.
+ */
 const USELESS = /^(57P..|25P03|25006)$/
 
 function lostConnection(error: unknown): Error {

@@ -10,7 +10,7 @@ interface Facts {
   /** Null if no schema of the search path exists. */
   schema: string | null
   can_create: boolean | null
-  /** Whether it has no tables of ours yet. */
+  /** Whether the schema has no table of this program yet. */
   is_new: boolean
   /** The schema that pg_trgm is installed in; null if it is not installed. */
   trigram_schema: string | null

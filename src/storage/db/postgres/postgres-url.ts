@@ -2,13 +2,13 @@ import pg from 'pg'
 import { SetupError } from '../../../core/errors.ts'
 import type { Settings } from './pipeline.ts'
 
-/** A setting that names no database we can open: says what is wrong with it and what to write instead. */
+/** An invalid database address. The message says what is wrong and what to write instead. */
 export class DatabaseUrlError extends SetupError {
   override readonly name = 'DatabaseUrlError'
   override readonly isMalformed = true
 }
 
-/** The address of a PostgreSQL database, as the driver takes it, and the settings in it. */
+/** A PostgreSQL address in the form that the driver expects, and the settings that it contains. */
 interface PostgresAddress {
   connectionString: string
   settings: Settings
@@ -27,7 +27,7 @@ const ENCODE =
 export function parsePostgresUrl(url: string): PostgresAddress {
   const [, place = '', query = ''] = /^([^?]*)\??(.*)$/s.exec(url)!
   const params = new URLSearchParams(query)
-  // A password that is cut off at one of its own characters makes an address of another host.
+  // A password that is cut off at one of its characters turns the rest into an address of another host.
   const [authority = '', ...rest] = place.split('://')[1]!.split(/[/#]/)
   const isCut = !authority.includes('@') && [...rest, ...params.keys()].some((part) => part.includes('@'))
   if (isCut) throw new DatabaseUrlError('The address of the PostgreSQL database cannot be parsed.', { fix: ENCODE })
@@ -37,7 +37,7 @@ export function parsePostgresUrl(url: string): PostgresAddress {
     if (value !== null) settings[name] = value
     params.delete(name)
   }
-  // The driver checks the certificate and the host name for each of these, and warns that it will not one day.
+  // The driver checks the certificate and the host name for each of these modes, and warns that a future version will not.
   if (/^(prefer|require|verify-ca)$/.test(params.get('sslmode') ?? '')) params.set('sslmode', 'verify-full')
   const connectionString = params.size === 0 ? place : `${place}?${params}`
   checkParsable(connectionString)

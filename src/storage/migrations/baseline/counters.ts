@@ -4,8 +4,8 @@ import { type Counter, conditionOf, counters, countRows, gateCounter, KEY, keyOf
 import { columnTypes } from './columns.ts'
 
 /**
- * Creates the counters and the triggers that maintain them. On PostgreSQL a transaction counts in a slot of its own, so that no
- * transaction waits for the counts of another. A count is the sum of its slots; one slot can be below zero.
+ * Creates the counters and the triggers that maintain them. On PostgreSQL, each transaction counts in a separate slot, so that no
+ * transaction waits for the counts of another. A count is the sum of its slots; a single slot can be negative.
  */
 export async function createCounters(db: Knex): Promise<void> {
   const [uuid, { sortedText }] = [isPostgres(db) ? 'uuid' : 'text', columnTypes(db)]
@@ -24,7 +24,7 @@ export async function createCounters(db: Knex): Promise<void> {
   ) ${isPostgres(db) ? 'with (fillfactor = 50)' : 'without rowid'}`)
   if (!isPostgres(db)) return countOnSqlite(db, [...counters, gateCounter(db)])
 
-  // The first slot in which no other transaction counts. The transaction keeps it until it ends.
+  // The first slot in which no other transaction counts. The transaction keeps the slot until it ends.
   await db.raw(`create function count_slot() returns integer language plpgsql as $$
     declare slot integer := 0;
     begin
@@ -32,7 +32,7 @@ export async function createCounters(db: Knex): Promise<void> {
       return slot;
     end $$`)
   await countOnPostgres(db, counters, 'counts')
-  // Apart from the others: the ledger has updates, of which only those of the context count.
+  // Separate from the others, because rows of the ledger can be updated, and only an update of the context counts.
   await countOnPostgres(db, [gateCounter(db)], 'gate_counts')
 }
 

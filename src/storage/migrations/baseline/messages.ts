@@ -17,7 +17,7 @@ export async function createMessages(db: Knex): Promise<void> {
     table.bigInteger('send_at')
     // The time whose issued passes are the targets.
     table.bigInteger('started_at')
-    // The last pass of the fan-out so far.
+    // The last pass that the fan-out has processed.
     table.uuid('position')
     table.integer('fanned_out').notNullable()
     table.bigInteger('dispatched_at')

@@ -3,10 +3,10 @@ import { isPostgres, NEVER } from '../../db/dialect.ts'
 import { columnTypes } from './columns.ts'
 import { addSortedPrefix } from './sorted-prefix.ts'
 
-/** Represents the identity of the server where an index needs a value. */
+/** The identity of the server in indexes, which need a value. */
 const SERVER_IDENTITY = '00000000-0000-0000-0000-000000000000'
 
-/** Every status under which a pass is stored that can be added to a wallet. */
+/** The stored statuses of passes that can be added to a wallet. */
 const IS_INSTALLABLE = `status in ('QUEUED', 'ISSUING', 'ISSUED')`
 
 /** Creates passes, what they are found by, their groups, and their former holders. */
@@ -46,7 +46,7 @@ export async function createPasses(db: Knex): Promise<void> {
     table.bigInteger('expires_at')
     // A column rather than an expression: SQLite cannot continue after a row along an index of expressions.
     table.specificType('expiry_key', `bigint generated always as (coalesce(expires_at, ${NEVER})) stored`)
-    // The last date as of which the pass can be scanned; null if it never expires.
+    // The last date on which the pass can be scanned; null if it never expires.
     table.specificType('expiry_date', sortedText)
     table.bigInteger('issued_at')
     table.bigInteger('voided_at')
@@ -147,7 +147,7 @@ async function createSearchIndex(db: Knex): Promise<void> {
 
 async function createPassRows(db: Knex): Promise<void> {
   const { bytes } = columnTypes(db)
-  // What scanners read, by SHA-256: one active identifier, any number of stale ones.
+  // The SHA-256 digests of scannable codes: one active identifier and any number of stale ones.
   await db.schema.createTable('pass_identifiers', (table) => {
     table.uuid('workspace_id').notNullable()
     table.specificType('digest', bytes).notNullable()

@@ -16,13 +16,13 @@ async function createLedger(db: Knex): Promise<void> {
   await db.schema.createTable('scans', (table) => {
     table.uuid('id').primary()
     table.uuid('workspace_id').notNullable().references('workspaces.id')
-    // As the ledger shows them; `reason_code` is what the scanner was told.
+    // The result in the ledger. `reason_code` is the reason in the response to the scanner.
     table.text('result').notNullable()
     table.text('reason')
     table.text('reason_code')
     table.text('message').notNullable()
     table.text('verified').notNullable()
-    // What was found, as it was then. No foreign keys: a ledger outlives what it describes.
+    // The pass at the time of the scan. No foreign keys, because the ledger outlives the rows that it describes.
     table.uuid('pass_id')
     table.text('external_pass_id')
     table.uuid('project_id')

@@ -112,8 +112,8 @@ async function createEvents(db: Knex): Promise<void> {
 }
 
 /**
- * What deliveries are listed by and never changes. An attempt changes the status, and PostgreSQL then writes every index of
- * the row. Triggers maintain it like an index.
+ * The immutable columns by which deliveries are listed. An attempt changes the status, and PostgreSQL then writes to every index
+ * of the row. Triggers maintain this table like an index.
  */
 async function createDeliveryKeys(db: Knex): Promise<void> {
   await db.schema.createTable('delivery_keys', (table) => {
