@@ -4,6 +4,7 @@ import type { PassJson } from '../../../src/cli/device/apple-pass-json.ts'
 import { behaviours } from '../../../src/cli/device/fleet/behaviour.ts'
 import { createFleet, type Fleet } from '../../../src/cli/device/fleet/fleet.ts'
 import { deviceIdOf, type FleetPhone } from '../../../src/cli/device/fleet/fleet-phone.ts'
+import { deviceDigest } from '../../../src/core/rules/crypto/device-digest.ts'
 import { createRandom } from '../../../src/cli/device/fleet/seeded-random.ts'
 import type { PassSecret } from '../../../src/cli/device/passkit.ts'
 import { oneDialect } from '../../support/databases.ts'
@@ -34,6 +35,8 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const { id: projectId } = await client.projects.create({ body: { name: 'Fair' } })
     const secrets = await issue(server, projectId)
     const fleet = await openFleet(server, secrets[0]!.passTypeIdentifier)
+    const { id: workspaceId } = await client.workspace.get({})
+    const shownIdOf = (phone: FleetPhone) => deviceDigest(workspaceId, deviceIdOf(fleet.id, phone))
     const awake = behaviours.find(({ name }) => name === 'awake')!
     for (let n = 0; n < PHONES; n += 1) fleet.add(awake, [])
     const model = createModel()
@@ -69,7 +72,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
         expect(await restore()).toEqual(lost.map(() => false))
         return
       }
-      const deviceId = deviceIdOf(fleet.id, phone)
+      const deviceId = shownIdOf(phone)
       await Promise.all(
         lost.map(async ({ serialNumber: id }) => {
           await client.passes.update({ params: { id }, body: { label: `Guest ${random.next()}` } })
@@ -104,7 +107,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
       events.filter(({ type, subject }) => subject === id && /^pass\.(installed|removed)$/.test(String(type)))
     for (const { serialNumber: id } of secrets) {
       const held = fleet.phones.filter(({ passes }) => passes.some(({ serialNumber }) => serialNumber === id))
-      const devices = held.map((phone) => deviceIdOf(fleet.id, phone)).toSorted()
+      const devices = held.map(shownIdOf).toSorted()
       expect((await devicesOf(server, id)).toSorted(), `seed ${seed}`).toEqual(devices)
       const told = toldOf(id).map(({ type, data }) => [type, JSON.parse(String(data)).devices])
       expect(told, `seed ${seed}`).toEqual(model.toldOf(id))
