@@ -38,8 +38,8 @@ process.on('message', async (order: Order) => {
 })
 process.on('disconnect', () => process.exit())
 
-const dist = (path: string) => new URL(`../../dist/server/boot/${path}`, import.meta.url).href
-const { startServer } = (await import(dist('serve.js'))) as typeof import('../../src/server/boot/serve.ts')
+const dist = (path: string) => new URL(`../../dist/server/${path}`, import.meta.url).href
+const { startServer } = (await import(dist('boot/serve.js'))) as typeof import('../../src/server/boot/serve.ts')
 const { createLogger } = (await import(dist('log.js'))) as typeof import('../../src/server/log.ts')
 const [databaseUrl, serverKey, sandboxFolder, port] = process.argv.slice(2) as [string, string, string, string]
 const server = await startServer({
