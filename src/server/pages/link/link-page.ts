@@ -154,6 +154,7 @@ const LINK_STYLE = `
 @media (max-width: 55.99rem) and (max-height: 47.99rem) {
   .intro { margin-bottom: .5rem; line-height: 1.35 }
   .intro > p:not(.ribbon) { margin: 0 }
+  .intro > .hint { margin-top: .25rem; padding: .375rem .625rem }
   .ribbon { margin-bottom: .5rem; padding: .125rem .5rem; font-size: .8125rem }
   .actions { box-shadow: none }
   .card { gap: .625rem; padding-top: .625rem }
