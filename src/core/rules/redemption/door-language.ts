@@ -1,3 +1,4 @@
+import english from '../../../locales/en/scans.json' with { type: 'json' }
 import type { SpokenLanguage } from '../../../locales/languages.ts'
 import { type DoorWords, scansTexts } from '../../../locales/scans.ts'
 
@@ -11,7 +12,7 @@ export interface DoorLanguage {
 }
 
 /** What is spoken where nothing else is asked for. */
-export const doorEnglish: DoorLanguage = { locale: 'en', words: scansTexts.en }
+export const doorEnglish: DoorLanguage = { locale: 'en', words: english }
 
 /**
  * The language of a door.
