@@ -5,10 +5,10 @@ export interface Limiter {
   /** The number of places that a workspace holds. */
   count(workspaceId: string): number
   /**
-   * Takes one more place of at most `allowed`. A door, if given, never takes more places and bytes than it leaves to others.
+   * Takes one more place of at most `allowed`.
    * @throws ApiError TOO_MANY_REQUESTS with Retry-After
    */
-  enter(workspaceId: string, allowed?: number, doorId?: string): Place
+  enter(workspaceId: string, allowed?: number): Place
 }
 
 /** One request, or one piece of work, of a workspace. */
@@ -46,73 +46,44 @@ const WORKSPACE_BYTES = 16 * MIB
 export function createLimiter(options: LimiterOptions = {}): Limiter {
   const { limit = 'requestsInFlight', noun = 'requests in flight', reject } = options
   const { processBytes = PROCESS_BYTES, workspaceBytes = WORKSPACE_BYTES } = options
-  const held = new Map<string, Held>()
+  const held = new Map<string, { places: number; bytes: number }>()
   let total = 0
-
-  function open(key: string): Held {
-    const known = held.get(key) ?? { places: 0, bytes: 0 }
-    held.set(key, known)
-    return known
-  }
 
   return {
     count: (workspaceId) => held.get(workspaceId)?.places ?? 0,
-    enter(workspaceId, allowed = Number.POSITIVE_INFINITY, doorId) {
-      const { places: used } = held.get(workspaceId) ?? NOTHING
-      const { places: ofDoor } = held.get(doorId ?? '') ?? NOTHING
-      if (used >= allowed) throw tooMany({ who: 'workspace', limit, noun, allowed, used })
-      if (used + ofDoor >= allowed) throw tooMany({ who: 'door', limit, noun, allowed: ofDoor, used: ofDoor })
-      const ours = open(workspaceId)
-      const mine = doorId === undefined ? undefined : open(doorId)
-      const add = (places: number, bytes: number) => {
-        for (const one of [ours, mine]) {
-          if (!one) continue
-          one.places += places
-          one.bytes += bytes
-        }
-      }
-      add(1, 0)
+    enter(workspaceId, allowed = Number.POSITIVE_INFINITY) {
+      const ours = held.get(workspaceId) ?? { places: 0, bytes: 0 }
+      if (ours.places >= allowed) throw tooMany({ limit, noun, allowed, used: ours.places })
+      held.set(workspaceId, ours)
+      ours.places += 1
       let reserved = 0
       let isOpen = true
       return {
         reserve(bytes) {
-          if (ours.bytes + (mine?.bytes ?? 0) + bytes > workspaceBytes) {
+          if (ours.bytes + bytes > workspaceBytes) {
             throw reject?.(true) ?? tooManyBytes({ allowed: workspaceBytes, used: ours.bytes })
           }
           if (total + bytes > processBytes) throw reject?.(false) ?? noBytes()
-          add(0, bytes)
+          ours.bytes += bytes
           total += bytes
           reserved += bytes
         },
         leave() {
           if (!isOpen) return
           isOpen = false
-          add(-1, -reserved)
+          ours.bytes -= reserved
           total -= reserved
+          ours.places -= 1
           if (ours.places === 0) held.delete(workspaceId)
-          if (doorId !== undefined && mine?.places === 0) held.delete(doorId)
         },
       }
     },
   }
 }
 
-interface Held {
-  places: number
-  bytes: number
-}
-
-const NOTHING: Readonly<Held> = { places: 0, bytes: 0 }
-
-interface TooMany {
-  limit: string
-  allowed: number
-  used: number
-}
-
-function tooMany({ who, noun, ...details }: TooMany & { who: 'workspace' | 'door'; noun: string }): ApiError {
+function tooMany({ noun, ...details }: { limit: string; noun: string; allowed: number; used: number }): ApiError {
   return new ApiError('TOO_MANY_REQUESTS', {
-    message: `The ${who} has ${details.used} ${noun} at this server, and may have ${details.allowed}; wait 1 s.`,
+    message: `The workspace has ${details.used} ${noun} at this server, and may have ${details.allowed}; wait 1 s.`,
     details,
     headers: { 'retry-after': '1' },
   })

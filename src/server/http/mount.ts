@@ -106,8 +106,7 @@ async function serve(
   authorize(token, route)
   services.sightings.note(token, headers, now)
   const { workspaceId } = token
-  const doorId = token.door ? token.id : undefined
-  const place = inFlight.enter(workspaceId, token.workspace.limits.requestsInFlight, doorId)
+  const place = inFlight.enter(workspaceId, token.workspace.limits.requestsInFlight)
   let leaveThread: Leave | undefined
   let leaveRenders: Leave | undefined
   try {

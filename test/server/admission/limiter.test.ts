@@ -23,34 +23,6 @@ test('limits the bytes of a workspace and of the process, and frees those of a p
   expect(() => second.reserve(1)).toThrow(expect.objectContaining({ code: 'TOO_MANY_REQUESTS' }))
 })
 
-test('a door takes no more places than it leaves', () => {
-  const limiter = createLimiter()
-  const enter = (door?: string) => limiter.enter('a', 9, door)
-  const fill = (door?: string) => {
-    const places = []
-    try {
-      for (;;) places.push(enter(door))
-    } catch (error) {
-      expect(error).toMatchObject({ code: 'TOO_MANY_REQUESTS' })
-    }
-    return places
-  }
-  const [first, second, rest] = [fill('one'), fill('two'), fill()]
-  expect([first.length, second.length, rest.length]).toEqual([5, 2, 2])
-  for (const place of [...first, ...second, ...rest]) place.leave()
-  expect(fill('one').length).toBe(5)
-})
-
-test('a door reserves no more bytes than it leaves', () => {
-  const limiter = createLimiter({ workspaceBytes: 20 })
-  const place = limiter.enter('a', 9, 'door')
-  place.reserve(10)
-  expect(() => place.reserve(1)).toThrow(expect.objectContaining({ code: 'TOO_MANY_REQUESTS' }))
-  limiter.enter('a', 9).reserve(10)
-  place.leave()
-  limiter.enter('a', 9, 'door').reserve(5)
-})
-
 test('limits the places of a workspace, and leaves a place once', () => {
   const limiter = createLimiter({ limit: 'replays', noun: 'replays' })
   const place = limiter.enter('a', 2)
