@@ -2,13 +2,13 @@ import type { Repositories, Store } from '../storage/store.ts'
 import type { TokenWithWorkspace } from '../storage/workspaces/tokens.ts'
 import type { ApplePush } from '../wallets/apple/push.ts'
 import type { Wallets } from '../wallets/wallets.ts'
-import type { Thread } from './admission/event-loop.ts'
-import type { Limiter } from './admission/limiter.ts'
 import type { Sightings } from './api/doors/sightings.ts'
 import type { TakeQueue } from './api/limits.ts'
 import type { DoorLists } from './api/scans/door-lists.ts'
 import type { RetentionDays } from './config.ts'
 import type { SigningKeys } from './evidence/signing-keys.ts'
+import type { InFlight } from './http/middleware/in-flight.ts'
+import type { Thread } from './http/thread.ts'
 import type { Breakers } from './identities/breakers.ts'
 import type { Identities } from './identities/registry.ts'
 import type { Images } from './images/images.ts'
@@ -93,7 +93,7 @@ export interface RequestContext {
   now: Date
   headers: Headers
   /** The work of each workspace that this process has in flight. */
-  inFlight: Limiter
+  inFlight: InFlight
   /** Seals a cursor inside an encoded body. The cursors of other bodies are sealed when the response is written. */
   sealCursor: (cursor: string) => string
 }

@@ -4,20 +4,20 @@ import { contract } from '../../core/contract/contract.ts'
 import { ApiError, type Issue, listIssues, parseAs, validationError } from '../../core/errors.ts'
 import { maxBodyBytesOf, type OpenStream, type Route, type RouteInput, type RouteReply } from '../../core/route.ts'
 import { findLossyNumbers } from '../../core/rules/lists/json-numbers.ts'
-import { FairQueue, type Leave, toBusyError } from '../../core/scheduling/fair-queue.ts'
 import { STATEMENT_LIMIT_MS } from '../../storage/db/database.ts'
 import { isTooSlow } from '../../storage/db/dialect.ts'
+import { FairGate } from '../../storage/db/fair-gate.ts'
 import { PUBLIC } from '../../storage/store.ts'
-import { isLarge, LIST_BYTES } from '../admission/event-loop.ts'
-import { createLimiter, type Limiter } from '../admission/limiter.ts'
 import type { PublicContext, RequestContext, Services } from '../context.ts'
 import { CompleteResponse } from './complete-response.ts'
 import { acceptsGzip, compress, EncodedBody } from './compress.ts'
 import type { Cursors, RequestedList } from './cursors.ts'
 import { EVENT_STREAM_HEADERS, eventStream, MAX_STREAMS } from './event-stream.ts'
 import { type Authenticate, authorize } from './middleware/authenticate.ts'
+import { type BodyRoom, createBodyRoom, createInFlight, type InFlight } from './middleware/in-flight.ts'
 import { correlationIdOf, noteCaller } from './middleware/observe.ts'
 import { decodeUtf8, type Reserve, readBody, requireContentType, requireSaneJson } from './request-body.ts'
+import { isLarge, type Leave, LIST_BYTES } from './thread.ts'
 
 /**
  * What answers an operation of the contract: the parsed request and whose it is go in, status and body come out. What
@@ -55,11 +55,12 @@ export interface MountOptions {
 
 /** What bounds the requests of each workspace at this process. */
 interface Bounds {
-  inFlight: Limiter
+  inFlight: InFlight
   /** Streams of events: they are open for hours, and none of them is at work. */
-  streams: Limiter
+  streams: InFlight
+  bodyRoom: BodyRoom
   /** Requests that hold a definition and what is rendered of it, which may be megabytes. */
-  renders: FairQueue
+  renders: FairGate
 }
 
 /** Requests that render definitions at a time, of all workspaces and of one, and how long others wait. */
@@ -71,9 +72,10 @@ const RENDER_WAIT_MS = 30_000
 export function mountContract(app: H3, options: MountOptions): void {
   const bounded: MountOptions & Bounds = {
     ...options,
-    inFlight: createLimiter(),
-    streams: createLimiter({ limit: 'eventStreams', noun: 'streams of events' }),
-    renders: new FairQueue({ places: RENDERS, perFlow: RENDERS_OF_WORKSPACE }),
+    inFlight: createInFlight(),
+    streams: createInFlight({ limit: 'eventStreams', noun: 'streams of events' }),
+    bodyRoom: createBodyRoom(),
+    renders: new FairGate({ places: RENDERS, shareOf: () => RENDERS_OF_WORKSPACE }),
   }
   for (const [resource, operations] of Object.entries(contract)) {
     for (const [operation, route] of Object.entries(operations) as [string, Route][]) {
@@ -92,7 +94,7 @@ async function serve(
   handler: Handler<Route>,
   options: MountOptions & Bounds,
 ): Promise<HTTPResponse> {
-  const { services, inFlight, renders } = options
+  const { services, inFlight, bodyRoom, renders } = options
   const { headers } = event.req
   const now = services.clock()
   const token = await options.authenticate(headers, now).catch((error: unknown) => {
@@ -106,7 +108,8 @@ async function serve(
   authorize(token, route)
   services.sightings.note(token, headers, now)
   const { workspaceId } = token
-  const place = inFlight.enter(workspaceId, token.workspace.limits.requestsInFlight)
+  const leave = inFlight.enter(workspaceId, token.workspace.limits.requestsInFlight)
+  const place = bodyRoom.enter(workspaceId)
   let leaveThread: Leave | undefined
   let leaveRenders: Leave | undefined
   try {
@@ -115,9 +118,8 @@ async function serve(
     // A door that lists doors, as each does every few seconds, gets itself alone.
     const isSelf = token.door !== null && route === contract.doors.list
     if (route.rendersDefinition) {
-      leaveRenders = await renders.enter(workspaceId, { timeoutMs: RENDER_WAIT_MS }).catch((error: unknown) => {
-        throw toBusyError(error)
-      })
+      await renders.enter(workspaceId, RENDER_WAIT_MS)
+      leaveRenders = () => renders.leave(workspaceId)
     }
     const cost = takesTurnsAsList(route) && !isSelf ? LIST_BYTES : bytes.length
     if (!route.rawBody) leaveThread = await services.thread.enterRequest(workspaceId, cost)
@@ -148,6 +150,7 @@ async function serve(
     leaveThread?.()
     leaveRenders?.()
     place.leave()
+    leave()
   }
 }
 
@@ -156,10 +159,10 @@ async function servePublic(
   event: H3Event,
   route: Route,
   handler: Handler<Route>,
-  { services, limitAddress, inFlight }: MountOptions & Bounds,
+  { services, limitAddress, bodyRoom }: MountOptions & Bounds,
 ): Promise<HTTPResponse> {
   limitAddress(event)
-  const place = inFlight.enter(PUBLIC)
+  const place = bodyRoom.enter(PUBLIC)
   try {
     const input = parseInput(event, route, await readBytes(event, route, place.reserve))
     const { headers } = event.req
@@ -189,7 +192,7 @@ function startStream(
   if (stopping.aborted) {
     throw new ApiError('SERVICE_UNAVAILABLE', { message: 'The server stops.', headers: { 'retry-after': '1' } })
   }
-  const { leave: onEnd } = streams.enter(workspaceId, MAX_STREAMS)
+  const onEnd = streams.enter(workspaceId, MAX_STREAMS)
   if (event.req.method === 'HEAD') {
     onEnd()
     return new HTTPResponse(null, { headers: EVENT_STREAM_HEADERS })

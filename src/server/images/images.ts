@@ -5,7 +5,7 @@ import { dirname, extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ApiError } from '../../core/errors.ts'
 import { ImageFault, type ImageType, inspectImage } from '../../core/rules/template/image.ts'
-import { FairQueue, QueueRejection } from '../../core/scheduling/fair-queue.ts'
+import { FairGate } from '../../storage/db/fair-gate.ts'
 import type { Store } from '../../storage/store.ts'
 import type { StoredImageFile } from '../../storage/templates/images.ts'
 import { appleImageSizes } from '../../wallets/apple/image-files.ts'
@@ -43,7 +43,7 @@ const RETRY_AFTER_SECONDS = 2
 
 /** Takes in uploaded images: see Images. */
 export function createImages(store: Store, decoder: Decoder): Images {
-  const queue = new FairQueue({ places: 1, max: MAX_WAITING, maxPerFlow: MAX_WAITING_OF_WORKSPACE })
+  const queue = createFairQueue({ max: MAX_WAITING, maxOfOwner: MAX_WAITING_OF_WORKSPACE })
 
   async function decode(workspaceId: string, bytes: Uint8Array, sizes: readonly ImageSize[]) {
     const facts = inspectImage(bytes)
@@ -51,7 +51,7 @@ export function createImages(store: Store, decoder: Decoder): Images {
     const made = await queue
       .run(workspaceId, () => decoder.decode({ bytes, sizes }))
       .catch((error: unknown) => {
-        throw error instanceof QueueRejection ? busy(error) : error
+        throw error instanceof QueueFull ? busy(error) : error
       })
     const { contentType, isAnimated, end } = facts
     return { ...made, contentType, isAnimated, data: bytes.subarray(0, end) }
@@ -92,14 +92,74 @@ function nameOf({ width, height, scale }: ImageSize): string {
   return `${width}x${height}@${scale}`
 }
 
-function busy({ reason }: QueueRejection): ApiError {
+function busy({ isOwners }: QueueFull): ApiError {
   const headers = { 'retry-after': String(RETRY_AFTER_SECONDS) }
-  return reason === 'flow-full'
+  return isOwners
     ? new ApiError('RATE_LIMITED', {
         message: `Images of this workspace are being decoded, ${MAX_WAITING_OF_WORKSPACE} at once; send the next one later.`,
         headers,
       })
     : new ApiError('SERVICE_UNAVAILABLE', { message: 'Too many images wait to be decoded; send it again.', headers })
+}
+
+/** Runs a few pieces of work at a time; those who wait take turns, however much one of them brought. */
+export interface FairQueue {
+  /**
+   * Resolves or rejects as the work does.
+   * @throws QueueFull at once, where the owner, or all together, wait with as much as they may
+   */
+  run<T>(owner: string, work: () => Promise<T>): Promise<T>
+}
+
+/** As many wait in a queue as it may hold: whoever asks must come again. */
+export class QueueFull extends Error {
+  override readonly name = 'QueueFull'
+  /** Whether the owner alone brought too much; else all together did. */
+  readonly isOwners: boolean
+
+  constructor(isOwners: boolean) {
+    super('The queue is full')
+    this.isOwners = isOwners
+  }
+}
+
+/** How much a queue holds, and how much of it runs. */
+export interface FairQueueOptions {
+  /** Pieces that one owner has waiting or running, and all owners together. */
+  maxOfOwner: number
+  max: number
+  /** How many run at once; 1 by default. */
+  places?: number
+}
+
+/** A bounded queue whose owners take turns: see FairQueue. */
+export function createFairQueue({ maxOfOwner, max, places = 1 }: FairQueueOptions): FairQueue {
+  const gate = new FairGate({ places, shareOf: () => places })
+  const counts = new Map<string, number>()
+  let total = 0
+
+  function count(owner: string, change: 1 | -1): void {
+    const left = (counts.get(owner) ?? 0) + change
+    total += change
+    if (left > 0) counts.set(owner, left)
+    else counts.delete(owner)
+  }
+
+  return {
+    async run(owner, work) {
+      const isOwners = (counts.get(owner) ?? 0) >= maxOfOwner
+      if (isOwners || total >= max) throw new QueueFull(isOwners)
+      count(owner, 1)
+      // It waits for as long as it takes, so that it is never refused here.
+      await gate.enter(owner)
+      try {
+        return await work()
+      } finally {
+        gate.leave(owner)
+        count(owner, -1)
+      }
+    },
+  }
 }
 
 /** Decodes images in a process of its own, one at a time. */

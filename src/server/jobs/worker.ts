@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DiscardError, RescheduleError } from '../../core/errors.ts'
 import { jobBackoffSeconds, MAX_JOB_ATTEMPTS } from '../../core/rules/sending/retries.ts'
-import type { Leave } from '../../core/scheduling/fair-queue.ts'
 import { isTaken, isUnavailable } from '../../storage/db/dialect.ts'
 import { isRegularQueue, type JobKind, type Queue, queues, type RegularQueue } from '../../storage/jobs/job-kinds.ts'
 import type { Job } from '../../storage/jobs/jobs.ts'
 import type { Repositories } from '../../storage/store.ts'
 import type { Services } from '../context.ts'
+import type { Leave } from '../http/thread.ts'
 import { allEnded } from './all-ended.ts'
 import { createShares } from './fairness.ts'
 import { createThrottle, QUARANTINE_SLOT_MS, type QueueOptions, quarantineOptions } from './queue-options.ts'
@@ -87,6 +87,8 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions) {
   const throttle = createThrottle(perSecond)
   const pollMilliseconds = pollSeconds * 1000
   const { store, thread, clock, isClockOff, log, metrics } = services
+  /** Whatever else jobs write, those that come and those that go on do not wait for it. */
+  const claiming = store.forJobs(queue)
   const inFlight = new Map<Promise<void>, Job[]>()
   /** Batches that left their slots. */
   const hanging = new Map<Promise<void>, Job[]>()
@@ -157,7 +159,7 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions) {
     if (isStopping) return []
     const limits = { limit: Math.min(batchSize, throttle.most), leaseSeconds, workspaceId }
     try {
-      return await store.statement((tx) => tx.jobs.claim(queue, clock(), limits))
+      return await claiming.statement((tx) => tx.jobs.claim(queue, clock(), limits))
     } catch (error) {
       // In the same instant another server took a job of the same subject.
       if (isTaken(error)) return []
@@ -200,7 +202,7 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions) {
   async function runAll(jobs: Job[], slot: Slot): Promise<void> {
     let leave: Leave | undefined
     try {
-      if (isLocal) leave = await thread.enterJobs(jobs[0]!.workspaceId)
+      if (isLocal) leave = await thread.enterJobs(jobs[0]!.workspaceId, jobs.length)
       const kinds = [...new Set(jobs.map((job) => job.kind))]
       await allEnded(
         kinds.map((kind) =>
@@ -224,12 +226,12 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions) {
     const batchesInFlight = [...inFlight.values(), ...hanging.values()]
     if (batchesInFlight.length === 0) return
     const until = new Date(clock().getTime() + leaseSeconds * 1000)
-    const passedOver = new Set(await store.statement((tx) => tx.jobs.renew(batchesInFlight.flat(), until)))
+    const passedOver = new Set(await claiming.statement((tx) => tx.jobs.renew(batchesInFlight.flat(), until)))
     await Promise.all(
       batchesInFlight
         .map((jobs) => jobs.filter((job) => passedOver.has(job)))
         .filter((jobs) => jobs.length > 0)
-        .map((jobs) => store.statement((tx) => tx.jobs.renewLocked(jobs, until))),
+        .map((jobs) => claiming.statement((tx) => tx.jobs.renewLocked(jobs, until))),
     )
   }
 
@@ -296,7 +298,7 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions) {
     },
     async abandon(): Promise<void> {
       for (const jobs of [...inFlight.values(), ...hanging.values()])
-        await store.statement((tx) => tx.jobs.snooze(jobs, clock()))
+        await claiming.statement((tx) => tx.jobs.snooze(jobs, clock()))
     },
   }
 }

@@ -2,7 +2,7 @@ import type { H3, H3Event, HTTPResponse } from 'h3'
 import { ApiError } from '../../core/errors.ts'
 import { Uuid } from '../../core/ids.ts'
 import { describeRoutes, openApiDocument } from '../../core/openapi.ts'
-import { mapInSlices } from '../../core/scheduling/slices.ts'
+import { mapInSlices } from '../../core/slices.ts'
 import type { Services } from '../context.ts'
 import type { Readiness } from '../http/readiness.ts'
 import {

@@ -34,7 +34,7 @@ async function issueInWorkspace(workspaceId: string, jobs: Job[], services: Issu
   const pace = createPace(SOME)
   for (let done = 0; done < jobs.length; ) {
     const some = jobs.slice(done, done + pace.rows)
-    const leave = await services.thread.enterJobs(workspaceId)
+    const leave = await services.thread.enterJobs(workspaceId, some.length)
     await issueSome(workspaceId, some, pace, services).finally(leave)
     done += some.length
   }

@@ -1,12 +1,12 @@
 import { HTTPResponse } from 'h3'
 import { ApiError } from '../../core/errors.ts'
-import { FairQueue, QueueRejection } from '../../core/scheduling/fair-queue.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import { type ZipEntry, zip, zipEntry } from '../../wallets/apple/package.ts'
 import type { AppleWallet, UnsignedPackage } from '../../wallets/apple/wallet.ts'
-import { createLimiter } from '../admission/limiter.ts'
 import { createFairCache } from '../fair-cache.ts'
 import { namesTag } from '../http/etag.ts'
+import { createBodyRoom } from '../http/middleware/in-flight.ts'
+import { createFairQueue, QueueFull } from '../images/images.ts'
 import type { Logger } from '../log.ts'
 import type { Issuing } from './issuing.ts'
 
@@ -90,12 +90,12 @@ export function createPackages(
 ): Packages {
   const { maxBytes = MAX_BYTES, maxSigning = MAX_SIGNING, maxSigningOfWorkspace = MAX_SIGNING_OF_WORKSPACE } = options
   const { log, maxBundleBytes = MAX_BUNDLE_BYTES, maxSendingBytes = MAX_SENDING_BYTES } = options
-  const queue = new FairQueue({ places: SIGNING_AT_ONCE, max: maxSigning, maxPerFlow: maxSigningOfWorkspace })
-  const bundles = new FairQueue({ places: BUNDLES_AT_ONCE, max: MAX_BUNDLES, maxPerFlow: MAX_BUNDLES_OF_WORKSPACE })
-  const sending = createLimiter({
+  const queue = createFairQueue({ max: maxSigning, maxOfOwner: maxSigningOfWorkspace, places: SIGNING_AT_ONCE })
+  const bundles = createFairQueue({ max: MAX_BUNDLES, maxOfOwner: MAX_BUNDLES_OF_WORKSPACE, places: BUNDLES_AT_ONCE })
+  const sending = createBodyRoom({
     processBytes: maxSendingBytes,
     workspaceBytes: maxSendingBytes / 2,
-    reject: (isOwners) => busy({ reason: isOwners ? 'flow-full' : 'full' }),
+    refuse: (isOwners) => busy({ isOwners }),
   })
   const kept = createFairCache<Buffer>(maxBytes, ({ length }) => length)
   const signing = new Map<string, Promise<Buffer>>()
@@ -134,7 +134,7 @@ export function createPackages(
       kept.set(workspaceId, unsigned.digest, signature)
       return signature
     } catch (error) {
-      throw error instanceof QueueRejection ? busy(error) : error
+      throw error instanceof QueueFull ? busy(error) : error
     } finally {
       signing.delete(unsigned.digest)
     }
@@ -191,17 +191,12 @@ export function createPackages(
           taken += 1
         }
         if (shown.length === 0) throw unshown ?? new Error('A bundle of no passes was asked for')
-        const place = sending.enter(owner)
-        try {
-          place.reserve(bytesOf(shown))
-        } catch (error) {
-          place.leave()
-          throw error
-        }
-        return { file: zip(shown), taken, leave: place.leave }
+        const { reserve, leave } = sending.enter(owner)
+        reserve(bytesOf(shown))
+        return { file: zip(shown), taken, leave }
       })
       return waiting.catch((error: unknown) => {
-        throw error instanceof QueueRejection ? busy(error) : error
+        throw error instanceof QueueFull ? busy(error) : error
       })
     },
   }
@@ -226,10 +221,9 @@ function isUnmodified({ modifiedAt }: StoredPass, since: string | null): boolean
   return since !== null && modifiedAt.getTime() === Date.parse(since)
 }
 
-function busy({ reason }: Pick<QueueRejection, 'reason'>): ApiError {
-  const message =
-    reason === 'flow-full'
-      ? 'Too many passes of this workspace are opened at once; try again in a moment.'
-      : 'Too many passes are opened at once; try again in a moment.'
+function busy({ isOwners }: Pick<QueueFull, 'isOwners'>): ApiError {
+  const message = isOwners
+    ? 'Too many passes of this workspace are opened at once; try again in a moment.'
+    : 'Too many passes are opened at once; try again in a moment.'
   return new ApiError('SERVICE_UNAVAILABLE', { message, headers: { 'retry-after': '1' } })
 }

@@ -1,8 +1,9 @@
 import { availableParallelism } from 'node:os'
 import knex, { type Knex } from 'knex'
 import pg from 'pg'
-import { FairQueue, type Leave, toBusyError } from '../../core/scheduling/fair-queue.ts'
+import { isQueue } from '../jobs/job-kinds.ts'
 import { keepCheckpointing } from './checkpoints.ts'
+import { FairGate, type FairGateOptions } from './fair-gate.ts'
 import type { Settings } from './postgres/pipeline.ts'
 import { pipeliningClient, postgresClient } from './postgres/postgres-client.ts'
 import { DatabaseUrlError, parsePostgresUrl } from './postgres/postgres-url.ts'
@@ -135,8 +136,10 @@ function openPostgres(url: string, options: DatabaseOptions): Database {
   const entry = connect(1, {}, STATEMENT_LIMIT_MS)
   // Inside a transaction, statements also wait for locks.
   const limited = pipeliningClient(BUSY_TIMEOUT_MS + STATEMENT_LIMIT_MS)
-  const sharedRequests = shareOut(requests, limited, fairQueue(poolSize))
-  const sharedBackground = shareOut(background, pipeliningClient(), fairQueue(poolSize))
+  // Requests and jobs have connections of their own; what a workspace may hold beside others counts both.
+  const gate = fairGate(poolSize, { roomOf: (party) => (isBulk(party) ? 'jobs' : 'requests'), ...workspacesAtGate })
+  const sharedRequests = shareOut(requests, limited, gate)
+  const sharedBackground = shareOut(background, pipeliningClient(), gate)
   const both = (db: Knex) => ({ reader: db, writer: db })
   return {
     dialect: 'postgres',
@@ -145,8 +148,8 @@ function openPostgres(url: string, options: DatabaseOptions): Database {
     ...both(background),
     entry,
     findDamage: () => undefined,
-    forRequests: (party) => both(sharedRequests(party, INTERACTIVE)),
-    forJobs: (party) => both(sharedBackground(party, BULK)),
+    forRequests: (party) => both(sharedRequests(party, BUSY_TIMEOUT_MS)),
+    forJobs: (party) => both(sharedBackground(bulkOf(party), FOREVER)),
     close: async () => {
       await Promise.all([background, requests, entry].map((db) => db.destroy()))
     },
@@ -197,23 +200,24 @@ function openSqlite(filename: string, options: DatabaseOptions): Database {
   ])
   const reader = connect(SQLITE_READERS, ['PRAGMA query_only = ON'])
   const entry = connect(1, ['PRAGMA query_only = ON'])
-  const sharedReaders = shareOut(reader, sqliteClient({ statementLimitMs, damage }), fairQueue(SQLITE_READERS))
-  // The requests of each workspace, its jobs, and maintenance take turns at one writer.
-  const turns = shareOut(writer, sqliteClient({ damage }), fairQueue(1))
-  const maintenance = turns(MAINTENANCE, BULK)
-  const checkpoints = keepCheckpointing(connect(1, []), maintenance)
+  const sharedReaders = shareOut(reader, sqliteClient({ statementLimitMs, damage }), fairGate(SQLITE_READERS))
+  // One writer for all, at which the requests of each workspace, its jobs, and maintenance take turns.
+  const writerGate = fairGate(1, { ...workspacesAtGate, savingsMs: WRITER_SAVINGS_MS })
+  const turns = shareOut(writer, sqliteClient({ damage }), writerGate)
+  const upkeep = turns(UPKEEP, FOREVER)
+  const checkpoints = keepCheckpointing(connect(1, []), upkeep)
   return {
     dialect: 'sqlite',
     passesATurn: SQLITE_PASSES_A_TURN,
     reader,
-    writer: maintenance,
+    writer: upkeep,
     entry,
     findDamage: () => damage.error,
     forRequests: (party, isLarge = false) => ({
-      reader: sharedReaders(party, INTERACTIVE),
-      writer: turns(party, isLarge ? LARGE : INTERACTIVE),
+      reader: sharedReaders(party, BUSY_TIMEOUT_MS),
+      writer: turns(isLarge ? bulkOf(party) : party, BUSY_TIMEOUT_MS),
     }),
-    forJobs: (party) => ({ reader, writer: turns(party, BULK) }),
+    forJobs: (party) => ({ reader, writer: turns(bulkOf(party), FOREVER) }),
     close: async () => {
       await Promise.all([reader, entry].map((db) => db.destroy()))
       await checkpoints.stop()
@@ -222,77 +226,76 @@ function openSqlite(filename: string, options: DatabaseOptions): Database {
   }
 }
 
-/** The number of parties whose connections are kept: creating those of one again costs a fraction of a millisecond. */
+/** Parties that are remembered: making the connections of one anew costs a fraction of a millisecond. */
 const MAX_PARTIES = 1_000
 
-/** The party of maintenance and of claims, which belong to no workspace. */
-const MAINTENANCE = 'maintenance'
+/** Parties for which nobody stands at a door: their time counts for more. */
+const UPKEEP = 'upkeep'
+const bulkOf = (party: string) => `bulk of ${party}`
+const isBulk = (party: string) => party.startsWith(bulkOf(''))
 
-/** How the turns of a party wait. */
-interface Service {
-  /** The bulk work of a party is a flow apart, so that its interactive requests do not wait behind it. */
-  isBulk: boolean
-  weight: number
-  timeoutMs: number | undefined
-}
-
-/** A person waits for the response: half of its time counts. */
-const INTERACTIVE: Service = { isBulk: false, weight: 2, timeoutMs: BUSY_TIMEOUT_MS }
-const LARGE: Service = { isBulk: true, weight: 1, timeoutMs: BUSY_TIMEOUT_MS }
-const BULK: Service = { isBulk: true, weight: 1, timeoutMs: undefined }
+/** A workspace has one turn, whether its requests want it or its jobs. */
+const workspacesAtGate = {
+  weightOf: (party: string) => (party === UPKEEP || isBulk(party) ? 1 : 2),
+  ownerOf: (party: string) => (isBulk(party) ? party.slice(bulkOf('').length) : party),
+} satisfies Partial<FairGateOptions>
 
 /**
- * In front of a pool of connections. A party uses at most half of them, and while another one is present that used less, as
- * many as half of the processors: statements share them. Those of PostgreSQL are unknown here, and count as those of this machine.
+ * Some turns at SQLite's writer, as whoever does little takes them one after another: to create a pass, scan it, and tell of
+ * both. Without savings it waited for as much of whoever does much before each.
  */
-const fairQueue = (places: number) =>
-  new FairQueue({
+const WRITER_SAVINGS_MS = 100
+
+/** What nobody waits for does not give up. */
+const FOREVER = undefined
+
+/** @param patienceMs how long the party waits for its turn before it is refused */
+type ConnectionsOf = (party: string, patienceMs: number | undefined) => Knex
+
+/**
+ * So many connections whoever does much has beside somebody who does little: their statements share processors. How many those
+ * of PostgreSQL are is not known here, so they count as those of this machine.
+ */
+const BESIDE_NEIGHBOURS = Math.max(1, Math.floor(availableParallelism() / 2))
+
+/** Before the connections of a pool: a party has half of them at most. */
+function fairGate(places: number, options: Partial<FairGateOptions> = {}): FairGate {
+  return new FairGate({
     places,
-    perFlow: Math.ceil(places / 2),
-    perFlowShared: Math.max(1, Math.floor(availableParallelism() / 2)),
+    shareOf: () => Math.ceil(places / 2),
+    shareBesideNeighbours: BESIDE_NEIGHBOURS,
+    isNeighbour: (owner) => owner !== UPKEEP && !isQueue(owner),
+    ...options,
   })
+}
 
-/** Shares the connections of a pool among parties. */
-function shareOut(db: Knex, client: typeof Knex.Client, queue: FairQueue): (party: string, service: Service) => Knex {
-  const created = new Map<string, Knex>()
-  const leaves = new Map<unknown, Leave>()
-
-  async function connect(flow: string, service: Service): Promise<unknown> {
-    const leave = await queue.enter(flow, service).catch((error: unknown) => {
-      throw toBusyError(error)
-    })
-    try {
-      const connection = await db.client.acquireConnection()
-      leaves.set(connection, leave)
-      return connection
-    } catch (error) {
-      leave()
-      throw error
-    }
-  }
-
-  const poolOf = (flow: string, service: Service) => ({
+/** Gives parties their share of the connections of a pool. */
+function shareOut(db: Knex, client: typeof Knex.Client, gate: FairGate): ConnectionsOf {
+  const made = new Map<string, Knex>()
+  const poolOf = (party: string, patienceMs: number | undefined) => ({
     acquire: () => ({
-      promise: connect(flow, service),
+      promise: gate.enter(party, patienceMs).then(() =>
+        db.client.acquireConnection().catch((error: unknown) => {
+          gate.leave(party)
+          throw error
+        }),
+      ),
     }),
     release: (connection: unknown) => {
-      const leave = leaves.get(connection)
-      leaves.delete(connection)
       db.client.releaseConnection(connection)
-      leave?.()
+      gate.leave(party)
       return true
     },
     destroy: async () => undefined,
   })
-  return (party, service) => {
-    const flow = service.isBulk ? `bulk of ${party}` : party
-    const name = `${flow} ${service.timeoutMs}`
-    const known = created.get(name)
+  return (party, patienceMs) => {
+    const name = `${party} ${patienceMs}`
+    const known = made.get(name)
     if (known) return known
-    const [oldest] = created.keys()
-    if (created.size >= MAX_PARTIES && oldest !== undefined) created.delete(oldest)
-    const connections = knex({ client, connectionPool: poolOf(flow, service), useNullAsDefault: true, ...common })
-    created.set(name, connections)
+    const [oldest] = made.keys()
+    if (made.size >= MAX_PARTIES && oldest !== undefined) made.delete(oldest)
+    const connections = knex({ client, connectionPool: poolOf(party, patienceMs), useNullAsDefault: true, ...common })
+    made.set(name, connections)
     return connections
   }
 }

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { ApiError, validationError } from '../../core/errors.ts'
-import { mapInSlices } from '../../core/scheduling/slices.ts'
+import { mapInSlices } from '../../core/slices.ts'
 import type { LoadImageFiles, Wallet } from '../wallet.ts'
 import { type AppleIdentity, assertSound } from './identity.ts'
 import { createImageSets, type ImageSet, toImageSets } from './image-files.ts'

@@ -11,7 +11,7 @@ import { type CheckPass, compilePass, systemVariableError } from '../../../core/
 import { claimClass } from '../../../core/rules/template/class-key.ts'
 import { imagesOfPass } from '../../../core/rules/template/image-choice.ts'
 import { buildScope } from '../../../core/rules/template/resolve.ts'
-import { mapInSlices } from '../../../core/scheduling/slices.ts'
+import { mapInSlices } from '../../../core/slices.ts'
 import { grouped } from '../../../storage/db/grouped.ts'
 import { asStored, type StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { Repositories, Store } from '../../../storage/store.ts'

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ApiError } from '../../../core/errors.ts'
-import { createPublicGate, type PublicGate } from '../../admission/public-gate.ts'
 import { monotonicSeconds } from '../../monotonic-clock.ts'
+import { createPublicGate, type PublicGate } from './public-gate.ts'
 
 /**
  * Lets a key through, or refuses it.

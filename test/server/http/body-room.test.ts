@@ -1,15 +1,15 @@
 import { describe, expect, test } from 'vitest'
 import type { ErrorBody } from '../../../src/core/contract/common.ts'
 import { contract } from '../../../src/core/contract/contract.ts'
-import { createLimiter } from '../../../src/server/admission/limiter.ts'
+import { createBodyRoom } from '../../../src/server/http/middleware/in-flight.ts'
 import { useApi } from '../../support/api.ts'
 import { passBody, publishedTemplate } from '../fixtures.ts'
 
 const MIB = 1024 * 1024
 
-test('limits the bytes of a workspace and of the process, and frees those of a place that is left', () => {
-  const limiter = createLimiter({ processBytes: 30, workspaceBytes: 20 })
-  const [first, second, other] = [limiter.enter('a'), limiter.enter('a'), limiter.enter('b')]
+test('a workspace has its part of the room, all have no more than there is, and what is left comes back', () => {
+  const room = createBodyRoom({ processBytes: 30, workspaceBytes: 20 })
+  const [first, second, other] = [room.enter('a'), room.enter('a'), room.enter('b')]
   first.reserve(15)
   expect(() => second.reserve(6)).toThrow(
     expect.objectContaining({ code: 'TOO_MANY_REQUESTS', headers: expect.objectContaining({ 'retry-after': '1' }) }),
@@ -21,25 +21,6 @@ test('limits the bytes of a workspace and of the process, and frees those of a p
   first.leave()
   second.reserve(15)
   expect(() => second.reserve(1)).toThrow(expect.objectContaining({ code: 'TOO_MANY_REQUESTS' }))
-})
-
-test('limits the places of a workspace, and leaves a place once', () => {
-  const limiter = createLimiter({ limit: 'replays', noun: 'replays' })
-  const place = limiter.enter('a', 2)
-  limiter.enter('a', 2)
-  expect(() => limiter.enter('a', 2)).toThrow(
-    expect.objectContaining({
-      code: 'TOO_MANY_REQUESTS',
-      details: { limit: 'replays', allowed: 2, used: 2 },
-      headers: { 'retry-after': '1' },
-    }),
-  )
-  limiter.enter('b', 2)
-  place.leave()
-  place.leave()
-  expect(limiter.count('a')).toBe(1)
-  limiter.enter('a', 2)
-  expect(() => limiter.enter('a', 2)).toThrow()
 })
 
 describe('large bodies', () => {
