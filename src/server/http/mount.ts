@@ -108,7 +108,7 @@ async function serve(
   authorize(token, route)
   services.sightings.note(token, headers, now)
   const { workspaceId } = token
-  const leave = inFlight.enter(workspaceId, token.workspace.limits.requestsInFlight)
+  const leave = inFlight.enter(workspaceId, token.workspace.limits.requestsInFlight, token.door ? token.id : undefined)
   const place = bodyRoom.enter(workspaceId)
   let leaveThread: Leave | undefined
   let leaveRenders: Leave | undefined

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { ErrorBody } from '../../../src/core/contract/common.ts'
 import { contract } from '../../../src/core/contract/contract.ts'
-import { createBodyRoom } from '../../../src/server/http/middleware/in-flight.ts'
+import { createBodyRoom, createInFlight } from '../../../src/server/http/middleware/in-flight.ts'
 import { useApi } from '../../support/api.ts'
 import { passBody, publishedTemplate } from '../fixtures.ts'
 
@@ -21,6 +21,23 @@ test('a workspace has its part of the room, all have no more than there is, and 
   first.leave()
   second.reserve(15)
   expect(() => second.reserve(1)).toThrow(expect.objectContaining({ code: 'TOO_MANY_REQUESTS' }))
+})
+
+test('a door has no more requests in flight than it leaves', () => {
+  const inFlight = createInFlight()
+  const fill = (door?: string) => {
+    const leaves: (() => void)[] = []
+    try {
+      for (;;) leaves.push(inFlight.enter('a', 9, door))
+    } catch (error) {
+      expect(error).toMatchObject({ code: 'TOO_MANY_REQUESTS' })
+    }
+    return leaves
+  }
+  const [first, second, rest] = [fill('one'), fill('two'), fill()]
+  expect([first.length, second.length, rest.length]).toEqual([5, 2, 2])
+  for (const leave of [...first, ...second, ...rest]) leave()
+  expect(fill('one').length).toBe(5)
 })
 
 describe('large bodies', () => {

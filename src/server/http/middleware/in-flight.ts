@@ -4,10 +4,11 @@ import { ApiError } from '../../../core/errors.ts'
 export interface InFlight {
   count(workspaceId: string): number
   /**
-   * Counts one more until the returned function is called.
+   * Counts one more until the returned function is called. A party of the workspace, such as a door, never has more than it
+   * leaves to the others.
    * @throws ApiError TOO_MANY_REQUESTS with Retry-After
    */
-  enter(workspaceId: string, allowed: number): () => void
+  enter(workspaceId: string, allowed: number, party?: string): () => void
 }
 
 /** Counts by workspace: see InFlight. @param what the name of the limit, and what is counted as messages say it */
@@ -16,22 +17,32 @@ export function createInFlight(
 ): InFlight {
   const counts = new Map<string, number>()
   const count = (workspaceId: string) => counts.get(workspaceId) ?? 0
+  function add(key: string, change: number): void {
+    const next = count(key) + change
+    if (next > 0) counts.set(key, next)
+    else counts.delete(key)
+  }
+  function reject(subject: string, allowed: number, used: number): never {
+    throw new ApiError('TOO_MANY_REQUESTS', {
+      message: `The ${subject} has ${used} ${what.noun} at this server, and may have ${allowed}; wait 1 s.`,
+      details: { limit: what.limit, allowed, used },
+      headers: { 'retry-after': '1' },
+    })
+  }
   return {
     count,
-    enter(workspaceId, allowed) {
+    enter(workspaceId, allowed, party) {
       const used = count(workspaceId)
-      if (used >= allowed) {
-        throw new ApiError('TOO_MANY_REQUESTS', {
-          message: `The workspace has ${used} ${what.noun} at this server, and may have ${allowed}; wait 1 s.`,
-          details: { limit: what.limit, allowed, used },
-          headers: { 'retry-after': '1' },
-        })
+      if (used >= allowed) reject('workspace', allowed, used)
+      const keys = [workspaceId]
+      if (party !== undefined) {
+        const own = count(party)
+        if (used + own >= allowed) reject('door', own, own)
+        keys.push(party)
       }
-      counts.set(workspaceId, used + 1)
+      for (const key of keys) add(key, 1)
       return () => {
-        const left = count(workspaceId) - 1
-        if (left > 0) counts.set(workspaceId, left)
-        else counts.delete(workspaceId)
+        for (const key of keys) add(key, -1)
       }
     },
   }
