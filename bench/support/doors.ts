@@ -2,7 +2,7 @@ import { newId } from '../../src/core/ids.ts'
 import { identifierDigest } from '../../src/core/rules/crypto/scan-code.ts'
 import { doorEnglish } from '../../src/core/rules/redemption/door-language.ts'
 import type { DoorEngine, Verdict } from '../../src/door/engine/engine.ts'
-import { phoneSettings } from '../../src/door/engine/environment.ts'
+import { createProcessLock, phoneSettings } from '../../src/door/engine/environment.ts'
 import { openEngine } from '../../src/door/engine/open-engine.ts'
 import type { Identity } from '../../src/door/engine/store.ts'
 import { memoryStore, type SharedList } from './memory-store.ts'
@@ -30,7 +30,6 @@ export async function openPhone(
   { list, fetch: send = fetch, wallMs = Date.now }: PhoneOptions = {},
 ): Promise<BenchPhone> {
   const store = memoryStore(identity, list)
-  const turns = new Map<string, Promise<unknown>>()
   let isCut = false
   let network = new AbortController()
   const engine = await openEngine({
@@ -51,14 +50,7 @@ export async function openPhone(
     random: Math.random,
     newReference: newId,
     digest: async (payload) => identifierDigest(payload).toString('hex'),
-    withLock: (name, work) => {
-      const result = (turns.get(name) ?? Promise.resolve()).then(work)
-      turns.set(
-        name,
-        result.catch(() => undefined),
-      )
-      return result
-    },
+    withLock: createProcessLock(),
     marker: { get: () => null, set: () => undefined },
     isVisible: () => true,
     onWake: () => () => undefined,

@@ -7,7 +7,7 @@ import { ClientCommand } from '../cli/command/client-command.ts'
 import { InterruptedError, UsageError } from '../cli/command/errors.ts'
 import { count, printable, writeOut } from '../cli/command/output.ts'
 import { onInterrupt, programName } from '../cli/command/program.ts'
-import { PATIENCE_MS } from '../cli/console/ask.ts'
+import { TIMEOUT_MS } from '../cli/console/ask.ts'
 import { createDoor, type DoorOptions } from '../cli/console/door.ts'
 import { enter } from '../cli/console/offline/door-folder.ts'
 import { commandBell, silentBell, terminalBell } from '../cli/console/outcome.ts'
@@ -175,7 +175,7 @@ async function runPipe({ input, write, signal, ...options }: PipeOptions): Promi
   let failed = 0
   try {
     // Upload the decisions of earlier runs first.
-    if (options.isReached) await door.whenOnline(PATIENCE_MS)
+    if (options.isReached) await door.whenOnline(TIMEOUT_MS)
     for await (const line of createInterface({ input, signal, crlfDelay: Number.POSITIVE_INFINITY })) {
       if (signal.aborted) break
       if (line === '') continue
@@ -183,7 +183,7 @@ async function runPipe({ input, write, signal, ...options }: PipeOptions): Promi
       if (outcome.result === 'error') failed += 1
       if (!(await write(outcome))) break
     }
-    await door.flush(PATIENCE_MS)
+    await door.flush(TIMEOUT_MS)
   } finally {
     await door.stop()
   }

@@ -4,7 +4,7 @@ import { newId } from '../../src/core/ids.ts'
 import { identifierDigest } from '../../src/core/rules/crypto/scan-code.ts'
 import { doorEnglish } from '../../src/core/rules/redemption/door-language.ts'
 import type { DoorEngine, Verdict } from '../../src/door/engine/engine.ts'
-import { type EngineEnvironment, phoneSettings } from '../../src/door/engine/environment.ts'
+import { createProcessLock, type EngineEnvironment, phoneSettings } from '../../src/door/engine/environment.ts'
 import { openIndexedDb } from '../../src/door/engine/indexed-db.ts'
 import { openEngine } from '../../src/door/engine/open-engine.ts'
 import { type EngineStore, StorageFullError } from '../../src/door/engine/store.ts'
@@ -120,7 +120,6 @@ export class Phone {
       return isDead() ? die() : result
     }
     const { api } = this.workspace
-    const locks = new Map<string, Promise<unknown>>()
     return {
       settings: phoneSettings,
       openStore: async (onLost) => {
@@ -138,14 +137,7 @@ export class Phone {
       random: () => 0,
       newReference: newId,
       digest: async (payload) => identifierDigest(payload).toString('hex'),
-      withLock: (name, work) => {
-        const result = (locks.get(name) ?? Promise.resolve()).then(work)
-        locks.set(
-          name,
-          result.catch(() => undefined),
-        )
-        return result
-      },
+      withLock: createProcessLock(),
       marker: {
         get: () => this.marker,
         set: (text) => {

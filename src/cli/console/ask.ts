@@ -10,11 +10,11 @@ export type Reply<T> =
   | { kind: 'rejection'; error: ApiError }
 
 /** The timeout of interactive calls, in milliseconds. */
-export const PATIENCE_MS = 3_000
+export const TIMEOUT_MS = 3_000
 
 /** Calls the server with a timeout. The call must be idempotent: it is retried after a connection error. */
 export async function ask<T>(call: (options: CallOptions) => Promise<T>): Promise<Reply<T>> {
-  const signal = AbortSignal.timeout(PATIENCE_MS)
+  const signal = AbortSignal.timeout(TIMEOUT_MS)
   try {
     return { kind: 'answer', value: await call({ signal, idempotent: true }) }
   } catch (error) {

@@ -5,13 +5,13 @@ import { newId } from '../../core/ids.ts'
 import { identifierDigest } from '../../core/rules/crypto/scan-code.ts'
 import type { Station } from '../../core/rules/door/outcome.ts'
 import { doorEnglish } from '../../core/rules/redemption/door-language.ts'
-import type { EngineEnvironment } from '../../door/engine/environment.ts'
-import { PATIENCE_MS } from './ask.ts'
+import { createProcessLock, type EngineEnvironment } from '../../door/engine/environment.ts'
+import { TIMEOUT_MS } from './ask.ts'
 import { clockZone } from './lines.ts'
 import { openFileStore } from './offline/file-store.ts'
 import { rejectionText } from './outcome.ts'
 
-/** How a console reaches its server and its files. */
+/** The server, the files, and the place of a console. */
 export interface ConsoleEnvironment {
   client: Client
   /** The folder of the list and logs of the door. */
@@ -35,12 +35,11 @@ const BEAT_TIMEOUT_MS = 1_800
 /** Returns the environment of the engine in a console: the typed client, files, and the clock of the machine. */
 export function consoleEnvironment(options: ConsoleEnvironment): EngineEnvironment {
   const { client, folder, station, isReached, clock, sameScanMs } = options
-  const turns = new Map<string, Promise<unknown>>()
   const { projectId = '', deviceId = '' } = station
   const door = { id: deviceId, name: deviceId, gate: station.context.gate ?? '', projectId, projectName: null }
   return {
     settings: {
-      scanMs: PATIENCE_MS,
+      scanMs: TIMEOUT_MS,
       probeMs: BEAT_TIMEOUT_MS,
       pollMs: BEAT_MS,
       sameScanMs,
@@ -61,14 +60,7 @@ export function consoleEnvironment(options: ConsoleEnvironment): EngineEnvironme
     newReference: newId,
     digest: async (payload) => identifierDigest(payload).toString('hex'),
     // Consoles of one folder need no lock: uploads are idempotent, and of two lists either is valid.
-    withLock(name, work) {
-      const result = (turns.get(name) ?? Promise.resolve()).then(work)
-      turns.set(
-        name,
-        result.catch(() => undefined),
-      )
-      return result
-    },
+    withLock: createProcessLock(),
     marker: { get: () => null, set: () => undefined },
     isVisible: () => true,
     onWake: () => () => undefined,

@@ -34,7 +34,7 @@ export const phoneSettings: EngineSettings = {
   rejectionText: ({ message }) => message,
 }
 
-/** What an engine is given by a browser (`browser.ts`), by the console (`cli/console/environment.ts`), or by tests. */
+/** The surroundings of an engine: a browser (`browser.ts`), a console (`cli/console/environment.ts`), or a test. */
 export interface EngineEnvironment {
   settings: EngineSettings
   /** Opens what is stored; `onLost` is told where the browser takes it away while it is open. */
@@ -56,11 +56,24 @@ export interface EngineEnvironment {
   digest: (payload: string) => Promise<string>
   /** Runs the work while no other tab of this phone runs work of that name. */
   withLock: <T>(name: string, work: () => Promise<T>) => Promise<T>
-  /** A text next to the database, which tells whether the database was lost. */
+  /** A text stored next to the database. If it is there and the database is empty, the database was lost. */
   marker: { get: () => string | null; set: (text: string) => void }
   isVisible: () => boolean
   /** Calls the listener where the network may be back, or the page is looked at again; returns what ends that. */
   onWake: (listener: () => void) => () => void
   /** Asks the browser to keep what is stored; null where it cannot be asked. */
   persist: () => Promise<boolean | null>
+}
+
+/** Creates a lock for engines of one process: work of one name runs in the order of the calls, one at a time. */
+export function createProcessLock(): EngineEnvironment['withLock'] {
+  const turns = new Map<string, Promise<unknown>>()
+  return (name, work) => {
+    const result = (turns.get(name) ?? Promise.resolve()).then(work)
+    turns.set(
+      name,
+      result.catch(() => undefined),
+    )
+    return result
+  }
 }

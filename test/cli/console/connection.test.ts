@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { PATIENCE_MS } from '../../../src/cli/console/ask.ts'
+import { TIMEOUT_MS } from '../../../src/cli/console/ask.ts'
 import { openStore } from '../../../src/cli/console/offline/store.ts'
 import { createClient } from '../../../src/client/client.ts'
 import type { OfflineDecision } from '../../../src/core/rules/door/own-scans.ts'
@@ -67,7 +67,7 @@ test('a report that waits for its turn at a busy server is sent once, however lo
   const scan = { id: 'scan', result: 'accepted', recordedAt: '2027-01-01T11:00:00.000Z' }
   const door = await openWithDecision(async () => {
     reports += 1
-    await sleep(PATIENCE_MS + 500)
+    await sleep(TIMEOUT_MS + 500)
     return { status: 201, body: { results: [{ externalRef: decision.externalRef, scan, conflict: null }] } }
   })
   await door.whenOnline(60_000)
