@@ -103,12 +103,12 @@ async function serve(
     throw error
   })
   noteCaller(event, token)
-  if (token.door) await options.limitToken(token.projectIds!.join(), token.id)
-  else await options.limitToken(token.id)
+  const doorId = token.door ? token.id : undefined
+  await options.limitToken(doorId === undefined ? token.id : token.projectIds!.join(), doorId)
   authorize(token, route)
   services.sightings.note(token, headers, now)
   const { workspaceId } = token
-  const leave = inFlight.enter(workspaceId, token.workspace.limits.requestsInFlight, token.door ? token.id : undefined)
+  const leave = inFlight.enter(workspaceId, token.workspace.limits.requestsInFlight, doorId)
   const place = bodyRoom.enter(workspaceId)
   let leaveThread: Leave | undefined
   let leaveRenders: Leave | undefined
@@ -129,17 +129,7 @@ async function serve(
     const store = services.store.forRequests(workspaceId, { isLarge: isLarge(bytes.length), scope })
     const list = { workspaceId, route, params: input.params }
     const sealCursor = (cursor: string) => options.cursors.seal(cursor, list)
-    const context = {
-      services,
-      store,
-      workspaceId,
-      token,
-      correlationId,
-      now,
-      headers,
-      inFlight,
-      sealCursor,
-    }
+    const context = { services, store, workspaceId, token, correlationId, now, headers, inFlight, sealCursor }
     const plain = withPlainCursor(input, list, options.cursors) as RouteInput<Route>
     const reply = await handler(plain, context).catch((error: unknown) => {
       throw isTooSlow(error) ? tooSlow(input.query, error) : error
