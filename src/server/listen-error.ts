@@ -14,6 +14,6 @@ export class ListenError extends SetupError {
 const reasons: Partial<Record<string, string>> = {
   EADDRINUSE: 'it is in use',
   EADDRNOTAVAIL: 'this machine has no such address',
-  ENOTFOUND: 'there is no such host',
+  ENOTFOUND: 'the host is unknown',
   EACCES: 'this user may not listen there',
 }

@@ -1,5 +1,4 @@
 import { type DestinationStream, destination, type Logger, pino } from 'pino'
-
 import { findUnavailability } from '../storage/db/dialect.ts'
 import { createLineLimit } from './line-limit.ts'
 import { monotonicSeconds } from './monotonic-clock.ts'
@@ -39,8 +38,8 @@ export function createLogger(
 }
 
 /**
- * The failure that a line tells of, if another line about it says nothing new: the database is unavailable, or background
- * work fails, which logs nothing but its error. `undefined` for any other line.
+ * The failure in a log line that need not be repeated: the database is unavailable, or the line has only an error, as those of
+ * background work do. `undefined` for other lines.
  */
 function repeatableFailure([facts, message]: readonly unknown[]): string | undefined {
   const { err } = (facts ?? {}) as { err?: unknown }

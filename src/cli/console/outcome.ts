@@ -36,17 +36,16 @@ export function outcomeOf(verdict: Verdict, state: EngineState): Outcome {
   if (outcome.verified === 'online' && isFull) return { ...outcome, message: `${outcome.message} (not stored here)` }
   switch (failure) {
     case 'storage_full':
-      return { ...outcome, message: 'Not judged: the decision could not be stored on this machine.' }
+      return { ...outcome, message: 'Not evaluated: the decision could not be stored on this machine.' }
     case 'no_list': {
       const rejection = listRejectionText(state)
-      const reason =
-        rejection === null ? 'there is no stored list to go on with' : `scanning offline is not possible (${rejection})`
+      const reason = rejection === null ? 'no list is stored' : `scanning offline is not possible (${rejection})`
       return { ...outcome, message: `No answer from the server, and ${reason}. Scan again.` }
     }
     case 'not_claimed':
       return { ...outcome, message: TOKEN_ENDED }
     case 'failed':
-      return { ...outcome, message: `Not judged: ${outcome.message}` }
+      return { ...outcome, message: `Not evaluated: ${outcome.message}` }
     default:
       return outcome
   }

@@ -253,14 +253,14 @@ function plain(outcome: Outcome): Omit<Verdict, 'failure'> {
 }
 
 const FAILURES: Record<ScanFailure, string> = {
-  storage_full: 'Not judged: the storage of this phone is full.',
+  storage_full: 'Not evaluated: the storage of this phone is full.',
   no_list: 'No answer from the server, and there is no list to go on with. Scan again.',
   not_claimed: 'This phone is no door.',
   invalid_code: 'This is no code of a pass: it is too long, or garbled.',
   refused: 'The server refused it.',
   not_undone: 'This scan cannot be taken back.',
   of_another: 'Another door let them in: whoever runs the doors takes it back.',
-  failed: 'Not judged.',
+  failed: 'Not evaluated.',
 }
 
 function failed(attempt: Attempt, failure: ScanFailure, message = FAILURES[failure]): Verdict {

@@ -47,7 +47,7 @@ interface ReportResponse {
   results: { externalRef: string; scan: ScanItem; conflict: ScanItem['reason'] }[]
 }
 
-/** How a door reaches its server, and what each request says of the door. Nothing is sent again here. */
+/** Sends the requests of a door, with the headers that describe it. Does not retry. */
 export interface DoorServerOptions {
   /** The timeouts of interactive requests. */
   settings: Pick<EngineSettings, 'scanMs' | 'probeMs'>

@@ -5,7 +5,7 @@ import type { Attempt, Candidate } from '../../core/rules/door/outcome.ts'
 import type { OfflineDecision, OwnScan } from '../../core/rules/door/own-scans.ts'
 import type { Verdict } from './engine.ts'
 
-/** What makes a phone a door. The project of a console that scans all projects is ''. */
+/** The identity of a door. The project of a console that scans all projects is ''. */
 export interface Identity {
   token: string
   door: { id: string; name: string; gate: string; projectId: string; projectName: string | null }

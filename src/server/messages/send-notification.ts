@@ -19,7 +19,7 @@ type SendServices = JobServices & PushServices
 
 /**
  * Delivers notifications, single ones and those of broadcasts: decides what applies, puts the text into the back field of
- * the pass and pushes its phones. Each messaged platform is sent it by a job of its own, so that no platform waits for
+ * the pass and pushes its phones. A separate job sends it to each messaged platform, so that no platform waits for
  * another.
  */
 export async function sendNotifications(jobs: Job[], services: SendServices, slot?: Slot): Promise<void> {
@@ -36,7 +36,7 @@ export async function failNotification(tx: Repositories, job: SetAsideJob, messa
   const { startedAt } = notification
   const change: NotificationChange = startedAt === null ? { started_at: at.getTime() } : {}
   for (const platform of platforms) {
-    // Once delivery has begun, each message has a job of its own.
+    // Once delivery has begun, each message has a separate job.
     const isLeft = platform === 'apple' || startedAt === null
     if (isLeft && isPending(notification[platform].status)) Object.assign(change, failed(platform, message))
   }
@@ -198,7 +198,7 @@ interface Sending {
 
 /**
  * Begins the delivery of notifications, one for each pass: decides for each platform whether it applies, counts it under
- * the cap, puts the text in the back field, and leaves a job for each messaged platform. Whatever has nothing to push is done.
+ * the cap, puts the text in the back field, and leaves a job for each messaged platform. A notification with nothing to push is done.
  * Passes are held, so that neither a cancellation nor another notification comes in between.
  */
 async function startSending(

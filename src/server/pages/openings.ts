@@ -3,7 +3,7 @@ import { hourOf, type NewFigure } from '../../storage/operations/figures.ts'
 import type { Store } from '../../storage/store.ts'
 import type { Logger } from '../log.ts'
 
-/** What the visitor of a hosted link was given: the way into one wallet, or a page that offers all. */
+/** The response to the visitor of a hosted link: the way into one wallet, or a page that offers all. */
 export type Opening = Platform | 'other'
 
 /** Hosted links that were opened, on their way into the database. */

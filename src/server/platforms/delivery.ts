@@ -8,7 +8,7 @@ import type { GiveUp, JobHandler } from '../jobs/worker.ts'
 /** The services that open a hosted link. */
 export type OpenServices = Pick<Services, 'identities' | 'packages' | 'google' | 'issuing'>
 
-/** What the server does for the passes of one platform, apart from rendering them, which is the `Wallet`'s. */
+/** The work of the server for the passes of one platform. `Wallet` renders them. */
 export interface Delivery {
   /**
    * Responds to a visitor of the hosted link with the file or the redirect that adds the pass to the wallet.

@@ -30,7 +30,7 @@ export const google: Delivery = {
 }
 
 /**
- * Where the object of a pass is at Google, which is made first where it is not there.
+ * Returns the place of the object of a pass at Google. Creates the object if it does not exist.
  * @throws ApiError PROVIDER_UNAVAILABLE, GOOGLE_API_FAILED, LINK_REVOKED for a visitor
  */
 export async function ensureAtGoogle(
@@ -39,14 +39,14 @@ export async function ensureAtGoogle(
   at: Date,
 ): Promise<GooglePlace> {
   if (!google) throw notConfigured()
-  // What cannot be rendered is no fault of Google.
+  // A pass that cannot be rendered is not an error of Google.
   await render(pass, issuing)
   return google.ensure(pass, at).catch((cause: unknown) => {
     throw whyNotAtGoogle(cause)
   })
 }
 
-/** What Google said stands on the pass for its issuer; the visitor only needs to know whether it may go by itself. */
+/** The error for a visitor. Google's own message is stored on the pass for its issuer. */
 function whyNotAtGoogle(cause: unknown): ApiError {
   if (isPassing(cause)) {
     const message = 'Google Wallet does not answer; try again in a moment.'

@@ -20,7 +20,7 @@ export interface StoredNotification extends Record<Platform, PlatformState> {
   body: WrittenText
   options: MessageOptions
   sendAt: Date | null
-  /** When it takes a place under the cap; null where it takes none. */
+  /** The time for which it counts toward the cap; `null` if it does not count. */
   cappedAt: Date | null
   startedAt: Date | null
   /** The number of Apple devices that were pushed. */

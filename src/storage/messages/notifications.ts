@@ -112,8 +112,8 @@ export class Notifications {
   }
 
   /**
-   * When notifications of each pass take a place under the cap, from a day before one moment until a day after
-   * another. Those that a broadcast made take theirs for certain once their delivery has begun.
+   * Returns the places of notifications under the cap of each pass, from a day before `first` until a day after `last`. A
+   * notification of a broadcast is certain to take its place once its delivery has begun.
    */
   async listPlaces(workspaceId: string, passIds: string[], first: Date, last?: Date): Promise<Place[]> {
     const rows: {

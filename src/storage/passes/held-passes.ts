@@ -160,7 +160,7 @@ function total(devices: Devices): number {
 export function heldPasses(db: Knex, workspaceId: string, platforms: Platform[] = []): Knex.QueryBuilder {
   const held = db.from({ held: 'held_passes' }).where('held.workspace_id', workspaceId)
   const [platform, ...others] = new Set(platforms)
-  // Each platform has an index of its own; several are read as all.
+  // Each platform has a separate index; several are read as all.
   if (platform && others.length === 0) held.whereRaw(`held.${platform} > 0`)
   return joinPasses(db, held, 'held.pass_id').where('passes.workspace_id', workspaceId)
 }

@@ -20,7 +20,7 @@ export interface StoredIdentity {
   /** The Apple pass type, which has at most one identity. */
   passTypeIdentifier: string | null
   teamIdentifier: string | null
-  /** Of an issuer account; each has one identity. */
+  /** The ID of an issuer account. Each has one identity. */
   issuerId: string | null
   /** The expiry of the certificate; null if nothing expires. */
   expiresAt: Date | null

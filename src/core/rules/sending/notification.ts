@@ -2,7 +2,7 @@ import { fieldGroups } from '../../contract/definition.ts'
 import type { DeliveryState, NotificationStatus } from '../../contract/notifications.ts'
 import type { Card } from '../display/card.ts'
 
-/** How far a notification has come. */
+/** The progress of a notification. */
 export interface NotificationProgress {
   /** Null for one that is sent at once. */
   sendAt: Date | null

@@ -135,7 +135,7 @@ interface Rate {
 export interface Buckets {
   /**
    * Lets a request through (undefined), or returns in how many seconds it may come; one that costs more counts for several.
-   * Of the parties that share a key, one that would use more of it than it leaves to the others is refused.
+   * Rejects a party of a shared key that would use more than it leaves to the other parties.
    */
   take(key: string, now: number, cost?: number, party?: string): number | undefined
   /** What this process let through, by key: counted up while the key is in use, and told for a while after. */
@@ -159,7 +159,7 @@ interface Bucket {
   knownSince: number
   /** When each other process was last seen to let requests of the key through. */
   others: Map<string, number>
-  /** How much of the level each party used, to be multiplied by `partScale`: refills reduce all parts in proportion. */
+  /** The part of the level that each party used, divided by `partScale`: a refill reduces all parts in proportion. */
   parts: Map<string, number>
   partScale: number
 }
