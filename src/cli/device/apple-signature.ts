@@ -56,9 +56,7 @@ interface Signed {
  * verify every package.
  */
 function readSignedData(bytes: Buffer): Signed {
-  const { result, offset } = fromBER(new Uint8Array(bytes))
-  if (offset === -1) throw notWellFormed(result.error)
-  const [type, data] = membersOf(result)
+  const [type, data] = membersOf(parse(bytes))
   if (identifierOf(type) !== oid.signedData) throw new SignatureError('the signature is no SignedData')
   const [, , encapsulated, ...optional] = membersOf(membersOf(data)[0])
   if (membersOf(encapsulated).length > 1) throw new SignatureError('the signature is not detached')
@@ -76,6 +74,18 @@ function readSignedData(bytes: Buffer): Signed {
     attributes,
     signature: signature.valueBlock.valueHexView,
   }
+}
+
+/** Parses DER. asn1js returns most errors, and throws those of texts and times. */
+function parse(bytes: Buffer): BaseBlock {
+  let parsed: ReturnType<typeof fromBER>
+  try {
+    parsed = fromBER(new Uint8Array(bytes))
+  } catch (error) {
+    throw notWellFormed(error)
+  }
+  if (parsed.offset === -1) throw notWellFormed(parsed.result.error)
+  return parsed.result
 }
 
 function membersOf(element: BaseBlock | undefined): BaseBlock[] {

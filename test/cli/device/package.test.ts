@@ -146,6 +146,23 @@ test('a signature that is cut off or changed at any byte is refused, and nothing
   expect(refused).toBeGreaterThan((signature.length / step) * 0.95)
 })
 
+test('rejects a signature in which an element has become a time or a text that asn1js cannot read', () => {
+  const files = unzip(archive)
+  const [signature, manifest] = [files.get('signature')!, files.get('manifest.json')!]
+  const [generalizedTime, universalString, bmpString] = [0x18, 0x1c, 0x1e]
+  for (const tag of [generalizedTime, universalString, bmpString]) {
+    for (let position = 0; position < signature.length; position += 7) {
+      const changed = Buffer.from(signature)
+      changed[position] = tag
+      try {
+        verifySignature(changed, manifest, chain.rootPem, now)
+      } catch (error) {
+        expect(error, `tag ${tag} at byte ${position}`).toBeInstanceOf(SignatureError)
+      }
+    }
+  }
+})
+
 test('an archive that is cut off or damaged is refused with the reason', () => {
   expect(() => open(archive.subarray(0, archive.length - 30))).toThrow(/no zip archive/)
   expect(() => open(Buffer.from('nonsense'))).toThrow(/A phone would refuse this pass/)
