@@ -654,7 +654,9 @@ const IS_AT_END = `() => {
 }`
 
 /** "in sight" if notice and fields are within the area above or next to the foot, with nothing over them. */
-const INSTRUCTIONS = `(() => {
+const INSTRUCTIONS = `(async () => {
+  // A button to what is below the edge appears after the text was laid out, and takes some of its height.
+  for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame)
   const area = document.querySelector('.said').getBoundingClientRect()
   const foot = document.querySelector('.verdict .foot').getBoundingClientRect()
   const parts = [...document.querySelectorAll('.word, .name bdi, .notice, .said dt, .said dd')]
