@@ -17,7 +17,6 @@ import { checkLanguages, inLanguage, languageOf, languagesOf, translatedPart, wr
 import { checkLinks } from './links.ts'
 import {
   literalPart,
-  placeholdersDeep,
   placeholdersIn,
   type Scope,
   type SystemVariable,
@@ -201,16 +200,14 @@ function checkFieldKeys({ design }: Definition): Issue[] {
 function* checkPlaceholders(definition: Definition): Generator<Issue> {
   const known = new Set<string>([...systemVariables, ...definition.variables.map((variable) => variable.name)])
   const { variables: _, ...rendered } = definition
-  for (const { name, path } of placeholdersDeep(rendered)) {
-    if (!known.has(name)) {
-      yield { path, message: `Unknown placeholder {{${name}}}: ${KNOWN_PLACEHOLDERS}` }
-    }
-    const circular: SystemVariable = 'pass.expiresAt'
-    if (name === circular && path[0] === 'expiresAt') {
-      yield { path, message: `{{${circular}}} cannot stand in the expiry itself` }
-    }
-  }
   for (const { text, path } of stringsDeep(rendered)) {
+    for (const name of placeholdersIn(text)) {
+      if (!known.has(name)) yield { path, message: `Unknown placeholder {{${name}}}: ${KNOWN_PLACEHOLDERS}` }
+      const circular: SystemVariable = 'pass.expiresAt'
+      if (name === circular && path[0] === 'expiresAt') {
+        yield { path, message: `{{${circular}}} cannot stand in the expiry itself` }
+      }
+    }
     // Most likely a typing error, which would show on the pass.
     if (/\{\{|\}\}/.test(literalPart(text)))
       yield { path, message: 'Holds {{ or }} that are no placeholder; write {{name}}' }

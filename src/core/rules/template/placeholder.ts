@@ -131,13 +131,26 @@ export function* placeholdersDeep(value: unknown): Generator<{ name: string; pat
 }
 
 /** Each string anywhere inside a JSON value, with its path. */
-export function* stringsDeep(
-  value: unknown,
-  path: (string | number)[] = [],
-): Generator<{ text: string; path: (string | number)[] }> {
-  if (typeof value === 'string') yield { text: value, path }
+export function stringsDeep(value: unknown): StringInValue[] {
+  const found: StringInValue[] = []
+  collectStrings(value, [], found)
+  return found
+}
+
+interface StringInValue {
+  text: string
+  path: (string | number)[]
+}
+
+/** The path is one array, which is copied for a string only: drafts hold thousands of other values. */
+function collectStrings(value: unknown, path: (string | number)[], found: StringInValue[]): void {
+  if (typeof value === 'string') found.push({ text: value, path: [...path] })
   else if (value !== null && typeof value === 'object') {
-    const entries = Array.isArray(value) ? value.map((item, index) => [index, item] as const) : Object.entries(value)
-    for (const [key, item] of entries) yield* stringsDeep(item, [...path, key])
+    const entries = Array.isArray(value) ? value.entries() : Object.entries(value)
+    for (const [key, item] of entries) {
+      path.push(key)
+      collectStrings(item, path, found)
+      path.pop()
+    }
   }
 }
