@@ -1,4 +1,4 @@
-// Everything that CI checks: lint, types, what is unused and the build at once, then all tests. The first failure ends it.
+// Runs what CI checks: lint, types, unused code, and the build in parallel, then all tests. Stops at the first failure.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -6,6 +6,7 @@ import { join } from 'node:path'
 const root = new URL('..', import.meta.url).pathname
 const checks = [
   ['node_modules/@biomejs/biome/bin/biome', 'check', '--error-on-warnings', '.'],
+  ['scripts/voice.js'],
   ['node_modules/typescript-native/bin/tsc', '--noEmit', '--singleThreaded'],
   ['node_modules/knip/bin/knip.js', '--no-progress'],
   ['scripts/build.js', '--no-check'],
