@@ -24,37 +24,33 @@ import { type KeyState, keyStateOf } from '../boot/server-key.ts'
 import { firstTokenFile, serverKeyFile } from '../config.ts'
 import { OperatorError } from './operator.ts'
 
-/** A backup that was written. */
 export interface Backup {
   file: string
   bytes: number
 }
 
-/** How a backup is written; progress is told in bytes. */
 export interface BackupOptions {
-  /** Replaces a file of that name. */
+  /** Whether an existing file of that name is replaced. */
   force: boolean
   onProgress: (bytes: number, total: number) => void
 }
 
-/** What a restore did. */
 export interface Restored {
   database: string
-  /** Where the database of before is kept; null where there was none. */
+  /** The file that keeps the previous database; null if there was none. */
   replaced: string | null
-  /** Migrations that the backup lacked. */
+  /** Migrations that the backup lacked and that were applied. */
   applied: string[]
-  /** Whether the key beside the database is the one that the backup was made with. */
+  /** Whether the server key next to the database is the one that the backup was made with. */
   key: KeyState
-  /** Whether the backup had a checksum, which then was right. */
+  /** Whether the backup had a checksum. A wrong checksum fails the restore. */
   verified: boolean
 }
 
-/** What a restore may do. */
 export interface RestoreOptions {
-  /** Replaces a database that holds data. */
+  /** Whether a database that holds data is replaced. */
   force: boolean
-  /** Takes a backup without a checksum; one whose checksum is wrong is never taken. */
+  /** Whether a backup without a checksum is accepted. A wrong checksum is never accepted. */
   unverified: boolean
   at: Date
 }
@@ -62,8 +58,8 @@ export interface RestoreOptions {
 const PROGRESS_MS = 200
 
 /**
- * Copies a SQLite database while servers work on it: whatever was acknowledged before it began is in the copy. The copy
- * has its name only once it is whole, checked and on the disk.
+ * Copies a SQLite database while servers use it. The copy contains every write that was acknowledged before it began.
+ * It gets its name only after it is complete, verified, and synced to disk.
  * @throws OperatorError
  */
 export async function backUp(database: string, file: string, { force, onProgress }: BackupOptions): Promise<Backup> {
@@ -97,9 +93,9 @@ export async function backUp(database: string, file: string, { force, onProgress
 }
 
 /**
- * Puts a backup in the place of a SQLite database. The new database has its name in one step, checked and on the disk;
- * the one of before is kept beside it.
- * @throws OperatorError where the backup is none, or the database is in use or would be lost
+ * Replaces a SQLite database with a backup. The new database is verified and synced, then gets its name in one step.
+ * The previous one is kept next to it.
+ * @throws OperatorError if the file is not a valid backup, or if the database is in use or would be lost
  */
 export async function restore(
   file: string,
@@ -134,7 +130,7 @@ export async function restore(
   }
 }
 
-/** Writes a new file. @throws OperatorError if its disk is full */
+/** Runs a write. @throws OperatorError if the disk of the file is full */
 async function onDisk<T>(file: string, write: () => Promise<T>): Promise<T> {
   try {
     return await write()
@@ -148,7 +144,7 @@ async function onDisk<T>(file: string, write: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Resolves to whether a database stands there. */
+/** Returns whether the database exists. @throws OperatorError if it is open, or holds data and `force` is not set */
 async function checkTarget(target: string, force: boolean): Promise<boolean> {
   if (!(await exists(target))) return false
   if (!(await settle(target))) {
@@ -163,7 +159,7 @@ async function checkTarget(target: string, force: boolean): Promise<boolean> {
 /** Whether a file is the database, a file that SQLite keeps next to it, its server key, or its first token. */
 async function isPartOf(database: string, file: string): Promise<boolean> {
   const config = { databaseUrl: `sqlite:${database}` }
-  // SQLite keeps its logs next to the file that a symbolic link leads to.
+  // SQLite keeps its logs next to the target of a symbolic link.
   const real = await realpath(database)
   const logs = LOG_SUFFIXES.map((suffix) => `${real}${suffix}`)
   const named = join(await realpath(dirname(file)), basename(file))
@@ -187,7 +183,7 @@ function isTaken(target: string): string {
   return `${target} is there already; --force replaces it.`
 }
 
-/** Brings the copy up to date, notes the restore in it, and puts all of it on the disk. */
+/** Migrates the copy, records the restore in its audit log, and syncs it to disk. */
 async function prepare(draft: string, at: Date): Promise<string[]> {
   const opened = openDatabase(`sqlite:${draft}`)
   let applied: string[]
@@ -206,10 +202,10 @@ async function prepare(draft: string, at: Date): Promise<string[]> {
   return applied
 }
 
-/** Resolves to where the database of before is kept. */
+/** Returns the file that keeps the previous database. */
 async function replace(target: string, draft: string, at: Date): Promise<string> {
   const aside = `${target}.replaced-${at.toISOString().replaceAll(/[:.]/g, '-')}`
-  // A second name for the old one: at no moment is there none, or half of one.
+  // Link the old file under a second name first, so that a complete database exists at every moment.
   await link(target, aside)
   moveLogs(target, aside)
   await rename(draft, target)
@@ -217,7 +213,7 @@ async function replace(target: string, draft: string, at: Date): Promise<string>
   return aside
 }
 
-/** Gives a file its name in one step where nothing has it, whoever else tries. Its maker removes the draft. */
+/** Gives a draft its name in one step, and only if no file has that name. The caller removes the draft. */
 export async function appear(draft: string, target: string, rejection: string): Promise<null> {
   try {
     await link(draft, target)
@@ -230,18 +226,17 @@ export async function appear(draft: string, target: string, rejection: string): 
 }
 
 /**
- * A backup as a file: a SQLite database and after it one line with its length and SHA-256, so that the checksum cannot get
- * lost. SQLite knows how many pages a database has and does not read further: a backup still opens as it is.
+ * A backup is a SQLite database followed by one line with its length and SHA-256, so that the checksum cannot get lost.
+ * SQLite reads only the pages that its header counts, so a backup also opens as a database.
  */
 const MARK = '\npasses-backup-1 '
 const LINE = /\npasses-backup-1 bytes=(\d+) sha256=([0-9a-f]{64})\n$/
 const LONGEST_LINE = 128
 
-/** The first bytes of every SQLite database. */
 const MAGIC = Buffer.from('SQLite format 3\0')
 const HEADER_BYTES = 100
 
-/** Puts the line after a database that nobody writes to any more, and all of it on the disk. */
+/** Appends the checksum line to a database that is no longer written, and syncs the file. */
 async function seal(path: string): Promise<void> {
   const { size } = await stat(path)
   const hash = createHash('sha256')
@@ -255,14 +250,14 @@ async function seal(path: string): Promise<void> {
   }
 }
 
-/** What a backup turned out to be: as it was written, of a time without checksums, or not to be restored. */
+/** The state of a backup: as it was written, from a version without checksums, or unusable. */
 export type Unsealed =
-  /** Why it cannot be restored, in words that fit after its name. */
+  /** Why it cannot be restored, as a phrase that follows the file name. */
   { fault: string } | 'sealed' | 'without checksum'
 
 /**
- * Copies the database out of a backup to a new file that is private from its first byte, and says whether it is what was
- * sealed. A file without a line is copied as it is: one of an older program, or no backup at all.
+ * Copies the database out of a backup to a new file that is private from its first byte, and verifies the checksum. A
+ * file without a checksum line is copied as it is: an older version wrote it, or it is not a backup.
  */
 async function unseal(path: string, target: string): Promise<Unsealed> {
   const { size } = await stat(path)
@@ -280,7 +275,7 @@ async function unseal(path: string, target: string): Promise<Unsealed> {
   return digest === line[2] ? 'sealed' : { fault: 'is damaged: its content is not what its checksum says' }
 }
 
-/** Resolves to the SHA-256 of what was copied. */
+/** Returns the SHA-256 of the copied bytes. */
 async function copy(path: string, target: string, bytes: number): Promise<string> {
   const hash = createHash('sha256')
   const file = await openPrivate(target, 'wx')
@@ -295,7 +290,7 @@ async function copy(path: string, target: string, bytes: number): Promise<string
   return hash.digest('hex')
 }
 
-/** Bytes of a database by its own header: the size of a page and their number. */
+/** Returns the length of a database, in bytes, according to its header (page size × page count). */
 function lengthOf(head: Buffer): number {
   const pageBytes = head.readUInt16BE(16)
   return (pageBytes === 1 ? 65_536 : pageBytes) * head.readUInt32BE(28)

@@ -12,15 +12,15 @@ import { missingDatabase, onDatabase, withoutPassword } from '../boot/database-e
 import { appear } from './backup.ts'
 import { lacksMigrations, OperatorError } from './operator.ts'
 
-/** Both databases of a copy: sqlite:FILE or postgres://… */
+/** The addresses of both databases: sqlite:FILE or postgres://… */
 export interface CopyAddresses {
   from: string
   to: string
 }
 
 /**
- * Copies a database of either kind into another one of either kind, checked row by row; an interrupted copy goes on where it
- * was (decisions/0021). A SQLite file has its name only once it is whole; a server refuses a database that is not.
+ * Copies a database to another one, of either kind, and compares every row. The same call resumes an interrupted copy
+ * (decisions/0021). A SQLite file gets its name only when it is complete. A server rejects an incomplete database.
  * @throws OperatorError, CopyError, DatabaseError, DatabaseUrlError
  */
 export async function copy(addresses: CopyAddresses, options: CopyOptions & { at: Date }): Promise<CopiedTable[]> {
@@ -42,7 +42,7 @@ export async function copy(addresses: CopyAddresses, options: CopyOptions & { at
 }
 
 /**
- * Whether a copy could be made into a PostgreSQL database: it answers, and nothing is in it.
+ * Checks that a PostgreSQL database can be the target of a copy: it responds and is empty.
  * @throws OperatorError, DatabaseError, DatabaseUrlError
  */
 export async function requireEmpty(databaseUrl: string): Promise<void> {
@@ -82,12 +82,12 @@ async function copyInto({ from, to }: CopyAddresses, { at, ...options }: CopyOpt
   }
 }
 
-/** Which of two databases of different kinds an error is of. */
+/** Whether an error comes from the SQLite database of a copy. */
 function isSqliteError(error: unknown): boolean {
   return String((error as { code?: unknown }).code).startsWith('SQLITE_')
 }
 
-/** Whole and up to date, and no server works on it: what such a one wrote afterwards would be lost. */
+/** Checks that the source is complete and up to date, and that no server uses it. The copy would miss later writes. */
 async function requireCopyable(source: Database, at: Date): Promise<void> {
   await requireWhole(source.reader)
   const pending = await pendingMigrations(source)

@@ -16,18 +16,17 @@ import { voidPasses } from '../api/passes/void-pass.ts'
 import { queueWalletUpdates } from '../wallet-sync/wallet-updates.ts'
 import { auditOperator, OperatorError } from './operator.ts'
 
-/** What the erasure of one pass came to. */
 export interface Erased {
   id: string
-  /** Rows that held something. */
+  /** The numbers of erased rows by kind. */
   erased: Holdings
-  /** Whether it was not void before. */
+  /** Whether the erasure voided it. False if it was void already. */
   voided: boolean
-  /** False where a file still holds remains that a server overwrites later. */
+  /** False if a database file still holds remains, which a server overwrites later. */
   overwritten: boolean
 }
 
-/** The pass that is to be erased, by its id or external id. @throws OperatorError where there is none */
+/** Returns the pass with an id or external id. @throws OperatorError if there is none */
 export async function getPassToErase(
   store: Store,
   workspaceId: string,
@@ -43,8 +42,8 @@ export async function getPassToErase(
 }
 
 /**
- * Takes everything that tells of its holder out of a pass and of all that was kept about it, after making it void.
- * Counts and decisions stay. Running it again takes out what came since, such as a late report from a door.
+ * Voids a pass and erases the personal data of its holder from the pass and all its records. Counts and decisions
+ * remain. A second run erases data that arrived since, such as a late report of a door.
  */
 export async function erasePass(
   { store, database }: { store: Store; database: Database },
@@ -64,7 +63,8 @@ async function eraseInside(tx: Repositories, workspaceId: string, passId: string
   const pass = await tx.passes.findForUpdate(workspaceId, passId)
   if (!pass) throw new OperatorError('There is no such pass.')
   const erased = await tx.erasure.count(workspaceId, passId)
-  // Before the pass changes: who holds an image may wait for its name.
+  // Lock images before the pass changes: a transaction that has locked an image can wait for the external id of this
+  // pass.
   await tx.images.deleteOfPass(workspaceId, passId)
   await tx.erasure.erase(workspaceId, passId, identifierDigest(pass.scanCode), at)
   const correlationId = randomUUID()

@@ -9,10 +9,10 @@ const CHUNK = 200
 const walletUpdates: JobKind[] = ['update-apple', 'update-google']
 
 /**
- * Runs jobs again that gave up or are quarantined, as an operator asks. A pass that failed with its job is QUEUED again; a
- * wallet update that is run again fires pass.updated with the one entry manual_requeue. Without ids passes are issued again, too,
- * that nothing could sign: their jobs are over.
- * @returns how many are due now
+ * Retries discarded or quarantined jobs. A pass that failed with its job is QUEUED again. A retried wallet update fires
+ * pass.updated with the single entry manual_requeue. Without ids, this also issues passes that could not be signed:
+ * their jobs have ended.
+ * @returns the number of jobs that are due now
  */
 export async function retryJobs(store: Store, filter: FailedJobFilter, at: Date): Promise<number> {
   const retried = await forFailedJobs(store, filter, 'job.retry', at, async (tx, workspaceId, jobs) => {
@@ -28,7 +28,7 @@ export async function retryJobs(store: Store, filter: FailedJobFilter, at: Date)
   return retried + issued
 }
 
-/** Each once: where the key is still missing they fail again meanwhile. */
+/** Queues each pass once, even if it fails again in the meantime because its key is still missing. */
 async function issueUnsigned(store: Store, workspaceId: string, at: Date): Promise<number> {
   let count = 0
   let last: string | undefined
@@ -51,15 +51,17 @@ async function issueUnsigned(store: Store, workspaceId: string, at: Date): Promi
   return count
 }
 
-/** Removes jobs for good that gave up or are quarantined, and returns how many. What they were about stays as it is. */
+/**
+ * Deletes discarded or quarantined jobs permanently, and leaves their subjects unchanged. @returns the number of jobs
+ */
 export function deleteJobs(store: Store, filter: FailedJobFilter, at: Date): Promise<number> {
   return forFailedJobs(store, filter, 'job.delete', at, (tx, _, jobs) => tx.backlog.delete(idsOf(jobs)))
 }
 
 /**
- * Does something with the jobs that an operator names: by an id, of a workspace, or all there are.
- * @param work returns how many jobs there were
- * @throws OperatorError where the job of the id is not one that was set aside
+ * Runs work on the failed jobs that an operator selects: one by id, those of a workspace, or all.
+ * @param work returns the number of jobs
+ * @throws OperatorError if the id is not that of a failed job
  */
 export function withFailedJobs(
   databaseUrl: string,
@@ -77,7 +79,7 @@ export function withFailedJobs(
   })
 }
 
-/** Does the work for each workspace with such jobs, some hundred in a transaction, until none is left. */
+/** Runs the work for each workspace with failed jobs, in transactions of some hundred jobs. */
 async function forFailedJobs(
   store: Store,
   filter: FailedJobFilter,

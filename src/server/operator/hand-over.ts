@@ -10,25 +10,25 @@ import { SERVER_IDENTITY, type StoredIdentity } from '../../storage/workspaces/i
 import { createDefinitions, type Definitions } from '../wallet-sync/definitions.ts'
 import { auditOperator, getWorkspace, OperatorError } from './operator.ts'
 
-/** Which passes are handed over, by names or ids. */
+/** The passes to hand over, by names or ids. */
 export interface HandOverSearch {
   workspace: string
   project?: string | undefined
   template?: string | undefined
-  /** Of one identity alone, as one import takes; `server` is what the flags of serve give. */
+  /** Restricts the passes to one identity, as one import does. `server` is the identity of the flags of serve. */
   identity?: string | undefined
 }
 
-/** What the database does not say of the server itself. */
+/** Names of the server that the database does not hold. */
 export interface OwnNames {
   platforms: readonly Platform[]
-  /** Of the identity that the flags give; where it is left out, import has nothing to compare. */
+  /** The pass type of the identity that the flags give. Without it, import cannot compare the identity. */
   passTypeIdentifier?: string | undefined
-  /** Needed for passes of that identity that are kept at Google. */
+  /** The issuer of that identity. Required if its passes have Google objects. */
   issuerId?: string | undefined
 }
 
-/** Cells that say of themselves what they are; the names of variables stand after them. */
+/** The fixed columns. Columns named after variables follow them. */
 const COLUMNS = [
   'externalPassId',
   'label',
@@ -44,54 +44,52 @@ const COLUMNS = [
 ] as const
 type Column = (typeof COLUMNS)[number]
 
-/** What a hand-over came to. */
 export interface HandOverCounts {
   passes: number
-  /** Phones that import can be told of. */
+  /** Devices that import can register. */
   devices: number
   googleObjects: number
-  /** Passes that were never issued: nobody holds them. */
+  /** Passes that were never issued, so no phone holds them. */
   unissued: number
-  /** Phones beyond the hundred of a pass, or whose names a cell cannot hold. */
+  /** Devices above 100 per pass, and devices whose names do not fit into a cell. */
   devicesLeftOut: number
-  /** Values whose variable is called as a column of the pass itself, and empty ones. */
+  /** Values that are empty, or whose variable has the name of a fixed column. */
   valuesLeftOut: number
 }
 
-/** A hand-over that is read row by row. */
+/** A hand-over that is read in pages. */
 export interface OpenHandOver {
-  /** Passes that are looked at, each twice: once for the names of the columns. */
+  /** The number of passes to read. Each is read twice: the first time for the column names. */
   total: number
   header: string[]
-  /** Pages of rows, in the columns of the header. */
   pages: AsyncIterable<string[][]>
-  /** Grows with the pages. */
+  /** Increases while pages are read. */
   counts: HandOverCounts
-  /** Identities that rows are of, by name: an import takes one of each platform. */
+  /** The names of the identities of the rows. An import accepts one per platform. */
   identities: Record<Platform, Set<string>>
-  /** Notes that it was done, with the counts and no value. */
+  /** Records the hand-over in the audit log, with its counts and without values. */
   audit(at: Date): Promise<void>
 }
 
-/** How a hand-over is read. */
 export interface HandOverOptions {
   at: Date
   names: OwnNames
   signal: AbortSignal
-  /** Passes that were looked at, of twice the total, and rows among them. */
+  /** Gets the number of passes read, out of twice the total, and the number of rows. */
   onProgress: (looked: number, rows: number) => void
 }
 
-/** Passes of a page: with the largest values of all, 32 MiB. */
+/** Passes per page: at most 32 MiB, if all values have the maximum size. */
 const PAGE = 500
 
-/** More columns than that come of variables that no template declares. */
+/** Only undeclared variables can exceed this number of columns. */
 const MAX_VARIABLES = 1_000
 
 /**
- * Opens what `passes import` needs to take the passes of a workspace over on another server (decisions/0020), with their secrets.
- * It reads in pages, passes that are there now, as each stands when it is read: a server that only reads (`serve --freeze`) changes none.
- * @throws OperatorError for a name that nothing has, or that several have; where the signal stops it
+ * Opens the rows, with secrets, that `passes import` needs to take over the passes of a workspace on another server
+ * (decisions/0020). Reads in pages, without a common snapshot: only a read-only server (`serve --freeze`) guarantees
+ * that passes do not change in between.
+ * @throws OperatorError if a name is unknown or ambiguous; the reason of the signal if it aborts
  */
 export async function openHandOver(
   store: Store,
@@ -155,7 +153,7 @@ async function findIdentity(store: Store, name: string | undefined): Promise<str
   return identity.id
 }
 
-/** The names of variables that a column can have, those that are declared or used first. */
+/** Returns the names of variables that can be columns, declared and used ones first. */
 async function collectVariables(
   store: Store,
   { workspaceId, filter }: { workspaceId: string; filter: HandOverFilter },
@@ -180,14 +178,17 @@ async function collectVariables(
   }
 }
 
-/** Import reads columns whatever their case, and with spaces, underscores or hyphens; some of them are the pass's own. */
+/**
+ * Whether a variable can have a column. Import ignores case, spaces, underscores, and hyphens in column names, so names
+ * of fixed columns are excluded in all these forms.
+ */
 function isColumn(name: string): boolean {
   return name !== '' && name.trim() === name && !/[\p{Cc}\uFFFD]/u.test(name) && !OWN.has(looseName(name))
 }
 
 const OWN = new Set([...COLUMNS, 'error'].map(looseName))
 
-/** Makes the rows of passes, and counts them. */
+/** Creates the rows of passes and counts them. */
 function createRows(
   store: Store,
   { names, variables, counts }: { names: OwnNames; variables: string[]; counts: HandOverCounts },
@@ -237,7 +238,7 @@ function createRows(
 
   return {
     identities,
-    /** The cells of a pass; undefined where it was never issued. */
+    /** The cells of a pass; undefined if it was never issued. */
     async of(one: HandOverPass): Promise<string[] | undefined> {
       const { pass, templateKey } = one
       if (pass.status === 'QUEUED' || pass.status === 'ISSUING' || pass.status === 'FAILED') {
@@ -249,7 +250,7 @@ function createRows(
         label: pass.label,
         template: templateKey ?? pass.templateName,
         scanPayload: await codeOf(pass, definitions),
-        // An expired one expires there, too.
+        // An expired pass expires on the other server, too.
         status: pass.status === 'VOID' ? 'VOID' : 'ISSUED',
         groupKey: pass.group?.key ?? '',
         ...(await appleCells(one)),
@@ -263,7 +264,7 @@ function createRows(
   }
 }
 
-/** What scanners read off the pass, here and on phones: it stays so, whatever the template there says. */
+/** Returns the code that scanners read. It stays the same, regardless of the template on the other server. */
 async function codeOf(pass: HandOverPass['pass'], definitions: Definitions): Promise<string> {
   if (pass.scanPayload !== null) return pass.scanPayload
   const definition = await definitions.find(pass.workspaceId, pass.templateVersionId)
@@ -271,12 +272,15 @@ async function codeOf(pass: HandOverPass['pass'], definitions: Definitions): Pro
   return barcodeMessage(definition, buildScope(definition.variables, pass, pass.expiresAt))
 }
 
-/** The cell of import parts phones by spaces, and the token from the device by the last colon. */
+/**
+ * Whether a device fits into its cell. Import separates devices by spaces, and the token from the device ID by the last
+ * colon.
+ */
 function isTellable({ deviceId, pushToken }: HandOverPass['devices'][number]): boolean {
   return !/[\s\p{Cc}]/u.test(deviceId) && deviceId.length <= 255 && /^[0-9A-Za-z]{1,200}$/.test(pushToken)
 }
 
-/** Declared variables are texts; of others a file holds JSON. */
+/** Returns the text of a value. Declared variables are strings; other values are written as JSON. */
 function textOf(value: unknown): string {
   if (value === undefined) return ''
   return typeof value === 'string' ? value : JSON.stringify(value)

@@ -24,14 +24,13 @@ import {
 } from './operator.ts'
 import { findProjectsOfToken } from './tokens.ts'
 
-/** What commands about identities need to know of the server. */
 export type IdentityConfig = Pick<Config, 'databaseUrl' | 'serverKey' | 'previousServerKeys' | 'sandboxFolder'>
 
-/** An identity as commands show it: never its key. */
+/** An identity as commands show it, without its key. */
 export interface ShownIdentity extends Omit<StoredIdentity, 'sealed' | 'version'> {
-  /** Where new passes are made under it. */
+  /** The places where it is the default for new passes. */
   uses: IdentityUse[]
-  /** Names of workspaces that may give it to their projects. */
+  /** The names of workspaces that can assign it to their projects. */
   workspaces: string[]
 }
 
@@ -44,7 +43,7 @@ export interface UsePlace {
 const [MAX_NAME, MAX_IDENTITIES, MAX_USES] = [100, 500, 100]
 
 /**
- * Makes an identity for Apple of a certificate, or in the sandbox of a pass type and a team.
+ * Creates an Apple identity from a certificate, or in the sandbox from a pass type and a team.
  * @throws OperatorError, CredentialError
  */
 export function addApple(
@@ -76,7 +75,8 @@ export function addApple(
 }
 
 /**
- * Makes an identity for Google of an issuer: with the key file of a service account, without one by what this machine has.
+ * Creates a Google identity from an issuer and the key file of a service account. Without a key file, the identity uses
+ * the default credentials of this machine.
  * @throws OperatorError, CredentialError
  */
 export function addGoogle(
@@ -100,8 +100,8 @@ export function addGoogle(
 }
 
 /**
- * Makes an identity the default of a workspace, or of one of its projects, for the passes that are made from then on; a retired one
- * is so no longer. `server` takes the default away.
+ * Makes an identity the default of a workspace or project for passes that are created afterwards. A retired identity
+ * becomes usable again. `server` removes the default.
  * @throws OperatorError
  */
 export function setDefaultIdentity(
@@ -129,8 +129,8 @@ export function setDefaultIdentity(
 }
 
 /**
- * Under a retired identity no pass is made any more, in one workspace or in any; those that it has are kept up to date.
- * @throws OperatorError while it is the default of a workspace or a project there, and where the workspace was not given it
+ * Retires an identity in one workspace or in all: new passes cannot use it, and existing passes are still updated.
+ * @throws OperatorError if it is still the default of a workspace or project there, or if the workspace cannot use it
  */
 export function retireIdentity(
   config: Pick<Config, 'databaseUrl'>,
@@ -161,13 +161,12 @@ export function retireIdentity(
   )
 }
 
-/** What gives a place the default of what is above it, as it is typed. */
+/** Returns the command that removes the default of a place, so that it inherits again. */
 function givingBack({ platform }: StoredIdentity, { workspace, project }: IdentityUse): string {
   const ofProject = project === undefined ? '' : ` --project ${JSON.stringify(project)}`
   return `passes identity use server --platform ${platform} --workspace ${JSON.stringify(workspace)}${ofProject}`
 }
 
-/** Every identity of the database, by name. */
 export function listIdentities(config: Pick<Config, 'databaseUrl'>): Promise<ShownIdentity[]> {
   return withStore(config.databaseUrl, async (store) => {
     const shown: ShownIdentity[] = []
@@ -176,7 +175,6 @@ export function listIdentities(config: Pick<Config, 'databaseUrl'>): Promise<Sho
   })
 }
 
-/** One of them. @throws OperatorError */
 export function showIdentity(config: Pick<Config, 'databaseUrl'>, name: string) {
   return withStore(config.databaseUrl, async (store) => show(store, await getIdentity(store, name)))
 }
@@ -207,7 +205,7 @@ async function add(
   })
 }
 
-/** A database that is not there yet is made, and its key with it. */
+/** Runs work with the server keys. Creates the database and its key if they do not exist. */
 export function withKeys<T>(config: IdentityConfig, work: (store: Store, keys: ServerKeys) => Promise<T>): Promise<T> {
   return withNewStore(config.databaseUrl, async (store) => work(store, await loadServerKeys(config as Config, store)))
 }
@@ -236,12 +234,11 @@ function requireName(name: string): void {
   )
 }
 
-/** One by its name. @throws OperatorError */
 export async function getIdentity(store: Repositories, name: string): Promise<StoredIdentity> {
   return (await store.identities.findAny({ name })) ?? missing(name)
 }
 
-/** The same, which nobody else changes until the transaction ends. @throws OperatorError */
+/** Returns one identity, locked until the transaction ends. @throws OperatorError */
 export async function getForUpdate(tx: Repositories, name: string): Promise<StoredIdentity> {
   return (await tx.identities.findForUpdate(name)) ?? missing(name)
 }
@@ -281,7 +278,7 @@ async function setDefault(
   await tx.identities.setDefault(place, platform, identity?.id ?? null)
 }
 
-/** It concerns each workspace that may use it, and the server itself. */
+/** Records an action in the audit log of each workspace that can use the identity, and in that of the server. */
 export async function auditIdentity(
   tx: Repositories,
   { id }: StoredIdentity,
@@ -292,7 +289,6 @@ export async function auditIdentity(
   for (const workspaceId of [null, ...workspaces]) await auditOperator(tx, workspaceId, { action, targetId: id }, at)
 }
 
-/** An identity as commands show it. */
 export async function show(
   tx: Repositories,
   { sealed: _, version: __, ...identity }: StoredIdentity,

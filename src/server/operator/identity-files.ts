@@ -4,19 +4,18 @@ import { readSecret } from '../config.ts'
 import { type AppleSecrets, toKeyPem, toPem } from '../identities/secrets.ts'
 import { OperatorError } from './operator.ts'
 
-/** The files of a certificate of Apple. */
 export interface AppleFiles {
-  /** Certificate, or a .p12 file that holds the key as well. */
+  /** The certificate, or a .p12 file that also holds the key. */
   certificate: string
   key?: string | undefined
-  /** Of the key, or of the .p12 file. */
+  /** The passphrase of the key or the .p12 file. */
   passphrase?: string | undefined
   wwdr?: string | undefined
 }
 
 /**
- * What the files hold, as it is kept. @throws OperatorError, SetupError
- * @param known the intermediate of before, where none is given
+ * Returns the contents of the files, as they are stored. @throws OperatorError, SetupError
+ * @param known the current intermediate certificate, used if no file is given
  */
 export function readFiles(
   { certificate, key, passphrase, wwdr }: AppleFiles,
@@ -36,23 +35,23 @@ export function readFiles(
 }
 
 /**
- * The signing identity of an Apple certificate that was given, with every check that a server makes when it starts.
+ * Returns the signing identity of an Apple certificate, after every check that a server runs when it starts.
  * @throws CredentialError
  */
 export async function checkIdentity(credentials: AppleCredentials, at: Date): Promise<AppleIdentity> {
   const identity = parseAppleIdentity(credentials, at)
-  // Loads the client of Apple push, which other commands do without.
+  // Imported on demand: it loads the APNs client, which other commands do not need.
   const { assertTakesPush } = await import('../../wallets/apple/push.ts')
   assertTakesPush(identity)
   return identity
 }
 
-/** What a key file of Google holds; null where there is none. @throws SetupError */
+/** Returns the content of a Google key file; null without a file. @throws SetupError */
 export function readKeyFile(keyFile: string | undefined): string | null {
   return keyFile === undefined ? null : readSecret(keyFile, '--key-file').pem.toString()
 }
 
-/** The same as certificates are checked, each with the file that it is from. */
+/** Returns the contents as credentials to check, each with the file that it comes from. */
 export function credentialsOf(secrets: AppleSecrets, from: object): AppleCredentials {
   const files: Partial<AppleFiles> = from
   const of = (name: 'certificate' | 'key' | 'wwdr') => ({ source: files[name] ?? `--${name}`, pem: secrets[name] })

@@ -6,10 +6,10 @@ import type { Repositories, Store } from '../../storage/store.ts'
 import { toPage } from '../http/cursors.ts'
 import { getWorkspace, OperatorError } from './operator.ts'
 
-/** What an operator looks for: names or ids. */
+/** The filters of an operator, by names or ids. */
 export interface AuditSearch {
   workspace?: string | undefined
-  /** Tokens by id or name, or `operator`. */
+  /** Token ids or names, or `operator`. */
   actors?: string[] | undefined
   /** Actions, or kinds of rows. */
   actions?: string[] | undefined
@@ -25,7 +25,7 @@ export interface AuditEntry extends Omit<StoredAuditEntry, 'at'> {
 
 const OPERATOR = 'operator'
 
-/** A search with what it names by ids. @throws OperatorError for a name that nothing has */
+/** Resolves names to ids. @throws OperatorError if a name is unknown */
 export async function resolveSearch(store: Store, search: AuditSearch): Promise<AuditFilters> {
   const { workspace, actors, actions, target, since, until } = search
   return {
@@ -38,7 +38,7 @@ export async function resolveSearch(store: Store, search: AuditSearch): Promise<
   }
 }
 
-/** One page of the log, newest first. Who recorded a scan stands after what was done to it later. */
+/** Returns one page of the log, newest first. With a scan as target, the entry of its recording comes last. */
 export async function listAudit(
   store: Pick<Repositories, 'auditLog'>,
   filters: AuditFilters,

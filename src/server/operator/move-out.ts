@@ -5,17 +5,16 @@ import type { Store } from '../../storage/store.ts'
 import { findAddress, webServiceUrl } from '../inbound/own-address.ts'
 import { auditOperator, getWorkspace, OperatorError } from './operator.ts'
 
-/** A move with how far it has come. */
+/** A move with its progress. */
 export interface Move extends StoredMove {
   workspaceId: string
   progress: MoveProgress
 }
 
-/** What a move is begun with. */
 export interface MoveOptions {
-  /** As parseMoveTarget gives it. */
+  /** A result of parseMoveTarget. */
   url: string
-  /** Where it is left out, a move that is under way keeps its pace, and another one takes 50. */
+  /** The pace. Default: the pace of the move in progress, else 50. */
   passesASecond?: number | undefined
   at: Date
 }
@@ -24,7 +23,10 @@ const USUAL_PACE = 50
 
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/
 
-/** A webServiceURL without the slash at its end, or what keeps phones from asking there. Those of the sandbox ask this machine, too. */
+/**
+ * Parses a webServiceURL, without its trailing slash. Returns a problem if phones cannot use it. Phones of the sandbox
+ * can use loopback addresses.
+ */
 export function parseMoveTarget(text: string): { url: string } | { problem: string } {
   if (!URL.canParse(text)) return { problem: 'is not an address such as https://passes.example.com/apple' }
   const { protocol, hostname, username, password, search, hash, pathname, origin } = new URL(text)
@@ -38,7 +40,7 @@ export function parseMoveTarget(text: string): { url: string } | { problem: stri
   return { url: `${origin}${path}` }
 }
 
-/** The move of a workspace; undefined where its phones stay. @throws OperatorError */
+/** Returns the move of a workspace; undefined if there is none. @throws OperatorError */
 export async function findMove(store: Store, workspace: string): Promise<Move | undefined> {
   const { id: workspaceId } = await getWorkspace(store, workspace)
   const move = await store.moves.find(workspaceId)
@@ -47,8 +49,8 @@ export async function findMove(store: Store, workspace: string): Promise<Move | 
 }
 
 /**
- * Begins to send the phones of a workspace to another address, or goes on with it at another pace: servers on the database do the
- * work. Another address begins anew.
+ * Starts to send the phones of a workspace to another address, or changes the pace of the move in progress. Servers on
+ * the database do the work. A different address restarts the move.
  * @throws OperatorError
  */
 export async function startMove(store: Store, workspace: string, options: MoveOptions): Promise<void> {
@@ -62,7 +64,10 @@ export async function startMove(store: Store, workspace: string, options: MoveOp
   })
 }
 
-/** Ends a move, so that packages name this server again. Phones that have fetched stay where they are. @throws OperatorError */
+/**
+ * Cancels a move, so that packages name this server again. Phones that already moved do not return. @throws
+ * OperatorError
+ */
 export async function cancelMove(store: Store, workspace: string, at: Date): Promise<void> {
   const { id } = await getWorkspace(store, workspace)
   await store.transaction(async (tx) => {
@@ -74,14 +79,15 @@ export async function cancelMove(store: Store, workspace: string, at: Date): Pro
 
 const CHECK_SECONDS = 10
 
-/** Passes that the other address is asked for at most. */
+/** The maximum number of passes to request from the other address. */
 const MAX_CHECKED = 100
 
 /**
- * Asks the other address for passes that phones hold, the newest of each identity and template, as a phone does: a phone that comes
- * to one that does not know its pass is lost for good. Resolves to false where no phone holds any.
- * @param passTypeIdentifier of the server's own identity, which the database does not name
- * @throws OperatorError where it does not serve one of them, or where phones ask there already
+ * Requests passes that phones hold from the other address, as a phone would: the newest pass of each identity and
+ * template. A phone that moves to a server that does not know its pass is lost permanently. Returns false if no phone
+ * holds a pass.
+ * @param passTypeIdentifier of the server's own identity, which the database does not hold
+ * @throws OperatorError if the address does not serve one of the passes, or if phones use it already
  */
 export async function checkTarget(
   store: Store,
@@ -97,8 +103,8 @@ export async function checkTarget(
 }
 
 /**
- * Whether every phone asks that address already: packages name it, and named no other one since that is remembered. One that the
- * server moved to is not meant, since phones know the former one until they are sent there.
+ * Whether all phones use that address already: packages name it, and no other address is recorded. If the server
+ * changed its own address, phones know the former one until they are sent to the new one, so the result is false.
  */
 async function isOnlyAddress(store: Store, url: string): Promise<boolean> {
   const address = await findAddress(store)
@@ -134,7 +140,7 @@ async function checkPass(pass: StoredPass, url: string, type: string): Promise<v
         'see that the address leads there. --unchecked sends them all the same.',
     )
   const ask = async (method: 'HEAD' | 'GET'): Promise<number> => {
-    // It follows no redirect: a phone takes its token nowhere else.
+    // Do not follow redirects: a phone would not send its token to another address.
     const { statusCode, body } = await request(address, {
       method,
       headers: { authorization: `ApplePass ${pass.appleToken}` },
@@ -145,7 +151,7 @@ async function checkPass(pass: StoredPass, url: string, type: string): Promise<v
   }
   let status: number
   try {
-    // The head alone: a server of passes notes who gets the whole.
+    // Use HEAD: a passes server records who fetches the whole package.
     status = await ask('HEAD')
     if (status === 405 || status === 501) status = await ask('GET')
   } catch (error) {

@@ -12,7 +12,7 @@ import type { StoredWorkspace } from '../../storage/workspaces/workspaces.ts'
 import { operator } from '../api/audit.ts'
 import { missingDatabase, onDatabase } from '../boot/database-error.ts'
 
-/** What an operator asked for cannot be done: says why and what to do. */
+/** The error of an operator command. The message says what is wrong and what to do. */
 export class OperatorError extends SetupError {
   override readonly name = 'OperatorError'
 }
@@ -20,26 +20,29 @@ export class OperatorError extends SetupError {
 type Work<T> = (store: Store, database: Database) => Promise<T>
 
 /**
- * Works straight on a database, as operator commands do.
- * @throws OperatorError when an older program made the database, DatabaseError, DatabaseUrlError
+ * Runs work directly on a database.
+ * @throws OperatorError if an older version created the database, DatabaseError, DatabaseUrlError
  */
 export async function withStore<T>(databaseUrl: string, work: Work<T>): Promise<T> {
   if (databaseToMake(databaseUrl)) throw missingDatabase(databaseUrl)
   return withNewStore(databaseUrl, work)
 }
 
-/** The SQLite file that is not there yet, and that opening would make. */
+/** Returns the path of the SQLite file if it does not exist, so that opening it would create it. */
 export function databaseToMake(databaseUrl: string): string | undefined {
   const file = sqliteFile(databaseUrl)
   return file && !existsSync(file) ? resolve(file) : undefined
 }
 
-/** The same for commands that a server may not have gone before: a database that is not there is made. */
+/**
+ * Runs work as withStore does, and creates a database that does not exist. For commands that can run before the first
+ * start of a server.
+ */
 export function withNewStore<T>(databaseUrl: string, work: Work<T>): Promise<T> {
   return onDatabase(databaseUrl, () => workOn(openDatabase(databaseUrl), work))
 }
 
-/** An empty database is migrated first. */
+/** Migrates an empty database first. */
 async function workOn<T>(database: Database, work: Work<T>): Promise<T> {
   try {
     await requireWhole(database.entry)
@@ -54,26 +57,29 @@ async function workOn<T>(database: Database, work: Work<T>): Promise<T> {
   }
 }
 
-/** A database that an older program made. */
+/** The error if an older version created the database. */
 export function lacksMigrations(pending: string[]): OperatorError {
   return new OperatorError(`The database lacks the migrations ${pending.join(', ')}: run passes migrate first.`)
 }
 
-/** A workspace by its name or id. @throws OperatorError where there is none */
+/** Returns a workspace by its name or id. @throws OperatorError if there is none */
 export async function getWorkspace(store: Store, nameOrId: string): Promise<StoredWorkspace> {
   const workspace = await store.workspaces.findByNameOrId(nameOrId)
   if (!workspace) throw new OperatorError(`There is no workspace ${nameOrId}; passes workspace list shows them.`)
   return workspace
 }
 
-/** The workspace `default` is made where it is asked for and missing, as the first start of a server would. */
+/**
+ * Returns a workspace by its name or id. Creates the workspace `default` if it is missing, as the first start of a
+ * server does.
+ */
 export async function getOrCreateWorkspace(store: Store, nameOrId: string, at: Date): Promise<StoredWorkspace> {
   if (nameOrId !== 'default') return getWorkspace(store, nameOrId)
   const made = await insertWorkspace(store, nameOrId, at)
   return made ?? getWorkspace(store, nameOrId)
 }
 
-/** A new workspace; undefined where the name is taken. */
+/** Creates a workspace. Returns undefined if the name is taken. */
 export function insertWorkspace(
   store: Store,
   name: string,
@@ -87,7 +93,9 @@ export function insertWorkspace(
   })
 }
 
-/** Notes what an operator's command did, in the transaction that does it; commands are called as their actions are. */
+/**
+ * Records an operator command in the audit log of its transaction. By default, the command is named like its action.
+ */
 export function auditOperator(
   tx: Repositories,
   workspaceId: string | null,
@@ -98,7 +106,7 @@ export function auditOperator(
   return tx.auditLog.insert(workspaceId, { action, actor, targetId, targetCount, correlationId: null }, at)
 }
 
-/** Those that are not called as what they do. */
+/** Commands whose name differs from their action. */
 const commands: Partial<Record<AuditAction, string>> = {
   'pass.export': 'export',
   'workspace.move-out': 'move-out',
@@ -109,7 +117,7 @@ const commands: Partial<Record<AuditAction, string>> = {
   'database.copy': 'copy',
 }
 
-/** Suspends a workspace, with its hosted links or without, or resumes both, and returns it as it then stands. */
+/** Suspends a workspace, optionally with its hosted links, or resumes both. Returns the changed workspace. */
 export async function setSuspended(
   databaseUrl: string,
   nameOrId: string,
@@ -123,7 +131,7 @@ export async function setSuspended(
   return { ...workspace, suspendedAt, linksClosedAt: closesLinks ? suspendedAt : null }
 }
 
-/** Says when a workspace ends (null: never), and returns it as it then stands. */
+/** Sets when a workspace ends (null: never). Returns the changed workspace. */
 export async function setExpiry(
   databaseUrl: string,
   nameOrId: string,
@@ -135,7 +143,7 @@ export async function setExpiry(
   return { ...workspace, expiresAt }
 }
 
-/** Allows or forbids scanning offline in a workspace, and returns it as it then stands. */
+/** Allows or forbids offline scanning in a workspace. Returns the changed workspace. */
 export async function setOfflineScanning(
   databaseUrl: string,
   nameOrId: string,
@@ -148,7 +156,7 @@ export async function setOfflineScanning(
   return { ...workspace, offlineScanning: allowed }
 }
 
-/** Changes a workspace and notes it, in one transaction. @returns the workspace as it was before */
+/** Changes a workspace and records it, in one transaction. @returns the workspace before the change */
 function changeWorkspace(
   databaseUrl: string,
   nameOrId: string,
@@ -165,16 +173,15 @@ function changeWorkspace(
   })
 }
 
-/** What a workspace may have and has. */
 export interface LimitsAndUsage {
   id: string
   name: string
   limits: WorkspaceLimits
-  /** But for the requests in flight, which each server counts for itself. */
+  /** Excludes requests in flight, which each server counts for itself. */
   usage: WorkspaceUsage
 }
 
-/** Changes limits of a workspace (null: back to the default), if any, and returns all with what is used of them. */
+/** Changes limits of a workspace (null resets one to the default). Returns all limits with their usage. */
 export function setLimits(
   databaseUrl: string,
   nameOrId: string,

@@ -16,15 +16,15 @@ import {
 import { type AppleFiles, checkIdentity, credentialsOf, readFiles, readKeyFile } from './identity-files.ts'
 import { OperatorError, withStore } from './operator.ts'
 
-/** What an identity is renewed from: the files of a certificate, or the key file of an account. */
+/** The source of a renewal: the files of a certificate, or the key file of a service account. */
 export interface RenewedFrom {
   files?: AppleFiles | undefined
   keyFile?: string | undefined
 }
 
 /**
- * Takes the renewed certificate, or another key for the same issuer. Servers sign and push with it within seconds.
- * @throws OperatorError, CredentialError for one that is not of the same pass type and team
+ * Stores a renewed certificate, or another key for the same issuer. Servers use it within seconds.
+ * @throws OperatorError; CredentialError if the pass type or team differs
  */
 export async function renewIdentity(
   config: IdentityConfig,
@@ -34,7 +34,10 @@ export async function renewIdentity(
   return (await renew(config, name, given, () => false))!
 }
 
-/** The same, but where it has what is given already: undefined then, and nothing is written. @throws as renewIdentity */
+/**
+ * Renews an identity as renewIdentity does, unless the content is unchanged. Then nothing is written, and the result is
+ * undefined.
+ */
 export function renewIfNew(
   config: IdentityConfig,
   name: string,
@@ -43,7 +46,7 @@ export function renewIfNew(
   return renew(config, name, given, (text, known, keys) => text === readSecrets(known, keys))
 }
 
-/** That there is an identity which takes files like these. @throws OperatorError */
+/** Checks that the identity exists and accepts files of this kind. @throws OperatorError */
 export function assertRenewable(config: IdentityConfig, name: string, given: RenewedFrom): Promise<void> {
   return withStore(config.databaseUrl, async (store) => assertFits(await getIdentity(store, name), given))
 }
@@ -102,12 +105,14 @@ async function renewed(
   }
   if (!files) throw new OperatorError('Give the renewed certificate and its key: --certificate and --key.')
   const secrets = readFiles(files, files.wwdr === undefined ? knownIntermediate(known, keys) : undefined)
-  // Another pass type or team is named with the one that it should be.
+  // The expected pass type and team make the error message name both.
   const { certificate } = await checkIdentity({ ...credentialsOf(secrets, files), ...subject }, at)
   return { text: JSON.stringify(secrets), expiresAt: certificate.notAfter }
 }
 
-/** Where what was kept cannot be read any more, a renewal with all of its files mends it. */
+/**
+ * Returns the stored intermediate. If the stored secrets cannot be read, a renewal with all files repairs the identity.
+ */
 function knownIntermediate(known: StoredIdentity, keys: ServerKeys) {
   try {
     return storedCredentials(known, keys).wwdr
@@ -117,7 +122,7 @@ function knownIntermediate(known: StoredIdentity, keys: ServerKeys) {
   }
 }
 
-/** Undefined for what cannot be read: it is like nothing. */
+/** Returns undefined if the secrets cannot be read, so that no content equals them. */
 function readSecrets(known: StoredIdentity, keys: ServerKeys): string | null | undefined {
   try {
     return openText(known, keys)

@@ -5,12 +5,12 @@ import type { StoredToken } from '../../storage/workspaces/tokens.ts'
 import { createToken, isWebhooksScope, type MadeToken } from '../tokens.ts'
 import { auditOperator, OperatorError } from './operator.ts'
 
-/** Each statement of a request names them all. */
+/** Every query of a request of the token lists all of its projects. */
 const MAX_PROJECTS = 100
 
 /**
- * The projects that a token is to be bound to, by their ids or names.
- * @throws OperatorError for one that is not there, a name that several have, and scopes that reach beyond projects
+ * Returns the ids of the projects that a token is bound to, given by ids or names.
+ * @throws OperatorError if a project does not exist, a name is ambiguous, or a scope reaches beyond projects
  */
 export async function findProjectsOfToken(
   { projects }: Pick<Repositories, 'projects'>,
@@ -33,8 +33,8 @@ export async function findProjectsOfToken(
 }
 
 /**
- * Makes the token that follows another: of the same name, role and scopes. The one before goes on for the overlap, or for
- * what it had left where that is less. Of two rotations at once one is refused.
+ * Creates the successor of a token, with the same name, role, and scopes. The old token stays valid for the overlap, or
+ * until its own expiry if that is earlier. Of two concurrent rotations, one is rejected.
  * @throws OperatorError
  */
 export async function rotateToken(

@@ -14,43 +14,41 @@ import { ERASED } from '../../storage/evidence/entries.ts'
 import type { Store } from '../../storage/store.ts'
 import { getWorkspace, OperatorError, withStore } from './operator.ts'
 
-/** What a chain says of itself, and what is wrong with it. */
+/** The state of a chain and its faults. */
 export interface VerifiedChain extends ChainReport {
   workspaceId: string
   chain: ChainName
-  /** Of the last entry; 0 where nothing is chained. */
+  /** The sequence of the last entry; 0 if nothing is chained. */
   sequence: number
-  /** Where it ends, as it is signed and can be kept; null where nothing says so. */
+  /** The signed end of the chain, which can be kept elsewhere; null if it is missing. */
   head: ReturnType<typeof headJson> | null
-  /** As PEM; null where the database holds none. */
+  /** As PEM; null if the database holds none. */
   publicKey: string | null
 }
 
-/** What was verified. */
 export interface Verified {
   chains: VerifiedChain[]
-  /** Entries that were written and are not chained yet. */
+  /** The number of entries that were written and are not chained yet. */
   waiting: number
 }
 
-/** Which chains, and what else is known of them. */
 export interface VerifyOptions {
-  /** Name or id; all, and what concerns the whole database, where it is left out. */
+  /** Name or id. Default: all workspaces, and the chains of the database as a whole. */
   workspace?: string | undefined
-  /** The key that must have signed, as PEM: that of the database otherwise. */
+  /** The key that must have signed, as PEM. Default: the key in the database. */
   publicKey?: string | undefined
   /** Heads that were kept elsewhere. */
   kept?: SignedHead[]
   onEntries?: (count: number) => void
 }
 
-/** Blocks whose entries are read at once. */
+/** Blocks that are read per query. */
 const BLOCKS = 4
 
-/** Ids that are read at once. */
+/** Ids that are read per query. */
 const IDS = 10_000
 
-/** Verifies chains as they stand in a database. Reads alone. @throws OperatorError for a workspace that is not there */
+/** Verifies the chains in a database without writing to it. @throws OperatorError if the workspace does not exist */
 export async function verifyChains(store: Store, chain: ChainName, options: VerifyOptions = {}): Promise<Verified> {
   const { workspace } = options
   const only = workspace === undefined ? undefined : (await getWorkspace(store, workspace)).id
@@ -77,7 +75,7 @@ export async function verifyChains(store: Store, chain: ChainName, options: Veri
   return { chains, waiting: waiting.count }
 }
 
-/** @param found gets the ids of the entries that are there */
+/** @param found receives the ids of all chained entries */
 async function verifyChain(
   store: Store,
   key: ChainKey,
@@ -103,10 +101,10 @@ async function verifyChain(
     const message = 'A signed head stands at another hour than that of its signature.'
     verification.fault({ kind: 'unsigned', sequence, message })
   }
-  // Blocks that stand before the beginning are read, too: none may be there.
+  // Also read blocks before the beginning of the chain: there must be none.
   for (let after = Number.MIN_SAFE_INTEGER, isMore = true; isMore; ) {
     const entries = await store.chainReader.listEntries(key, after, BLOCKS)
-    // What is after the head was chained since that was read.
+    // Entries after the head were chained since the head was read.
     const known = entries.filter(({ sequence }) => sequence <= head.sequence)
     for (const entry of known) {
       verification.add(entry)
@@ -125,7 +123,7 @@ async function verifyChain(
   return { ...about, ...verification.end() }
 }
 
-/** Of the entries that say that they were handed to a chain those that are neither in it nor wait for it. */
+/** Returns the entries that are marked as chained but are neither in a chain nor waiting for one. */
 async function findUnchained(
   store: Store,
   { chain, only }: { chain: ChainName; only: string | undefined },
@@ -142,7 +140,7 @@ async function findUnchained(
     isMore = entries.length === IDS
   }
   if (unknown.length === 0) return []
-  // Written since the chains were read. What waits moves into a chain, not the other way round.
+  // Exclude entries written since the chains were read. Read waiting entries first: they move into a chain, never back.
   const recent = new Set(await store.chainReader.listPendingIds(chain))
   for (const { workspaceId, sequence } of chains) {
     for (let after = sequence, isMore = true; isMore; ) {
@@ -155,7 +153,7 @@ async function findUnchained(
   return unknown.filter(({ id }) => !recent.has(id))
 }
 
-/** A set of ids of any size: one of JavaScript's ends at 16 million. Takes about 100 bytes for each. */
+/** A set of ids of any size: a JavaScript Set holds at most about 16 million. Takes about 100 bytes per id. */
 interface IdSet {
   add(id: string): void
   has(id: string): boolean
@@ -187,7 +185,9 @@ export function verifyDatabase(
   return withStore(database, (store) => verifyChains(store, chain, options))
 }
 
-/** What makes a chain of a workspace provable elsewhere, in lines of JSON: what it holds of people, too. */
+/**
+ * Yields a proof of a chain that can be verified elsewhere, in lines of JSON. It includes personal data in the entries.
+ */
 export async function* proveChain(
   store: Store,
   { workspace, chain }: { workspace: string; chain: ChainName },
@@ -199,7 +199,7 @@ export async function* proveChain(
   if (!head || !keys) throw new OperatorError(`Nothing of ${name} is chained yet: a server does so within seconds.`)
   yield line({ format: 'passes-evidence-1', publicKey: keys.publicKey, head: headJson(head) })
   for (const { hour: _, ...signed } of await store.chainReader.listHourlyHeads(key)) {
-    // Signed since.
+    // Skip heads that were signed since.
     if (signed.sequence <= head.sequence) yield line({ signed: headJson(signed) })
   }
   for (let after = head.baseSequence; after < head.sequence; ) {
@@ -212,7 +212,7 @@ export async function* proveChain(
 }
 
 /**
- * Writes a chain with its proof to a file that only its owner reads, or, where none is named, out.
+ * Writes a chain and its proof to a file that only its owner can read, or to `writeOut` if no file is given.
  * @throws OperatorError
  */
 export async function writeProof(

@@ -5,25 +5,24 @@ import { readSecret } from '../config.ts'
 import type { IdentityConfig, ShownIdentity } from './identities.ts'
 import { assertRenewable, type RenewedFrom, renewIfNew } from './renew-identity.ts'
 
-/** What a watch reads, and what it tells of. */
 export interface WatchIdentityOptions extends RenewedFrom {
   signal: AbortSignal
-  /** It has begun: what is renewed from these files was found. */
+  /** Called once the identity is known to accept these files. */
   onWatching?: () => void
   onRenewed: (identity: ShownIdentity) => void
-  /** Said once for each content and reason; what was there before goes on. */
+  /** Called once per content and reason. The current certificate stays in use. */
   onRefused: (reason: string) => void
-  /** Between two looks; a second by default, so that files are judged within two or three of their last change. */
+  /** The poll interval; a second by default, so that a change is checked two to three seconds after the last write. */
   lookMs?: number
 }
 
 const LOOK_MS = 1_000
 
 /**
- * Renews an identity from its files now, unless it has what they hold, and whenever a secret store rewrites them, until it is
- * stopped. They are written one after the other, so they are checked once two looks have read the same. What is refused is checked
- * again when it changes; a database that does not answer is asked again with the next look.
- * @throws OperatorError, at once: there is no such identity, or none that takes these files
+ * Renews an identity from its files, now and whenever a secret store rewrites them, until the signal aborts. A secret
+ * store writes the files one after the other, so they are checked only when two polls have read the same content. A
+ * rejected content is checked again when it changes. If the database does not respond, the next poll retries.
+ * @throws OperatorError at the start, if the identity does not exist or does not accept these files
  */
 export async function watchIdentity(
   config: IdentityConfig,
@@ -55,7 +54,7 @@ export async function watchIdentity(
   }
 }
 
-/** A file that is being replaced is missing for a moment. */
+/** Returns a digest of the files, or the error message while a file that is being replaced is missing. */
 function contentOf(paths: string[]): string {
   try {
     return paths.map((path) => hash('sha256', readSecret(path, 'a file').pem)).join()

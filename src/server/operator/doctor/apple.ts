@@ -16,17 +16,17 @@ import { daysLeft, WARNING_DAYS } from '../../certificates.ts'
 import type { Config } from '../../config.ts'
 import { type Check, examine, type Finding, failed, passed, skipped } from './check.ts'
 
-/** Where pushes go; only tests and the sandbox say another place than Apple. */
+/** The APNs server. Only tests and the sandbox replace Apple's. */
 export type PushOptions = Pick<ApplePushOptions, 'server'>
 
 const RENEW = "renew it in Apple's developer portal, and give the new file: --apple-certificate and --apple-key"
 const DOWNLOAD = 'curl -O https://www.apple.com/certificateauthority/AppleWWDRCAG4.cer, and give it: --apple-wwdr'
 const GIVE = 'give the files of one pass type: --apple-certificate, --apple-key and --apple-wwdr'
 
-/** No phone can have it; whoever answers that it is no good has been reached. */
+/** A device token that no phone has. If APNs rejects it, APNs was reached and accepted the certificate. */
 const MADE_UP_TOKEN = 'made-up-by-doctor'
 
-/** The chain that passes are signed with, and whether Apple takes pushes by it. */
+/** Checks the certificate chain that signs passes, and whether APNs accepts it. */
 export async function checkApple(config: Config, at: Date, options: PushOptions = {}): Promise<Check[]> {
   const reason = reasonToSkip(config)
   if (reason) return examine('Apple', [{ name: 'Certificates', fix: GIVE, look: () => skipped(reason) }])
@@ -109,7 +109,7 @@ function reasonToSkip(config: Config): string | undefined {
   return undefined
 }
 
-/** Phones know the generation that signs pass certificates, and no other. */
+/** Fails unless the WWDR certificate is generation G4, the only one that phones accept for passes. */
 function checkIssuer(wwdr: X509Certificate): Finding {
   const name = wwdr.subject.replaceAll('\n', ', ')
   if (/^CN=Apple Worldwide Developer Relations/m.test(wwdr.subject) && /^OU=G4$/m.test(wwdr.subject)) {

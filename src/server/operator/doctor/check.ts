@@ -1,31 +1,27 @@
 import { SetupError } from '../../../core/errors.ts'
 
-/** What one look found. */
 export type Finding =
   | { status: 'PASSED' | 'SKIPPED'; message: string }
-  /** With the command, or the setting, that mends it. */
+  /** `fix` is the command or setting that fixes it. */
   | { status: 'FAILED'; message: string; fix: string }
 
-/** A finding with the place where doctor shows it. */
+/** A finding with its position in the report of doctor. */
 export type Check = { group: string; name: string } & Finding
 
-/** The finding of a check that found nothing wrong. */
 export const passed = (message: string): Finding => ({ status: 'PASSED', message })
-/** The finding of a check that does not apply here. */
+/** The finding of a check that does not apply. */
 export const skipped = (message: string): Finding => ({ status: 'SKIPPED', message })
-/** The finding of a check that found something wrong, and what mends it. */
 export const failed = (message: string, fix: string): Finding => ({ status: 'FAILED', message, fix })
 
-/** A check by its name: what it looks at, and what mends it. */
 export interface Examination {
   name: string
-  /** What is thrown is a failure in its own words. */
+  /** A thrown error becomes a failed finding with its message. */
   look: () => Finding | Promise<Finding>
-  /** Mends what is thrown. */
+  /** The fix of thrown errors that bring none. */
   fix: string
 }
 
-/** Takes looks one after the other, since one may need what another found. */
+/** Runs checks one after the other, since a check can use the results of earlier ones. */
 export async function examine(group: string, examinations: Examination[]): Promise<Check[]> {
   const checks: Check[] = []
   for (const { name, look, fix } of examinations) {
@@ -43,7 +39,7 @@ async function safely(look: Examination['look'], fix: string): Promise<Finding> 
   }
 }
 
-/** A connection that was tried at several addresses has no message of its own. */
+/** An error of a connection that was tried at several addresses has no message. */
 function describe(error: Error): string {
   if (error instanceof AggregateError) return error.errors.map((one: Error) => one.message).join('; ')
   return error.message || (error as NodeJS.ErrnoException).code || error.name

@@ -16,7 +16,7 @@ import { loadBadges } from '../../pages/badges.ts'
 import { type Check, type Examination, examine, type Finding, failed, passed, skipped } from './check.ts'
 import type { ClockSkew } from './database.ts'
 
-/** What can be said of the settings by themselves. */
+/** Checks the settings that need no database or network. */
 export function checkConfiguration(config: Config): Promise<Check[]> {
   return examine('Configuration', [
     {
@@ -46,7 +46,7 @@ export function checkConfiguration(config: Config): Promise<Check[]> {
   ])
 }
 
-/** Only where there are some: buttons of text work as well. */
+/** Badges are optional: without them, pages show text buttons. */
 function badgesExamination({ badgesFolder, platforms }: Config): Examination[] {
   if (badgesFolder === undefined) return []
   const look = () => {
@@ -61,7 +61,7 @@ function badgesExamination({ badgesFolder, platforms }: Config): Examination[] {
 const FIX =
   'give the key that the first server was started with: PASSES_SERVER_KEY, or the .key file beside the database'
 
-/** Whether the server key is that of the database. @param database undefined where it cannot be asked */
+/** Checks that the server key belongs to the database. @param database undefined if it cannot be queried */
 export function checkServerKey(config: Config, database: Database | undefined): Promise<Check[]> {
   return examine('Server key', [
     {
@@ -88,7 +88,7 @@ export function checkServerKey(config: Config, database: Database | undefined): 
   ])
 }
 
-/** Whether others on this machine can read what stands in the files of the server. */
+/** Checks that other users of this machine cannot read the files of the server. */
 export function checkFiles(config: Config): Promise<Check[]> {
   const database = sqliteFile(config.databaseUrl)
   const key = serverKeyFile(config)
@@ -126,7 +126,7 @@ function below(folder: string): string[] {
   return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
 }
 
-/** As a shell takes it. */
+/** Quotes a path for a shell. */
 function quoted(path: string): string {
   return /^[\w./@:+-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`
 }
@@ -150,7 +150,7 @@ export async function checkPublicUrl(
     const sentAt = clock().getTime()
     const answer = await request(target, { dispatcher: agent, signal: AbortSignal.timeout(TIMEOUT_MS) })
     const date = Date.parse(String(answer.headers.date))
-    // The header has whole seconds: on average half of one has passed.
+    // The header has whole seconds, so add the half second that has passed on average.
     const seconds = ((sentAt + clock().getTime()) / 2 - (date + 500)) / 1000
     if (!Number.isNaN(date)) skew = { source: `the server at ${target.host}`, seconds }
     const text = await answer.body.text()

@@ -18,7 +18,7 @@ import type { Config } from '../../config.ts'
 import { WARN_SKEW_SECONDS } from '../../metrics/database-watch.ts'
 import { type Check, examine, type Finding, failed, passed, skipped } from './check.ts'
 
-/** How the clock of this machine differs from another one. */
+/** The difference between the clock of this machine and another clock. */
 export interface ClockSkew {
   /** The owner of the other clock. */
   source: string
@@ -26,27 +26,26 @@ export interface ClockSkew {
   seconds: number
 }
 
-/** What the checks of the database look at. */
 export interface DatabaseOptions {
   config: Pick<Config, 'databaseUrl'>
   database: Database | undefined
   clock: () => Date
-  /** Compared with the HTTP server behind the public URL, if it responded. */
+  /** The skew of the HTTP server behind the public URL, if it responded. */
   httpSkew: ClockSkew | undefined
-  /** Counts everything anew, and corrects what the counters of lists and figures say. */
+  /** Whether to recount all rows and correct the stored counts of lists and figures. */
   canRecount?: boolean
 }
 
-/** Counts that are named. */
+/** The maximum number of wrong counts that a finding names. */
 const MAX_NAMED = 5
 
-/** Opening would make a SQLite file that is not there. */
+/** Opens the database, unless it is a SQLite file that does not exist: opening would create it. */
 export function openExisting({ databaseUrl }: Pick<Config, 'databaseUrl'>): Database | undefined {
   const file = sqliteFile(databaseUrl)
   return file !== undefined && !existsSync(file) ? undefined : openDatabase(databaseUrl)
 }
 
-/** Resolves also to whether the database can be asked for more. */
+/** Checks the database. `isCurrent` is whether later checks can query it. */
 export async function checkDatabase(options: DatabaseOptions): Promise<{ checks: Check[]; isCurrent: boolean }> {
   const { config, database, canRecount = false } = options
   let isReadable = false

@@ -9,20 +9,19 @@ import { checkIdentities } from './identities.ts'
 import { checkPauses } from './pauses.ts'
 import { checkWork } from './work.ts'
 
-/** What the doctor looks at, and what it may write. */
 export interface DoctorOptions {
   config: Config
   clock?: () => Date
-  /** Where the platforms are; their own addresses by default. */
+  /** Addresses of the platforms, for tests. Default: the platforms' own. */
   apns?: PushOptions
   google?: Pick<GoogleOptions, 'endpoints'>
-  /** Makes a class at Google, which stays there, to see whether Google takes one. */
+  /** Whether to create a class at Google, to check that Google accepts one. Google never deletes classes. */
   canWrite?: boolean
-  /** Counts everything anew, and corrects what the counters of lists and figures say. */
+  /** Whether to recount all rows and correct the stored counts of lists and figures. */
   canRecount?: boolean
 }
 
-/** Looks at everything that a server needs, with the configuration that it would start with; corrects counts if it may. */
+/** Checks everything that a server needs, with the configuration that it would start with. */
 export async function diagnose(options: DoctorOptions): Promise<Check[]> {
   const { config, clock = () => new Date(), apns, google, canWrite = false, canRecount = false } = options
   const database = openExisting(config)

@@ -18,15 +18,17 @@ import { trialLogo } from '../../pages/assets.ts'
 import { createLocationRejections, type KnownLocationRejections } from '../../wallet-sync/location-rejections.ts'
 import { type Check, examine, type Finding, failed, passed, skipped } from './check.ts'
 
-/** What the checks of Google need, and whether they may write there. */
 export interface GoogleOptions extends Pick<GoogleApiOptions, 'endpoints'> {
-  /** Where it is kept what Google refuses the issuer; undefined where the database cannot be asked. */
+  /** Stores which locations Google rejects; undefined if the database cannot be queried. */
   store: Store | undefined
   canWrite: boolean
   clock: () => Date
 }
 
-/** The service account's key, whether Google lets it read for the issuer, and what Google takes of the issuer. */
+/**
+ * Checks the key of the service account, its read access to the issuer, and whether Google accepts classes and
+ * locations.
+ */
 export async function checkGoogle(
   config: Config,
   { store, canWrite, clock, endpoints }: GoogleOptions,
@@ -85,7 +87,7 @@ function reasonToSkip(config: Config): string | undefined {
   return undefined
 }
 
-/** Asks for an object that nobody made: whoever may not read for the issuer is told so before that it is missing. */
+/** Requests an object that does not exist. Google checks the permission first, so "missing" proves read access. */
 async function tryRead(identity: GoogleSigner, api: GoogleApi): Promise<Finding> {
   try {
     await api.getObject('generic', `${identity.issuerId}.passes-doctor`)
@@ -102,13 +104,13 @@ async function tryRead(identity: GoogleSigner, api: GoogleApi): Promise<Finding>
   return passed('a token was had, and the issuer may be read')
 }
 
-/** Does the work with the emulator that servers of the same sandbox share, and its service account. */
+/** Runs the work with the emulator and the service account that the servers of this sandbox share. */
 async function inSandbox(
   config: Config,
   work: (identity: GoogleSigner, api: GoogleApi) => Promise<Finding>,
 ): Promise<Finding> {
   const folder = sandboxFolder(config)
-  // To follow would make it.
+  // Following the emulator would create the folder.
   if (!existsSync(folder)) return skipped(NO_SANDBOX)
   const emulator = await shareEmulator<Omit<SandboxGoogleServer, 'close'>>({
     folder,
@@ -132,7 +134,10 @@ interface Trial {
   rejections: KnownLocationRejections | undefined
 }
 
-/** Google deletes no class, so each run replaces the one of the last. What it says of locations is kept, either way. */
+/**
+ * Writes a draft class. Google cannot delete classes, so each run replaces the same one. Stores whether Google accepts
+ * locations.
+ */
 async function tryWrite(
   { issuerId }: GoogleSigner,
   api: GoogleApi,
@@ -168,7 +173,7 @@ async function tryWrite(
 const FIX_CLASS =
   'mend what Google names: a logo must be reachable at the public URL from the internet, and the account be allowed to write'
 
-/** What most issuers live with: no reason to call the server unwell. */
+/** Skips instead of failing: most issuers cannot use locations, and passes work without them. */
 async function checkLocations(issuerId: string, rejections: KnownLocationRejections): Promise<Finding> {
   const rejection = await rejections.find(issuerId)
   if (!rejection) return passed('Google has refused none')

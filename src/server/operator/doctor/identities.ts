@@ -8,7 +8,10 @@ import type { Config } from '../../config.ts'
 import { openApple, openGoogle } from '../../identities/secrets.ts'
 import { type Check, examine, type Finding, failed, passed } from './check.ts'
 
-/** Each identity of the database: whether its key opens and belongs to its certificate, and how long that is good; none has none. */
+/**
+ * Checks each identity of the database: its key opens and belongs to its certificate, and the certificate is not about
+ * to expire.
+ */
 export async function checkIdentities(config: Config, store: Store | undefined, at: Date): Promise<Check[]> {
   const identities = (await store?.identities.listAll()) ?? []
   const text = identities.length > 0 ? await findServerKey(config).catch(() => undefined) : undefined

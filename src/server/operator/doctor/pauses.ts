@@ -5,7 +5,10 @@ import { type Check, examine, type Finding, failed, passed, skipped } from './ch
 
 const TIMEOUT_MS = 5_000
 
-/** Identities that their platform does not answer: only the memory of a server knows, and its metrics tell. */
+/**
+ * Checks for identities that are paused because their platform does not respond. Pauses are kept in the memory of a
+ * server, so read its metrics.
+ */
 export function checkPauses({ metrics }: Pick<Config, 'metrics'>): Promise<Check[]> {
   const look = (): Finding | Promise<Finding> => {
     if (!metrics || metrics.port === 0) {

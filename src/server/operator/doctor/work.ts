@@ -5,16 +5,13 @@ import { createStore, type Store } from '../../../storage/store.ts'
 import { endingTokens } from '../../tokens.ts'
 import { type Check, examine, type Finding, failed, passed, skipped } from './check.ts'
 
-/** Whatever is due runs within a second; what waits for so long waits for a worker. */
+/** Due jobs run within a second. Jobs that wait longer than this need a worker. */
 const MAX_WAIT_SECONDS = 60
 
-/** Endpoints that are named. */
+/** The maximum number of webhooks and moves that a finding names. */
 const MAX_NAMED = 5
 
-/**
- * Whether what is to be done gets done.
- * @param database one that can be asked
- */
+/** Checks that background work makes progress. @param database undefined if it cannot be queried */
 export function checkWork(database: Database | undefined, at: Date): Promise<Check[]> {
   const store = database && createStore(database)
   const overviews = store?.overviews
@@ -124,7 +121,10 @@ export function checkWork(database: Database | undefined, at: Date): Promise<Che
   ])
 }
 
-/** Where phones are sent to, and how far they have come: nothing is wrong with it, but the server must stay until the last has gone. */
+/**
+ * Describes the moves in progress. A move is not a failure, but the server must keep running until the last phone has
+ * moved.
+ */
 async function describeMoves(store: Store): Promise<Finding> {
   const moves = await store.overviews.listMoves(MAX_NAMED)
   if (moves.length === 0) return passed('no phones are sent to another address')
@@ -137,7 +137,7 @@ async function describeMoves(store: Store): Promise<Finding> {
   return passed(lines.join('; '))
 }
 
-/** Whatever is written is chained within a second or so; more waits for a server, or for a chain that is broken. */
+/** Entries are chained within about a second. If they wait longer than this, no worker runs or a chain is broken. */
 const MAX_UNCHAINED_SECONDS = 300
 
 async function checkChains(store: Store, at: Date): Promise<Finding> {
