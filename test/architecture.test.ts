@@ -239,7 +239,7 @@ test('no file imports itself by way of others, types included', () => {
   expect(circles).toEqual([])
 })
 
-test('no folder shows more than 15 files, but for those that hold a row of the same', () => {
+test('folders have at most 15 files, except for those with one file per item', () => {
   // The verbs of a topic, each a file: oclif finds commands by their paths.
   const rows = ['core/contract', 'storage/migrations', 'commands', 'commands/template']
   const folders = [...new Set(files.map((file) => dirname(file)))]
@@ -247,7 +247,7 @@ test('no folder shows more than 15 files, but for those that hold a row of the s
   expect(folders.filter((folder) => countIn(folder) > 15 && !rows.includes(folder))).toEqual([])
 })
 
-test('each file that the documents name is there, and each answer of the architecture is one that holds what it names', () => {
+test('files named in the documents exist, and each answer of the architecture names the file that has it', () => {
   const root = join(src, '..')
   const documents = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.md'))

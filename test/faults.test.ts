@@ -14,11 +14,11 @@ test.each(faults)('the fault $name can be planted, and the tests that must notic
   expect(fault.tests.filter((file) => !existsSync(join(root, file)))).toEqual([])
 })
 
-test('faults have names of their own', () => {
+test('faults have unique names', () => {
   expect(new Set(faults.map(({ name }) => name)).size).toBe(faults.length)
 })
 
-test('a fault is planted where its text stands once, as it is written, and nowhere else', () => {
+test('a fault is planted where its text appears once, exactly as written, and nowhere else', () => {
   const fault = { ...faults[0]!, name: 'dots', file: 'some.ts', text: 'a.b', replacement: '$&$1' }
   expect(plant('a.b, acb', fault)).toBe('$&$1, acb')
   for (const source of ['acb', 'a.b, a.b'])

@@ -92,7 +92,7 @@ test('a picture shows fields, code and back, and every line of its frame is equa
   expect(new Set(frame.map(textWidth)).size).toBe(1)
 })
 
-test('colours are those of the card on a terminal that takes them, the nearest of 256 on others, and none elsewhere', async () => {
+test('uses the colors of the card if the terminal supports them, else the nearest of 256, else none', async () => {
   expect(await drawCard(card, plain)).not.toContain('\u001B')
   const [deep, shallow] = await Promise.all([
     drawCard(card, { width: 80, colorDepth: 24 }),
@@ -110,7 +110,7 @@ test('colours are those of the card on a terminal that takes them, the nearest o
   }
 })
 
-test('a picture fits its terminal, and a code that does not is told in words', async () => {
+test('a picture fits its terminal; a code that does not fit is described in words', async () => {
   const picture = await drawCard({ ...card, barcode: { ...card.barcode, format: 'pdf417' } }, { ...plain, width: 40 })
   const frame = picture.split('\n').filter((line) => /^[╭│╰]/.test(line))
   expect(Math.max(...frame.map(textWidth))).toBe(40)
@@ -120,11 +120,11 @@ test('a picture fits its terminal, and a code that does not is told in words', a
 test.each([
   ['code128', 'T-1', 'Code 128: T-1'],
   ['qr', 'x '.repeat(501), 'QR code: x x'],
-] as const)('%s that cannot be drawn is told in words', async (format, message, words) => {
+] as const)('describes %s that cannot be drawn in words', async (format, message, words) => {
   expect(await drawCard({ ...card, barcode: { format, message, altText: null } }, plain)).toContain(words)
 })
 
-test('an iPhone shows the fields that it has a place for, in its order; what Android shows is drawn as it is given', async () => {
+test('an iPhone shows the fields it has places for, in its order; Android shows all as given', async () => {
   const field = (key: string) => ({ key, label: '', value: key })
   const fields = {
     ...card.fields,

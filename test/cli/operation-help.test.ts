@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { operationHelp } from '../../src/cli/operation-help.ts'
 import { allRoutes } from '../support/conformance.ts'
 
-test('every operation is told with its path, how it is called, and what it answers', () => {
+test('each operation shows its path, its parameters, and its responses', () => {
   for (const { name, route } of allRoutes) {
     const text = operationHelp(name)
     for (const part of [`${route.method} ${route.path}`, 'CURL', 'PASSES', `client.${name}(`, 'ERRORS']) {

@@ -70,7 +70,7 @@ function pass(change: Partial<Pass> = {}): Pass {
   }
 }
 
-test('CSV comes page by page under one header, and whatever the values hold is read back', () => {
+test('CSV is written page by page under one header, and all values can be read back', () => {
   const write = csvOf(passesShape, { header: true, rawCells: false })
   const label = 'Ada; "the Countess",\r\nof Lovelace'
   const text = write([pass({ label, variables: { seat: '1,"2"', n: null } })]) + write([]) + write([pass()])
@@ -82,7 +82,7 @@ test('CSV comes page by page under one header, and whatever the values hold is r
   expect(JSON.parse(rows[0]!.variables!)).toEqual({ seat: '1,"2"', n: null })
 })
 
-test('JSON lines are one pass a line, whatever the label holds', () => {
+test('JSON Lines has one pass per line, regardless of its label', () => {
   const text = jsonLines([pass({ label: 'a\nb' }), pass()])
   expect(text.split('\n')).toHaveLength(3)
   expect(JSON.parse(text.split('\n')[0]!)).toEqual(pass({ label: 'a\nb' }))

@@ -24,7 +24,7 @@ const explanation: RedemptionExplanation = {
   ],
 }
 
-test('the verdict stands first, then each check with a sign, a word and the facts it used', () => {
+test('the decision comes first, then each check with sign, word, and facts', () => {
   expect(showExplanation(explanation, { color: false }).split('\n')).toEqual([
     'NO: quota_exhausted',
     'Already used on 31 May 2027 at 18:00:00 UTC.',

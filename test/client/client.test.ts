@@ -87,7 +87,7 @@ describe('a refusal', () => {
     })
   })
 
-  test('of something that is not this service says so, whatever its status', async () => {
+  test('reports a service that is not ours, for any status', async () => {
     for (const status of [404, 200]) {
       const { client } = await scriptedServer([
         { status, body: '<h1>Hello</h1>', headers: { 'x-correlation-id': 'proxy-7' } },
@@ -103,7 +103,7 @@ describe('a refusal', () => {
     [200, { a: 1 }],
     [200, '<h1>Hello</h1>'],
     [302, '<h1>Log in</h1>'],
-  ])('of a server that is none of ours is told from one of ours: %s %j', async (status, body) => {
+  ])('tells a server that is not ours from one that is: %s %j', async (status, body) => {
     const { client, url } = await scriptedServer([{ status, body, headers: { 'x-correlation-id': '' } }], {
       attempts: 1,
     })

@@ -50,13 +50,13 @@ test.each(unsafe)('%s is not sent again when its answer is lost: it may have bee
   expect(gateway.seen).toHaveLength(1)
 })
 
-test('as many tries are made as were asked for, and the last refusal is told', async () => {
+test('makes as many attempts as requested, and reports the last error', async () => {
   const { client, seen } = await scriptedServer([busy(503)], { attempts: 3 })
   await expect(client.projects.list()).rejects.toMatchObject({ status: 503, retryAfterSeconds: 0 })
   expect(seen).toHaveLength(3)
 })
 
-test('the wait is what the server says, and each is announced before it; stopping does not wait for its end', async () => {
+test('waits as the server asks, and announces each wait; stopping does not wait for its end', async () => {
   const controller = new AbortController()
   const waits: unknown[] = []
   const reply: Reply = { status: 429, body: { errorCode: 'RATE_LIMITED' }, headers: { 'retry-after': '3600' } }

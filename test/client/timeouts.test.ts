@@ -31,7 +31,7 @@ async function clientOf(server: Server, options: Partial<ClientOptions> = {}) {
 const http = (listener: RequestListener) => createHttpServer(listener)
 const head = { 'content-type': 'application/json', 'x-correlation-id': 'c-0' }
 
-test('a server that accepts and keeps silent is given up, with what was asked, of whom, and for how long', async () => {
+test('gives up on a silent server, naming the request, the server, and the timeout', async () => {
   const { client, url } = await clientOf(createServer())
   const error = await client.passes.get({ params: { id } }).catch((reason: unknown) => reason)
   expect(error).toBeInstanceOf(TimeoutError)

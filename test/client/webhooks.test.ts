@@ -8,7 +8,7 @@ const event = { id: '1', type: 'pass.voided', timestamp: '', correlationId: null
 const body = JSON.stringify(event)
 const header = sign(body, [secret], new Date(now * 1000))
 
-test('a good delivery gives its event, from a string, from bytes, with a header that stands once or as a list', () => {
+test('a valid delivery returns its event, from a string or bytes, with a header given once or as a list', () => {
   expect(verify(body, header, secret, { now })).toEqual(event)
   expect(verify(Buffer.from(body), header, secret, { now: new Date(now * 1000) })).toEqual(event)
   expect(verify(new TextEncoder().encode(body), [header], secret, { now })).toEqual(event)
@@ -22,7 +22,7 @@ test('the type of an event tells the shape of its data', () => {
   expectTypeOf(given.data.externalPassId).toEqualTypeOf<string>()
 })
 
-test('without a time it is judged by the clock', () => {
+test('without a time, the current time decides', () => {
   expect(verify(body, sign(body, [secret], new Date()), secret)).toEqual(event)
   expect(() => verify(body, header, secret)).toThrow(WebhookVerificationError)
 })
@@ -37,7 +37,7 @@ test.each([
   ['too_old', () => verify(body, header, secret, { now: now + 301 })],
   ['too_old', () => verify(body, header, secret, { now: now + 11, toleranceSeconds: 10 })],
   ['too_new', () => verify(body, header, secret, { now: now - 301 })],
-])('what is not to be trusted throws the reason %s, and no event comes out', (reason, call) => {
+])('an untrusted delivery throws the reason %s and returns no event', (reason, call) => {
   expect(call).toThrow(WebhookVerificationError)
   expect(call).toThrow(expect.objectContaining({ name: 'WebhookVerificationError', reason }))
 })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { groupBy, runsOf } from '../../src/core/group-by.ts'
 
-test('items stand by their keys, both in the order in which they came', () => {
+test('groups items by key, and keeps the order of items and keys', () => {
   expect([...groupBy([3, 1, 4, 1, 5, 9, 2, 6], (n) => n % 3)]).toEqual([
     [0, [3, 9, 6]],
     [1, [1, 4, 1]],

@@ -27,7 +27,7 @@ test.each<[z.ZodType, unknown, string]>([
   expect(parseAs(schema, value)).toEqual({ issues: [{ path: [], message }] })
 })
 
-test('each unknown key is an issue of its own', () => {
+test('each unknown key is a separate issue', () => {
   expect(parseAs(z.strictObject({ a: z.strictObject({}) }), { a: { b: 1, c: 2 }, d: 3 }, 'parameter')).toEqual({
     issues: [
       { path: ['a', 'b'], message: 'Unknown parameter' },

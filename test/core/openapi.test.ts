@@ -42,7 +42,7 @@ test('the document says what it is', () => {
   expect(Object.keys(document.components.securitySchemes)).toEqual(['bearer', 'apiKey'])
 })
 
-test('every route of the contract stands in it, and nothing else', () => {
+test('contains every route of the contract, and nothing else', () => {
   const inContract = allRoutes.map(({ route }) => `${route.method} ${route.path}`)
   expect(operations.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(inContract.sort())
 })
@@ -120,7 +120,7 @@ test('the schema of each parameter says what it takes', () => {
   expect(schemaOf('revision')).toMatchObject({ items: { type: 'string', pattern: '^(?:gte:|lte:)?\\d{1,16}$' } })
 })
 
-test('every operation belongs to a resource that is told of, and says what the token needs', () => {
+test('each operation belongs to a described resource and lists the scopes that the token needs', () => {
   const told = document.tags.map(({ name }) => name)
   for (const { operation } of operations) {
     expect(told, operation.operationId).toContain(operation.tags[0])
@@ -160,7 +160,7 @@ test('the document is no larger than a browser takes with ease', () => {
   expect(JSON.stringify(document).length).toBeLessThan(640_000)
 })
 
-test('what is deprecated says so: the offset of every list, and the version of a pass', () => {
+test('marks deprecated parts: the offset of every list, and the version of a pass', () => {
   for (const { operation } of operations) {
     for (const parameter of operation.parameters) {
       expect(parameter.deprecated ?? false, operation.operationId).toBe(parameter.name === 'offset')
@@ -177,6 +177,6 @@ test('a table says what each error code means, and which are reserved', () => {
   }
 })
 
-test('nothing of how it was made is left in it', () => {
+test('contains no trace of how it was generated', () => {
   expect(JSON.stringify(document)).not.toMatch(/itemSchema|"repeatable"|describedAs|~standard/)
 })

@@ -14,7 +14,7 @@ test('each answer of the server narrows what earlier ones said of the difference
   expect(clock.offsetMs).toBe(10_250)
 })
 
-test('a clock of a phone that is set back goes on from where it was', () => {
+test('a phone clock that is set back continues from its last time', () => {
   const clock = clockOf()
   source.monotonic += 5_000
   source.wall -= 3_600_000

@@ -74,7 +74,7 @@ test('answered scans stand for that question, until the list is due', async () =
   expect(looks).toHaveLength(2)
 })
 
-test('a page that nobody looks at asks nothing until somebody does', async () => {
+test('a page that is hidden sends no requests until it is visible', async () => {
   isVisible = false
   await vi.advanceTimersByTimeAsync(60_000)
   expect(looks).toHaveLength(1)

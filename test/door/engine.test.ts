@@ -22,7 +22,7 @@ async function ledger(workspace: TestWorkspace, passId: string) {
 
 const camera = (payload: string) => ({ payload, method: 'camera' as const })
 
-test('a door judges with the server, and without it by the list and what it let in itself', async () => {
+test('a door decides with the server, and without it by the list and its own admissions', async () => {
   const { workspace, projectId } = await place()
   const [one, two] = [await scannablePass(workspace, { projectId }), await scannablePass(workspace, { projectId })]
   const phone = await claimedPhone(workspace, projectId)
@@ -100,7 +100,7 @@ test('a request that was given up counts once, whichever of its two ways arrives
   await phone.engine.stop()
 })
 
-test('who was let in while the refusal of the server went lost stands in the ledger beside it, as a conflict', async () => {
+test('an admission whose rejection was lost is in the ledger as a conflict next to the rejection', async () => {
   const { workspace, projectId } = await place()
   const pass = await scannablePass(workspace, { projectId })
   const [north, south] = [await claimedPhone(workspace, projectId), await claimedPhone(workspace, projectId, 'South')]
@@ -164,7 +164,7 @@ test('a scan is taken back in the ledger at once, and without the server once it
   await engine.stop()
 })
 
-test('a revoked door says so, keeps neither token nor list, and hands what waits to the next door of the project', async () => {
+test('a revoked door reports it, keeps neither token nor list, and passes pending scans to the next door', async () => {
   const { workspace, projectId } = await place()
   const pass = await scannablePass(workspace, { projectId })
   const phone = await claimedPhone(workspace, projectId)
@@ -244,7 +244,7 @@ test('a phone knows why an invitation does not make it a door', async () => {
   await phone.engine.stop()
 })
 
-test('what cannot be stored is no verdict without the server, and stands where the server has it', async () => {
+test('a scan that cannot be stored has no offline decision, and is stored by the server if it is online', async () => {
   const { workspace, projectId } = await place()
   const [one, two] = [await scannablePass(workspace, { projectId }), await scannablePass(workspace, { projectId })]
   const phone = await claimedPhone(workspace, projectId)
@@ -261,7 +261,7 @@ test('what cannot be stored is no verdict without the server, and stands where t
   await phone.engine.stop()
 })
 
-test('a phone without room that is made a door is made it with the same use of the invitation once there is some', async () => {
+test('a full phone becomes a door later with the same use of the invitation', async () => {
   const { workspace, projectId } = await place()
   const phone = new Phone(workspace)
   await phone.open()
@@ -277,7 +277,7 @@ test('a phone without room that is made a door is made it with the same use of t
   await phone.engine.stop()
 })
 
-test('an undo that the server refuses is told, and the entry stands', async () => {
+test('reports an undo that the server rejects, and keeps the entry', async () => {
   const { workspace, projectId } = await place()
   const pass = await scannablePass(workspace, { projectId })
   const phone = await claimedPhone(workspace, projectId)
@@ -324,7 +324,7 @@ test('an undo of what somebody else has taken back is done, and no problem', asy
   await engine.stop()
 })
 
-test('a clock that is wrong is told, and scans are dated by the server all the same', async () => {
+test('reports a wrong clock, and dates scans by the server anyway', async () => {
   const { workspace, projectId } = await place()
   const pass = await scannablePass(workspace, { projectId })
   const phone = new Phone(workspace)
@@ -341,7 +341,7 @@ test('a clock that is wrong is told, and scans are dated by the server all the s
   await phone.engine.stop()
 })
 
-test('the browser is asked to keep what is stored whenever the page of a door is opened, since it may not have promised it before', async () => {
+test('asks the browser to persist storage whenever a door page opens, since it may not have before', async () => {
   const { workspace, projectId } = await place()
   const phone = new Phone(workspace)
   phone.isKept = false
@@ -356,7 +356,7 @@ test('the browser is asked to keep what is stored whenever the page of a door is
   await phone.engine.stop()
 })
 
-test('storage that the browser removed is told with what was lost, while the page is open and after', async () => {
+test('reports storage that the browser removed and what was lost, while the page is open and after', async () => {
   const { workspace, projectId } = await place()
   const pass = await scannablePass(workspace, { projectId })
   const phone = await claimedPhone(workspace, projectId)
@@ -380,7 +380,7 @@ test('storage that the browser removed is told with what was lost, while the pag
   await phone.engine.stop()
 })
 
-test('an older server counts as none, and is told', async () => {
+test('an older server counts as offline, and is reported', async () => {
   const { workspace, projectId } = await place()
   const pass = await scannablePass(workspace, { projectId })
   const phone = await claimedPhone(workspace, projectId)
@@ -394,7 +394,7 @@ test('an older server counts as none, and is told', async () => {
   await phone.engine.stop()
 })
 
-test('without the server a name is found, an ambiguous code has its candidates, and a group goes in together', async () => {
+test('without the server finds names, lists candidates of ambiguous codes, and admits groups together', async () => {
   const { workspace, projectId } = await place()
   const passes = []
   for (const label of ['Ada', 'Bea', 'Cara'])

@@ -55,7 +55,7 @@ test('changes that break off before the last page are requested again from the s
   expect(asked).toEqual([first, second, first, second])
 })
 
-test('a list that takes ten seconds to come is requested again after 20 times as long, a quick one after 15 s', async () => {
+test('a list that takes ten seconds is requested again after 20 times that, a quick one after 15 s', async () => {
   for (const [tookMs, restMs] of [
     [10_000, 200_000],
     [10, 15_000],

@@ -85,7 +85,7 @@ test('an undo waits while the workspace is suspended', async () => {
   await phone.engine.stop()
 })
 
-test('what waits for another project stays its own: its undo goes up with it, and it is told until it was read', async () => {
+test('pending scans of another project keep their project and undo, and are reported until read', async () => {
   const { workspace, projectId, pass, phone } = await place()
   phone.network = 'down'
   const scanned = await phone.engine.scan(camera(pass.code))
@@ -142,7 +142,7 @@ test('a phone that claims in the moment in which it is revoked stays the new doo
   await phone.engine.stop()
 })
 
-test('a page in another tab goes on as the door that the phone has become, and takes nothing from it', async () => {
+test('a page in another tab continues as the new door of the phone, and takes nothing from it', async () => {
   const { workspace, projectId, pass, phone } = await place()
   const tab = new Phone(workspace, phone)
   await tab.open()

@@ -28,7 +28,7 @@ function serverOver(fetch: typeof globalThis.fetch) {
 const answer = (json: Promise<unknown>) =>
   Object.assign(new Response(null, { headers: { 'x-correlation-id': 'c' } }), { json: () => json })
 
-test('a request is over when it is given up, even where the network never says that it was told to stop', async () => {
+test('a request ends when it is given up, even if the network never reports the abort', async () => {
   for (const fetch of [() => never, async () => answer(never)]) {
     const { server, onUnderstood } = serverOver(fetch)
     const stopped = new AbortController()

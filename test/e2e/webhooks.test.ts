@@ -13,7 +13,7 @@ const events = ['pass.issued' as const]
 const PASSES = times(150, 300)
 
 describe.each(dialects)('on %s', (dialect) => {
-  test('a server that is killed in mid delivery delivers everything when it is started again, under the same ids', async () => {
+  test('a server killed during deliveries delivers everything after its restart, under the same IDs', async () => {
     const receiver = await startReceiver()
     // The first are answered, all others held: the kill finds requests in flight, however late it comes.
     receiver.reply((response) => void (receiver.received.length <= PASSES / 6 + 1 && response.end()))
@@ -71,7 +71,7 @@ test('without --allow-insecure-webhooks nothing but public https addresses is ta
   }
 })
 
-test('secrets stand in no log, whatever happens to a delivery', async () => {
+test('no log contains secrets, regardless of the outcome of a delivery', async () => {
   const receiver = await startReceiver()
   receiver.reply(500, 410)
   const database = `sqlite:${temporaryFolder()}/passes.db`

@@ -84,7 +84,7 @@ test('the attendees bring the scripts, quotes, commas, line breaks and emoji tha
   expect(text).not.toMatch(/\r|undefined|^\ufeff/)
 })
 
-test('of the broken file exactly the rows that are meant to be broken make no pass', async () => {
+test('exactly the rows of the broken file that are meant to be broken make no pass', async () => {
   const check = checkOf(await readDefinition('conference'))
   const [header, ...rows] = await readRows('conference', 'attendees-broken.csv')
   const seen = new Set<string>()
@@ -99,7 +99,7 @@ test('of the broken file exactly the rows that are meant to be broken make no pa
   expect(meant.map(({ cells }) => cells)).toEqual(meant.map(({ index }) => rows[index]))
 })
 
-test('what is mended and what was fine make up the 40 late registrations', async () => {
+test('fixed rows and correct rows together are the 40 late registrations', async () => {
   const [, ...broken] = await readRows('conference', 'attendees-broken.csv')
   const [, ...mended] = await readRows('conference', 'attendees-mended.csv')
   const fine = broken.filter((_, index) => index % 2 === 0 || index > 2 * mended.length)

@@ -13,7 +13,7 @@ const examples = join(root, 'examples/webhooks')
 const secret = 'whsec_example'
 
 describe.each(['node-http.js', 'h3.js'])('the receiver %s', (file) => {
-  test('acts on a signed delivery once, however often it comes, and refuses everything else', async () => {
+  test('acts once on a signed delivery, regardless of repetitions, and rejects everything else', async () => {
     const receiver = await startReceiver(file)
     const voided = body('a1', 'pass.voided')
     expect(await receiver.post(voided)).toBe(204)
@@ -44,7 +44,7 @@ describe.each(['node-http.js', 'h3.js'])('the receiver %s', (file) => {
   })
 })
 
-test('what the guide verifies with in Node.js and Python judges every vector as the package does', async () => {
+test('the Node.js and Python code of the guide decides every vector as the package does', async () => {
   const guide = readFileSync(join(root, 'docs/webhooks.md'), 'utf8')
   const block = (language: string, name: string) =>
     [...guide.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].find(
@@ -98,7 +98,7 @@ describe('the CI step', () => {
   })
 })
 
-test('the verifier loads without any package beside it, from plain JavaScript', async () => {
+test('the verifier loads without any other package, from plain JavaScript', async () => {
   const folder = temporaryFolder()
   cpSync(join(root, 'dist'), join(folder, 'dist'), { recursive: true })
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}')

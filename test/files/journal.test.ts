@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { beginJournal, continueJournal, createJournal, readJournal } from '../../src/files/journal.ts'
 import { temporaryFolder } from '../support/databases.ts'
 
-test('a journal gives back what was appended, from any line on, without a last line that a crash tore', () => {
+test('a journal returns entries from any line on, without a last line torn by a crash', () => {
   const path = join(temporaryFolder(), 'journal')
   expect(readJournal(path)).toBeUndefined()
   const begun = beginJournal<unknown>(path, ['é'])
@@ -24,7 +24,7 @@ test('a journal gives back what was appended, from any line on, without a last l
   expect(readJournal(path)!.map(({ value }) => value)).toEqual([1, undefined, undefined, 2])
 })
 
-test('of two writers of a journal of their own only one makes the file', () => {
+test('only one of two writers creates the file of a journal', () => {
   const path = join(temporaryFolder(), 'journal')
   createJournal(path).close()
   expect(() => createJournal(path)).toThrow(expect.objectContaining({ code: 'EEXIST' }))

@@ -56,7 +56,7 @@ test('a file of the user that is replaced as a whole keeps its mode, and a link 
   expect(readdirSync(folder).sort()).toEqual(['link', 'theirs'])
 })
 
-test('what was begun and not committed leaves the file as it was, and nothing beside it', () => {
+test('a write that was not committed leaves the file unchanged, and nothing next to it', () => {
   const folder = temporaryFolder()
   const path = join(folder, 'list')
   files.replacePrivateSync(path, 'before')
@@ -66,7 +66,7 @@ test('what was begun and not committed leaves the file as it was, and nothing be
   expect([readFileSync(path, 'utf8'), readdirSync(folder)]).toEqual(['before', ['list']])
 })
 
-test('a SQLite database and the files beside it are private from the first', async () => {
+test('a SQLite database and the files next to it are private from the start', async () => {
   const path = join(temporaryFolder(), 'passes.db')
   const database = openDatabase(`sqlite:${path}`)
   await migrate(database)

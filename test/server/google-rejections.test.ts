@@ -35,7 +35,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     return { issuing, sync }
   }
 
-  test('a class that Google refuses is not tried again: its version and its passes say why until Google takes it', async () => {
+  test('a class that Google rejected is not retried: version and passes show why until Google accepts it', async () => {
     const workspace = await api.workspace()
     api.faults.replace(['google-400'])
     const pass = await issuedPass(workspace)
@@ -51,7 +51,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await lastErrorOf(workspace, pass.id)).toBeNull()
   })
 
-  test('a link whose pass Google refuses says that it is for good; one that Google does not answer, that it may pass', async () => {
+  test("a link shows whether Google's rejection of its pass is permanent or an outage that can pass", async () => {
     const workspace = await api.workspace()
     const pass = await issuedPass(workspace)
     api.faults.replace(['google-400'])
@@ -66,7 +66,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect([busy.status, busy.headers.get('retry-after')]).toEqual([503, '5'])
   })
 
-  test('where a pass has no other platform, it fails', async () => {
+  test('fails if the pass has no other platform', async () => {
     const workspace = await api.workspace()
     const { id } = await issuedPass(workspace)
     const pass = (await api.services.store.passes.find(workspace.id, id))!
@@ -77,7 +77,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(failed).toMatchObject({ type: 'pass.failed', data: { id, error: { code: 'GOOGLE_API_FAILED' } } })
   })
 
-  test('where a version has no other platform, none of its passes is issued', async () => {
+  test('no pass of a version without another platform is issued', async () => {
     const workspace = await api.workspace()
     api.faults.replace(['google-400'])
     const template = await publishedTemplate(workspace)
@@ -87,7 +87,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(outcome?.error?.code).toBe('GOOGLE_API_FAILED')
   })
 
-  test('an issuer who may give passes no locations is refused once, whatever process asks, until that is taken back', async () => {
+  test('an issuer whose passes cannot have locations is rejected once, for all processes, until that ends', async () => {
     const workspace = await api.workspace()
     const design = { ...definition().design, locations: [{ latitude: 38.7, longitude: -9.1 }] }
     const template = await publishedTemplate(workspace, { definition: definition({ design }) })
@@ -137,7 +137,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(google).toMatchObject({ sentVersion: walletVersion, lastError: null })
   })
 
-  test('values that only Google would not take keep nobody from the pass of Apple', async () => {
+  test('values that only Google rejects do not affect the Apple pass', async () => {
     const workspace = await api.workspace()
     const pass = await issuedPass(workspace, {
       definition: {

@@ -23,7 +23,7 @@ const links = fc.record<Link>({
   expiresAt: fc.integer({ min: 1, max: 250_000_000_000 }).map(later),
 })
 
-test('what was signed is what is read back', () => {
+test('reads back a signed link unchanged', () => {
   fc.assert(
     fc.property(links, (facts) => {
       const token = signLink(facts, key)
@@ -54,7 +54,7 @@ test('a link of another key is refused', () => {
   )
 })
 
-test('no text whatever makes checking throw', () => {
+test('checking never throws, for any text', () => {
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.string({ unit: 'binary' }), fc.base64String()), (text) => {
       expect(verifyLink(text, [key], at).ok).toBe(false)
@@ -78,13 +78,13 @@ test('a token has one spelling only', () => {
   expect(bytes.toString('base64url')).toBe(token)
 })
 
-test('a link lives up to its expiry and is dead from then on', () => {
+test('a link works until its expiry and never again', () => {
   const token = signLink(link, key)
   expect(verifyLink(token, [key], new Date(link.expiresAt.getTime() - 1)).ok).toBe(true)
   expect(verifyLink(token, [key], link.expiresAt)).toEqual({ ok: false, reason: 'expired' })
 })
 
-test('an expired link of another key is called tampered, so that nobody learns what it holds', () => {
+test('an expired link of another key is reported as tampered, so that its content stays unknown', () => {
   expect(verifyLink(signLink(link, randomBytes(32)), [key], later(3600))).toEqual({ ok: false, reason: 'tampered' })
 })
 

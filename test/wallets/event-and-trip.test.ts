@@ -74,7 +74,7 @@ const evening = {
   seat: '12',
 }
 
-test('an event is said once, and both wallets say all of it in fields of their own', () => {
+test('an event is written once, and both wallets show all of it in their own fields', () => {
   const { apple, kind, ofClass, object } = render('eventTicket', { event: concert, values: evening })
   expect(apple.semantics).toEqual({
     eventName: 'Night music',
@@ -101,7 +101,7 @@ test('an event is said once, and both wallets say all of it in fields of their o
   expect(object.seatInfo).toEqual({ section: text('B'), seat: text('12') })
 })
 
-test('what is not known is left out, and no interval is longer than a day', () => {
+test('unknown facts are left out, and no interval is longer than a day', () => {
   const { ends: _, ...open } = evening
   const { apple, ofClass } = render('eventTicket', {
     event: concert,
@@ -219,7 +219,7 @@ test.each([
   expect(object.ticketLeg).toMatchObject({ originName: text('Lisbon'), departureDateTime: morning.departs })
 })
 
-test('what keeps a trip from being a flight is found at publish', () => {
+test('missing facts of a flight are reported on publish', () => {
   const { number: _, ...trip } = flight
   expect(missingOfFlight(define({ trip }), 'boardingPass', new Map())).toEqual(['flightNumber'])
   expect(missingOfFlight(define({ trip: flight }), 'boardingPass', new Map())).toEqual([])

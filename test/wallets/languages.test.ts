@@ -46,7 +46,7 @@ const input: DefinitionInput = {
   google: { kind: 'loyalty' },
 }
 
-test('a package holds the texts of each language, by those of the default one, and every file stands in its manifest', async () => {
+test('a package holds the texts of each language, keyed by the default ones, and lists every file', async () => {
   const pass = await sampleInLanguages(parseDefinition(input), 'storeCard')
   const unsigned = await apple.preparePackage(pass, new Date())
   const files = unzipSync(unsigned.complete(await apple.signPackage(unsigned, new Date())))
@@ -73,7 +73,7 @@ test('a package holds the texts of each language, by those of the default one, a
   expect(readStrings(files['pt-BR.lproj/pass.strings']!).get('Pontos')).toBe('Pontos')
 })
 
-test('Google is given each text beside its translations, in forms that it knows', async () => {
+test('Google gets each text with its translations, in forms that it knows', async () => {
   const pass = await sampleInLanguages(parseDefinition(input), 'storeCard')
   const [object, ofClass] = [google.objectOf(pass, at), google.classOf(pass)]
   const options = { needsLogos: false }
@@ -105,7 +105,7 @@ test('Google is given each text beside its translations, in forms that it knows'
 
 const image = (n: number) => `0b5f2c3e-1111-8222-8333-44445555666${n}`
 
-test('images by language stand in the folder of each, and no longer at the top, where phones look first', async () => {
+test('images by language are in the folder of each, and no longer at the top, where phones look first', async () => {
   const loadImageFiles = async (id: string, sizes: readonly ImageSize[]) => [
     { ...sizes[0]!, bytes: Buffer.from(`picture ${id}`) },
   ]

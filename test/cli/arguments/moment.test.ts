@@ -27,12 +27,12 @@ test.each([
   ['12h', '2026-05-01T00:00:00.000Z'],
   ['30d ago', '2026-04-01T12:00:00.000Z'],
   ['in 2h', '2026-05-01T14:00:00.000Z'],
-])('where the past is meant %s is %s', (text, expected) => {
+])('%s in the past is %s', (text, expected) => {
   expect(parsePast(text, now).toISOString()).toBe(expected)
 })
 
 test.each(['', 'yesterday', '12', '2026-05-01', '99999999999d'])(
-  'where the past is meant "%s" is refused with what to write instead',
+  'rejects "%s" for a past time and shows what to write instead',
   (text) => {
     expect(() => parsePast(text, now)).toThrow(UsageError)
   },
@@ -43,7 +43,7 @@ test.each([
   ['2027-01-01T00:00:00+01:00', '2026-12-31T23:00:00.000Z'],
   ['in 30d', '2026-05-31T12:00:00.000Z'],
   ['never', undefined],
-])('what ends %s ends at %s', (text, expected) => {
+])('a range that ends %s ends at %s', (text, expected) => {
   expect(parseEnd(text, now)?.toISOString()).toBe(expected)
 })
 

@@ -65,7 +65,7 @@ test('a row says in which line it ends and how far into the file it reaches', as
   expect(after.rows.map(({ line, bytes }) => [line, bytes])).toEqual([[3, 42]])
 })
 
-test('rows with too few or too many cells say so, and the next row is read', async () => {
+test('reports rows with too few or too many cells and reads the next row', async () => {
   const { rows } = await read('id,label\n1\n2,Ada,extra\n3,Grace\n')
   expect(rows.map((row) => row.problem)).toEqual([
     'Has 1 cells where the header has 2',

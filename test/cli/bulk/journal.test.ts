@@ -56,13 +56,13 @@ async function start(options: { restart?: boolean } = {}): Promise<JournalEntry>
   return journal.start
 }
 
-test('a journal gives back the last point that was written', async () => {
+test('a journal returns the last point that was written', async () => {
   expect(await start()).toEqual(atStart)
   await write(entry(100), entry(200))
   expect(await start()).toEqual(entry(200))
 })
 
-test('a last line that a crash tore is cut off, wherever it was torn, and writing goes on after the line before', async () => {
+test('cuts off a last line torn by a crash at any place, and continues after the previous line', async () => {
   await write(entry(100), entry(200))
   const whole = readFileSync(path, 'utf8')
   const lastLine = whole.lastIndexOf('\n', whole.length - 2) + 1
@@ -74,7 +74,7 @@ test('a last line that a crash tore is cut off, wherever it was torn, and writin
   }
 })
 
-test('a journal whose first line was torn begins anew', async () => {
+test('a journal whose first line is torn starts again', async () => {
   await write(entry(100))
   truncateSync(path, 20)
   expect(await start()).toEqual(atStart)
@@ -101,20 +101,20 @@ test.each<[string, Partial<JournalHead>]>([
   expect(await start()).toEqual(atStart)
 })
 
-test('a run that never came to a first row holds up no other', async () => {
+test('a run that never reached a first row blocks no other run', async () => {
   await write()
   Object.assign(head, { out: '/tmp/links.csv' })
   await write(entry(100))
   expect(await start()).toEqual(entry(100))
 })
 
-test('over a file that is no more, only starting anew is offered', async () => {
+test('only a restart is offered if the file no longer exists', async () => {
   await write(entry(100))
   head.file = { ...head.file, modified: 2 }
   await expect(start()).rejects.toMatchObject({ hint: expect.stringMatching(/^start anew with --restart/) })
 })
 
-test('a run goes on from where the written files still hold what the journal promises', async () => {
+test('a run resumes where the written files still hold what the journal promises', async () => {
   head.out = join(folder, 'links.csv')
   await write(entry(100, { outBytes: 50 }), entry(200, { outBytes: 90 }))
   writeFileSync(head.out, 'x'.repeat(95))
@@ -125,7 +125,7 @@ test('a run goes on from where the written files still hold what the journal pro
   expect(await start()).toEqual(atStart)
 })
 
-test('the failures of a complete run may be mended in place without it beginning anew', async () => {
+test('failures of a complete run can be fixed in place without a restart', async () => {
   head.failures = join(folder, 'failures.csv')
   writeFileSync(head.failures, 'mended')
   await write(entry(100, { failuresBytes: 90, complete: true }))
@@ -154,7 +154,7 @@ test.each([
   ['an object', '{"rows":5}\n'],
   ['a head alone without its file', '{"format":2}\n'],
   ['a head without its settings', `{"format":2,"file":{}}\n${JSON.stringify(entry(5))}\n`],
-])('a file beside the input that is no journal, %s, is refused and left as it is', async (_what, content) => {
+])('rejects and keeps a file next to the input that is not a journal: %s', async (_what, content) => {
   writeFileSync(path, content)
   await expect(start()).rejects.toMatchObject({
     code: 'JOURNAL_MISMATCH',
@@ -176,7 +176,7 @@ test.each([
   ['no counts', JSON.stringify({ ...entry(200), counts: null })],
   ['counts that are none', JSON.stringify({ ...entry(200), counts: { created: 1e308 } })],
   ['no outcomes', JSON.stringify({ ...entry(200), outcomes: undefined })],
-])('nothing counts from a line on that is no entry: %s', async (_what, line) => {
+])('ignores the journal from the first line that is not an entry: %s', async (_what, line) => {
   await write(entry(100))
   appendFileSync(path, `${line}\n${JSON.stringify(entry(300))}\n`)
   expect(await start()).toEqual(entry(100))
@@ -184,7 +184,7 @@ test.each([
   expect(await start()).toEqual(entry(200))
 })
 
-test('of two runs over one journal the second is told of the first and refused, and nothing is written', async () => {
+test('rejects the second of two runs over one journal, names the first, and writes nothing', async () => {
   await using first = await openJournal(path, head, { restart: false, note: ignore })
   first.append(entry(100))
   const notes: string[] = []

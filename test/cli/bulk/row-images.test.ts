@@ -65,7 +65,7 @@ describe('over HTTP', () => {
     return { folder, ids, write, options, action, photos, uploads }
   }
 
-  test('a column of images names files beside the list, which are uploaded once each; a plan uploads none', async () => {
+  test('an image column names files next to the list, each uploaded once; a plan uploads none', async () => {
     const { ids, write, options, action, photos, uploads } = await setUp()
     write([
       ['A', 'Ada', 'photos/0.png'],
@@ -98,7 +98,7 @@ describe('over HTTP', () => {
     expect(await photos()).toEqual([ids[0], ids[0], ids[1], ids[0]])
   })
 
-  test('a row fails where its image is outside the folder, missing, too large or no picture, and the others go on', async () => {
+  test('fails a row whose image is outside the folder, missing, too large, or not a picture; others continue', async () => {
     const { folder, write, options, action, photos } = await setUp()
     const outside = temporaryFolder()
     writeFileSync(join(outside, 'secret.png'), await png())

@@ -51,7 +51,7 @@ test.each([
 
 const hostile = fc.string({ unit: fc.constantFrom(...'=+-@\t\r\n\'",;. 0aé'.split('')), maxLength: 8 })
 
-test('whatever stands in cells, no spreadsheet takes it for a formula, and it is read back as it was', async () => {
+test('spreadsheets take no cell for a formula, and cells are read back unchanged', async () => {
   const dialects = fc.record<Dialect>({
     delimiter: fc.constantFrom(',', ';', '\t'),
     newline: fc.constantFrom('\n', '\r\n'),

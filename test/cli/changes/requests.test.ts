@@ -65,7 +65,7 @@ const rejection = (status: number, code: string) =>
 
 const items = (...ids: string[]) => ids.map((externalPassId) => ({ externalPassId }))
 
-test('a batch costs one request to find its passes and one for each row; what fails is the error of its row', async () => {
+test('a batch needs one request to find its passes and one per row, whose error is that of its row', async () => {
   const changed: string[] = []
   const fake = fakeClient()
   const send = changeEach({
@@ -88,7 +88,7 @@ test('a batch costs one request to find its passes and one for each row; what fa
 })
 
 test.each([401, 403, 500, 503])(
-  'an answer %d would meet every row: it ends the batch, and requests beside it',
+  'a response %d would affect every row, so it ends the batch and parallel requests',
   async (status) => {
     const signals: AbortSignal[] = []
     const send = changeEach({

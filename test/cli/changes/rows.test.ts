@@ -52,7 +52,7 @@ test('a row is refused for what no template would take, with every reason', () =
   })
 })
 
-test('a header names what it lacks, stands twice, or belongs to the system', () => {
+test('rejects headers that lack a column, repeat one, or use a system name', () => {
   const plan = () => planUpdateColumns(['id', 'seat.row', 'x', 'x'], { ...defaults, labelColumn: 'name' })
   expect(plan).toThrow(
     expect.objectContaining({

@@ -11,7 +11,7 @@ const refused = { status: 400, code: 'VALIDATION_ERROR', correlationId: 'c-1', r
 const show = (error: unknown, flags: string[] = []) =>
   formatFailure(describeFailure(error, { flags }), { color: false })
 
-describe('what a command was told wrongly', () => {
+describe('wrong arguments of a command', () => {
   class Example extends Command {
     static override flags = {
       all: Flags.boolean({ exclusive: ['secret'] }),
@@ -56,13 +56,13 @@ describe('what a command was told wrongly', () => {
   })
 })
 
-test('what another service answers leads to the address', () => {
+test('the error response of another service names the address', () => {
   const message = 'The server answered 404 without a body of this interface'
   const foreign = { status: 404, code: 'INTERNAL_ERROR', correlationId: '', details: {}, request }
   expect(show(new ApiError({ ...foreign, message }))).toMatch(/Next: see that a passes server answers there: --url/)
 })
 
-test('what the server says of a parameter is said once, of the flag that it came from', () => {
+test('an error about a parameter is shown once, for the flag that it came from', () => {
   const issue = (path: (string | number)[]) => ({ path, message: 'Must be a date' })
   const error = (...issues: ReturnType<typeof issue>[]) =>
     new ApiError({ ...refused, message: `${issues[0]!.path.join('.')}: Must be a date`, details: { issues } })
@@ -76,13 +76,13 @@ test('what the server says of a parameter is said once, of the flag that it came
   expect(failure(['variables', 'seat']).message).toBe('variables.seat: Must be a date')
 })
 
-test('what is wrong with a whole file has the place where that begins', () => {
+test('an error about a whole file shows the place where it starts', () => {
   const issues = [{ path: [], message: 'Must be an object', line: 1, column: 1 }]
   const error = new CliError('de.json is not a file of strings', { code: 'VALIDATION_ERROR', details: { issues } })
   expect(describeFailure(error).reasons).toEqual(['1:1: Must be an object'])
 })
 
-test('what is not of this service is told apart, and no correlation id is spoken of where there is none', () => {
+test('identifies errors of other services, and mentions a correlation ID only if there is one', () => {
   expect(show(new ForeignServerError('http://elsewhere'))).toContain('http://elsewhere is no passes server')
   const failed = { ...refused, status: 502, code: 'INTERNAL_ERROR', message: 'No', details: {} }
   expect(show(new ApiError(failed))).toContain('give the correlation id')

@@ -31,7 +31,7 @@ test.each([
   ['한국', 4],
   ['Ａ１', 4],
   ['é', 1],
-])('%s takes %d columns, in a table and beside a label', (text, width) => {
+])('%s takes %d columns, in a table and next to a label', (text, width) => {
   expect(textWidth(text)).toBe(width)
   const [, first, second] = table(
     [text, 'x'.repeat(8)].map((id) => ({ id, name: 'end' })),
@@ -60,7 +60,7 @@ test('a column that is there to be copied is never cut', () => {
   expect(text).toContain(`${'n'.repeat(7)}…`)
 })
 
-test('where cutting is not enough, the last columns are left out whole', () => {
+test('leaves out the last columns if shortening cells is not enough', () => {
   const whole = [
     { ...columns[0]!, whole: true as const },
     ...columns.slice(1),
@@ -80,7 +80,7 @@ test('text from elsewhere cannot turn the direction of the terminal, and what ha
   expect(textWidth('a\u200Bb\u0301é')).toBe(3)
 })
 
-test('a table that comes page by page keeps its widths, and widens where there is room; without a terminal nothing is cut', () => {
+test('a paginated table keeps its widths and widens if it can; without a terminal nothing is shortened', () => {
   const long = { id: 'i'.repeat(12), name: 'n'.repeat(12) }
   const write = tableWriter(columns, { width: 14 })
   expect(write([{ id: 'abcdefgh', name: 'one' }])).toBe('ID        NAME\nabcdefgh  one')

@@ -16,7 +16,7 @@ test.each([
   expect(suggestCommand(typed.split(' '), commands)).toBe(meant)
 })
 
-test('nothing is suggested for what resembles nothing', () => {
+test('suggests nothing for names that resemble no other', () => {
   expect(suggestCommand(['entirely'], commands)).toBeUndefined()
 })
 

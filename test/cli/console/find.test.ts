@@ -11,7 +11,7 @@ import { openDoor } from './console.ts'
 // biome-ignore lint/correctness/useHookAtTopLevel: no hook of React
 const api = useApi('sqlite')
 
-test('who is called exactly so is found first, online, with the scopes of a door alone, and offline, however many newer names hold the text', async () => {
+test('an exact name is found first, online with door scopes only and offline, despite newer partial matches', async () => {
   const workspace = await api.workspace()
   const { client } = await serveApp(api, workspace.token)
   const { id: templateId } = await publishedTemplate(workspace)
@@ -42,7 +42,7 @@ test('who is called exactly so is found first, online, with the scopes of a door
   }
 })
 
-test('Ctrl-C with codes that are not judged lists them and asks; without any it ends the console', () => {
+test('Ctrl-C lists undecided codes and asks; without any, it ends the console', () => {
   const state = { unevaluated: ['A-1', 'A-2'] as string[] }
   let ends = 0
   const controls = createControls({

@@ -14,7 +14,7 @@ import { storeList } from './console.ts'
 const api = useApi('sqlite')
 
 test.each(['online', 'offline'])(
-  '%s, F5 shows who is left of a group and lets in as many as were typed, or all, each by a scan of its own',
+  '%s, F5 shows the rest of a group and admits the typed number or all, with one scan each',
   async (state) => {
     const workspace = await api.workspace()
     const { client } = await serveApp(api, workspace.token)

@@ -41,7 +41,7 @@ test('a scanner may end payloads with Tab, or with Tab and Enter', () => {
   expect(read(['\t'])).toEqual([])
 })
 
-test('control characters of a hand do not stand before the payload that follows', () => {
+test('typed control characters are not part of the payload that follows', () => {
   expect(lines(read(['\u000C', '\u001A', '\t', 'ABC\u001D123\r', '\u001DGS1\r']))).toEqual([
     'ABC\u001D123',
     '\u001DGS1',
@@ -126,7 +126,7 @@ test('Enter on an empty line is a key, but not where it is the tail of a scan', 
   expect(reader.push('\u001B[B\r', 3_010)).toEqual([key('down'), key('enter')])
 })
 
-test('what a person types is told from what a scanner types', () => {
+test('distinguishes typing from a scanner', () => {
   const typed = read([...'ada\r'], 120)
   expect(typed).toEqual([{ kind: 'line', text: 'ada', isTyped: true }])
   expect(read([...'ADA-123\r'], 20)).toEqual([scan('ADA-123')])

@@ -99,7 +99,7 @@ test('a code is looked up and refused offline as online: unknown, several, stale
   }
 })
 
-test('how far a group was let in is the same offline as online, in each context', async () => {
+test('the used count of a group is the same offline and online, in each context', async () => {
   const workspace = await api.workspace()
   const { id: projectId } = await makeProject(workspace)
   const members: string[] = []

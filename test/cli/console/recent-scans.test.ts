@@ -19,7 +19,7 @@ function attempt(seconds: number, more: Partial<Attempt> = {}): Attempt {
 
 const accepted = (of: Attempt): Outcome => ({ ...failedOutcome(of, 'Valid.'), result: 'accepted', reasonCode: 'valid' })
 
-test('the same code within three seconds is the same scan, before it is judged and after', () => {
+test('the same code within three seconds is the same scan, before and after its decision', () => {
   const recent = createRecentScans(3_000)
   const first = attempt(0)
   expect(recent.take(first)).toBe(first)
@@ -44,7 +44,7 @@ test('under another context or date, as another code, and once taken back it is 
   expect(recent.take(again)).toBe(again)
 })
 
-test('a scan that nobody could judge is sent again at once, under its name', () => {
+test('a scan without a decision is sent again at once, under the same reference', () => {
   const recent = createRecentScans(3_000)
   const first = attempt(0)
   recent.take(first)
@@ -52,7 +52,7 @@ test('a scan that nobody could judge is sent again at once, under its name', () 
   expect(recent.take(attempt(1))).toMatchObject({ externalRef: first.externalRef })
 })
 
-test('where readings are not merged, every one is a scan of its own', () => {
+test('every reading is a separate scan if readings are not merged', () => {
   const recent = createRecentScans(0)
   const [first, second] = [attempt(0), attempt(0)]
   recent.take(first)

@@ -79,7 +79,7 @@ test('a console refreshes its list by what changed, and starts with it', async (
   expect(readList(folder)!.changes.map(({ pages }) => pages.flatMap(({ items }) => items).length)).toEqual([2, 0])
 })
 
-test('where the server does not follow the list, or knows no changes at all, it is taken whole', async () => {
+test('loads the whole list if the server cannot send changes to it', async () => {
   const { workspace, folder, templateId } = await makeDoor()
   await consoleOn(folder, workspace)
   await consoleOn(folder, workspace)
@@ -94,7 +94,7 @@ test('where the server does not follow the list, or knows no changes at all, it 
   expect(ofBefore.asked).toHaveLength(2)
 })
 
-test('a console that is killed in the middle of a refresh starts with the list of before', async () => {
+test('a console killed during a refresh starts with the previous list', async () => {
   const { workspace, make, folder } = await makeDoor()
   await consoleOn(folder, workspace)
   const before = readList(folder)
@@ -106,7 +106,7 @@ test('a console that is killed in the middle of a refresh starts with the list o
   expect((await consoleOn(folder, workspace)).found!.toSorted()).toEqual(['Ada 1', 'Ada 2'])
 })
 
-test('what a console left half written is gone with a later list, and with the list itself', async () => {
+test('half-written files of a console are removed with a later list, and with the list itself', async () => {
   const { workspace, folder } = await makeDoor()
   const [old, young] = ['list.ndjson.4711', 'list.ndjson.4712'].map((name) => join(folder, name))
   for (const path of [old!, young!]) writeFileSync(path, '{"id":')
@@ -130,7 +130,7 @@ test('two consoles of one door refresh from one list, and a third starts with wh
   expect(third.start!.toSorted()).toEqual(['Ada 1', 'Ada 2'])
 })
 
-test('after many changes the list is stored whole, and no change beside it', async () => {
+test('after many changes the list is stored whole, without changes next to it', async () => {
   const { workspace, make, folder } = await makeDoor()
   await consoleOn(folder, workspace)
   const passes = readList(folder)!

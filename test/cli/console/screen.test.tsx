@@ -166,7 +166,7 @@ test.each([
   expect(frame(view(duplicate, null, isOffline), columns, rows).map((line) => line.trimEnd())).toMatchSnapshot()
 })
 
-test('a verdict is told by sign and word', () => {
+test('a decision is shown by sign and word', () => {
   const words = outcomes.map((outcome) => frame(view(outcome, null, false), 40, 15)[1]!.trim())
   expect(words).toEqual([
     '✔ ACCEPTED',
@@ -180,7 +180,7 @@ test('a verdict is told by sign and word', () => {
   ])
 })
 
-test('the verdict over somebody who has gone in loses its colour, so that nobody walks in on it', () => {
+test('the decision on an admitted person fades, so that the next person cannot use it', () => {
   const backgrounds = (shown: View) =>
     screenLines(shown, { columns: 80, rows: 24 }).flatMap((line) => line.flatMap((span) => span.background ?? []))
   const fresh = view(accepted, null, false)
@@ -234,7 +234,7 @@ test('a screen of 40x20 drops the last scans before name, notice, and fields', (
   expect(frame(view(accepted, null, false), 40, 20).join('\n')).toContain('20:14')
 })
 
-test('marks everyone of a group whom a typed number lets in, and nobody for a number that is too large', () => {
+test('marks the members of a group that a typed number admits, and none if it is too large', () => {
   const open = ['Bea', 'Cleo', 'Dora'].map((label) => ({ passId: label, externalPassId: label, label }))
   const marked = (typed: string) =>
     panelLines({ kind: 'group', label: 'Ada', open }, typed, { width: 80, height: 10 })

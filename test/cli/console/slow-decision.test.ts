@@ -9,7 +9,7 @@ import { eventually } from '../../support/eventually.ts'
 const request = { method: 'POST', path: '/v1/scans' }
 const refused = new ApiError({ status: 400, code: 'X', message: 'No', correlationId: 'c', details: {}, request })
 
-test('the decision on whoever came before is gone while the next one is slow to come', async () => {
+test('hides the previous decision while the next one is slow', async () => {
   const folder = temporaryFolder()
   let answer: () => void = () => undefined
   let gate = Promise.resolve()

@@ -59,7 +59,7 @@ function leaveLog(folder: string, records: LogRecord[], { tail = '', pid = NOBOD
 const minutesOf = (scans: { scannedAt: Date }[]) =>
   scans.map(({ scannedAt }) => (scannedAt.getTime() - noon.getTime()) / 60_000)
 
-test('what a dead console left waits here, oldest first, and a line that its death tore does not count', () => {
+test('scans of a dead console wait here, oldest first, without a torn last line', () => {
   const folder = temporaryFolder()
   const [first, second, third] = [verdict(1), verdict(2), verdict(3)]
   leaveLog(folder, [first, second], { tail: JSON.stringify(verdict(9)).slice(0, 40) })
@@ -70,14 +70,14 @@ test('what a dead console left waits here, oldest first, and a line that its dea
   expect(store.pending()).toEqual([second, third])
 })
 
-test('what a dead console left waits here even where another program has its number by now', () => {
+test('scans of a dead console wait here even if another program has its process ID now', () => {
   const folder = temporaryFolder()
   const left = verdict(1)
   leaveLog(folder, [left], { pid: 1 })
   expect(openStore(folder).pending()).toEqual([left])
 })
 
-test('what a living console holds waits here too until either uploads it, and is judged by here', () => {
+test('scans of a living console wait here too, and count here, until either console uploads them', () => {
   const folder = temporaryFolder()
   const [one, other] = [openStore(folder), openStore(folder)]
   const held = verdict(1)

@@ -31,7 +31,7 @@ async function installed() {
 const seatOf = (pass: AppleDevice['passes'][number] | undefined) =>
   pass?.content.eventTicket?.secondaryFields.find(({ key }) => key === 'seat')?.value
 
-test('a pass is installed through the smart link: verified, registered with a push token, and looked at once more', async () => {
+test('a smart link installs a pass: verified, registered with a push token, and fetched again', async () => {
   const service = await startService(chain)
   const phone = newPhone()
   expect(await phone.install(`${service.url}/l/smart`)).toBe(serial)
@@ -50,7 +50,7 @@ test('installing again registers again and keeps the pass and its push token', a
   expect(service.registrations.size).toBe(1)
 })
 
-test('what changed between the download and the registration is seen at once', async () => {
+test('a change between download and registration is fetched at once', async () => {
   const service = await startService(chain)
   const phone = newPhone()
   service.state.override = ({ method }) => {
@@ -95,7 +95,7 @@ test('the phone never goes back to older content, however it comes', async () =>
   expect(seatOf(phone.pass())).toBe('C-3')
 })
 
-test('of looks at the same time the newest content stands in the end', async () => {
+test('concurrent fetches end with the newest content', async () => {
   const { service, phone } = await installed()
   for (let n = 1; n <= 20; n++) {
     service.change({ seat: `S-${n}` })
@@ -125,7 +125,7 @@ test('a tag that is a number stops the phone, as it stops iOS', async () => {
   await expect(phone.check()).rejects.toThrow('in a form that no phone reads')
 })
 
-test('a list that comes with the tag of before is a complaint to the service, in the words of iOS', async () => {
+test('a list with the previous tag causes a complaint to the service, worded as on iOS', async () => {
   const { service, phone } = await installed()
   await phone.check()
   service.state.override = listed({ serialNumbers: [serial], lastUpdated: '1' })
@@ -159,7 +159,7 @@ test('a removed pass is unregistered with its token, and nothing is asked of its
   expect(phone.sources()).toEqual([])
 })
 
-test('a pass stays while its service cannot be told that it goes, and goes where it is not known there', async () => {
+test('a pass stays until its service is notified of the removal, or reports it as unknown', async () => {
   const { service, phone } = await installed()
   service.state.override = () => ({ status: 503 })
   await expect(phone.remove(serial)).rejects.toThrow('answered 503')

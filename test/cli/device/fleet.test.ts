@@ -64,7 +64,7 @@ async function fleetOf(service: Service, names: string[], speed = 1): Promise<Fl
 const held = ({ phones }: Fleet) =>
   phones.map(({ passes }) => passes.map(({ lastModified }) => Date.parse(lastModified!) / 1000))
 
-test('of a push on one connection the awake take the new pass, and those that sleep, are deaf or stuck keep the old one', async () => {
+test('after a push on one connection awake phones fetch the pass; sleeping, deaf, or stuck ones keep theirs', async () => {
   const service = await startService(chain)
   const fleet = await fleetOf(service, ['awake', 'deaf', 'asleep', 'stuck', 'awake'], 100)
   service.change({ seat: 'B-7' })
@@ -96,7 +96,7 @@ test('a phone that sleeps for days comes back, and one that is throttled takes s
   })
 })
 
-test('who is turned away comes again, and a pass that is not known any more is gone from the phone', async () => {
+test('rejected phones retry, and a pass that no longer exists disappears from the phone', async () => {
   const service = await startService(chain)
   const fleet = await fleetOf(service, ['awake', 'awake'], 100)
   const [first] = fleet.phones
@@ -119,7 +119,7 @@ test('who is turned away comes again, and a pass that is not known any more is g
   expect(await fleet.isBehind(fleet.phones[1]!.passes[0]!)).toBe(true)
 })
 
-test('pushes while the fleet does not listen are received when it does, and a wiped phone has another token', async () => {
+test('a fleet receives pushes from while it was offline, and a wiped phone has a new token', async () => {
   const service = await startService(chain)
   const before = await fleetOf(service, ['awake'], 100)
   await before.close()

@@ -155,12 +155,12 @@ test.each(phones)('an Android phone in $language shows its texts after install a
   expect((await android.check()).changes).toMatchObject([{ banners: [`Notícia: ${body}`] }])
 })
 
-test('a phone of before there were languages speaks English', () => {
+test('a phone from before there were languages speaks English', () => {
   const before = { platform: 'google', name: 'pixel', deviceId: 'd', passes: [] }
   expect(Device.parse(before).language).toBe('en')
 })
 
-test('a strings file is read with its escapes and in either encoding; what is none is told', () => {
+test('reads a strings file with escapes in either encoding, and reports other files', () => {
   const text = '"a \\"b\\"\\n" = "\\\\ é";\n\n"c"="d" ;'
   const read = { 'a "b"\n': '\\ é', c: 'd' }
   expect(parseStrings(Buffer.from(text))).toEqual(read)

@@ -60,7 +60,7 @@ function editJson(change: (pass: Record<string, unknown>) => void) {
   }
 }
 
-test('a package that was signed anew opens, so that what follows is refused for its own reason', async () => {
+test('opens a package that was signed again, so that the check that follows rejects it', async () => {
   expect(open(await repacked(() => undefined, { signAgain: true }))).toMatchObject({ passTypeIdentifier })
 })
 

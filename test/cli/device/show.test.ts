@@ -29,7 +29,7 @@ function android(state: string): GoogleDevice {
   return { platform: 'google', name: 'android', language: 'en', deviceId: 'd', passes }
 }
 
-test('an Apple pass is drawn with its fields, its barcode, and what stands on its back', async () => {
+test('draws an Apple pass with its fields, barcode, and back', async () => {
   const drawn = await drawDevice(iphone({ seat: '12A', news: 'Doors at 9' }), plain)
   for (const text of ['Fair', 'Ada Lovelace', '12A', 'Doors at 9', '▄▄▄▄▄']) expect(drawn).toContain(text)
   expect(drawn).not.toContain('***')
@@ -65,19 +65,19 @@ test('a Google pass is drawn with the rows that its class names, its messages, a
   expect(drawn).not.toContain('***')
 })
 
-test('a pass that is over says so', async () => {
+test('shows that a pass has ended', async () => {
   expect(await drawDevice(iphone({ seat: '1' }, { voided: true }), plain)).toContain('*** VOID ***')
   const expired = { expiresAt: new Date('2020-01-01T00:00:00Z') }
   expect(await drawDevice(iphone({ seat: '1' }, expired), plain)).toContain('*** EXPIRED ***')
   expect(await drawDevice(android('inactive'), plain)).toContain('*** INACTIVE ***')
 })
 
-test('only the passes that are named are drawn, and a phone without any says so', async () => {
+test('draws only the named passes, and reports a phone without any', async () => {
   expect(await drawDevice(iphone({ seat: '1' }), plain, new Set(['another']))).toBe('iphone holds no pass.')
   expect(await drawDevice(iphone({ seat: '1' }), plain, new Set([serial]))).toContain('Ada Lovelace')
 })
 
-test('a banner stands under the name of the organization, and nothing in it can steer the terminal', () => {
+test('a banner appears below the organization name and cannot control the terminal', () => {
   const change = { pass: serial, banners: ['Your seat is now \u001B[2JB-7.', 'News'], at: times.updatedAt }
   const lines = bannerLines(iphone({ seat: 'B-7' }), change).split('\n')
   expect(lines).toEqual(['▌ Fair', '▌ Your seat is now \uFFFD[2JB-7.', '▌ News'])

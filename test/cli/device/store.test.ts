@@ -29,7 +29,7 @@ const pass = (objectId: string): GoogleDevice['passes'][number] => {
 const add = (file: DeviceFile, id: string) =>
   file.update((device) => ({ ...(device as GoogleDevice), passes: [...(device as GoogleDevice).passes, pass(id)] }))
 
-test('of changes at the same time none is lost, and nothing is left beside the file', async () => {
+test('concurrent changes are all kept, and no file is left behind', async () => {
   const folder = temporaryFolder()
   const files = [1, 2, 3].map(() => deviceFor(folder, 'google'))
   await Promise.all(Array.from({ length: 60 }, (_, n) => add(files[n % 3]!, `p-${n}`)))

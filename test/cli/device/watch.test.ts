@@ -55,7 +55,7 @@ test('a push through APNs makes the phone fetch, and show the banner', async () 
   await watching.stop()
 })
 
-test('what changed while the phone slept is seen when it wakes, pushed or not', async () => {
+test('a phone that wakes fetches changes made while it slept, pushed or not', async () => {
   const { service, folder } = await installed()
   service.change({ seat: 'B-7' })
   const watching = follow(folder)
@@ -78,7 +78,7 @@ test('a server that fails is tried again until it does not, and nothing is lost'
   await watching.stop()
 })
 
-test('of fifty updates while the phone fetches it ends on the last, and never goes back', async () => {
+test('a phone that fetches during fifty updates ends on the last one and never goes back', async () => {
   const { service, folder } = await installed()
   const watching = follow(folder)
   await watching.next()

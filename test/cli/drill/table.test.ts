@@ -16,7 +16,7 @@ const stage: StageResult = {
   longestGapSeconds: 0.4,
 }
 
-test('sums stand below the stages, with the longest gap', () => {
+test('sums are below the stages, with the longest gap', () => {
   const stages = [stage, { ...stage, stage: 'renewal', longestGapSeconds: 2 }]
   expect(total(stages)).toMatchObject({ stage: 'all', seconds: 6, packages: 2_000, updates: 80, longestGapSeconds: 2 })
   expect(drillTable(stages, undefined).split('\n').at(-1)).toMatch(/^all .*0 of 2,000 .*0 of 80 .*0 of 100 .*2 s$/)

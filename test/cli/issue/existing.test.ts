@@ -117,7 +117,7 @@ describe('over HTTP', () => {
     expect((await issue(undefined, { restart: true })).counts).toEqual(redone)
   })
 
-  test('--existing keep is content with a pass that differs or is void, and still gives its links to nobody', async () => {
+  test('--existing keep accepts passes that differ or are void, and shows no links to them', async () => {
     const { issue } = await setUp()
     const { counts, summary, links, failures } = await issue('keep')
     expect(counts).toMatchObject({ created: 1, present: 1, updated: 0, differs: 1, void: 1, failed: 2 })
@@ -158,7 +158,7 @@ describe('over HTTP', () => {
     expect((await client.passes.list({ query: { limit: 1 } })).total).toBe(3)
   })
 
-  test('a dry run whose token may not read passes says so, and checks the rows', async () => {
+  test('a dry run whose token cannot read passes reports it and checks the rows', async () => {
     const { workspace, url, plan } = await setUp()
     const token = await api.token(workspace.id, { role: 'member', scopes: ['passes:write', 'templates:read'] })
     const writer = createClient({ url, token })
@@ -168,7 +168,7 @@ describe('over HTTP', () => {
     expect(notes).toEqual([expect.stringContaining('may not read passes (passes:read)')])
   })
 
-  test('a single create says whether it made the pass; an id that has another pass is an error unless that is allowed', async () => {
+  test('a create reports whether it made the pass; a used ID is an error unless reuse is allowed', async () => {
     const { client, templateId } = await setUp()
     const create = (externalPassId: string, label: string, existing?: Existing) =>
       createOne(client, { templateId, externalPassId, label, variables: { seat: '1' } }, existing)

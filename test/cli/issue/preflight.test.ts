@@ -59,7 +59,7 @@ test('a header lists everything that it lacks at once, and the flag that names a
   )
 })
 
-test('names of columns match whatever their case, spaces and underscores, and two that match one are refused', () => {
+test('column names match in any case, with spaces or underscores; two that match one are rejected', () => {
   const variables = declare(seat, { name: 'rowNo', label: 'Row' }, { name: 'row_no', label: 'Other row' })
   const header = ['External Pass ID', 'Label', 'SEAT', 'Row No', 'row_no', 'e-mail']
   const columns = planColumns(header, variables, defaults)
@@ -88,7 +88,7 @@ test('names of columns match whatever their case, spaces and underscores, and tw
   )
 })
 
-test('columns that are no variable are taken with a warning, and the error column of a failures file is ignored', () => {
+test('columns without a variable cause a warning, and the error column of a failures file is ignored', () => {
   const columns = planColumns(['externalPassId', 'label', 'seat', 'shoeSize', 'error'], declare(seat), defaults)
   expect(columns.variables.map(({ name }) => name)).toEqual(['seat', 'shoeSize'])
   expect(columns.warnings).toEqual([expect.stringContaining('shoeSize')])
@@ -142,7 +142,7 @@ test('a row is refused for what the server would refuse, with every reason', asy
   ])
 })
 
-test('what no variables schema can say is checked too: sizes, and the order of a window', async () => {
+test('also checks what a variables schema cannot express: sizes, and the order of a window', async () => {
   const definition = define({
     variables: ['from', 'to', 'about'].map((name) => ({ name, label: name })),
     design: { ...design, description: '{{about}}{{pass.label}}' },

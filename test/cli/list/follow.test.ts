@@ -16,7 +16,7 @@ const row = (scanned: number, recorded = scanned): Row => {
   return { id: newId(new Date(start)), scannedAt: iso(scanned), recordedAt: iso(recorded) }
 }
 
-test('what comes is shown once each: bursts, rows that belong further down, late commits, over an outage', async () => {
+test('shows each new row once: bursts, late rows, late commits, and across an outage', async () => {
   // A thousand scans of the hour before.
   const ledger = Array.from({ length: 1_000 }, (_, n) => row(-3_600 + n * 3))
   const sorted = () => ledger.toSorted((a, b) => (a.scannedAt < b.scannedAt ? 1 : -1))

@@ -28,7 +28,7 @@ const row = (change: Partial<Row>): Row => {
 
 afterEach(() => vi.unstubAllEnvs())
 
-test('a time is shown in the zone of the machine, with its offset, and stands in CSV as it is', () => {
+test('times are shown in the local zone with offset, and unchanged in CSV', () => {
   for (const [zone, text] of [
     ['UTC', '2027-05-31 19:30Z'],
     ['Europe/Lisbon', '2027-05-31 20:30+01:00'],
@@ -42,7 +42,7 @@ test('a time is shown in the zone of the machine, with its offset, and stands in
   }
 })
 
-test('on a terminal an id is as short as tells it from the others of its page; elsewhere it is whole', () => {
+test('an ID on a terminal is as short as is unique on its page; elsewhere it is complete', () => {
   const [moment, later] = [new Date('2027-05-31T10:00:00Z'), new Date('2027-05-31T10:00:01Z')]
   const idsOf = (rows: Row[], width?: number) => {
     const lines = tableFormat(shape, { names: ['id'], width })(rows)
@@ -70,7 +70,7 @@ test('rows are sorted by any column: numbers as numbers, what is missing last', 
   expect(() => sorted('name:down')).toThrow('--sort name:down')
 })
 
-test('beneath a list stands what is not shown, and where nothing is, what to do; never a cursor', async () => {
+test('below a list is what is not shown, and below an empty list what to do; never a cursor', async () => {
   const says = async (items: Row[], { total = items.length, query = {} } = {}) => {
     const notes: string[] = []
     const pages = (async function* () {

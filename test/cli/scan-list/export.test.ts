@@ -62,7 +62,7 @@ const whole = (total: number) => {
   return write(Array.from({ length: total }, (_, n) => n))
 }
 
-test('however often an export is interrupted or crashes, the file ends with every row once and no journal', async () => {
+test('an export ends with every row once and no journal, regardless of interruptions and crashes', async () => {
   const folder = temporaryFolder()
   const runs = fc.array(
     fc.record({ pages: fc.integer({ min: 1, max: 4 }), size: fc.integer({ min: 1, max: 7 }), torn: fc.string() }),
@@ -87,7 +87,7 @@ test('however often an export is interrupted or crashes, the file ends with ever
   )
 })
 
-test('half an export of something else is left alone, unless it is to begin anew', async () => {
+test('half an export of something else is kept unless --restart is set', async () => {
   const path = join(temporaryFolder(), 'ledger.csv')
   await run(path, 10, { pages: 2, size: 3 })
   const half = readFileSync(path, 'utf8')
@@ -112,7 +112,7 @@ test('half an export of something else is left alone, unless it is to begin anew
 test.each([
   ['was deleted', (path: string) => rmSync(path)],
   ['was cut', (path: string) => truncateSync(path, 5)],
-])('a file that %s since is begun anew', async (_, spoil) => {
+])('restarts the export of a file that %s since', async (_, spoil) => {
   const path = join(temporaryFolder(), 'ledger.csv')
   await run(path, 10, { pages: 2, size: 3 })
   spoil(path)
@@ -120,7 +120,7 @@ test.each([
   expect(readFileSync(path, 'utf8')).toBe(whole(10))
 })
 
-test('of two exports into one file the second waits for the first, and what was cut from the file comes again', async () => {
+test('the second of two exports to one file waits for the first and repeats rows that were cut off', async () => {
   const path = join(temporaryFolder(), 'ledger.csv')
   const notes: string[] = []
   const options = { restart: false, note: (message: string) => notes.push(message) }
@@ -140,7 +140,7 @@ test('of two exports into one file the second waits for the first, and what was 
   expect(readFileSync(path, 'utf8')).toBe('1\n')
 })
 
-test('a journal that is none is refused, and a whole file of before is replaced', async () => {
+test('rejects a file that is not a journal, and replaces a complete earlier export', async () => {
   const path = join(temporaryFolder(), 'ledger.csv')
   writeFileSync(path, 'n,text\nof yesterday')
   expect(await run(path, 2, { pages: 9, size: 3 })).toEqual({ rows: 2, cursor: null })

@@ -43,7 +43,7 @@ test('a table shows the name of a door, and CSV its id', () => {
   expect(scansFormat('csv', { isContinued: true, rawCells: false })([byDoor])).toContain(`,${byDoor.deviceId},`)
 })
 
-test('CSV holds whatever a device wrote, and goes on without a second header', () => {
+test('CSV holds any device text, and continues without a second header', () => {
   const metadata = { note: 'late, "with" a\r\nfriend', conflict: 'valid' as const, validateAsOf: '2027-05-31' }
   const first = scansFormat('csv', { isContinued: false, rawCells: false })
   const rest = scansFormat('csv', { isContinued: true, rawCells: false })

@@ -31,11 +31,11 @@ test.each([
   'https://passes:secret@passes.example.com',
   'https://passes.example.com/?from=wallet',
   'https://passes.example.com/#top',
-])('%s is no public URL: links and packages would hold what nobody can follow', (text) => {
+])('%s is not a public URL: links and packages would contain addresses that nobody can open', (text) => {
   expect(() => parsePublicUrl(new URL(text))).toThrow(/^--public-url must begin with https:(?!.*secret)/)
 })
 
-test('a variable that is nearly a setting is told of, and neither one that is nor one of something else', () => {
+test('warns about a variable that resembles a setting, not about settings and other variables', () => {
   expect(mistypedVariables(['PASSES_PUBLICURL', 'PASSES_RATE_LIMITS'])).toEqual([
     'Warning: PASSES_PUBLICURL is no setting; did you mean PASSES_PUBLIC_URL?',
     'Warning: PASSES_RATE_LIMITS is no setting; did you mean PASSES_RATE_LIMIT?',

@@ -135,7 +135,7 @@ test('profiles can be read by their owner alone, and leave nothing else behind',
   expect(Object.keys(readProfiles(path).profiles)).toEqual(['default', 'two'])
 })
 
-test('the profile in use is the first one, then the one that was chosen, and a flag or variable goes before it', async () => {
+test('uses the first profile, else the chosen one; a flag or variable takes precedence', async () => {
   await writeProfile(path, 'one', { url: 'https://one.example', token: 'one' })
   await writeProfile(path, 'two', { url: 'https://two.example', token: 'two' })
   expect(resolve({}).token?.value).toBe('one')
@@ -195,7 +195,7 @@ test.each(['0', '-1', '30s', '3601', 'Infinity', ''])(
   },
 )
 
-test("a broken file of profiles is in nobody's way where flags say everything", async () => {
+test('a broken profiles file has no effect if flags give everything', async () => {
   await writeProfile(path, 'default', { url: 'https://one.example', token: 'one' })
   writeFileSync(path, '{"profiles"')
   expect(resolve({ url: 'https://two.example', token: 'two' }).token?.value).toBe('two')
@@ -265,6 +265,6 @@ test.each(['on', 'maybe', 'yes please'])('"%s" does not, and is refused', (text)
   expect(() => requireClearSwitches(flags, { SWITCH: text })).toThrow('SWITCH must be true or false')
 })
 
-test('a program that stands alone is told no setting of this one', () => {
+test('an independent program receives no setting of this one', () => {
   expect(environmentWithoutSettings({ PATH: '/bin', PASSES_URL: 'https://passes.example' })).toEqual({ PATH: '/bin' })
 })

@@ -3,7 +3,7 @@ import { findChanges, showChanges } from '../../../src/cli/template/template-pus
 
 const field = (key: string, value: string) => ({ key, value })
 
-test('items of a list are compared with those of the same key, wherever they stand', () => {
+test('compares list items with those of the same key, at any position', () => {
   const before = { fields: [field('a', '1'), field('b', '2')] }
   expect(findChanges(before, { fields: [field('b', '2'), field('a', '1')] })).toEqual([
     { path: 'fields', before: ['a', 'b'], after: ['b', 'a'] },
@@ -24,7 +24,7 @@ test.each<[string, unknown, unknown, number]>([
   expect(findChanges(before, after)).toHaveLength(count)
 })
 
-test('what goes stands before what comes, on a line each', () => {
+test('removals come before additions, on one line each', () => {
   const changes = findChanges({ name: 'Old\n\u001b[31m' }, { name: 'New', key: 'k' })
   expect(showChanges(changes).split('\n')).toEqual(['- name: "Old\\n\\u001b[31m"', '+ name: "New"', '+ key: "k"'])
 })

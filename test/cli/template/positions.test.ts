@@ -32,8 +32,13 @@ test.each([
   ['{\n  "a": [1,]\n}\n', '2:11', "Unexpected token ']'"],
   ['{\n  "a": "x",\n  "b": tru\n}\n', '3:11', "Unexpected token '"],
   ['{\n  "a": [\n', '3:1', 'Unexpected end of JSON input'],
-])('what is no JSON has its place, whether the parser says it or not: %j', async (content, place, why) => {
-  const path = join(temporaryFolder(), 'file.json')
-  writeFileSync(path, content)
-  await expect(readJsonFile(path, z.unknown(), 'a file')).rejects.toThrow(`${path}:${place} is not valid JSON: ${why}`)
-})
+])(
+  'invalid JSON is reported with its position, with or without help from the parser: %j',
+  async (content, place, why) => {
+    const path = join(temporaryFolder(), 'file.json')
+    writeFileSync(path, content)
+    await expect(readJsonFile(path, z.unknown(), 'a file')).rejects.toThrow(
+      `${path}:${place} is not valid JSON: ${why}`,
+    )
+  },
+)

@@ -45,7 +45,7 @@ async function files() {
 
 const targets = ['Tor', 'Jetzt "%@"', 'Tor {{gate}}', 'Hafen', 'Karte']
 
-test('translators are given each text with words, and what they give back changes nothing else of the file', async () => {
+test('translators receive each text with words, and their answers change nothing else of the file', async () => {
   const { path, folder, made, take } = await files()
   expect(made).toEqual({
     sourceLanguage: 'pt',
@@ -73,7 +73,7 @@ test('translators are given each text with words, and what they give back change
   expect(readdirSync(folder).sort()).toEqual(['de.json', 'icon.png', 'ticket.json'])
 })
 
-test('what does not fit is refused with its place, and nothing is written', async () => {
+test('rejects texts that do not fit with their place, and writes nothing', async () => {
   const { path, made, take } = await files()
   const [label, message, , name, description] = made.entries
   const good = { ...name!, target: 'Hafen' }

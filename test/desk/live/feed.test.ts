@@ -34,7 +34,7 @@ test('it is live once the server says where it begins, and tells each event', as
   expect(feed.events.map(({ id }) => id)).toEqual(['2', '1'])
 })
 
-test('a stream that fell silent, or broke, is opened again, and all is to be read anew', async () => {
+test('a stream that fell silent or broke is opened again, and everything is reloaded', async () => {
   let opened = 0
   feed = createFeed(
     (signal) => {
@@ -66,7 +66,7 @@ test.each([401, 403])('a token that may not follow events (%i) is not tried agai
   expect([feed.state, opened]).toEqual(['asking', 1])
 })
 
-test('where there are too many streams, it asks instead, and tries again a minute later', async () => {
+test('polls if there are too many streams, and tries again a minute later', async () => {
   let opened = 0
   feed = createFeed(
     (signal) => {

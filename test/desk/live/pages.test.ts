@@ -20,7 +20,7 @@ test('a list of several pages is read to its end, in its order', async () => {
   expect([items.length, items.at(-1), total, asked]).toEqual([201, 200, 201, [undefined, '100', '200']])
 })
 
-test('of a longer one it is the first thousand', async () => {
+test('a longer list shows its first thousand', async () => {
   const { asked, list } = listOf(1_234)
   const { items, total } = await listAll(list, {})
   expect([items.length, total, asked.length]).toEqual([1_000, 1_234, 10])

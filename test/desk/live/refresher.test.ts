@@ -4,7 +4,7 @@ import { createRefresher } from '../../../src/desk/live/refresher.ts'
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
-test('however often something happens, each source is read once a second at most', async () => {
+test('each source is read at most once a second, regardless of the number of events', async () => {
   const reads: string[] = []
   const refresher = createRefresher<string>(async (name) => void reads.push(name))
   for (let event = 0; event < 3_000; event += 1) {

@@ -31,7 +31,7 @@ test('each command that the desk shows is one of the program, with flags that it
   }
 })
 
-test('nothing that changes a pass is proposed for one that is void', () => {
+test('proposes nothing for a void pass that would change it', () => {
   expect(passCommands({ id: 'p', status: 'VOID' }).join('\n')).not.toMatch(/void|notify|rotate|revoke/)
 })
 

@@ -4,7 +4,7 @@ import { createSightings } from '../../../src/door/app/camera/sightings.ts'
 const qr = (text: string) => ({ text, isLinear: false })
 const linear = (text: string) => ({ text, isLinear: true })
 
-test('a code is judged once while it is in view, blurred for a moment or not, and again when it had left', () => {
+test('a code in view is decided once, even if it blurs, and again after it left', () => {
   const sightings = createSightings()
   expect(sightings.see(qr('a'), 0)).toBe('a')
   expect(sightings.see(qr('a'), 100)).toBeUndefined()
@@ -14,7 +14,7 @@ test('a code is judged once while it is in view, blurred for a moment or not, an
   expect(sightings.see(qr('a'), 4591)).toBe('a')
 })
 
-test('another code is judged at once, and the first one, still in view, not again', () => {
+test('another code is decided at once, and the first one, still in view, is not decided again', () => {
   const sightings = createSightings()
   expect(sightings.see(qr('a'), 0)).toBe('a')
   expect(sightings.see(qr('b'), 100)).toBe('b')

@@ -222,7 +222,7 @@ describe.skipIf(skipReason !== undefined)(
       },
     )
 
-    test('a verdict is told by colour, shape, word and voice; a tap anywhere, or the next code, goes on', async () => {
+    test('a decision has color, shape, word, and voice; a tap anywhere or the next code continues', async () => {
       const { page } = await openDoor()
       await scan(page, 'yes')
       for (const text of ['WELCOME', 'Ada Lovelace', 'A-17', 'Hand out the Speaker badge', 'Let in others']) {
@@ -249,7 +249,7 @@ describe.skipIf(skipReason !== undefined)(
       expect(await lastScan(page)).toMatchObject({ payload: 'which', method: 'chosen' })
     })
 
-    test('the verdict of whoever came before is gone while the next one is waited for', async () => {
+    test('hides the previous decision while the next one is pending', async () => {
       const { page } = await openDoor()
       await scan(page, 'yes')
       await page.evaluate('void (fake.gate = new Promise((open) => Object.assign(fake, { open })))')
@@ -328,7 +328,7 @@ describe.skipIf(skipReason !== undefined)(
       expect(await page.evaluate('applied')).toEqual([{ torch: true }, { zoom: 2 }, { torch: false }])
     })
 
-    test('the age of the list is told by the clock of the server where that of the phone is wrong', async () => {
+    test("shows the age of the list by the server's clock if the phone's clock is wrong", async () => {
       const { page } = await openDoor()
       // A day ahead.
       const byMs = 86_400_000
@@ -342,7 +342,7 @@ describe.skipIf(skipReason !== undefined)(
       await page.getByText('this minute').waitFor()
     })
 
-    test('what a template says keeps its own direction on a page that runs the other way', async () => {
+    test('texts of a template keep their direction on a page of the other direction', async () => {
       const { page } = await openDoor('ar')
       await scan(page, 'yes')
       // Each ends in something that has no direction of its own, and would go to the wrong end.
@@ -430,7 +430,7 @@ describe.skipIf(skipReason !== undefined)(
       expect(await page.getByRole('button', { name: 'Take back' }).count()).toBe(0)
     })
 
-    test('what the server disagrees about is told in words', async () => {
+    test('explains in words where the server disagrees', async () => {
       const { page, words } = await openDoor('de')
       await scan(page, 'conflict')
       await page.getByRole('button', { name: words.next }).click()
@@ -439,7 +439,7 @@ describe.skipIf(skipReason !== undefined)(
       expect(told.replaceAll(/[\u2068\u2069]/g, '')).toContain('Der Server widerspricht: SCHON BENUTZT')
     })
 
-    test('keyboard scanners work whatever has the focus, back to back, and press no button', async () => {
+    test('keyboard scanners work with any focus, back to back, and press no button', async () => {
       const { page } = await openDoor()
       await page.getByRole('button', { name: 'Lock' }).focus()
       const before = (await page.evaluate('fake.scans.length')) as number
@@ -512,7 +512,7 @@ describe.skipIf(skipReason !== undefined)(
       expect(await unlock.isVisible()).toBe(false)
     })
 
-    test('a link whose invitation is used up says so and what to do, and another one is pasted', async () => {
+    test('a link with a used invitation shows what to do, and accepts another pasted link', async () => {
       const { page } = await visit(browser, { locale: 'en', viewport: { width: 390, height: 844 } })
       await page.addInitScript({ content: "localStorage.removeItem('door')" })
       await page.goto(`${url}#used-up`)
@@ -537,7 +537,7 @@ describe.skipIf(skipReason !== undefined)(
       await page.getByText('There is no camera').waitFor()
     })
 
-    test('a steward changes the gate of the door, and is told if the server does not answer', async () => {
+    test('an operator changes the gate of the door, and sees if the server does not respond', async () => {
       const { page } = await openDoor()
       await page.getByRole('button', { name: 'Overview' }).click()
       await page.getByRole('button', { name: 'Change gate' }).click()
@@ -551,7 +551,7 @@ describe.skipIf(skipReason !== undefined)(
       await page.getByRole('heading', { name: 'Polyglot 2027 · South' }).waitFor()
     })
 
-    test('problems are told, and those that need nothing more go when they were read', async () => {
+    test('shows problems, and removes those that need no action once they were read', async () => {
       const { page } = await openDoor()
       await set(page, { problems })
       await page.getByText('are lost: 7').waitFor()

@@ -35,7 +35,7 @@ describe.skipIf(skipReason !== undefined)(`tabs${skipReason ? ` (skipped: ${skip
   })
 
   test(
-    `of ${KILLS} tabs that are killed between verdict and upload none loses one, and none uploads one twice`,
+    `none of ${KILLS} tabs killed between decision and upload loses a scan or uploads one twice`,
     async () => {
       const workspace = await api.workspace()
       const { id: projectId } = await makeProject(workspace)

@@ -40,7 +40,7 @@ describe.skipIf(skipReason !== undefined)(
       payloads = await Promise.all(['Ada Lovelace', 'Grace Hopper', 'Joan Clarke'].map(issue))
     })
 
-    test('from the printed code to the first verdict in three taps; on without any, and what goes wrong is told', async () => {
+    test('from the printed code to the first decision in three taps, later in none; problems are shown', async () => {
       const { client } = server
       const film = join(temporaryFolder(cleanUp), 'ticket.mjpeg')
       await writeFilm(film, [{ payload: payloads[0]!, symbology: 'qrcode', condition: 'plain' }], { pause: 3 })

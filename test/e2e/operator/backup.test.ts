@@ -14,7 +14,7 @@ import { hostServer, startServer, type TestServer } from '../support/server.ts'
 const args = ['--allow-insecure-webhooks']
 const fileOf = (database: string) => database.replace('sqlite:', '')
 
-test('a backup under load holds all that was acknowledged before it, and a server goes on with it elsewhere', async () => {
+test('a backup under load holds all acknowledged writes, and a server continues with it elsewhere', async () => {
   const receiver = await startReceiver()
   const server = await startServer({ args })
   const { client, token } = server
@@ -93,7 +93,7 @@ test('a restore refuses an open database, and one with data unless forced, which
   expect((await next.client.passes.list()).items.map(({ label }) => label)).toEqual(['Ada'])
 })
 
-test('what is no sound backup of this program is refused, and changes nothing', async () => {
+test('rejects files that are not sound backups of this program, and changes nothing', async () => {
   const server = await hostServer()
   await issuedPass(server.client)
   await server.stop()

@@ -20,7 +20,7 @@ async function settingsOf(url: string): Promise<unknown[]> {
   }
 }
 
-test('a server that only reads is copied to PostgreSQL and back, and links and secrets go on', async () => {
+test('a read-only server is copied to PostgreSQL and back, and links and secrets keep working', async () => {
   const key = { PASSES_SERVER_KEY: 'ab'.repeat(32) }
   const first = await hostServer({ env: key })
   const { database, token } = first
@@ -75,7 +75,7 @@ test('a server that only reads is copied to PostgreSQL and back, and links and s
   await third.stop()
 })
 
-test('what cannot be copied, or not there, is refused, and nothing is touched', async () => {
+test('rejects what cannot be copied or where it cannot go, and changes nothing', async () => {
   const folder = temporaryFolder()
   const file = join(folder, 'passes.db')
   const missing = await run(['copy', '--from', `sqlite:${file}`, '--to', `sqlite:${join(folder, 'other.db')}`])

@@ -46,7 +46,7 @@ test('every service has a limit of memory and of processes', () => {
   }
 })
 
-test('what services mount and wait for is there', () => {
+test('files that services mount and services that they wait for exist', () => {
   for (const [name, { depends_on = {}, volumes: mounts = [] }] of Object.entries(services)) {
     expect(Object.keys(services), name).toEqual(expect.arrayContaining(Object.keys(depends_on)))
     for (const source of mounts.map((mount) => mount.split(':')[0]!)) {
@@ -68,7 +68,7 @@ test('the proxy knows the servers that answer, and looks at /readyz more often t
   }
 })
 
-test('the image is built from what is in the repository, and runs as nobody in particular', () => {
+test('the image is built from files in the repository, and runs as an unprivileged user', () => {
   const stages = dockerfile.split(/^FROM /m)
   const images = stages.slice(1).map((stage) => stage.split(/\s/)[0]!)
   for (const image of [...images, ...Object.values(services).map((service) => service.image)]) {
@@ -82,7 +82,7 @@ test('the image is built from what is in the repository, and runs as nobody in p
   expect(copied.sort()).toEqual(allowed.sort())
 })
 
-test('what the image copies out of its build is all that the program needs', async () => {
+test('files that the image copies from its build are all that the program needs', async () => {
   const folder = temporaryFolder()
   for (const [, paths] of dockerfile.matchAll(/^COPY --from=build (.+)$/gm)) {
     const [target, ...sources] = paths!.split(' ').reverse()

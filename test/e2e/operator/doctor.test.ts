@@ -80,7 +80,7 @@ describe.each(dialects)('on %s', (dialect) => {
     if (dialect === 'postgres') expect((await doctor(server.database, [], rotated)).failures).toEqual([])
   })
 
-  test('work that waits, jobs that gave up and endpoints that fail are told with the command that mends them', async () => {
+  test('shows waiting work, jobs that gave up, and failing endpoints, with the command that fixes them', async () => {
     const server = await hostServer({ dialect, args: ['--role', 'api', '--allow-insecure-webhooks'] })
     const { client, database } = server
     const webhook = await client.webhooks.create({ body: { url: 'http://127.0.0.1:9/', events: ['pass.issued'] } })

@@ -11,7 +11,7 @@ import { hostServer, type TestServer } from '../support/server.ts'
 /** How long a revocation may take to hold on a running server. */
 const HOLDS_MS = 2_000
 
-test('of a database that a command had to make somebody is told, once', async () => {
+test('reports once that a command created a database', async () => {
   const create = ['token', 'create', '--name', 'door', '--json', '--database', await emptyDatabase('sqlite')]
   const [first, second] = [await run(create), await run(create)]
   expect([first.exitCode, second.exitCode]).toEqual([0, 0])
@@ -90,7 +90,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(names).toEqual(['acme', 'default'])
   })
 
-  test('an operator sees and changes the limits of a workspace, and is warned of a password on the command line', async () => {
+  test('an operator sees and changes the limits of a workspace, and is warned of a password in arguments', async () => {
     const database = await emptyDatabase(dialect)
     await ok(['token', 'create', '--name', 'first'], database)
     const args = ['workspace', 'limits', 'default', '--webhooks', '0', '--stored-bytes', '5MiB']
@@ -101,7 +101,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect([isWarned, String(stderr).includes(database)]).toEqual([dialect === 'postgres', false])
   })
 
-  test('an operator command on an empty database migrates it first, and the server that starts then uses what it made', async () => {
+  test('an operator command migrates an empty database first, and the server then starts with its result', async () => {
     const database = await emptyDatabase(dialect)
     const { token } = await ok(['token', 'create', '--name', 'first', '--role', 'owner'], database)
     expect(await ok(['migrate'], database)).toEqual({ applied: [] })

@@ -14,7 +14,7 @@ function forbidNothing(): void {
   onTestFinished(() => void process.umask(umask))
 }
 
-test('whatever the program writes is private, under a umask that forbids nothing, and doctor names what is not', async () => {
+test('files are private even under an open umask, and doctor names those that are not', async () => {
   const folder = temporaryFolder()
   forbidNothing()
   const server = await hostServer({ makesSandbox: true })

@@ -75,7 +75,7 @@ test.each(oneDialect)(
   },
 )
 
-test('the password of a database stands in nothing that is printed', async () => {
+test('the password of a database never appears in output', async () => {
   const { stdout, stderr, exitCode } = await spawnProgram(['serve', '--json', '--log-level', 'debug'], undefined, {
     env: {
       PASSES_DATABASE_URL: 'postgres://passes:planted-password@127.0.0.1:1/passes',

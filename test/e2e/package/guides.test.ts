@@ -29,7 +29,7 @@ test.each(guides)('$path works as it is written', async (guide) => {
   await runGuide(guide, { meanwhile: play, words })
 })
 
-describe('what no test runs, with the reason that the guide gives', () => {
+describe('parts that no test runs, with the reason in the guide', () => {
   const all = [...guides, readGuide('docs/webhooks.md'), readGuide('examples/README.md')]
   const blocks = all.flatMap(({ path, steps }) =>
     steps.flatMap((step) => (step.kind === 'not-run' ? [{ where: `${path}:${step.line}`, ...step }] : [])),

@@ -9,7 +9,7 @@ import type { Row } from '../../torture/report.ts'
 const brief = isLong ? ['kills', 'scans', 'sqlite-full'] : ['sqlite-full']
 const databases = isLong ? dialects : (['sqlite'] as const)
 
-test('a brief torture finds the promises held, says so in a table, and ends with 0', async () => {
+test('a short torture run holds the promises, prints them in a table, and exits with 0', async () => {
   const flags = [...brief.flatMap((name) => ['--only', name]), ...(isLong ? [] : ['--database', 'sqlite'])]
   const { stdout, stderr, exitCode } = await torture(['--json', '--seed', 'ci', ...flags])
   const { isWhole, rows } = JSON.parse(stdout) as { isWhole: boolean; rows: Row[] }

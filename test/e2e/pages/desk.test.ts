@@ -231,7 +231,7 @@ describe.skipIf(skipReason !== undefined)(
       return JSON.parse((await run(args)).stdout)
     }
 
-    test('what a token may not see is said so, and one that ends goes back to the beginning', async () => {
+    test('shows what a token cannot read, and returns to the start when a token ends', async () => {
       const made = await makeToken('--scope', 'scans:read', '--project', projectId)
       const { page, incidents } = await visit(browser, { locale: 'de', viewport: { width: 1280, height: 900 } })
       await page.goto(`${server.url}/desk`)
@@ -272,7 +272,7 @@ describe.skipIf(skipReason !== undefined)(
       expect(await page.getByRole('searchbox').count()).toBe(1)
     })
 
-    test('a server that goes away is told of, and the page goes on by itself when it is back', async () => {
+    test('shows that the server is unavailable, and continues when it is back', async () => {
       const { page, context } = await openDesk({ viewport: { width: 1000, height: 700 } })
       await page.locator('[data-number=doors]').waitFor()
       await context.setOffline(true)
@@ -289,7 +289,7 @@ describe.skipIf(skipReason !== undefined)(
       await page.getByText('The server does not answer').waitFor({ state: 'detached' })
     })
 
-    test('what brought no answer is asked for again, although nothing happens that would touch it', async () => {
+    test('a failed request is repeated even if no event would trigger it', async () => {
       const { page } = await openDesk()
       await page.getByText('Live', { exact: true }).waitFor()
       await page.route('**/v1/scans/stats*', (route) =>

@@ -156,7 +156,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     expect(await inCard(preview, 'return card.outerHTML')).toBe(await inCard(page, 'return card.outerHTML'))
   })
 
-  test('fields beyond those of the style are faded and marked in the preview, and stand under the card of the page', async () => {
+  test('fields beyond those of the style are faded and marked in the preview, and below the card of the page', async () => {
     const secondary = ['one', 'two', 'three', 'four', 'five', 'six'].map((key) => field(key))
     const { preview, page } = await drawn('coupon', { fields: { secondary } })
     const surplus = preview.locator('.iphone .surplus')
@@ -184,7 +184,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     }
   })
 
-  test('a boarding pass shows auxiliary above secondary fields, and the sign of its transport between the places', async () => {
+  test('a boarding pass shows auxiliary above secondary fields, and the transport sign between the places', async () => {
     const fields = {
       primary: [field('from', 'HAM'), field('to', 'STO')],
       secondary: [field('name')],
@@ -258,7 +258,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     return { place, file, rows, url: dev.url, template, withName }
   }
 
-  test('template dev shows a save at once, in its place: half-written, renamed, deleted and returned files too', async () => {
+  test('template dev shows a save at once: half-written, renamed, deleted, and returned files too', async () => {
     const { place, file, rows, url, withName } = await develop()
     const { page, incidents } = await visit(browser, { viewport: screens.desktop })
     await page.goto(url)

@@ -56,7 +56,7 @@ async function countsOf({ client }: TestServer) {
 
 const secretsIn = (folder: string) => JSON.parse(readFileSync(join(folder, 'webhook-secrets.json'), 'utf8'))
 
-test('files make what there is not, change what differs, and are unchanged from then on; --plan writes nothing', async () => {
+test('creates missing resources, updates those that differ, and is unchanged afterwards; --plan writes nothing', async () => {
   const server = await shared()
   const folder = folderOf(whole)
   const plan = await apply(folder, server, '--plan')
@@ -102,7 +102,7 @@ test('files make what there is not, change what differs, and are unchanged from 
   expect((await apply(folder, server, '--plan')).exitCode).toBe(0)
 })
 
-test('nothing is deleted without --prune, and without --yes nobody is taken to agree; kinds without a folder stay', async () => {
+test('deletes only with --prune and confirmation or --yes; kinds without a folder stay', async () => {
   const server = await shared()
   const folder = folderOf(whole)
   const body = { url: 'https://hooks.example/other', events: ['pass.issued' as const] }
@@ -126,7 +126,7 @@ test('nothing is deleted without --prune, and without --yes nobody is taken to a
   expect(await countsOf(server)).toEqual([2, 1, 1])
 })
 
-test('every mistake is told with file, line and column before anything is sent', async () => {
+test('reports every mistake with file, line, and column before sending anything', async () => {
   const server = await shared()
   const folder = folderOf({
     ...whole,
@@ -153,7 +153,7 @@ test('every mistake is told with file, line and column before anything is sent',
   expect(await countsOf(server)).toEqual([0, 0, 0])
 })
 
-test('a run that fails half-way says so, and the next one goes on; a secret whose answer was lost is made anew', async () => {
+test('reports a run that fails midway, and the next one continues; a secret that was lost is created again', async () => {
   const server = await shared()
   const folder = folderOf(whole)
   const { 'templates/ticket.json': ticket } = whole
@@ -176,7 +176,7 @@ test('a run that fails half-way says so, and the next one goes on; a secret whos
   expect((await apply(folder, server, '--plan', '--publish')).exitCode).toBe(0)
 })
 
-test('of two runs at once, from folders of their own, nothing is made twice, and one of them has the secret', async () => {
+test('two concurrent runs create nothing twice, and one of them has the secret', async () => {
   const server = await shared()
   const folders = [folderOf(whole), folderOf(whole), folderOf(whole)]
   const runs = await Promise.all(
@@ -201,7 +201,7 @@ test('of two runs at once, from folders of their own, nothing is made twice, and
   for (const folder of folders) expect((await apply(folder, server, '--plan', '--publish')).exitCode).toBe(0)
 })
 
-test('limits are compared, and the command for an operator is told, since the interface cannot set them', async () => {
+test('compares limits, and shows the operator command, since the API cannot set them', async () => {
   const server = await shared()
   const folder = folderOf({ 'limits.json': { webhooks: 50, passes: 2000 } })
   const { exitCode, value, stderr } = await apply(folder, server, '--yes')

@@ -78,7 +78,7 @@ describe('over HTTP', () => {
     expect(new Set([...(await allPasses(setup)).values()].map(({ revision }) => revision))).toEqual(new Set([2]))
   })
 
-  test('failing rows are set aside with their error, mended, and fed back', async () => {
+  test('failing rows are written with their error, fixed, and used as input', async () => {
     const setup = await setUp()
     const { server, folder } = setup
     await createPasses(setup, 120)
@@ -110,7 +110,7 @@ describe('over HTTP', () => {
     expect(await pass(setup, 'T-60')).toMatchObject({ label: 'Joan' })
   })
 
-  test('Ctrl-C in the middle of an update exits 130, and the printed command finishes it with one revision a pass', async () => {
+  test('Ctrl-C during an update exits 130, and the printed command completes it with one revision per pass', async () => {
     const setup = await setUp()
     const ids = await createPasses(setup, MANY)
     writeRows(setup, 'all the seats.csv', [['externalPassId', 'seat'], ...ids.map((id) => [id, `seat of ${id}`])])
@@ -126,7 +126,7 @@ describe('over HTTP', () => {
     for (const id of ids) expect(after.get(id)).toMatchObject({ revision: 2, variables: { seat: `seat of ${id}` } })
   })
 
-  test('after SIGKILL in the middle of a void the same command goes on, and ends well over passes that are void', async () => {
+  test('after SIGKILL during a void the same command continues, and accepts passes that are void', async () => {
     const setup = await setUp()
     const ids = await createPasses(setup, MANY)
     const rows = ids.map((id, index) => [index % 100 === 0 ? `${id}-unknown` : id, 'gone'])
@@ -186,7 +186,7 @@ test('a run outlasts a server that is killed and started again in the middle of 
   for (const { revision } of (await allPasses(setup)).values()) expect(revision).toBe(2)
 })
 
-test('what would meet every row ends the run at once, with the command that goes on once it is mended', async () => {
+test('an error of every row ends the run at once, and shows the command to continue after the fix', async () => {
   const setup = await setUp(onlyAnswers)
   const ids = await createPasses(setup, 120)
   writeRows(setup, 'file.csv', [['externalPassId', 'seat'], ...ids.map((id) => [id, '2'])])
@@ -202,7 +202,7 @@ test('what would meet every row ends the run at once, with the command that goes
   expect([allowed.exitCode, JSON.parse(allowed.stdout)]).toMatchObject([0, { updated: 120, failed: 0 }])
 })
 
-test('passes are upgraded to a version, of every template that there is; one that is not newer fails its row', async () => {
+test('upgrades passes of all templates to a version; a version that is not newer fails its row', async () => {
   const setup = await setUp()
   const { server, folder, projectId, templateId } = setup
   await createPasses(setup, 2)
@@ -246,7 +246,7 @@ test('a column that no template of the passes knows is warned of', async () => {
   ])
 })
 
-test('void asks, and where nobody can be asked it needs --yes; the journal of an update is not one of a void', async () => {
+test('void asks, or needs --yes without a terminal; the journal of an update is not one of a void', async () => {
   const setup = await setUp()
   const { server, folder } = setup
   await createPasses(setup, 2)

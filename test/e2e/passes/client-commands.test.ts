@@ -214,7 +214,7 @@ test('projects are created, listed page by page or whole, changed, counted and d
   })
 })
 
-test('a template file becomes a template; pushed again it replaces the draft, and after publishing makes the next', async () => {
+test('a template file becomes a template; a push replaces the draft, or makes the next one once published', async () => {
   const server = await shared()
   const file = templateFile()
   const pushed = await json(['template', 'push', file], server)
@@ -244,7 +244,7 @@ test('a template file becomes a template; pushed again it replaces the draft, an
   })
 })
 
-test('a template file that does not fit is refused line by line, before anything stands on the server', async () => {
+test('rejects an invalid template file line by line, before the server stores anything', async () => {
   const server = await shared()
   const broken = templateFile({ variables: [{ name: '1st', label: '' }], expiresAt: 7 })
   const { exitCode, stderr } = await run(['template', 'push', broken], server)
@@ -330,7 +330,7 @@ test('a template is drawn with its sample values, and saved as a page', async ()
   expect(overridden.stdout).toContain('Overridden')
 })
 
-test('the program runs from source as well, with the same commands, and with nothing of a build that lies beside it', async () => {
+test('runs from source with the same commands, and uses no build next to it', async () => {
   const dev = new URL('../../../bin/dev.js', import.meta.url).pathname
   const [source, built] = await Promise.all([
     execa('node', [dev, '--help'], { env: { DEBUG: 'oclif:config:wallet-passes-server' } }),

@@ -67,7 +67,7 @@ test('commands, flags, their values and the names that the server has are comple
   expect(await complete([''])).not.toContain('complete')
 })
 
-test('names are kept for a while in files that only their owner reads, apart for each server and token, and no error shows', async () => {
+test('completion caches names in private files per server and token, and shows no errors', async () => {
   const { client, complete, learn, env, home, names } = await completer()
   const templates = (more = {}) => complete(['template', 'get', ''], { more })
   await learn(['template', 'get', ''], ['day-ticket'])

@@ -8,7 +8,7 @@ import { hostServer } from '../support/server.ts'
 const HOLDER = 'Grace qx7wvzkj'
 
 describe.each(dialects)('on %s', (dialect) => {
-  test('what operators and tokens do stands in the log, without what they typed', async () => {
+  test('logs the actions of operators and tokens, without typed values', async () => {
     const server = await hostServer({ dialect })
     const onDatabase = ['--database', server.database]
     expect((await run(['workspace', 'create', '--name', 'acme', ...onDatabase])).exitCode).toBe(0)
@@ -89,7 +89,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 })
 
-test('a filter that nothing can match says so', async () => {
+test('reports a filter that can match nothing', async () => {
   const database = ['--database', await emptyDatabase('sqlite')]
   await run(['migrate', ...database])
   const wrong: [args: string[], exitCode: number][] = [

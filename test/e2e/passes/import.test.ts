@@ -84,7 +84,7 @@ test('each failing row names its line and column, and rows may name their templa
   expect(differs.exitCode).toBe(1)
 })
 
-test('what is no list of passes to take over is told so', async () => {
+test('reports a file that is not a list of passes to import', async () => {
   const setup = await setUp()
   const { server, folder, templateId } = setup
   const refused = async (name: string, content: string | Uint8Array, ...more: string[]) => {
@@ -104,7 +104,7 @@ test('what is no list of passes to take over is told so', async () => {
   expect(unknown).toContain('passes identity use')
 })
 
-test('a run that is killed in the middle goes on where it was, and takes each pass over once', async () => {
+test('a killed run resumes where it was, and imports each pass once', async () => {
   const setup = await setUp()
   writeRows(setup, 'killed.csv', [header, ...rowsFor(500, 'killed')])
   const { templateId, folder } = setup

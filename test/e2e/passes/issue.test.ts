@@ -82,7 +82,7 @@ test('each row becomes a pass, and the links file joins them to the input in its
   expect(await passCount(setup)).toBe(ROWS)
 })
 
-test('failing rows are set aside with their error, mended, and fed back', async () => {
+test('failing rows are written with their error, fixed, and used as input', async () => {
   const setup = await setUp()
   const { server, folder, projectId, templateId } = setup
   const other = await publishTicket(server.client, projectId)
@@ -123,7 +123,7 @@ test('failing rows are set aside with their error, mended, and fed back', async 
   expect(await passCount(setup)).toBe(251)
 })
 
-test('Ctrl-C in the middle exits 130 and prints the command that goes on, without a pass twice or left out', async () => {
+test('Ctrl-C exits 130 and prints the command to resume, with each pass made once', async () => {
   const setup = await setUp()
   const { folder, templateId } = setup
   const rows = rowsFor(MANY)
@@ -148,7 +148,7 @@ test('Ctrl-C in the middle exits 130 and prints the command that goes on, withou
   expect(read(join(folder, 'links.csv')).map((link) => link.externalPassId)).toEqual(rows.map(([id]) => id))
 })
 
-test('after SIGKILL in the middle the same command goes on, without a pass or a link twice or left out', async () => {
+test('after SIGKILL the same command resumes, with each pass and link made once', async () => {
   const setup = await setUp()
   const { folder, templateId } = setup
   const rows = rowsFor(MANY)
@@ -214,7 +214,7 @@ test('a run waits as long as Retry-After says when the server limits it', async 
   expect(stderr).toContain('trying again in 1.0 s')
 })
 
-test('a dry run asks what each row would come to, writes the failing ones, and makes no pass and no journal', async () => {
+test('a dry run shows the outcome of each row, writes the failing ones, and makes no pass or journal', async () => {
   const setup = await setUp()
   const { server, folder, templateId } = setup
   const rows = rowsFor(300)
@@ -237,7 +237,7 @@ test('a dry run asks what each row would come to, writes the failing ones, and m
   expect(await passCount(setup)).toBe(0)
 })
 
-test('a second file with another name for an id fails its row, says so, and pairs nobody with the links of another', async () => {
+test("a second file with another name for an ID fails that row, and links nobody to another's pass", async () => {
   const { server, folder, templateId } = await setUp()
   writeFileSync(join(folder, 'first.csv'), csv([['T-1', 'Ada', '1', '']]))
   writeFileSync(join(folder, 'second.csv'), csv([['T-1', 'Eve', '1', '']]))
@@ -278,7 +278,7 @@ test('semicolons, a byte order mark, CRLF, quotes and empty lines go in, and com
   )
 })
 
-test('--existing update shows its plan before it changes anything, asks about it on a terminal, and not with --yes', async () => {
+test('--existing update shows its plan first, asks on a terminal, and does not ask with --yes', async () => {
   const { server, folder, templateId } = await setUp()
   const path = join(folder, 'file.csv')
   const issue = ['issue', path, '--template', templateId]
@@ -373,7 +373,7 @@ test('a header that does not fit is refused with a list before anything is sent'
   for (const words of ['--external-id-column', '--label-column', 'seat (Seat)']) expect(stderr).toContain(words)
 })
 
-test('a file that changed under an unfinished run is refused until --restart, and one that is input and output is', async () => {
+test('rejects a file that changed during an unfinished run until --restart, and one that is input and output', async () => {
   const setup = await setUp()
   const { server, folder, templateId } = setup
   const path = join(folder, 'file.csv')

@@ -54,7 +54,7 @@ describe.each(dialects.slice(1))('on %s', (dialect) => {
     expect([stats.value, byProject.value.items]).toMatchObject([figures, [figures]])
   })
 
-  test('a scan is taken back once, by --yes where nobody can be asked, and the pass is let in again', async () => {
+  test('a scan is undone once, with --yes without a terminal, and the pass is accepted again', async () => {
     const server = await shared()
     const passId = await issuedPass(server)
     const { scan } = await server.client.scans.create({ body: { passId } })

@@ -42,7 +42,7 @@ test('a project, a template or a webhook is named by its key, its exact name or 
   }
 })
 
-test('what is ambiguous is listed, what is unknown says so, and neither does anything', async () => {
+test('lists ambiguous names, reports unknown ones, and changes nothing for either', async () => {
   const server = await shared()
   const { projects } = server.client
   const twins = [await projects.create({ body: { name: 'Twin' } }), await projects.create({ body: { name: 'Twin' } })]

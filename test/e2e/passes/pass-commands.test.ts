@@ -58,7 +58,7 @@ describe('over HTTP', () => {
   })
 })
 
-test('a list is one page unless it is asked for more, and the total stands on stderr', async () => {
+test('a list is one page unless more is requested, and the total is on stderr', async () => {
   const setup = await setUp()
   await createPasses(setup, 25)
   const page = await json(setup, 'pass', 'list', '--limit', '10')
@@ -206,7 +206,7 @@ test('a pass is updated by its own key: merged, dry, guarded by its revision, an
   expect(people.stdout).toMatch(/Label +Grace\n/)
 })
 
-test('links are revoked and a pass is voided, with --yes where nobody can be asked', async () => {
+test('revokes links and voids a pass, with --yes without a terminal', async () => {
   const setup = await setUp()
   const { server } = setup
   const [id] = await createPasses(setup, 1)
@@ -230,7 +230,7 @@ test('links are revoked and a pass is voided, with --yes where nobody can be ask
   expect([again.exitCode, again.stderr]).toEqual([1, expect.stringContaining('PASS_ALREADY_VOIDED')])
 })
 
-test('a code is replaced and a pass goes to another holder, once for one revision, with --yes where nobody can be asked', async () => {
+test('replaces a code and changes the holder in one revision, with --yes without a terminal', async () => {
   const setup = await setUp()
   const [id] = await createPasses(setup, 1)
   const before = (await json(setup, 'pass', 'get', id!)).value

@@ -41,7 +41,7 @@ async function statusOf(answer: Promise<unknown>): Promise<number> {
 describe.each(dialects)('two servers on one %s database', (dialect) => {
   const startTwo = shareTwo(dialect)
 
-  test(`of two updates with one If-Match one is written and the other told so, in ${RACES} races`, async () => {
+  test(`one of two updates with one If-Match succeeds and the other gets 412, in ${RACES} races`, async () => {
     const { clients, rows } = await startTwo()
     const [{ id }] = (await makePasses(clients[0], 1)) as [Pass]
     for (let revision = 1; revision <= RACES; revision += 1) {

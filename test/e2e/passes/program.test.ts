@@ -33,14 +33,14 @@ test.each(['--help', 'webhook --help', 'webhook create --help'])(
   },
 )
 
-test('a command in quotes is told how it is written', async () => {
+test('shows how a command in quotes is written', async () => {
   expect(await run(['webhook create'], nowhere)).toMatchObject({
     exitCode: 2,
     stderr: 'Error: passes has no command webhook create\n  Next: did you mean passes webhook create?',
   })
 })
 
-test('what a run sets of this process is set back, also where the command fails', async () => {
+test('settings of a run are restored, also if the command fails', async () => {
   const state = () => ({
     env: { ...process.env },
     cwd: process.cwd(),

@@ -37,7 +37,7 @@ async function json(args: string[], server?: TestServer) {
   return { exitCode, value: JSON.parse(stdout) }
 }
 
-test('a file finds its template by key: makes it, leaves it, changes its draft, and makes the next after publishing', async () => {
+test('a file finds its template by key: creates, keeps, changes its draft, or creates the next draft', async () => {
   const server = await shared()
   const folder = folderOf({ 'ticket.json': ticket })
   const file = join(folder, 'ticket.json')
@@ -84,7 +84,7 @@ test('diff says what a file and the server differ in, sends nothing, and ends wi
   expect((await server.client.workspace.get()).usage!.storedBytes).toBeLessThan(200_000)
 })
 
-test('what is pulled is pushed back unchanged', async () => {
+test('a pulled template is pushed back unchanged', async () => {
   const server = await shared()
   const folder = folderOf({ 'ticket.json': ticket })
   await run(['template', 'push', join(folder, 'ticket.json')], server)

@@ -39,7 +39,7 @@ async function versions({ server }: Setup): Promise<Record<string, number>> {
 const setUp = sharedSetUp({ dialect: 'postgres', ...onlyAnswers })
 
 describe('on postgres', () => {
-  test('passes move forward once each; those that do not fit stay, are set aside, mended and fed back', async () => {
+  test('upgrades each pass once; passes that do not fit stay, are written out, fixed, and retried', async () => {
     const setup = await setUp()
     const { server, folder, templateId } = setup
     await createPasses(setup, 130)
@@ -79,7 +79,7 @@ describe('on postgres', () => {
     expect(JSON.stringify(fields[0])).toContain('templateVersionId')
   })
 
-  test('a whole project moves, each pass to the newest version of its own template, and nothing beside it', async () => {
+  test('a whole project is upgraded, each pass to the newest version of its template, and nothing else', async () => {
     const setup = await setUp()
     const { server, projectId, templateId } = setup
     await createPasses(setup, 30)
@@ -105,7 +105,7 @@ describe('on postgres', () => {
   })
 })
 
-test('what cannot work is refused before anything is asked or moved', async () => {
+test('rejects impossible upgrades before it asks or changes anything', async () => {
   const { server, templateId, projectId } = await setUp()
   const template = ['--template', templateId]
   for (const [args, exitCode, message] of [

@@ -12,7 +12,7 @@ const KILLS = Number(process.env.PASSES_BROADCAST_KILLS ?? times(2, 3))
 const PASSES = Number(process.env.PASSES_BROADCAST_PASSES ?? times(2_500, 12_000))
 
 describe.each(dialects)('on %s', (dialect) => {
-  test('a broadcast that is stopped or killed in mid fan-out, again and again, ends DISPATCHED with one notification for each pass', {
+  test('a broadcast stopped or killed repeatedly ends DISPATCHED with one notification per pass', {
     timeout: 300_000 + PASSES * 10 + KILLS * 20_000,
   }, async () => {
     let victim = await startServer({ dialect })

@@ -46,7 +46,7 @@ test.each(['SIGINT', 'SIGTERM'] as const)('%s ends a drill with all that it star
   expect(() => process.kill(owner.pid, 0)).toThrow('ESRCH')
 })
 
-test('a drill that is stopped before it began says so', async () => {
+test('reports a drill that is stopped before it started', async () => {
   const options = { folder: temporaryFolder(), phones: 1, postgres: undefined, only: [], note: () => undefined }
   const startProvider = () => expect.fail('nothing is started')
   const signal = AbortSignal.abort(new InterruptedError('The drill was stopped.'))

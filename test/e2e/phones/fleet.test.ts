@@ -22,7 +22,7 @@ async function issue({ client }: TestServer): Promise<string[]> {
   })
 }
 
-test('what hostile phones hold is what the server lists of them, each that is behind with its reason', async () => {
+test('the server lists exactly the passes of hostile phones, each that is behind with its reason', async () => {
   const server = await hostServer()
   const { client } = server
   const ids = await issue(server)
@@ -76,7 +76,7 @@ test('what hostile phones hold is what the server lists of them, each that is be
   expect(fleet.counts.pushes).toBe(30)
 })
 
-test('the command runs a fleet for a while, and leaves no phone registered where it is told so', async () => {
+test('the command runs a fleet for a while, and leaves no phone registered if asked to', async () => {
   const server = await hostServer()
   await issue(server)
   const args = ['device', 'fleet', '--phones', '20', '--mix', 'awake=15,deaf=5', '--for', '1s', '--seed', 'a']

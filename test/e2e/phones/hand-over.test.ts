@@ -15,7 +15,7 @@ const ISSUER = '3388000000000000000'
 const codeIn = (content: { barcodes?: { message: string }[] | undefined }) => content.barcodes![0]!.message
 
 describe.each(dialects)('on %s', (dialect) => {
-  test('what is exported here is imported there, and phones go on with it: pushed, updated and let in', async () => {
+  test('an export is imported elsewhere, and phones continue with it: pushed, updated, and accepted', async () => {
     const folder = temporaryFolder()
     const shared = { dialect, env: { PASSES_SANDBOX_DIR: sandboxFolder() } }
     const from = await hostServer(shared)
@@ -103,7 +103,7 @@ describe.each(dialects)('on %s', (dialect) => {
 })
 
 describe.each(dialects)('on %s', (dialect) => {
-  test('phones that are sent to the next server register there, and are updated there when the old one is gone', async () => {
+  test('phones redirected to the next server register there, and are updated there without the old one', async () => {
     const folder = temporaryFolder()
     const phone = (...args: string[]) => run(['device', ...args, '--data-dir', 'phones'], undefined, { cwd: folder })
     const from = await hostServer({ dialect })
@@ -161,7 +161,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 })
 
-test('what cannot be exported is refused, and leaves no file and no entry', async () => {
+test('rejects what cannot be exported, and leaves no file and no entry', async () => {
   const folder = temporaryFolder()
   const { database } = await hostServer({ args: ['--role', 'api'] })
   const run1 = (...args: string[]) =>

@@ -13,7 +13,7 @@ const UPDATES = times(25, 50)
 const BURST = times(60, 500)
 
 describe.each(dialects)('on %s', (dialect) => {
-  test(`a phone that keeps fetching while its pass changes ${UPDATES} times never goes back, and ends on the last`, async () => {
+  test(`a phone that fetches during ${UPDATES} changes of its pass never goes back, and ends on the last`, async () => {
     const { server, passId, update } = await openPass(await hostServer({ dialect }))
     const phone = await newPhone(server, passId, 'device')
     await phone.register(server)
@@ -56,7 +56,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(seen.at(-1)).toBe(`holder ${UPDATES}`)
   })
 
-  test(`of ${BURST} phones that register at the same moment none is lost, and each is pushed`, async () => {
+  test(`${BURST} phones that register at the same time are all kept and pushed`, async () => {
     const { server, passId, update } = await openPass(await hostServer({ dialect }))
     const deviceIds = Array.from({ length: BURST }, (_, n) => `device-${n}`)
     const phones = await newPhones(server, passId, deviceIds)
@@ -140,7 +140,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     for (const phone of phones) expect(holderOf((await phone.fetch(server))!.content)).toBe('Grace')
   })
 
-  test('of servers with one sandbox folder one plays; when it is killed another does, and knows every phone', async () => {
+  test('one of several servers runs a shared sandbox folder; after a kill another does, and knows every phone', async () => {
     const fleet = await openFleet(dialect)
     const first = await fleet.start()
     const second = await fleet.host({ token: first.token })

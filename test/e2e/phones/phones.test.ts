@@ -45,7 +45,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await until(async () => (await projects.stats({ params: { id: project.id } })).googleInstallCount === 0)
   })
 
-  test('a phone that asks is told of what changed once, and fetches only what is new', async () => {
+  test('a phone that polls is notified once of each change, and fetches only new content', async () => {
     const server = await shared()
     const pass = await createPass(server)
     const { serialNumber, authenticationToken, passTypeIdentifier } = await passJson(server, pass.id)

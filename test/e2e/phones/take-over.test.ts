@@ -62,7 +62,7 @@ async function pointTo(port: number, url: string): Promise<void> {
   onTestFinished(() => void server.close())
 }
 
-test('phones of another provider go on under its old path: pushed, updated, and let in by their old codes', async () => {
+test('phones of another provider continue under its old path: pushed, updated, and accepted by old codes', async () => {
   const server = await hostServer({ args: ['--apple-prefix', '/old/'] })
   const folder = temporaryFolder()
   const apns = await findApns(server)

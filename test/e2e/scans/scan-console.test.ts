@@ -284,7 +284,7 @@ describe('the door console on a real terminal', () => {
     expect(await terminal.ended).toBe(130)
   })
 
-  test('so does the flag; sign and word are left, which stand out', async () => {
+  test('the flag does too; sign and word remain and stand out', async () => {
     await letIn(south, 'PASS-9')
     expectNoColour(south, 'PASS-9')
   })
@@ -295,13 +295,13 @@ describe('the door console on a real terminal', () => {
     expect(screen.raw).toMatch(filledWith(INVERSE, 'A C C E P T E D'))
   }
 
-  test('TERM=dumb is no terminal to draw on, and it says how to go on', async () => {
+  test('TERM=dumb cannot draw the screen, and the message says what to use instead', async () => {
     const terminal = openTerminal(['scan'], server, { env: { TERM: 'dumb' }, columns: 200 })
     await terminal.shows('--stdin')
     expect(await terminal.ended).toBe(2)
   })
 
-  test('where there is no terminal it says how to go on', async () => {
+  test('without a terminal, the message says what to use instead', async () => {
     const { exitCode, stderr } = await run(['scan'], server, { input: 'PASS-1\n' })
     expect([exitCode, stderr]).toEqual([2, expect.stringContaining('--stdin')])
   })

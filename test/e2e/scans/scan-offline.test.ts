@@ -116,7 +116,7 @@ async function startProxy(target: string) {
   return { url: `http://127.0.0.1:${port}`, mute: (value: boolean) => (isMute = value) }
 }
 
-test('a scan that the server recorded and could not answer stands in the ledger once', async () => {
+test('a scan that the server recorded without responding is in the ledger once', async () => {
   const server = await hostServer()
   await issueWithCodes(server.client, ['PASS-0', 'PASS-1'])
   const proxy = await startProxy(server.url)
@@ -166,7 +166,7 @@ test('two consoles of one door keep their verdicts apart and know of each other'
   expect(items).toHaveLength(41)
 })
 
-test('where the workspace forbids scanning offline, nobody is judged without the server', async () => {
+test('decides nothing without the server if the workspace forbids offline scanning', async () => {
   const server = await hostServer()
   await issueWithCodes(server.client, ['PASS-0'])
   const database = ['--database', server.database]

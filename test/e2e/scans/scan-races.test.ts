@@ -117,7 +117,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(events.filter(({ type }) => type === 'pass.voided')).toHaveLength(1)
   })
 
-  test(`of ${REPLAYS} scans at the same instant with one externalRef one has an effect`, async () => {
+  test(`one of ${REPLAYS} simultaneous scans with one externalRef has an effect`, async () => {
     const { clients, rows } = await startServers()
     const pass = await issuedPass(clients[0]!, { maxUses: 50 })
     const body = { passId: pass.id, externalRef: 'the one' }
@@ -129,7 +129,7 @@ describe.each(dialects)('on %s', (dialect) => {
     for (const table of ['scans', 'accepted_scans']) expect(await rows(table)).toHaveLength(1)
   })
 
-  test('scans that race the reversal of the only use let nobody in twice', async () => {
+  test('scans that race the reversal of the only use admit nobody twice', async () => {
     const { clients, rows } = await startServers()
     const pass = await issuedPass(clients[0]!, { maxUses: 1 })
     const scan = (n: number) => clients[n % clients.length]!.scans.create({ body: { passId: pass.id } })
@@ -145,7 +145,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await rows('accepted_scans')).toHaveLength(1)
   })
 
-  test(`of scans that race ${RENEWALS} new codes and holders none takes a code once its renewal was decided`, async () => {
+  test(`no scan that races ${RENEWALS} new codes and holders accepts an old code after its renewal`, async () => {
     const { clients, rows } = await startServers()
     const { id, label } = await issuedPass(clients[0]!, { maxUses: 100_000 })
     const codes = async () => (await rows('passes')).map(({ scan_code }) => String(scan_code))

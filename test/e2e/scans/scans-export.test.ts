@@ -63,7 +63,7 @@ describe('on sqlite', () => {
     expect(existsSync(`${path}.journal`)).toBe(false)
   })
 
-  test('an export to stdout names the cursor to go on from, and both parts are the ledger', async () => {
+  test('an export to stdout names the cursor to resume from, and both parts are the ledger', async () => {
     const { setup, proxy } = await setUp()
     const first = await stopped(setup, proxy, ['--format', 'csv'], 'SIGINT')
     expect(first.exitCode).toBe(130)
@@ -74,7 +74,7 @@ describe('on sqlite', () => {
   })
 })
 
-test('every filter reaches the server, and what is exported is what the list shows, with the names of the holders', async () => {
+test('every filter reaches the server, and an export equals the list, with holder names', async () => {
   const { setup, proxy } = await setUp()
   proxy.release()
   const { server } = setup

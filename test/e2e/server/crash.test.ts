@@ -31,7 +31,7 @@ describe.each(dialects)('on %s', (dialect) => {
     })
   })
 
-  test('a server that is killed in mid load and started again has every acknowledged pass once, and issues it', async () => {
+  test('a server killed under load keeps every acknowledged pass once, and issues it after a restart', async () => {
     const first = await startServer({ dialect })
     const { database, token } = first
     let server: ServerProcess | undefined = first

@@ -17,7 +17,7 @@ const documented = [...docs.matchAll(/^\| `(passes_\w+)` \| (\w+)(?:, \*fleet\*)
 const withMetrics = ['--metrics-port', '0']
 
 describe.each(oneDialect)('on %s', (dialect) => {
-  test('what a server serves is what docs/metrics.md lists, by type and labels', async () => {
+  test('the served metrics are those in docs/metrics.md, by type and labels', async () => {
     const receiver = await startReceiver()
     const args = [...withMetrics, '--allow-insecure-webhooks', '--rate-limit', '20', '--rate-burst', '20']
     const server = await hostServer({ dialect, args })
@@ -36,7 +36,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
   })
 })
 
-test('a server that only works has metrics too, and its gauges tell of the whole installation', async () => {
+test('a server that only works has metrics too, and its gauges describe the whole installation', async () => {
   const api = await hostServer({ args: ['--role', 'api'] })
   const { id } = await api.client.templates.create({ body: { name: 'Ticket', passType: 'generic' } })
   const body = { definition: { design: { organizationName: 'Acme', description: 'Ticket' } } }
@@ -59,7 +59,7 @@ test('a server that only works has metrics too, and its gauges tell of the whole
   })
 })
 
-test('metrics are on a listener of their own, on loopback, and no label holds what a customer brings', async () => {
+test('metrics have a separate listener on loopback, and no label holds customer data', async () => {
   const server = await hostServer({ args: withMetrics })
   expect(new URL(server.metricsUrl!).hostname).toBe('127.0.0.1')
   expect((await fetch(`${server.url}/metrics`)).status).toBe(404)

@@ -9,7 +9,7 @@ import { issuedPass } from '../support/passes.ts'
 import { hostProgram, run } from '../support/program.ts'
 import { hostServer } from '../support/server.ts'
 
-test('a server signs with a renewed certificate that is put in its place, without a restart, and metrics tell its end', async () => {
+test('a server signs with a replaced certificate without a restart, and metrics show when it ends', async () => {
   const folder = temporaryFolder()
   const made = join(folder, 'made')
   mkdirSync(made)

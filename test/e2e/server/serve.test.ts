@@ -114,7 +114,7 @@ test('a server that only works issues what one that only answers takes in', asyn
   expect(await worker.stop()).toBe(0)
 })
 
-test('SIGTERM: a request in flight is answered and kept, new ones are refused, one that never ends holds nothing up', async () => {
+test('SIGTERM: completes requests in flight, refuses new ones, and does not wait for one that never ends', async () => {
   const server = await startServer()
   const templateId = await publishTemplate(server.client)
   const request = await openRequest(server, { externalPassId: 'late', label: 'Ada', templateId })
@@ -143,7 +143,7 @@ test('SIGTERM in the moment in which it begins to answer stops it in order', asy
   expect((await child).exitCode).toBe(0)
 })
 
-test('what a server keeps beside a SQLite file is readable by its owner only', async () => {
+test('files next to a SQLite database are readable by their owner only', async () => {
   const { database } = await hostServer({ makesSandbox: true })
   const file = database.replace('sqlite:', '')
   const kept = [`${file}.key`, ...filesIn(`${file}.sandbox`)]
@@ -153,7 +153,7 @@ test('what a server keeps beside a SQLite file is readable by its owner only', a
   for (const path of kept) expect((statSync(path).mode & 0o777).toString(8), path).toBe('600')
 })
 
-test('a server on a database that a newer program made runs, and says so', async () => {
+test('a server runs on a database of a newer program, and reports it', async () => {
   const { database, token, stop } = await hostServer()
   await stop()
   const { writer, close } = openDatabase(database)

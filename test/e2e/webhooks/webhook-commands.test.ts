@@ -101,7 +101,7 @@ test('the secret is shown when it is made and when it is rotated, and by no othe
   expect(receiver.received).toHaveLength(1)
 })
 
-test('a test that the endpoint refuses exits 1 and shows the attempt; redelivered after mending it succeeds', async () => {
+test('a test that the endpoint rejects exits 1 and shows the attempt; after the fix a redelivery succeeds', async () => {
   const receiver = await startReceiver()
   receiver.reply(500)
   const webhook = await makeWebhook(receiver.url)

@@ -91,7 +91,7 @@ test('events come over a connection from here, signed for the application with t
   expect((await next.child).exitCode).toBe(130)
 })
 
-test('for people: the secret and how to end it on stderr, an event a line on stdout; it ends after --seconds', async () => {
+test('for people: secret and how to stop on stderr, one event per line on stdout, ends after --seconds', async () => {
   const { exitCode, stdout, stderr } = await cli('webhook', 'listen', '--since', 'oldest', '--seconds', '4')
   expect(exitCode).toBe(0)
   expect(stdout.split('\n').length).toBeGreaterThanOrEqual(passIds.length)

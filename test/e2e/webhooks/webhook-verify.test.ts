@@ -35,7 +35,7 @@ test('a good signature exits 0, whether the secret is a flag or a variable, the 
   expect(JSON.parse(script.stdout)).toEqual({ valid: true, signedAt: '2026-01-01T00:00:00.000Z' })
 })
 
-test('without a time it is judged by the clock', async () => {
+test('without a time, the current time decides', async () => {
   const fresh = sign(body, [secret], new Date())
   const check = (header: string) =>
     run(['webhook', 'verify', '--secret', secret, '--signature', header], undefined, { input: body })

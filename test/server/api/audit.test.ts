@@ -294,7 +294,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     },
   )
 
-  test('what is refused, asked for in vain or tried dry leaves no entry', async () => {
+  test('rejections, no-ops, and dry runs leave no entry', async () => {
     const { id } = await issuedPass(workspace)
     await workspace.ok(contract.passes.void, { params: { id } })
     const before = await api.database.writer('audit_entries').count({ n: '*' })

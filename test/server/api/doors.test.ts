@@ -31,7 +31,7 @@ describe.each(dialects)('invitations and claims, on %s', (dialect) => {
   /** Without a token, as a phone does. */
   const claim = (code: string, name = 'Anna') => api.send('POST', doors.claim.path, { body: { code, name } })
 
-  test('a claim makes a door with a token of its own, of whose code and token no text is kept', async () => {
+  test('a claim makes a door with its own token; code and token are not stored as text', async () => {
     const { code, url, expiresAt } = await invite()
     expect(code).toMatch(/^[A-Z2-7]{26}$/)
     expect(url).toBe(`https://passes.example/door#${code}`)
@@ -64,7 +64,7 @@ describe.each(dialects)('invitations and claims, on %s', (dialect) => {
     for (const secret of [code, token]) expect(JSON.stringify(kept)).not.toContain(secret)
   })
 
-  test('of any number of claims at once exactly as many succeed as there are uses, and none ever after', async () => {
+  test('exactly as many concurrent claims succeed as there are uses, and none after that', async () => {
     const { code } = await invite({ uses: 5 })
     const before = await api.database.writer('doors').count({ n: '*' }).first()
     const answers = await Promise.all(Array.from({ length: 40 }, (_, n) => claim(code, `Phone ${n}`)))
@@ -108,7 +108,7 @@ describe.each(dialects)('invitations and claims, on %s', (dialect) => {
     expect(await owner.refused(doors.endInvitation, { params: { id: ended.id } })).toMatchObject({ status: 404 })
   })
 
-  test('an invitation ends within 30 days, and a project has so many of them and of doors', async () => {
+  test('an invitation ends within 30 days, and a project has limited invitations and doors', async () => {
     for (const [expiresAt, message] of [
       [inSeconds(0), 'Must be in the future'],
       [inSeconds(-1), 'Must be in the future'],
@@ -142,7 +142,7 @@ describe.each(dialects)('invitations and claims, on %s', (dialect) => {
     await owner.ok(doors.invite, { body: { ...another.body, expiresAt: inSeconds(3600) } })
   })
 
-  test('nobody becomes a door of a workspace that is suspended or past its expiry, and no use is taken', async () => {
+  test('nobody becomes a door of a suspended or expired workspace, and no use is taken', async () => {
     const { code } = await invite()
     const set = (fields: object) => api.database.writer('workspaces').where({ id: owner.id }).update(fields)
     await set({ suspended_at: 1 })
@@ -154,7 +154,7 @@ describe.each(dialects)('invitations and claims, on %s', (dialect) => {
     expect(await claim(code)).toMatchObject({ status: 201 })
   })
 
-  test('revoked at one of two servers, a door is refused at the other within a second, whenever it was seen there', async () => {
+  test('a door revoked at one of two servers is rejected at the other within a second', async () => {
     const { code } = await invite()
     const { door, token } = (await claim(code)).body as { door: { id: string }; token: string }
     const database = openDatabase(api.databaseUrl)
@@ -235,7 +235,7 @@ describe.each(oneDialect)('a door, on %s', (dialect) => {
     'workspace.get',
   ]
 
-  test('of the contract it is let past the door of what scanning needs alone', async () => {
+  test('can use only the endpoints that scanning needs', async () => {
     const id = '018f2f5e-7c1a-7000-8000-0123456789ab'
     const allowed: string[] = []
     for (const { name, route } of allRoutes) {
@@ -273,7 +273,7 @@ describe.each(oneDialect)('a door, on %s', (dialect) => {
     await owner.ok(doors.revoke, { params })
   })
 
-  test('where and when it scans is what the server says, online and in reports', async () => {
+  test('the server decides where and when it scans, online and in reports', async () => {
     const pass = await issuedPass(owner, { projectId: project.id })
     const said = { deviceId: 'forged', context: { gate: 'VIP', lane: '2' } }
     const dated = { passId: pass.id, scannedAt: '2020-01-01T00:00:00Z', ...said }
@@ -322,7 +322,7 @@ describe.each(oneDialect)('a door, on %s', (dialect) => {
     expect((await owner.ok(scans.get, { params: { id: scan.id } })).result).toBe('accepted')
   })
 
-  test('what it says of itself is kept, at the latest 15 seconds later; what is malformed is passed over', async () => {
+  test('its own report is stored within 15 seconds; malformed parts are ignored', async () => {
     const seen = async () => {
       await api.services.sightings.flush()
       const { items } = await owner.ok(doors.list, { query: { projectId: [project.id] } })
@@ -358,7 +358,7 @@ describe.each(oneDialect)('a door, on %s', (dialect) => {
     await vi.waitFor(async () => expect(await seenAt()).toBe(api.now.toISOString()))
   })
 
-  test('of any number of requests of any number of doors one statement is written', async () => {
+  test('any number of requests of any number of doors is written in one statement', async () => {
     const one = await claimed(project.id, 'East')
     const two = await claimed(project.id, 'West')
     const { store } = api.services

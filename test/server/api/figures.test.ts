@@ -76,7 +76,7 @@ describe.each(dialects)('figures, on %s', (dialect) => {
   const recounted = (all: Map<string, number>) =>
     new Map([...all].filter(([key]) => /issued|voided|updated|installed|removed|scans/.test(key)))
 
-  test('are what the ledger and the events come to, whatever happens, before they are packed and after', async () => {
+  test('match the ledger and the events in any case, before packing and after', async () => {
     const { workspace, project, template, figures } = await makeScene()
     const held: Pass[] = []
     const stored = (pass: Pass) => api.services.store.passes.find(workspace.id, pass.id)
@@ -165,7 +165,7 @@ describe.each(dialects)('figures, on %s', (dialect) => {
     expect(await recountScans()).toEqual([])
   })
 
-  test('are packed by blocks of 28 days, each of its own hours alone', async () => {
+  test('are packed in blocks of 28 days, each with its own hours only', async () => {
     const { workspace, project } = await makeScene()
     const { store } = api.services
     const edge = 672 * 730
@@ -246,7 +246,7 @@ describe.each(dialects)('figures, on %s', (dialect) => {
   })
 })
 
-test('what is packed is unpacked again, summed by the hour', () => {
+test('packed figures are unpacked again, summed by hour', () => {
   const figure = fc.record({
     hour: fc.integer({ min: 672 * 700, max: 672 * 701 - 1 }),
     figure: fc.constantFrom('issued', 'opened/apple', 'scans/valid'),

@@ -65,7 +65,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await usageOf(workspace)).toEqual({ ...some, waitingJobs: 1 })
   })
 
-  test('of creates that race for the last places exactly as many are accepted as there are', async () => {
+  test('exactly as many racing creates succeed as there are places left', async () => {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace)
     await limit(workspace, { passes: 10 })
@@ -91,7 +91,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     })
   })
 
-  test('a pass that is there already is answered though the workspace is full, alone, in a batch and in a race', async () => {
+  test('an existing pass is returned from a full workspace, alone, in a batch, and in a race', async () => {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace)
     await limit(workspace, { passes: 2 })
@@ -130,7 +130,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await usageOf(workspace)).toMatchObject({ passes: 2, storedBytes: storedBytes + 2 * '{"seat":"1"}'.length })
   })
 
-  test('bytes are refused wherever they would be stored, given back, and never asked of what makes less of them', async () => {
+  test('bytes are rejected wherever they would be stored, released, and never required to shrink a value', async () => {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace)
     const pass = await makePass(workspace, template.id, { variables: { note: 'x'.repeat(100) } })
@@ -169,7 +169,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await usageOf(workspace)).toMatchObject({ storedBytes: left, passes: 1 })
   })
 
-  test('of webhooks that race for the last place one is made, and one that is deleted gives its place back', async () => {
+  test('one of the webhooks racing for the last place is created, and a deleted one frees its place', async () => {
     const workspace = await api.workspace()
     await limit(workspace, { webhooks: 2 })
     const create = () => {
@@ -205,7 +205,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect((await create(template.id)).status).toBe(409)
   })
 
-  test('notifications and broadcasts share the places of what is scheduled, and give them back when cancelled or sent', async () => {
+  test('notifications and broadcasts share the limit of scheduled sends, and free it when cancelled or sent', async () => {
     const workspace = await api.workspace()
     const project = await makeProject(workspace)
     const pass = await issuedPass(workspace, { projectId: project.id })
@@ -238,7 +238,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect((await notify({ sendAt: later() })).status).toBe(201)
   })
 
-  test('nothing more is queued for a workspace with too many waiting jobs, until some have run', async () => {
+  test('a workspace with too many waiting jobs can queue no more until some have run', async () => {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace)
     const pass = await makePass(workspace, template.id)
@@ -258,7 +258,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     await makePass(workspace, template.id)
   })
 
-  test('requests in flight beyond those allowed are 429 with Retry-After, and others of the server go on', async () => {
+  test('requests in flight beyond the limit get 429 with Retry-After, and those of others continue', async () => {
     const [workspace, other] = [await api.workspace(), await api.workspace()]
     await limit(workspace, { requestsInFlight: 2 })
     // The token is known from here on: requests enter in the order that they are sent in.

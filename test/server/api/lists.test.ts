@@ -43,7 +43,7 @@ describe.each(dialects)('on %s', (dialect) => {
     return pages
   }
 
-  test('the newest stand first, twenty on a page, with the envelope of every list', async () => {
+  test('the newest come first, twenty per page, with the envelope of every list', async () => {
     const answer = await page()
     expect(answer.items.map(({ name }) => name)).toEqual([...names].reverse())
     expect(answer).toMatchObject({ total: names.length, limit: 20, offset: 0, nextCursor: null, hasMore: false })
@@ -75,7 +75,7 @@ describe.each(dialects)('on %s', (dialect) => {
     }
   })
 
-  test('a cursor of long names stays within 512 characters and goes on where it stopped', async () => {
+  test('a cursor of long names stays within 512 characters and resumes where it stopped', async () => {
     const pages = await walk({ sortBy: 'name', limit: 1 })
     for (const { nextCursor } of pages.slice(0, -1)) expect(nextCursor!.length).toBeLessThanOrEqual(512)
   })
@@ -91,7 +91,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await other.ok(list, { query: { limit: 2 } })).toMatchObject({ total: 4 })
   })
 
-  test('a cursor whose row is gone goes on after the place where it stood', async () => {
+  test('a cursor whose row is gone resumes after the place of that row', async () => {
     const other = await api.workspace()
     for (const name of ['a', 'b', 'c']) await makeProject(other, name)
     const query = { limit: 1, sortBy: 'name', sortDir: 'asc' } as const
@@ -150,7 +150,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(answer.status).toBe(400)
   })
 
-  test('an offset skips rows, shows where it stands, and leads on to a cursor', async () => {
+  test('an offset skips rows, shows its position, and leads to a cursor', async () => {
     const all = (await page({ limit: 100 })).items
     const answer = await page({ offset: 4, limit: 3 })
     expect(answer).toMatchObject({ items: all.slice(4, 7), offset: 4, total: names.length, hasMore: true })

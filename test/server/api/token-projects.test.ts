@@ -44,7 +44,7 @@ describe.each(dialects)('a token that is bound to a project, on %s', (dialect) =
 
   const idsOf = ({ items, total }: { items: { id: string }[]; total?: number }) => [items.map(({ id }) => id), total]
 
-  test('lists and counts hold what is of its project, whatever filter is given', async () => {
+  test('lists and counts contain only its project, with any filter', async () => {
     const projectId = [own.project.id, other.project.id]
     expect(idsOf(await door.ok(contract.projects.list, {}))).toEqual([[own.project.id], 1])
     expect(idsOf(await door.ok(contract.templates.list, {}))).toEqual([[own.template.id], 1])
@@ -64,7 +64,7 @@ describe.each(dialects)('a token that is bound to a project, on %s', (dialect) =
     expect((await owner.ok(contract.passes.list, {})).total).toBe(3)
   })
 
-  test('what it scans elsewhere matches nothing, and is recorded in its own project', async () => {
+  test('its scans of other projects match nothing, and are recorded in its own project', async () => {
     const named = await door.ok(contract.scans.create, { body: { passId: other.pass.id } })
     expect(named).toMatchObject({ result: 'unknown', reasonCode: 'no_match', pass: null, candidates: [] })
     const { scan_code: qrPayload } = await api.database.writer('passes').where({ id: other.pass.id }).first('scan_code')
@@ -140,7 +140,7 @@ describe.each(dialects)('a token that is bound to a project, on %s', (dialect) =
     expect(await door.refused(contract.broadcasts.create, call)).toMatchObject({ status: 409, errorCode: 'CONFLICT' })
   })
 
-  test('it makes and changes what is of its project, and nothing beside', async () => {
+  test('makes and changes resources of its project only', async () => {
     const template = { name: 'New', passType: 'generic' as const }
     expect(await door.refused(contract.projects.create, { body: { name: 'Mine' } })).toMatchObject({ status: 403 })
     expect(await door.refused(contract.templates.create, { body: template })).toMatchObject({ status: 403 })
@@ -158,7 +158,7 @@ describe.each(dialects)('a token that is bound to a project, on %s', (dialect) =
     await door.ok(contract.templates.delete, { params })
   })
 
-  test('it is told its projects, and nothing of what the workspace has', async () => {
+  test('sees its projects, and nothing of the workspace', async () => {
     expect(await door.ok(contract.tokens.current, {})).toMatchObject({ projectIds: [own.project.id] })
     expect(Object.keys(await door.ok(contract.workspace.get, {}))).toEqual(['id', 'name'])
     expect(await owner.ok(contract.tokens.current, {})).not.toHaveProperty('projectIds')

@@ -46,7 +46,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await tripsOf(withRef)).toHaveLength(TRIPS[dialect].scan + 1)
   })
 
-  test('an endpoint that is told of it costs a request no trip', async () => {
+  test('an endpoint subscribed to the events costs a request no round trip', async () => {
     const workspace = await api.workspace()
     await makeWebhook(workspace, await startReceiver(), 'pass.scanned', 'pass.updated', 'pass.voided')
     const { code, id } = await scannablePass(workspace)
@@ -66,7 +66,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await jobs).toHaveLength(1)
   })
 
-  test('the worker goes to the database no more often than this for a pass on its way to a webhook and to phones', async () => {
+  test('a worker needs at most this many round trips for a pass, its webhook, and its phones', async () => {
     // What it has just seen stays so, however slow the machine.
     stopTime(performance.now())
     const workspace = await api.workspace()

@@ -8,7 +8,7 @@ import { openServices, type TestServices } from '../jobs/fixtures.ts'
 const open = (services: TestServices) => createLease(services, 'scheduler')
 
 describe.each(dialects)('on %s', (dialect) => {
-  test('of any number of processes one holds the lease, for as long as it lives', async () => {
+  test('one of any number of processes holds the lease, for as long as it lives', async () => {
     const services = await openServices(dialect)
     const leases = Array.from({ length: 8 }, () => open(services))
     const holds = () => Promise.all(leases.map((lease) => lease.hold()))
@@ -20,7 +20,7 @@ describe.each(dialects)('on %s', (dialect) => {
     }
   })
 
-  test('another takes over within 5 seconds of the death of the holder, and the dead one coming back is told', async () => {
+  test("another process takes over within 5 seconds of the holder's death, and the returning one is notified", async () => {
     const services = await openServices(dialect)
     const [dead, other] = [open(services), open(services)]
     expect(await dead.hold()).toBe(true)
@@ -42,7 +42,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await open(services).hold()).toBe(false)
   })
 
-  test('a clock that is set an hour forward or back leaves the lease with whoever lives', async () => {
+  test('a clock set an hour forward or back leaves the lease with a living holder', async () => {
     const services = await openServices(dialect)
     const [holder, other] = [open(services), open(services)]
     await holder.hold()

@@ -32,7 +32,7 @@ test.each([
   expect(taken).toEqual(expected)
 })
 
-test('where all is slow, passes expire by as many as a transaction of a batch takes', async () => {
+test('on a slow database, passes expire in transactions of limited size', async () => {
   let now = 0
   const clock = vi.spyOn(performance, 'now').mockImplementation(() => now)
   onTestFinished(() => clock.mockRestore())
@@ -58,7 +58,7 @@ test('where all is slow, passes expire by as many as a transaction of a batch ta
   expect(taken).toEqual([250, 100, 100])
 })
 
-test('where all is slow, retention deletes by as many as a transaction of a batch takes', async () => {
+test('on a slow database, retention deletes in transactions of limited size', async () => {
   let now = 0
   const clock = vi.spyOn(performance, 'now').mockImplementation(() => now)
   onTestFinished(() => clock.mockRestore())

@@ -76,7 +76,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await statuses(services, ids)).toEqual({ ISSUED: 1 })
   })
 
-  test('a worker is told of jobs that are due again', async () => {
+  test('a worker is notified of jobs that are due again', async () => {
     const services = await openServices(dialect)
     await insertPasses(services.store, services.workspaceId, [newPass(services.version)])
     await services.store.transaction((tx) => tx.jobs.claim('issuing', services.clock(), lease))
@@ -101,7 +101,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 })
 
-test('of any number of passes that are due one tick takes 5,000, so that other tasks have their turn', async () => {
+test('one tick expires at most 5,000 due passes, so that other tasks get their turn', async () => {
   const services = await openServices('sqlite')
   let chunks = 0
   services.store.passes.hasExpired = async () => true

@@ -47,7 +47,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect([await ids(services, 'webhook_deliveries'), await ids(services, 'events')]).toEqual([[id], [eventId]])
   })
 
-  test('the audit log goes after its days, and 0 keeps everything for good', async () => {
+  test('the audit log is deleted after its days, and 0 keeps everything forever', async () => {
     const services = await openServices(dialect)
     await insertDelivery(services, await insertWebhook(services), { isEnded: true })
     await insertEntry(services)
@@ -60,7 +60,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await ids(services, 'audit_entries')).toHaveLength(1)
   })
 
-  test('phones of a pass stay registered for 30 days after it was erased, and those of others for good', async () => {
+  test('phones of an erased pass stay registered for 30 days, and those of others forever', async () => {
     const services = await openServices(dialect)
     const { store, workspaceId, version, database, clock } = services
     const [erased, other] = await insertPasses(store, workspaceId, [newPass(version), newPass(version)])
@@ -94,7 +94,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await take('young')).toBe(false)
   })
 
-  test('however much is due goes in chunks, also with two servers at it, and one that stops leaves the rest', async () => {
+  test('due work is done in chunks, also by two servers, and a server that stops leaves the rest', async () => {
     const services = await openServices(dialect)
     await insertEntries(services)
     services.advance(366 * DAY)

@@ -61,7 +61,7 @@ test('an address that is not of this machine is said not to be', async () => {
   )
 })
 
-test('an address whose connections are closed for pipelining again and again is held without an answer for a while', async () => {
+test('an address whose connections keep being closed for pipelining is blocked for a while', async () => {
   let answered = 0
   const patience = { heldMs: 300 }
   const { open, refused } = await start(
@@ -86,7 +86,7 @@ test('an address whose connections are closed for pipelining again and again is 
   expect(refused.slice(5)).toEqual(['address of connections that were closed just now'])
 })
 
-test('what a connection has sent behind the request that it is closed for is not even parsed', async () => {
+test('bytes sent after the request that closes a connection are not parsed', async () => {
   let parsed = 0
   const count = () => {
     parsed += 1
@@ -101,7 +101,7 @@ test('what a connection has sent behind the request that it is closed for is not
   expect(parsed).toBeLessThan(20)
 })
 
-test('of the requests of one connection one is in work at a time, and all are answered in their order', async () => {
+test('a connection has one request in work at a time, and responses in order', async () => {
   let [inWork, most] = [0, 0]
   const { open, refused } = await start(async ({ url }, response) => {
     inWork += 1

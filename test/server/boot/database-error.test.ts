@@ -57,7 +57,7 @@ test.each([
   expect(failure?.hint).toContain(fix)
 })
 
-test('a PostgreSQL user without the right to create tables or pg_trgm is told the statement to run', async () => {
+test('a PostgreSQL user that cannot create tables or pg_trgm sees the statement to run', async () => {
   const url = await emptyDatabase('postgres')
   const { pathname, host } = new URL(url)
   const name = pathname.slice(1)

@@ -27,7 +27,7 @@ describe('requests in the log', () => {
     lines = []
   })
 
-  test('what may change something is logged at info, what reads at debug, with who asked and how long it took', async () => {
+  test('requests that can change something are logged at info, others at debug, with client and duration', async () => {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace)
     lines = []
@@ -48,7 +48,7 @@ describe('requests in the log', () => {
     expect(lines[0]).toMatchObject({ tokenId: expect.any(String) })
   })
 
-  test('neither paths nor queries nor link tokens nor access tokens stand in a line', async () => {
+  test('no line contains paths, queries, link tokens, or access tokens', async () => {
     const planted = newToken()
     for (const target of [`/l/${planted}`, `/${planted}`, `/v1/projects?x=${planted}`]) {
       const headers = { 'x-correlation-id': planted, authorization: `Bearer ${planted}`, accept: 'application/json' }
@@ -63,7 +63,7 @@ describe('requests in the log', () => {
     expect(JSON.stringify(lines)).not.toContain(planted.slice(4))
   })
 
-  test('who was turned away is logged at info with address and reason, and never with the token', async () => {
+  test('a rejected client is logged at info with address and reason, and never with the token', async () => {
     const workspace = await api.workspace()
     const planted = newToken()
     const reader = await api.token(workspace.id, { scopes: ['passes:read'] })
@@ -124,7 +124,7 @@ describe('requests in the log', () => {
     expect(lines.filter(({ msg }) => msg === 'request')).toMatchObject([{ level: 20, status: 503 }])
   })
 
-  test('a change that a stranger tried is no line at info beside that of the security log', async () => {
+  test('a change attempted without access has only its line in the security log', async () => {
     for (let n = 0; n < 3; n += 1) await api.send('POST', '/v1/projects', { body: {} })
     expect(lines.filter(({ msg, level }) => msg === 'request' && level > 20)).toEqual([])
   })

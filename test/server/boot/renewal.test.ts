@@ -102,7 +102,7 @@ test('files are taken once two looks found the same, and not while only one of t
   expect(taken).toEqual(['signs with the renewed Apple certificate'])
 })
 
-test('what phones would refuse is not taken: it is said once, and what is right later is taken', async () => {
+test('rejects a certificate that phones would reject, reports it once, and takes a correct one later', async () => {
   const { paths, put, told, lookTwice, signer } = watchFiles()
   const { certificatePem, keyPem, wwdrPem } = await createTestIdentity()
   const folder = temporaryFolder()
@@ -160,7 +160,7 @@ test('another team is refused although the identifier is the same, with both nam
   expect(told).toEqual([expect.stringMatching(`"OTHERTEAM1".*"${team}"`)])
 })
 
-test('while it is renewed no push fails, and the connection of before is closed once it is idle', async () => {
+test('no push fails during a renewal, and the old connection closes once it is idle', async () => {
   const apns = await startApns()
   const identity = watchFiles().identities.apple
   const push = createApplePush({ identity, server: apns.server })
@@ -200,7 +200,7 @@ test('a connection that is idle when its certificate is renewed is closed at onc
   await eventually(() => expect(apns.open()).toEqual([]))
 })
 
-test('of packages that are made while it is renewed openssl verifies each, and each after is signed anew', async () => {
+test('openssl verifies each package made during a renewal, and later packages have the new signature', async () => {
   const { identities, put, lookTwice } = watchFiles((next) => wallet.renew(next))
   const wallet = createAppleWallet({
     identity: identities.apple,

@@ -13,7 +13,7 @@ function configOf(folder: string): Config {
   return { databaseUrl: 'sqlite:unused.db', sandboxFolder: folder } as Config
 }
 
-test('servers that start together on an empty folder have the same credentials, and so has one that starts later', async () => {
+test('servers that start on an empty folder share their credentials, and so does one that starts later', async () => {
   const config = configOf(temporaryFolder())
   const apples = await Promise.all([1, 2, 3].map(() => loadSandboxApple(config, at)))
   const googles = await Promise.all([1, 2, 3].map(() => loadSandboxGoogle(config)))

@@ -22,7 +22,7 @@ function startWith(settings: Parameters<typeof testConfig>[0], options: Partial<
   return startServer({ log: createLogger('silent'), config, ...options })
 }
 
-test('the first token is made when it can be shown, and until one is used the next start says that none was', async () => {
+test('the first token is made when it can be shown, and each start mentions it until a token is used', async () => {
   const databaseUrl = await emptyDatabase('sqlite')
   const taken = createServer().listen(0, '127.0.0.1')
   onTestFinished(() => void taken.close())

@@ -130,7 +130,7 @@ function other(column: string, value: unknown, otherWorkspace: string): unknown 
 }
 
 describe.each(dialects)('on %s', (dialect) => {
-  test('chains that nobody touched are sound, erased entries among them', async () => {
+  test('untouched chains are valid, including erased entries', async () => {
     const { store, workspaceId, chaining } = await openChained(dialect)
     const { chains, waiting } = await verifyChains(store, 'scans', { workspace: 'acme' })
     expect(chains).toMatchObject([{ workspaceId, entries: 4, erased: 1, adopted: 0, faultCount: 0, sequence: 4 }])
@@ -233,7 +233,7 @@ describe.each(dialects)('on %s', (dialect) => {
     ])
   })
 
-  test('what is there before its chain, or comes from an older server, is chained as such, erased or not', async () => {
+  test('entries from before their chain or of older servers are chained as such, erased or not', async () => {
     const { database, store, workspaceId, passes, extend } = await openChained(dialect)
     const [, row] = await database.reader('scans').where({ pass_id: passes[0].id }).orderBy('id')
     const older = ['a', 'b', 'c'].map((externalRef) => ({
@@ -267,7 +267,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await verifyChains(store, 'scans')).toMatchObject({ waiting: 0, chains: [{ entries: 5, faultCount: 0 }] })
   })
 
-  test('a signing key that none of the server keys opens holds up no start and no chain of others, and is told once an hour', async () => {
+  test('a signing key without its server key blocks no start and no other chain, and is reported hourly', async () => {
     const { database, store, chaining, scan, passes, workspaceId } = await openChained(dialect)
     const told: object[] = []
     const log = { error: (fields: object, message: string) => told.push({ ...fields, message }) } as never
@@ -369,7 +369,7 @@ describe.each(dialects)('on %s', (dialect) => {
     ])
   })
 
-  test('of two servers that chain at once each entry is chained once', async () => {
+  test('two servers that chain at once chain each entry once', async () => {
     const { store, extend, scan, passes } = await openChained(dialect)
     for (let n = 0; n < 20; n += 1) await scan(passes[0].id)
     await Promise.all([extend(), extend(), extend()])

@@ -135,7 +135,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await statusOf(current, bearer(other.token))).toEqual([403, 'TENANT_SUSPENDED'])
   })
 
-  test('whoever asks is told what the token may do, and never the token itself', async () => {
+  test('a token can read its own permissions, and never the token itself', async () => {
     const expiresAt = new Date(api.now.getTime() + 60_000)
     const token = await api.token(workspace.id, { name: 'door', role: 'member', scopes: ['scans:read'], expiresAt })
     const { body, text } = await api.send('GET', current, { headers: bearer(token) })

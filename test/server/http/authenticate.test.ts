@@ -35,7 +35,7 @@ test('a token with any one character changed is refused before the database is a
   expect(reads).toBe(1)
 })
 
-test('a token that needs its owner for a route is told so, whatever its scopes', () => {
+test('a token that needs its owner for a route is rejected with that reason, regardless of its scopes', () => {
   const member = { role: 'member', scopes: ['webhooks:read'] } as unknown as TokenWithWorkspace
   const route = { scope: 'webhooks:read', role: 'owner' } as const
   expect(() => authorize(member, route)).toThrow(
@@ -47,7 +47,7 @@ test('a token that needs its owner for a route is told so, whatever its scopes',
 describe('on a database', () => {
   const api = useApi('sqlite')
 
-  test('a token that is used is remembered for a moment, however many are made up meanwhile', async () => {
+  test('a used token is cached briefly, regardless of the number of invalid ones', async () => {
     const workspace = await api.workspace()
     const { store, log: silent } = api.services
     let reads = 0

@@ -12,7 +12,7 @@ test.each([
   ['gzip;q=nonsense', false],
   ['', false],
   [undefined, false],
-])('whoever sends Accept-Encoding: %s is sent gzip: %s', (accepted, expected) => {
+])('Accept-Encoding: %s receives gzip: %s', (accepted, expected) => {
   const headers = new Headers(accepted === undefined ? {} : { 'accept-encoding': accepted })
   expect(acceptsGzip(headers)).toBe(expected)
 })

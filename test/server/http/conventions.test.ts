@@ -210,7 +210,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(answer.text).not.toMatch(/script|nothing|v2|x\/y/)
   })
 
-  test('every problem of path, query and body is told at once', async () => {
+  test('all errors of path, query, and body are reported at once', async () => {
     const target = '/v1/templates/nope/versions'
     const answer = await workspace.send('POST', target, { body: { definition: { design: {} }, other: 1 } })
     const { issues } = (answer.body as ErrorBody).details as { issues: { path: string[] }[] }

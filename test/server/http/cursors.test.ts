@@ -73,7 +73,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(forged).toBeGreaterThanOrEqual(480)
   })
 
-  test('a walk goes on exactly although the row at its boundary is renamed or deleted, however long the names', async () => {
+  test('pagination stays exact although the row at its boundary is renamed or deleted, with long names', async () => {
     const workspace = await api.workspace()
     const { list } = contract.projects
     const long = '𝒜'.repeat(254)

@@ -75,7 +75,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     }
   })
 
-  test('the reference runs nothing, shows every endpoint with samples and answers, and leads to each of its errors', async () => {
+  test('the reference runs no scripts, shows every endpoint with samples, and links to each of its errors', async () => {
     const [reference, errors] = [await api.send('GET', '/docs'), await api.send('GET', '/docs/errors')]
     for (const { text, headers } of [reference, errors]) {
       expect(text).not.toMatch(/<script| style=|undefined|\[object /)
@@ -97,7 +97,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(order.filter((one) => isReserved(one) && one.at < lastAnswered)).toEqual([])
   })
 
-  test('what the page to try loads is large, and goes out as gzip to whoever takes it', async () => {
+  test('the assets of the docs page are large, and are sent as gzip to clients that accept it', async () => {
     const { text } = await api.send('GET', '/docs/try')
     const [path] = /assets\/swagger-ui-bundle[^"]+/.exec(text) ?? []
     const plain = await api.send('GET', `/${path}`)
@@ -106,7 +106,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(small.headers.get('vary')).toBe('Accept-Encoding')
   })
 
-  test('what anybody may read is sent as br or gzip, and as 304 to whoever has it', async () => {
+  test('public files are sent as br or gzip, and as 304 if the client has them', async () => {
     const workspace = await api.workspace()
     const { body } = await workspace.send('POST', '/v1/images', {
       body: await png(),

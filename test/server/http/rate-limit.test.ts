@@ -35,7 +35,7 @@ describe('with a limit', () => {
     expect((await other.call(contract.tokens.current, {})).status).toBe(200)
   })
 
-  test('whoever guesses tokens is slowed down by address, and is not told apart from a stranger', async () => {
+  test('a client that guesses tokens is limited by address, like a stranger', async () => {
     const answers = await attempts(200, () => guess(api))
     expect(refused(answers)).toBeGreaterThan(0)
     expect(answers.filter(({ status }) => status === 401).length).toBeGreaterThan(50)
@@ -45,7 +45,7 @@ describe('with a limit', () => {
 })
 
 // At a server of its own: guesses come from the same address.
-describe('with a limit of its own', () => {
+describe('with a separate limit', () => {
   const api = useApi('sqlite', { rateLimit: { perSecond, burst } })
   stopTime()
 
@@ -55,7 +55,7 @@ describe('with a limit of its own', () => {
   })
 })
 
-describe('what needs no token', () => {
+describe('endpoints without a token', () => {
   const refuse = () => {
     throw new ApiError('RATE_LIMITED', { headers: { 'retry-after': '1' } })
   }
@@ -118,7 +118,7 @@ test('each of the limits by address ends, and a large file counts for more than 
 describe('without a limit', () => {
   const api = useApi('sqlite')
 
-  test('nothing is ever refused', async () => {
+  test('rejects nothing', async () => {
     const workspace = await api.workspace()
     await api.services.store.transaction((tx) => tx.limits.set(workspace.id, { requestsInFlight: 300 }))
     expect(refused(await attempts(300, () => workspace.call(contract.tokens.current, {})))).toBe(0)
@@ -130,7 +130,7 @@ function guess(api: Api) {
   return api.send('GET', '/v1/tokens/current', { headers: { authorization: `Bearer ${newToken()}` } })
 }
 
-test('refusals are kept back, few of one key at a time; more are told at once, and others are not held by them', async () => {
+test('429 responses are delayed, a few per key at a time; more are sent at once, and others are not delayed', async () => {
   const limit = refuseSlowly((key) => {
     if (key !== 'calm') throw new ApiError('RATE_LIMITED')
   })

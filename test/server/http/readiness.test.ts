@@ -21,7 +21,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await createReadiness({ database, ...state })()).toEqual(allIsWell)
   })
 
-  test('a migration that is missing is told, one of a newer program is no fault', async () => {
+  test('reports a missing migration, and accepts one of a newer program', async () => {
     const { database } = await openTestStore(dialect)
     const readiness = createReadiness({ database, ...state })
     await database.writer('migrations').insert({ name: '9999-newer' })
@@ -32,7 +32,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await createReadiness({ database: empty, ...state })()).toEqual({ ...allIsWell, migrations: false })
   })
 
-  test('a server that stops, or does not work off its jobs, says so; one that only answers has none', async () => {
+  test('reports a server that stops or does not run its jobs; a server without a worker has no such check', async () => {
     const { database } = await openTestStore(dialect)
     const stopping = createReadiness({ ...state, database, isWorking: () => false, isStopping: () => true })
     expect(await stopping()).toEqual({ ...allIsWell, worker: false, serving: false })
@@ -44,7 +44,7 @@ describe.each(dialects)('on %s', (dialect) => {
 test.each([
   ['does not listen', 'postgres', 'postgres://nobody@127.0.0.1:1/none'],
   ['cannot be opened', 'sqlite', 'sqlite:/no-such-folder/passes.db'],
-] as const)('a database that %s is told', async (_, dialect, url) => {
+] as const)('reports a database that %s', async (_, dialect, url) => {
   const readiness = createReadiness({ database: openTestDatabase(url), ...state })
   expect(await readiness()).toEqual({ ...allOf(dialect), database: false, migrations: false })
 })

@@ -26,7 +26,7 @@ test.each([
   expect([isSane(build(few)), isSane(build(many))]).toEqual([true, false])
 })
 
-test('what stands in strings is no structure, however it is escaped', () => {
+test('braces in strings are not structure, however they are escaped', () => {
   for (const text of ['['.repeat(300_000), ','.repeat(300_000), '\\"[{'.repeat(50_000), '\\\\'.repeat(50_000)]) {
     expect(isSane(JSON.stringify({ [text]: text }))).toBe(true)
     expect(isSane(`[${JSON.stringify(text)},${nested(66)}]`)).toBe(false)

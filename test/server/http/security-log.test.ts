@@ -15,7 +15,7 @@ function open() {
   return { lines, clock, log: createSecurityLog(pino(stream), () => clock.now) }
 }
 
-test('of one address ten lines of a kind are logged in a minute, and then how many were left out', () => {
+test('at most ten lines of a kind per address are logged in a minute, then the number left out', () => {
   const { lines, clock, log } = open()
   for (let n = 0; n < 1_000; n += 1) log.note('forged link', { address: '192.0.2.7' })
   expect(lines).toHaveLength(10)
@@ -31,7 +31,7 @@ test('of one address ten lines of a kind are logged in a minute, and then how ma
   ])
 })
 
-test('however many addresses there are, sixty lines of a kind are logged in a minute', () => {
+test('at most sixty lines of a kind are logged in a minute, for any number of addresses', () => {
   const { lines, clock, log } = open()
   for (let n = 0; n < 20_000; n += 1) log.note('limited', { address: `192.0.${n >> 8}.${n & 255}` })
   expect(lines).toHaveLength(60)

@@ -31,7 +31,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect((await make(id, null)).token.expiresAt).toBeNull()
   })
 
-  test('a rotated token works for the overlap beside the one that follows it, which is its equal', async () => {
+  test('a rotated token works during the overlap, next to its equal successor', async () => {
     const { id } = await api.workspace()
     const first = await make(id, null)
     const { previous, ...second } = await rotate(id, first.token.id)
@@ -57,7 +57,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect((await rotate(id, soon.token.id)).previous.expiresAt).toEqual(inSeconds(60))
   })
 
-  test('of two rotations at once one makes a token, and a token that ended, was revoked or is foreign makes none', async () => {
+  test('one of two concurrent rotations makes a token; ended, revoked, and mismatched tokens make none', async () => {
     const [{ id }, other] = [await api.workspace(), await api.workspace()]
     const { token } = await make(id)
     const results = await Promise.allSettled([rotate(id, token.id), rotate(id, token.id), rotate(id, token.id)])
@@ -78,7 +78,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     await expect(rotate(other.id, follower)).rejects.toThrow('no such token')
   })
 
-  test('tokens that end within 30 days are told of, but for those that were rotated, revoked or meant to be short', async () => {
+  test('reports tokens that end within 30 days, except rotated, revoked, and short-lived ones', async () => {
     const { id } = await api.workspace()
     const near = await make(id, inSeconds(40 * DAY))
     const rotated = await make(id, inSeconds(40 * DAY))
@@ -94,7 +94,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await namesOf()).toEqual([])
   })
 
-  test('links of a suspended workspace go on working, or are closed until it is resumed', async () => {
+  test('links of a suspended workspace keep working, or are closed until it is resumed', async () => {
     const workspace = await api.workspace()
     const pass = await issuedPass(workspace)
     const other = await issuedPass(await api.workspace())

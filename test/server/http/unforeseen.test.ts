@@ -2,7 +2,7 @@ import knex from 'knex'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { type TestWorkspace, useApi } from '../../support/api.ts'
 
-describe('when something fails', () => {
+describe('on a failure', () => {
   const api = useApi('sqlite')
 
   afterEach(() => {

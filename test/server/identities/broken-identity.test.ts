@@ -105,7 +105,7 @@ describe.each(dialects)('on %s', (dialect) => {
     return values.find(({ labels }) => labels.provider === provider && labels.identity === identity)?.value
   }
 
-  test.each(['hangs', 'refuses its key'])('phones of one brand are told while APNs of another %s', async (how) => {
+  test.each(['hangs', 'refuses its key'])('phones of one brand are notified while APNs of another %s', async (how) => {
     const { workspace, broken, sound, names } = await twoBrands()
     const answers = (tokens: string[]): PushResult[] =>
       tokens.map((pushToken) => ({ pushToken, outcome: 'sent', reason: null }))
@@ -150,7 +150,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await paused('apns', names.apns)).toBe(0)
   })
 
-  test('one phone of a brand whose APNs is away for hours is told when it is back', async () => {
+  test('a phone whose APNs was down for hours is notified when it is back', async () => {
     const { workspace, broken, names } = await twoBrands()
     const { identities: registry } = api.services
     const [id] = broken as [string]
@@ -181,7 +181,7 @@ describe.each(dialects)('on %s', (dialect) => {
     })
   })
 
-  test('former holders of a brand that is paused are told later, and no try is counted', async () => {
+  test('former holders of a paused brand are notified later, and no attempt is counted', async () => {
     const { workspace, broken, names } = await twoBrands()
     const { identities: registry } = api.services
     let isSound = false
@@ -261,7 +261,7 @@ describe.each(dialects)('on %s', (dialect) => {
     },
   )
 
-  test('while Google answers an identity 503 its classes and former objects wait too, and a renewal ends that at once', async () => {
+  test('while Google answers 503 to an identity, its classes and former objects wait too, and a renewal ends that', async () => {
     const { workspace, broken, sound, names } = await twoBrands()
     const { google, store, identities: registry, breakers } = api.services
     const { id: workspaceId } = workspace

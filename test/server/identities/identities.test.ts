@@ -50,7 +50,7 @@ test('an identity that cannot be used stops its own passes, and no others', asyn
   expect([identities.get(pass.id), identities.get(failed)]).toEqual([null, broken.id])
 })
 
-test('a workspace sees and uses the identities that it was given, of the right platform, until they are retired', async () => {
+test('a workspace sees and uses its assigned identities of the right platform until they are retired', async () => {
   const [ours, theirs] = [await api.workspace(), await api.workspace()]
   const mine = await addBroken(ours)
   const { id } = await theirs.ok(contract.projects.create, { body: { name: 'Theirs' } })

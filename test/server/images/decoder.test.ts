@@ -49,7 +49,7 @@ test('a decoder that is stuck is killed, one that crashes is gone, and the next 
   expect((await decode(FINE)).width).not.toBe(second)
 })
 
-test('a decoder that dies while nobody waits is replaced, and its death is no fault of the next image', async () => {
+test('an idle decoder that dies is replaced, and the next image does not fail', async () => {
   const decode = misbehaving()
   const { width: pid } = await decode(FINE)
   process.kill(pid, 'SIGKILL')

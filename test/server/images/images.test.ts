@@ -25,7 +25,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
   test.each([
     ['image/png', png],
     ['image/jpeg', jpeg],
-  ] as const)('a %s is kept as it is, and shown to everyone for good', async (contentType, make) => {
+  ] as const)('a %s is stored unchanged, and can be read by anyone permanently', async (contentType, make) => {
     const workspace = await api.workspace()
     const body = await make({ width: 60, height: 40 })
     const answer = await upload(workspace, body, contentType)
@@ -143,7 +143,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect([answer.status, answer.body]).toMatchObject([201, { width: 64, height: 64 }])
   })
 
-  test('what was accepted is never decoded again: passes are made of the files of the upload', async () => {
+  test('an accepted image is never decoded again: passes contain the files of the upload', async () => {
     const workspace = await api.workspace()
     const { id } = (await upload(workspace, await png({ width: 400, height: 200 }))).body as Image
     // Of these bytes nobody makes a picture any more.
@@ -160,7 +160,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(shown).not.toHaveProperty('strip@2x.png')
   })
 
-  test('an image that was uploaded to an older program is decoded when a pass first needs it, and its files are kept', async () => {
+  test('an image of an older program is decoded when a pass first needs it, and its files are stored', async () => {
     const workspace = await api.workspace()
     const { id } = (await upload(workspace, await jpeg({ width: 400, height: 200 }))).body as Image
     const files = () => api.database.writer('image_files').where({ image_id: id })
@@ -171,7 +171,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await files().orderBy('size').select('size')).toEqual(ofRoles)
   })
 
-  test('a workspace that sends many images at once is told to wait, and another is served beside it', async () => {
+  test('a workspace that uploads many images at once gets 429, and others are served', async () => {
     const [busy, other] = [await api.workspace(), await api.workspace()]
     const held = gate()
     const decoder: Decoder = {

@@ -47,7 +47,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(warn).toHaveBeenCalledOnce()
   })
 
-  test('a phone that names no tag is told of every pass it has registered, changed or not', async () => {
+  test('a phone without a tag gets every pass it has registered, changed or not', async () => {
     const workspace = await api.workspace()
     const passes = [await issuedPass(workspace), await issuedPass(workspace), await issuedPass(workspace)]
     const list = async (query = '') => {
@@ -89,7 +89,7 @@ describe.each(dialects)('on %s', (dialect) => {
     return { workspace, id, externalPassId, projectId, call, told, devices }
   }
 
-  test('a phone that comes back behind its pass, pushed in vain, is pushed again; one that has fetched is left alone', async () => {
+  test('a phone that returns with an old pass after a push is pushed again; one that has fetched is not', async () => {
     const { workspace, id, call } = await issued()
     const { registrations } = api.services.store
     const pushed = async () => {
@@ -126,7 +126,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await pushed()).toEqual({ devices: [], jobs: 0 })
   })
 
-  test('a pass is installed with its first device and removed with its last; a second one and a repetition tell nothing', async () => {
+  test('a pass is installed with its first device and removed with its last; others emit no events', async () => {
     const { id, externalPassId, projectId, call, told } = await issued()
     const steps = [
       ['POST', 'one', 201],
@@ -146,7 +146,7 @@ describe.each(dialects)('on %s', (dialect) => {
     ])
   })
 
-  test('devices that come and go at once are told in turns, and the last word is what is so', async () => {
+  test('concurrent registrations and removals emit events in turn, and the last one is correct', async () => {
     const { call, told, devices } = await issued()
     const names = ['one', 'two', 'three']
     await Promise.all(names.map((name) => call('POST', name)))
@@ -160,7 +160,7 @@ describe.each(dialects)('on %s', (dialect) => {
     }
   })
 
-  test('a device that Apple says is gone has removed its passes, and a transfer takes them from the former holder', async () => {
+  test('a device that Apple reports as gone has removed its passes, and a transfer takes them from its holder', async () => {
     const { workspace, id, call, told } = await issued()
     await call('POST', 'one')
     await call('POST', 'two')
@@ -182,7 +182,7 @@ describe.each(dialects)('on %s', (dialect) => {
     ])
   })
 
-  test('wallets stand beside a pass where they are asked for, in lists too, and a cursor does not mind', async () => {
+  test('wallets are included with a pass on request, in lists too, with any cursor', async () => {
     const { workspace, id, call } = await issued()
     const other = await issuedPass(workspace)
     await call('POST', 'one')
@@ -244,7 +244,7 @@ describe.each(dialects)('on %s', (dialect) => {
     }
   })
 
-  test('of what a device writes, five lines of 300 characters are logged', async () => {
+  test("at most five lines of 300 characters are logged of a device's messages", async () => {
     const warn = vi.spyOn(api.services.log, 'warn')
     onTestFinished(() => warn.mockRestore())
     const logs = Array.from({ length: 100 }, () => 'x'.repeat(600))
@@ -277,7 +277,7 @@ describe('with limits', () => {
     expect([costsByHeld[9], costsByHeld[10], costsByHeld[20]]).toEqual([[undefined], [undefined, 1], [undefined, 2]])
   })
 
-  test('a pass that is added and removed without end tells its workspace no more than so often', async () => {
+  test('a pass added and removed endlessly emits a limited number of events', async () => {
     const workspace = await api.workspace()
     const [{ id }, other] = [await issuedPass(workspace), await issuedPass(workspace)]
     const call = async (method: 'POST' | 'DELETE', device: string, passId = id) => {

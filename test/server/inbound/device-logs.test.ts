@@ -32,7 +32,7 @@ describe.each(dialects)('what devices write, on %s', (dialect) => {
     return Object.fromEntries(values.map(({ labels, value }) => [labels.about, value]))
   }
 
-  test('a message that names a pass is its workspace’s, and nobody else’s, without the id of the device', async () => {
+  test('a message that names a pass is visible to its workspace only, without the device ID', async () => {
     const [workspace, other] = [await api.workspace(), await api.workspace()]
     const pass = await issuedPass(workspace)
     await write(registerTask(pass.id))
@@ -63,7 +63,7 @@ describe.each(dialects)('what devices write, on %s', (dialect) => {
     expect(await messages(workspace, { passId: [pass.id], projectId: [pass.id] })).toEqual([])
   })
 
-  test('what names no pass of ours is in the log of the server alone', async () => {
+  test('a message that names no pass of ours is in the server log only', async () => {
     const workspace = await api.workspace()
     const pass = await issuedPass(workspace)
     const warn = vi.spyOn(api.services.log, 'warn')
@@ -94,7 +94,7 @@ describe.each(dialects)('what devices write, on %s', (dialect) => {
     expect(message).not.toMatch(/\p{Cc}/u)
   })
 
-  test('who knows one pass fills the room of that pass', async () => {
+  test('a client that knows one pass can fill the log of that pass only', async () => {
     const workspace = await api.workspace()
     const [noisy, quiet] = [await issuedPass(workspace), await issuedPass(workspace)]
     await write(getTask(quiet.id))

@@ -38,7 +38,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await stateAfter('del')).toMatchObject({ activatedAt: at.toISOString(), installedAt: null })
   })
 
-  test('what Google says of saves and removals is told once, in whatever order it comes', async () => {
+  test('saves and removals reported by Google emit one event each, in any order', async () => {
     api.now = at
     const workspace = await api.workspace()
     const { id } = await issuedPass(workspace)

@@ -42,7 +42,7 @@ describe.each(dialects)('on %s', (dialect) => {
   const notifications = async (passId: string) =>
     (await workspace.ok(contract.notifications.list, { params: { id: passId } })).items
 
-  test('reaches each issued pass of the project with one ordinary notification, and nobody else', async () => {
+  test('reaches each issued pass of the project with one ordinary notification, and no others', async () => {
     const { params, passIds, voided, queued } = await projectWith(3)
     const { passIds: strangers } = await projectWith(1)
     await phones.addApple(workspace.id, passIds[0]!)
@@ -95,7 +95,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await workspace.ok(get, named)).toMatchObject({ passCount: 2, sendAt: expect.any(String) })
   })
 
-  test('goes by the moment of its start, whatever becomes of passes while it fans out', async () => {
+  test('is evaluated at its start, regardless of later changes of passes', async () => {
     const { params, passIds, queued } = await projectWith(2)
     const { id } = await send(params)
     const claim = { limit: 1, leaseSeconds: 10 }
@@ -112,7 +112,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await notifications(queued)).toEqual([])
   })
 
-  test('of more passes than a chunk holds makes one notification each, with ids of their time', async () => {
+  test('one notification per pass for more passes than a chunk holds, with IDs of their time', async () => {
     const { params, templateId, passIds } = await projectWith(1)
     const { store } = api.services
     const [version] = await store.templateVersions.listNewestPublished(workspace.id, [templateId])
@@ -221,7 +221,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await workspace.ok(list, { params })).toMatchObject({ total: 0 })
   })
 
-  test('an idempotency key answers the existing one with 200, on another project too, and once for 50 at once', async () => {
+  test('an idempotency key returns the existing broadcast with 200, across projects, and once for 50 at once', async () => {
     const [{ params }, { params: other }] = [await projectWith(0), await projectWith(0)]
     const body = { ...text, idempotencyKey: `all-at-once`, sendAt: later(60) }
     const answers = await Promise.all(
@@ -233,7 +233,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect((await workspace.call(create, { params: unknown, body })).status).toBe(200)
   })
 
-  test('one that is scheduled can be cancelled: it is gone, its key is free, and nobody hears of it', async () => {
+  test('a scheduled broadcast can be cancelled: it is gone, its key is free, and no pass receives it', async () => {
     const { params, passIds } = await projectWith(1)
     const body = { sendAt: later(60), idempotencyKey: 'cancel-this' }
     const { id, status } = await send(params, body)

@@ -82,7 +82,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await workspace.ok(stats, named)).toMatchObject({ fannedOut: 50, sent: 50, pending: 0, classErrors: [] })
   })
 
-  test('two versions are two classes; the dry run says so, and who hears of it besides', async () => {
+  test('two versions are two classes; the dry run reports it, and who else receives the message', async () => {
     const { params, passIds, templateId } = await held(2, 1)
     await workspace.ok(contract.passes.void, { params: { id: passIds[0]! }, body: {} })
     const dryRun = async (googleVia: 'class' | 'object') =>
@@ -112,7 +112,7 @@ describe.each(dialects)('on %s', (dialect) => {
     for (const id of passIds) expect(await phones.messages(id)).toHaveLength(1)
   })
 
-  test('is refused without google, and where passes of another project stand in the same classes', async () => {
+  test('is rejected without google, and if passes of another project share the classes', async () => {
     const { params, passIds } = await held(2)
     const refusal = { status: 400, errorCode: 'VALIDATION_ERROR', details: { issues: [{ path: ['googleVia'] }] } }
     const apple = { params, body: { ...text, platforms: ['apple' as const] } }
@@ -157,7 +157,7 @@ describe.each(dialects)('on %s', (dialect) => {
     for (const id of passIds) expect(await notified(id)).toMatchObject([{ google: { status: 'SENT' } }])
   })
 
-  test('what Google refuses of the class is what each of its passes says, and its cap is that of passes', async () => {
+  test('an error of Google for the class is that of each pass, and its cap is that of passes', async () => {
     const { params, passIds } = await held(2)
     api.faults.replace(['google-quota'])
     const { id: broadcastId } = await send(params)
@@ -187,7 +187,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(states).toEqual(['FAILED', 'SENT', 'SENT', 'SENT'])
   })
 
-  test('a pass over its cap says so, and the class is told for the others', async () => {
+  test('a pass over its cap reports it, and the class is notified for the others', async () => {
     const { params, passIds, templateId } = await held(2)
     const [full, other] = passIds as [string, string]
     for (let n = 0; n < 3; n += 1) {

@@ -83,7 +83,7 @@ describe.each(dialects)('on %s', (dialect) => {
     ])
   })
 
-  test('a broadcast reaches passes of each version in their languages, and who lacks his reads the default', async () => {
+  test('a broadcast reaches passes of each version in their languages, else in the default', async () => {
     const project = await makeProject(workspace, 'Tour')
     const template = await publishedTemplate(workspace, { projectId: project.id, definition: definition() })
     const old = (await makePass(workspace, template.id)).id
@@ -143,7 +143,7 @@ describe.each(dialects)('on %s', (dialect) => {
     ])
   })
 
-  test('a message in languages that the version of the pass does not name is refused with those that it names', async () => {
+  test('rejects messages in languages that the version of the pass lacks, with those that it has', async () => {
     const { id } = await issuedPass(workspace, { definition: inLanguages() })
     const plain = await issuedPass(workspace)
     const issuesOf = async (passId: string, message: object) =>

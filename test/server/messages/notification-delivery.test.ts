@@ -46,7 +46,7 @@ describe.each(dialects)('on %s', (dialect) => {
     return style.backFields ?? []
   }
 
-  test('where the pass is in both wallets, both show the text, and it is SENT', async () => {
+  test('both wallets of a pass show the text, and the notification is SENT', async () => {
     const id = await passOn('apple', 'google')
     await phones.addApple(workspace.id, id)
     const before = (await api.services.store.passes.find(workspace.id, id))!
@@ -106,14 +106,14 @@ describe.each(dialects)('on %s', (dialect) => {
     expect((await backFields(id))[0]!.value).toContain('other')
   })
 
-  test('a dead registration is dropped, and alone it means that nobody has the pass', async () => {
+  test('a dead registration is removed, and a pass with only that one has no holder', async () => {
     const id = await passOn()
     phones.apns.retireDeviceToken(await phones.addApple(workspace.id, id))
     expect(await send(id)).toMatchObject({ status: 'SKIPPED' })
     expect(await api.services.store.registrations.list(workspace.id, [id])).toEqual([])
   })
 
-  test('a run that ended before it could say so is repeated, and no phone rings twice', async () => {
+  test('a run that ended before its report is repeated, and no phone rings twice', async () => {
     const id = await passOn('apple', 'google')
     await send(id)
     const { store } = api.services
@@ -145,7 +145,7 @@ describe.each(dialects)('on %s', (dialect) => {
 
   // What follows takes the same ways through storage.
   if (oneDialect.includes(dialect)) {
-    test('a platform where nobody has the pass is SKIPPED, and so is the whole where nobody has it anywhere', async () => {
+    test('a platform without holders is SKIPPED, and so is the notification if no platform has any', async () => {
       expect(await send(await passOn('apple'))).toMatchObject({ status: 'SENT', google: { status: 'SKIPPED' } })
       const onGoogle = await send(await passOn('google'))
       expect(onGoogle).toMatchObject({ status: 'SENT', apple: { status: 'SKIPPED', deviceCount: 0 } })
@@ -171,7 +171,7 @@ describe.each(dialects)('on %s', (dialect) => {
       expect(await backFields(id)).toHaveLength(1)
     })
 
-    test('where Google says that the quota is used up, it is PARTIAL with the reason, and not tried again', async () => {
+    test('is PARTIAL with the reason if Google reports the quota as used up, and is not retried', async () => {
       api.faults.replace(['google-quota'])
       const id = await passOn('apple', 'google')
       const notification = await send(id)
@@ -180,7 +180,7 @@ describe.each(dialects)('on %s', (dialect) => {
       expect(await api.database.writer('jobs').where({ workspace_id: workspace.id })).toEqual([])
     })
 
-    test('what a platform does not take for the moment is tried again until it does, each text once', async () => {
+    test('retries what a platform rejects temporarily until it accepts it, each text once', async () => {
       const id = await passOn('apple', 'google')
       api.faults.replace(['apns-503', 'google-503'])
       const read = await schedule(id)
@@ -194,7 +194,7 @@ describe.each(dialects)('on %s', (dialect) => {
       expect((await api.services.store.passes.find(workspace.id, id))!.message?.number).toBe(1)
     })
 
-    test('what no platform takes for minutes has FAILED on it', async () => {
+    test('is FAILED on a platform that rejects it for minutes', async () => {
       const id = await passOn('apple', 'google')
       api.faults.replace(['apns-down'])
       const read = await schedule(id)

@@ -91,7 +91,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 
   describe('an idempotency key', () => {
-    test('answers the existing one with 200, on the same and on another pass, whatever else the request holds', async () => {
+    test('returns the existing one with 200, on the same and on another pass, for any other content', async () => {
       const [params, other] = [await newPass(), await newPass()]
       const body = { ...text, idempotencyKey: 'order-4711' }
       const first = await workspace.ok(create, { params, body })

@@ -67,7 +67,7 @@ test.each(damage)('a backup %s is refused, checksum or not, and nothing is made'
   expect(readdirSync(folder).sort()).toEqual(['backup', 'passes.db'])
 })
 
-test('a backup of an older program has no checksum: it takes --unverified, and its pages are checked all the same', async () => {
+test('a backup of an older program has no checksum: it needs --unverified, and its pages are still checked', async () => {
   const { folder, file } = await backedUp()
   truncateSync(file, lengthOfDatabase(file))
   const target = join(folder, 'new.db')

@@ -163,7 +163,7 @@ test('a recount corrects what counters say, names it, and finds nothing the next
   expect((await examine({}, { databaseUrl }))('Database: Counts')).toBeUndefined()
 })
 
-test('an identity that its platform does not answer is told where the metrics of a server can be asked', async () => {
+test("an identity whose platform does not respond is reported if a server's metrics can be read", async () => {
   let value = 1
   const server = createServer((_, response) =>
     response.end(

@@ -97,7 +97,7 @@ describe.each(dialects)('on %s', (dialect) => {
     },
   )
 
-  test('nothing of a holder is left in any column of any table, nor in the bytes of the file', async () => {
+  test('no column of any table, nor the bytes of the file, contain anything of the holder', async () => {
     const workspace = await api.workspace()
     const receiver = await startReceiver()
     receiver.reply(500)
@@ -149,7 +149,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect((await workspace.ok(contract.scans.create, { body: { qrPayload: PLANTED } })).result).toBe('unknown')
   })
 
-  test('a pass that is not void becomes so, wallets are told, and what waited to be delivered is never sent', async () => {
+  test('a pass that is not void becomes void, wallets are notified, and pending deliveries are never sent', async () => {
     const workspace = await api.workspace()
     const receiver = await startReceiver()
     receiver.reply(500)

@@ -42,7 +42,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await store.passes.find(workspaceId, id)).toEqual(before)
   })
 
-  test('passes that nothing could sign are issued again, of the workspace that was named, and no others that failed', async () => {
+  test('reissues passes that could not be signed, of the given workspace, and no other failed ones', async () => {
     const services = await openServices(dialect)
     const { store, workspaceId, clock } = services
     const other = await insertWorkspace(store, 'other')

@@ -116,7 +116,7 @@ test('files that are written one after the other are taken once they belong toge
   expect(taken[0]!.expiresAt).toEqual(endOf(renewed))
 })
 
-test('another pass type, team, an expired one and half a file are refused with reasons, and the watch goes on', async () => {
+test('rejects other pass types and teams, expired files, and half files with reasons; the watch continues', async () => {
   const config = await operator()
   const { files, put, putChain } = mountSecrets()
   putChain(first)
@@ -162,7 +162,7 @@ test('another pass type, team, an expired one and half a file are refused with r
   for (const line of keys) expect(said).not.toContain(line)
 })
 
-test('the key of an account of Google is renewed when its file is swapped; what is no key is refused without a word of it', async () => {
+test('renews the key of a Google account when its file is replaced, and rejects non-keys without quoting them', async () => {
   const config = await operator()
   const { put, keyFile } = mountSecrets()
   const [one, two] = await Promise.all([sandboxAccount(), sandboxAccount(1)])
@@ -178,7 +178,7 @@ test('the key of an account of Google is renewed when its file is swapped; what 
   expect(JSON.stringify([told, taken])).not.toContain(secret)
 })
 
-test('what cannot be watched is said at once', async () => {
+test('rejects at once what cannot be watched', async () => {
   const config = await operator()
   const { files, putChain, put, keyFile } = mountSecrets()
   putChain(first)

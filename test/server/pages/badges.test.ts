@@ -69,7 +69,7 @@ test('a folder that is not there, or is a file, is refused', () => {
 describe.each(oneDialect)('on %s', (dialect) => {
   const api = useApi(dialect)
 
-  test('pages show the badges of the operator, from an address that is kept, and a button of text where there is none', async () => {
+  test("pages show the operator's badges from a cacheable address, and a text button without one", async () => {
     const pass = await issuedPass(await api.workspace())
     const badges = loadBadges(folderOf({ 'apple/en.svg': svg('Add') }))
     const { services, app } = api

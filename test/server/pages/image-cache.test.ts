@@ -11,7 +11,7 @@ function counting(bytes: number) {
   return { reads, store: { images: { findPublic } } as unknown as Store }
 }
 
-test('whoever asks for an image shares one buffer that was read once', async () => {
+test('requests for an image share one buffer that was read once', async () => {
   const { reads, store } = counting(100)
   const cache = createImageCache(store, 1_000)
   const files = await Promise.all(Array.from({ length: 50 }, () => cache.find('a')))
@@ -21,7 +21,7 @@ test('whoever asks for an image shares one buffer that was read once', async () 
   expect(await cache.find('none')).toBeUndefined()
 })
 
-test('the cache holds so many bytes: those of images that were asked for last', async () => {
+test('the cache holds a limited number of bytes of the most recently used images', async () => {
   const { reads, store } = counting(100)
   const cache = createImageCache(store, 300)
   for (const id of ['a', 'b', 'c', 'a', 'd', 'a', 'c', 'b']) await cache.find(id)

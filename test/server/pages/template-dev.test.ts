@@ -52,7 +52,7 @@ test('a file without languages offers none', async () => {
   expect(await view('language=ar')).toMatchObject({ languages: [], language: null })
 })
 
-test('a holder without a value has none, whatever every object has of that name', async () => {
+test('a missing value stays missing, even if every object has a member of that name', async () => {
   const view = await started({ languages: { default: 'ja', others: ['ar'] } }, [
     { externalPassId: 'A', label: 'Ada', variables: {} },
     { externalPassId: 'B', label: 'Bo', variables: { constructor: 'Brunel' } },

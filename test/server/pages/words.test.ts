@@ -64,7 +64,7 @@ test.each([
   ['fi', 'pt', 'pt-BR', 'pt-BR'],
   ['', 'pt', 'pt-BR', 'pt-BR'],
 ])(
-  'of a definition in several languages the visitor who asks for %j reads %s and the texts in %s',
+  'a visitor who asks for %j reads %s of a definition in several languages, and texts in %s',
   (header, tag, locale, ofTexts) => {
     const asked = new Headers({ 'accept-language': header })
     expect(pageLanguage(asked, languages)).toMatchObject({ tag, locale, ofTexts })

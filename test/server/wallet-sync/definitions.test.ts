@@ -7,7 +7,7 @@ import { useApi } from '../../support/api.ts'
 import { dialects } from '../../support/databases.ts'
 import { definition, publishedTemplate } from '../fixtures.ts'
 
-test('a workspace with definitions as large as they may be keeps few of them in memory, and leaves others theirs', async () => {
+test('a workspace with the largest definitions keeps few in memory, and leaves space for others', async () => {
   const reads: string[] = []
   const organizationName = 'x'.repeat(1024 * 1024)
   const templateVersions = {
@@ -37,7 +37,7 @@ test('a workspace with definitions as large as they may be keeps few of them in 
 describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
 
-  test('what earlier versions say of Google is read once, few at a time and nothing else of them, also of one published late', async () => {
+  test("Google's parts of earlier versions are read once, few at a time, also for a late publish", async () => {
     const workspace = await api.workspace()
     const google = { object: { heroImage: { sourceUri: { uri: 'https://a.example/1.png' } } } }
     const versionWith = async (object?: object) => {

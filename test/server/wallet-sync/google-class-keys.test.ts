@@ -76,7 +76,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
   }
   const classJobs = () => api.database.writer('jobs').where({ kind: 'upsert-google-class' })
 
-  test('passes with equal keys share a class that shows their values, and others have one of their own', async () => {
+  test('passes with equal keys share a class that shows their values, and others have their own', async () => {
     const { workspace, template, make } = await theatre()
     const hamlet = [await make({ show: 'Hamlet', door: 'A', seat: '1' }), await make({ show: 'Hamlet', door: 'A' })]
     const lear = await make({ show: 'Lear', door: 'B' })
@@ -98,7 +98,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect([first.classId, other.classId]).not.toContain((await shown(late)).classId)
   })
 
-  test('an object that was sent when classes had long names follows its class there, and moves when its link is opened', async () => {
+  test('an object from when classes had long names keeps its class, and moves when its link is opened', async () => {
     const { workspace, template, make, update } = await theatre()
     const [early, late] = [await make({ show: 'Hamlet', door: 'A' }), await make({ show: 'Hamlet', door: 'A' })]
     await api.runJobs()
@@ -124,7 +124,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await shown(early)).toMatchObject({ says: 'Hamlet, Door C' })
   })
 
-  test('a create whose class fields differ from those the key has is refused with both values, alone or in a batch', async () => {
+  test('a create with other class fields than its key has is rejected with both values, alone or in a batch', async () => {
     const { workspace, template, make, refused } = await theatre()
     const first = await make({ show: 'Hamlet', door: 'A' })
     const answer = await refused({ show: 'Hamlet', door: 'B' })
@@ -149,7 +149,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(results[2]).toMatchObject({ error: { details: { issues: [{ path: ['variables', 'door'] }] } } })
   })
 
-  test('of creates at once with one key and different class fields exactly one decides, and no other gets through', async () => {
+  test('exactly one of simultaneous creates with one key and different class fields decides, and others fail', async () => {
     const { workspace, template } = await theatre()
     const create = async (show: string, door: string, isBatch: boolean) => {
       const bodies = [
@@ -210,7 +210,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect((await shown(lear)).says).toBe('Lear, Door D')
   })
 
-  test('without a key the facts of the event are one: whoever changes them moves, and the others stay', async () => {
+  test('without a key, passes with the same event facts share a class: a change moves one, and others stay', async () => {
     const { design } = performance()
     const names = ['show', 'day', 'seat']
     const event = { name: '{{show}}', startsAt: '{{day}}', venue: { name: 'Harbour', address: '1 Quay' } }
@@ -283,7 +283,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await classJobs()).toHaveLength(0)
   })
 
-  test('what a pass said goes from its class when its data is erased and no other pass stands there', async () => {
+  test('values of an erased pass leave its class if no other pass uses it', async () => {
     const { workspace, make } = await theatre()
     const passes = [await make({ show: 'Hamlet', door: 'A' }), await make({ show: 'Hamlet', door: 'A' })]
     for (const pass of passes) await open(pass)

@@ -51,7 +51,7 @@ describe.each(dialects)('on %s', (dialect) => {
   const callback = (id: string, change: 1 | -1) =>
     api.services.store.transaction((tx) => tx.googleObjects.addHolders(suffixOf(id), change, api.now))
 
-  test('phones that hold passes of version 1 go on showing version 1 when version 2 has other rows', async () => {
+  test('phones with passes of version 1 keep showing version 1 if version 2 has other rows', async () => {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace, { definition: showing('seat', 'row') })
     const passes = [await makePass(workspace, template.id, { label: 'A' }), await makePass(workspace, template.id)]

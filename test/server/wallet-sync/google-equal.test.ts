@@ -54,7 +54,7 @@ describe.each(dialects)('on %s', (dialect) => {
     return { classes, objects, asked: () => [classes.mock.calls.length, objects.mock.calls.length] }
   }
 
-  test('where only the class of many passes changes, Google is sent the class once and no object', async () => {
+  test('Google gets the class once and no object if only the class of many passes changes', async () => {
     const { ids, update, stateOf } = await held(Number(process.env.PASSES_EQUAL_OBJECTS ?? 20))
     const google = watch()
     for (const id of ids) await update(id, { door: 'B' })
@@ -90,7 +90,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(google.asked()).toEqual([1, 2])
   })
 
-  test('of two sends at once nobody knows which came last: what follows is sent', async () => {
+  test('sends again after two concurrent sends, whose order is unknown', async () => {
     const { workspace, ids, update } = await held(1)
     const [id] = ids as [string]
     const { store, google: sync } = api.services
@@ -112,7 +112,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(google.asked()).toEqual([1, versions + 1])
   })
 
-  test('a send that began before another one was noted, and never was noted itself, leaves nothing to be equal to', async () => {
+  test('a send that started before a recorded one, and was not recorded, makes nothing equal', async () => {
     const { workspace, ids, update } = await held(1)
     const [id] = ids as [string]
     const { store, google: sync } = api.services

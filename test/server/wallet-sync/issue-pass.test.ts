@@ -28,7 +28,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await services.database.reader('jobs')).toEqual([])
   })
 
-  test('a pass that a platform refuses is FAILED with one event, and those beside it are issued', async () => {
+  test('a pass rejected by a platform is FAILED with one event, and others of the batch are issued', async () => {
     let refused: string | undefined
     const services = await openServices(dialect, async (pass) => {
       if (pass.id === refused) throw new ApiError('PASS_ISSUING_FAILED', { message: 'too odd' })
@@ -45,7 +45,7 @@ describe.each(dialects)('on %s', (dialect) => {
     ])
   })
 
-  test('a pass whose job failed for the last time is FAILED with one event, and the job stands aside', async () => {
+  test('a pass whose job failed for the last time is FAILED with one event, and its job is quarantined', async () => {
     const services = await openServices(dialect, async () => {
       throw new Error('out of order')
     })
@@ -83,7 +83,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await statusOf(services, id)).toBe('ISSUED')
   })
 
-  test('of links opened while the job runs, whoever is first issues the pass, and there is one event', async () => {
+  test('the first of links opened during the job issues the pass, with one event', async () => {
     const held = gate()
     const services = await openServices(dialect, held.pass)
     const id = await insertPass(services)

@@ -56,7 +56,7 @@ describe.each(dialects)('on %s', (dialect) => {
     ])
   })
 
-  test('a pass that no phone would take is FAILED, with the reason in pass.failed, and takes no other with it', async () => {
+  test('a pass that no phone would accept is FAILED, with the reason in pass.failed; others are not affected', async () => {
     const workspace = await api.workspace()
     const variables = [{ name: 'what', label: 'What it is', default: 'Ticket' }]
     // Apple insists on a description, and this one is empty for whoever gives nothing.

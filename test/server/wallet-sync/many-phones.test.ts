@@ -29,7 +29,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     return () => read.mock.calls.map(([, passIds]) => passIds.length)
   }
 
-  test('an update of passes that many phones hold tells them in parts', async () => {
+  test('an update of passes on many phones pushes in parts', async () => {
     const { workspace, ids } = await passesOnMany()
     const told = parts('listOutdated')
     for (const id of ids) await workspace.ok(contract.passes.update, { params: { id }, body: { label: 'Grace' } })

@@ -45,7 +45,7 @@ describe.each(dialects)('phones that move to another address, on %s', (dialect) 
     )
   }
 
-  test('packages name it at once, and each phone is pushed once, at the pace, whatever Google holds', async () => {
+  test('packages name the new server at once, and each phone is pushed once, at the pace', async () => {
     const workspace = await api.workspace()
     const passes = []
     for (let n = 0; n < 5; n++) passes.push(await heldPass(workspace, n === 0 ? 2 : 1))
@@ -89,7 +89,7 @@ describe.each(dialects)('phones that move to another address, on %s', (dialect) 
     expect((await passJson(other, elsewhere)).webServiceURL).toBe(before.webServiceURL)
   })
 
-  test('a phone that fetches before its pass is told of has gone, too', async () => {
+  test('a phone that fetches before its push has moved, too', async () => {
     const workspace = await api.workspace()
     const [first, second] = [await heldPass(workspace), await heldPass(workspace)]
     await fetchLatest(workspace, first)
@@ -150,7 +150,7 @@ describe.each(dialects)('phones that move to another address, on %s', (dialect) 
     expect(await check('https://new.example/apple')).toBe(false)
   })
 
-  test('a phone that comes behind its place is told in the next round, and none twice', async () => {
+  test('a phone registered behind the current position is pushed in the next round, and none twice', async () => {
     const workspace = await api.workspace()
     const early = await issuedPass(workspace)
     const pass = await heldPass(workspace)
@@ -167,7 +167,7 @@ describe.each(dialects)('phones that move to another address, on %s', (dialect) 
     expect((await stored(workspace, pass))!.walletVersion).toBe(walletVersion)
   })
 
-  test('the same address goes on at another pace, another begins anew, and cancelled it names this server', async () => {
+  test('the same address continues at another pace, another starts over, and a cancel restores this server', async () => {
     const workspace = await api.workspace()
     const passes = [await heldPass(workspace), await heldPass(workspace), await heldPass(workspace)]
     const [first] = passes as [Pass]

@@ -144,7 +144,7 @@ describe.each(dialects)('silent phones, on %s', (dialect) => {
     expect((await api.services.metrics.nudges.get()).values[0]!.value).toBeGreaterThanOrEqual(NUDGED_A_RUN + 6)
   })
 
-  test('passes whose phones all have the version are done with in one run, however many they are', async () => {
+  test('passes whose phones all have the version finish in one run, regardless of their number', async () => {
     const workspace = await api.workspace()
     const { writer } = api.database
     const rows = Array.from({ length: 1_200 }, (_, n) => ({
@@ -159,7 +159,7 @@ describe.each(dialects)('silent phones, on %s', (dialect) => {
     expect(await writer('nudges').where({ workspace_id: workspace.id })).toEqual([])
   })
 
-  test('two servers at once push nobody twice', async () => {
+  test('two servers at once push each phone once', async () => {
     const workspace = await api.workspace()
     const passes = [await issuedPass(workspace), await issuedPass(workspace)]
     for (const pass of passes) {

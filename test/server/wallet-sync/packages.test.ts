@@ -34,7 +34,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     return { signed, packages, build }
   }
 
-  test('equal content is signed once, however many ask, and openssl takes what is kept', async () => {
+  test('equal content is signed once for any number of requests, and openssl accepts the cached package', async () => {
     const workspace = await api.workspace()
     const { id } = await issuedPass(workspace)
     const { build, signed } = freshPackages()
@@ -46,7 +46,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     await verifySignature(await unpack(later), sandboxIdentities().applePems.rootPem)
   })
 
-  test('whatever a phone would see of a change is signed anew, and nothing of an erased pass comes back', async () => {
+  test('any change that a phone would see is signed again, and nothing of an erased pass returns', async () => {
     const workspace = await api.workspace()
     const project = await workspace.ok(contract.projects.create, { body: { name: 'Autumn', color: 'gray' } })
     const named = definition({ design: { ...definition().design, logoText: '{{project.name}} {{template.name}}' } })
@@ -96,7 +96,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     for (const gone of ['Grace', 'Doors at eight']) expect(erased.includes(gone), gone).toBe(false)
   })
 
-  test('texts that values made alike are told of once a version, with their places and no value', async () => {
+  test('reports texts that values made equal once per version, with places and without values', async () => {
     const workspace = await api.workspace()
     const field = (key: string, en: string) => ({ key, label: { pt: `{{${key}}}`, en }, value: '1' })
     const content = definition({
@@ -151,7 +151,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(signed.length).toBe(before + 1)
   })
 
-  test('who would wait behind too many signatures is told to come back, and the others get theirs', async () => {
+  test('a request behind too many signatures gets Retry-After, and others get their package', async () => {
     const [one, other] = [await api.workspace(), await api.workspace()]
     const passes = [await issuedPass(one), await issuedPass(one)]
     const others = [await issuedPass(other), await issuedPass(other)]
@@ -172,7 +172,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect((await build(one, passes[1]!.id)).length).toBeGreaterThan(0)
   })
 
-  test('links and phones get 304 for what they have, the new package once it changed, and the head alone by HEAD', async () => {
+  test('links and phones get 304 for known content, the new package after a change, and headers for HEAD', async () => {
     const workspace = await api.workspace()
     const pass = await issuedPass(workspace)
     const authorization = `ApplePass ${(await stored(workspace, pass.id)).appleToken}`
@@ -234,7 +234,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await bundled(1)).toEqual([1, 'pass-01.pkpass'])
   })
 
-  test('bundles that nobody has read yet fill so much memory, and one workspace no more than half of it', async () => {
+  test('unread bundles use limited memory, and one workspace at most half of it', async () => {
     const workspace = await api.workspace()
     const passes = [await stored(workspace, (await issuedPass(workspace)).id)]
     const elsewhere = await api.workspace()

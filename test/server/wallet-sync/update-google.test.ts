@@ -69,7 +69,7 @@ describe.each(dialects)('on %s', (dialect) => {
     throw error
   }
 
-  test('an update that our own pacing holds back is put off as long as it says, and no try is counted', async () => {
+  test('an update delayed by our own pacing is snoozed for that time, and no attempt is counted', async () => {
     const { id, workspace } = await changedPass()
     await runWith(id, refused(new GoogleApiError({ kind: 'quota', message: 'x', retryAfterSeconds: 45 })))
     expect(await jobsOf(id)).toMatchObject([{ attempts: 0, claim_token: null, run_at: api.now.getTime() + 45_000 }])
@@ -177,7 +177,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(shown?.state).toBe('current')
   })
 
-  test('those who open a pass at the same moment share one making of its object, and of its failure; later ones try anew', async () => {
+  test('simultaneous requests for a pass share one object and its failure; later ones try again', async () => {
     const { store, issuing, google, wallets } = api.services
     const workspace = await api.workspace()
     const { id } = await issuedPass(workspace)

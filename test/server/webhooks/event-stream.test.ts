@@ -54,7 +54,7 @@ describe.each(dialects)('on %s', (dialect) => {
   type Followed = Awaited<ReturnType<typeof follow>>
   const subjects = ({ messages }: Followed) => messages.flatMap(({ data }) => (data ? [data.data.id] : []))
 
-  test('what happens is told once and in order, to each who follows, whether a webhook wants it or not', async () => {
+  test('events are sent once and in order to each follower, with or without a webhook for them', async () => {
     const [workspace, stranger] = [await api.workspace(), await api.workspace()]
     await happen(workspace)
     // On PostgreSQL it is told once what began before it anywhere on the server has ended, tests of other files included.
@@ -73,7 +73,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(subjects(foreign)).toEqual([])
   })
 
-  test('a follower goes on after the event that it names, and behind where it began', async () => {
+  test('a follower resumes after the event that it names, and after its first one', async () => {
     const workspace = await api.workspace()
     const first = await follow(workspace)
     const told = [await happen(workspace), await happen(workspace), await happen(workspace)]
@@ -119,7 +119,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await rejection(past!.id)).toMatchObject({ status: 409, details: { oldest: kept!.id } })
   })
 
-  test('the test of a webhook is told to its endpoint alone', async () => {
+  test('the test of a webhook is sent to its endpoint only', async () => {
     const workspace = await api.workspace()
     const endpoint = { url: 'https://hooks.example/', events: ['pass.voided'] }
     const { id } = (await workspace.send('POST', '/v1/webhooks', { body: endpoint })).body as { id: string }
@@ -207,7 +207,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await eventually(() => expect(subjects(later)).toEqual(subjects(followers[0]!)))
   })
 
-  test('the client goes on by itself where the connection breaks, and stops where the token has ended', async () => {
+  test('the client reconnects automatically, and stops if the token has ended', async () => {
     const workspace = await api.workspace()
     const { client, cut } = await serveApp(api, workspace.token)
     const received: string[] = []
@@ -241,7 +241,7 @@ describe.each(dialects)('on %s', (dialect) => {
 describe('on postgres', () => {
   const api = useApi('postgres')
 
-  test('what commits late is not missed, and what was restored from another server goes first', async () => {
+  test('late commits are included, and events restored from another server come first', async () => {
     const workspace = await api.workspace()
     const { database } = api
     const { store } = api.services

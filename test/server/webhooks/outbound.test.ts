@@ -123,7 +123,7 @@ test('one address of several that is not public is enough', async () => {
   expect(connections).toBe(before)
 })
 
-test('a name that changes between check and connection is asked for once, and judged by that answer', async () => {
+test('a name that changes between check and connection is resolved once, and that address is checked', async () => {
   const answers = [['127.0.0.1'], ['93.184.215.14']]
   let asked = 0
   const before = connections
@@ -132,7 +132,7 @@ test('a name that changes between check and connection is asked for once, and ju
   expect([asked, connections]).toEqual([1, before])
 })
 
-test('each connection is judged anew: a name that turns inwards is refused the next time', async () => {
+test('each connection is checked again: a name that now resolves to an internal address is rejected', async () => {
   let isAllowed = true
   const outbound = open({ resolve: async () => ['127.0.0.1'], isPublic: () => isAllowed })
   const before = connections
@@ -223,7 +223,7 @@ test('an answer that does not come, or does not end, takes the time of one attem
   expect(await outbound.post(receiver.url)).toEqual({ responseCode: 200, error: null })
 })
 
-test('what goes wrong is told without the address behind a name', async () => {
+test('errors do not contain the address of a host name', async () => {
   const refused = { resolve: async () => ['127.0.0.1'], isPublic: () => true }
   expect(await open(refused).post('https://hooks.example:9/')).toEqual({
     responseCode: null,

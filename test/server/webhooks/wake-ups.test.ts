@@ -33,7 +33,7 @@ test('followers of a workspace look together, and share what they read unless so
   for (const one of [first, second, other]) one.close()
 })
 
-test('whoever sends to an endpoint is told of its deliveries, and of those of no other, until it ends', () => {
+test('a sender is notified of deliveries of its endpoint only, until it ends', () => {
   const wakeUps = createWakeUps()
   const wake = vi.fn()
   const end = wakeUps.subscribe('endpoint', wake)

@@ -29,7 +29,7 @@ describe.each(dialects)('on %s', (dialect) => {
     return seconds
   }
 
-  test('an endpoint that fails twice and then answers gets one id three times, with fresh signatures of the same bytes', async () => {
+  test('an endpoint that fails twice gets one ID three times, with fresh signatures of the same bytes', async () => {
     const webhook = await makeWebhook(workspace, receiver)
     receiver.reply(500, 503, 200)
     const { id } = await sendTest(workspace, webhook.id)
@@ -73,7 +73,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(receiver.received).toHaveLength(10)
   })
 
-  test('nothing is sent before it is due', async () => {
+  test('sends nothing before it is due', async () => {
     const webhook = await makeWebhook(workspace, receiver)
     receiver.reply(500)
     await sendTest(workspace, webhook.id)
@@ -96,7 +96,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await readDelivery(workspace, first.id)).toMatchObject({ status: 'SUCCESS', attemptCount: 2 })
   })
 
-  test('however many events fail, one job waits for each endpoint', async () => {
+  test('any number of failing events leaves one job per endpoint', async () => {
     const webhook = await makeWebhook(workspace, receiver)
     receiver.reply(500)
     for (let count = 0; count < 5; count += 1) {
@@ -106,7 +106,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await api.database.writer('jobs').where({ subject: webhook.id })).toHaveLength(1)
   })
 
-  test('a redelivery after FAILED sends the same id once more, whatever comes of it', async () => {
+  test('a redelivery after FAILED sends the same ID once more, for any result', async () => {
     const webhook = await makeWebhook(workspace, receiver)
     receiver.reply(500)
     const { id } = await sendTest(workspace, webhook.id)
@@ -158,7 +158,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect([isSigned(after, webhook.secret, api.now), isSigned(after, rotated.secret, api.now)]).toEqual([false, true])
   })
 
-  test('every secret signs for 24 hours after its rotation, however many follow, newest first', async () => {
+  test('every secret signs for 24 hours after its rotation, newest first, regardless of the number', async () => {
     const webhook = await makeWebhook(workspace, receiver)
     const secrets = [webhook.secret]
     for (let n = 0; n < 3; n += 1) {

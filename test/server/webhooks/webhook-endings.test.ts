@@ -39,7 +39,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(receiver.received).toHaveLength(2)
   })
 
-  test('five days without one success disable the endpoint; one success in between starts them anew', async () => {
+  test('five days without a success disable the endpoint; one success restarts them', async () => {
     const webhook = await makeWebhook(workspace, receiver)
     const statusAfter = async (seconds: number, reply: number) => {
       api.advance(seconds)
@@ -57,7 +57,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(disabledReason).toBe('No attempt succeeded for 5 days.')
   })
 
-  test('of attempts that are written together each counts for the health of the endpoint, not the last alone', async () => {
+  test('every one of several attempts written together counts for the health of the endpoint', async () => {
     const { store } = api.services
     const note = async (...outcomes: { responseCode: number; error: string | null }[]) => {
       const { id } = await makeWebhook(workspace, receiver)
@@ -78,7 +78,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await note(gone, failed)).toMatchObject({ status: 'DISABLED' })
   })
 
-  test('an endpoint that is enabled again gets what happens from then on, and nothing of before', async () => {
+  test('an endpoint that is enabled again gets later events only', async () => {
     const webhook = await makeWebhook(workspace, receiver, 'pass.issued')
     const params = { id: webhook.id }
     receiver.reply(500)
@@ -117,7 +117,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(receiver.received).toEqual([])
   })
 
-  test('more deliveries than are ended at once end with their endpoint, and one that is enabled at once gets none', async () => {
+  test('deliveries beyond one chunk end with their endpoint, and one enabled at once gets none', async () => {
     const webhook = await makeWebhook(workspace, receiver)
     const event = {
       type: 'webhook.test',
@@ -150,7 +150,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(elsewhere.received).toEqual([])
   })
 
-  test('an endpoint that nobody listens at fails with words that say so', async () => {
+  test('a refused connection fails with a text that says nothing listens', async () => {
     const body = { url: 'http://127.0.0.1:9/', events: ['pass.voided' as const] }
     const webhook = await workspace.ok(contract.webhooks.create, { body })
     const { id } = await sendTest(workspace, webhook.id)

@@ -22,7 +22,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     return receiver.received.splice(0).map(({ envelope }) => envelope)
   }
 
-  test('each change of a pass is sent with the state that it establishes, under the correlation id of its request', async () => {
+  test('each change of a pass is sent with its new state and the correlation ID of its request', async () => {
     await makeWebhook(workspace, receiver, ...subscribableEvents)
     const pass = await issuedPass(workspace, { variables: { seat: 'A1' } })
     const { id, externalPassId, templateId, templateVersionId, projectId } = pass
@@ -151,7 +151,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await deliveries.distinct('webhook_id', 'event_id')).toHaveLength(10)
   })
 
-  test('two endpoints get the same event under ids of their own', async () => {
+  test('two endpoints get the same event under separate IDs', async () => {
     const other = await startReceiver()
     await makeWebhook(workspace, receiver, 'pass.issued')
     await makeWebhook(workspace, other, 'pass.issued')
@@ -168,7 +168,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await delivered()).toEqual([])
   })
 
-  test('what happens before an endpoint is made is not sent to it', async () => {
+  test('events from before an endpoint was created are not sent to it', async () => {
     const template = await publishedTemplate(workspace)
     const body = { externalPassId: 'early', label: 'Ada', templateId: template.id }
     await workspace.ok(contract.passes.create, { body })

@@ -93,7 +93,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(later.mostInFlight()).toBe(1)
   })
 
-  test('of what is due for an endpoint that hangs no more is read than it may take soon', async () => {
+  test('reads no more deliveries for a hanging endpoint than it can soon send', async () => {
     const held = gate()
     receiver.reply((response) => held.pass().then(() => void response.end()))
     const webhook = await makeWebhook(workspace, receiver)

@@ -30,7 +30,7 @@ describe.each(dialects)('on %s', (dialect) => {
   const countOf = async (status: 'SUCCESS' | 'PENDING') =>
     (await workspace.ok(contract.deliveries.list, { query: { status } })).total
 
-  test('a turn that is over sends nothing more of what was read, and its endpoint goes behind those that wait', async () => {
+  test('an ended turn sends nothing more of what it read, and its endpoint queues behind others', async () => {
     useFakeTime()
     const held = gate()
     receiver.reply((response) => held.pass().then(() => void response.writeHead(500).end()))
@@ -71,7 +71,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await countOf('SUCCESS')).toBe(20)
   })
 
-  test('who may stay sends what comes meanwhile at once, however long its turn, without another claim, and leaves no job', async () => {
+  test('a sender that can stay sends new deliveries at once, without another claim, and leaves no job', async () => {
     useFakeTime()
     const held = gate()
     receiver.reply((response) => held.pass().then(() => void response.end()))
@@ -90,7 +90,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect([jobs.length, await countOf('SUCCESS'), await waiting()]).toEqual([1, 2, []])
   })
 
-  test('what this process makes while a sender stays is sent without a read, and once, also where a read brings it too', async () => {
+  test('deliveries created while a sender stays are sent once and without a read', async () => {
     const { id } = await makeWebhook(workspace, receiver)
     const pass = await makePass(workspace, (await publishedTemplate(workspace)).id)
     await sendTest(workspace, id)
@@ -120,7 +120,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(receiver.received[1]!.body).toBe(payload)
   })
 
-  test('what a read brought before its commit is told of is sent once', async () => {
+  test('deliveries read before their commit was announced are sent once', async () => {
     const { id } = await makeWebhook(workspace, receiver)
     await sendTest(workspace, id)
     const { store, wakeUps } = api.services
@@ -138,7 +138,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect([made.length, receiver.received.length, await countOf('SUCCESS')]).toEqual([1, 2, 2])
   })
 
-  test('however much happens while an endpoint hangs, few jobs wait for it, and all of it is sent', async () => {
+  test('few jobs wait for a hanging endpoint, regardless of its events, and all are sent later', async () => {
     useFakeTime('setInterval', 'clearInterval')
     const held = gate()
     receiver.reply((response) => held.pass().then(() => void response.end()))
@@ -183,7 +183,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect([await countOf('SUCCESS'), await waiting()]).toEqual([2 * crashes, []])
   })
 
-  test('what a sender has read of a holder and not sent yet is not sent once the holder is erased', async () => {
+  test('deliveries already read are not sent once their holder is erased', async () => {
     useFakeTime()
     const held = gate()
     receiver.reply((response) => held.pass().then(() => void response.writeHead(204).end()))
@@ -209,7 +209,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await countOf('PENDING')).toBe(0)
   })
 
-  test('an endpoint that cannot be looked at again ends the turn with what is in flight, which is written and sent once', async () => {
+  test('an endpoint that cannot be read again ends the turn after deliveries in flight, each written once', async () => {
     useFakeTime()
     const held = gate()
     receiver.reply((response) => held.pass().then(() => void response.writeHead(204).end()))
@@ -264,7 +264,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await sentAtEnd).toBe(1)
   })
 
-  test('an endpoint whose secret cannot be opened leaves nobody behind who listens for its deliveries', async () => {
+  test('an endpoint whose secret cannot be decrypted leaves no subscription behind', async () => {
     const { id } = await makeWebhook(workspace, receiver)
     await sendTest(workspace, id)
     const { webhookSecrets, wakeUps } = api.services

@@ -40,7 +40,7 @@ describe.each(dialects)('from %s', (dialect) => {
   const api = useApi(dialect)
   const other = dialect === 'sqlite' ? 'postgres' : 'sqlite'
 
-  test('all is in the copy as it was, and goes on there', async () => {
+  test('a copy contains everything unchanged, and works', async () => {
     const workspace = await fill(api)
     const target = await open(other)
     const copied = await copyDatabase(api.database, target)
@@ -76,7 +76,7 @@ describe.each(dialects)('from %s', (dialect) => {
     expect(await createStore(target).counts.listDifferences()).toEqual([])
   })
 
-  test('one that is ended anywhere is used by nobody, and goes on where it was', async () => {
+  test('a copy that was stopped at any place cannot be used, and resumes from there', async () => {
     await fill(api)
     const target = await open(other)
     for (const limit of [1, 12, 25, 40, 60]) {
@@ -95,7 +95,7 @@ describe.each(dialects)('from %s', (dialect) => {
     expect(await contentOf(target)).toEqual(await contentOf(api.database, notationFor(target.writer)))
   })
 
-  test('what changed between two runs, or is other than it was, is told', async () => {
+  test('reports rows that changed between two runs or differ', async () => {
     const workspace = await fill(api)
     const target = await open(other)
     const stop = { onProgress: stopAt('check') }
@@ -109,7 +109,7 @@ describe.each(dialects)('from %s', (dialect) => {
     await expect(copyDatabase(api.database, target)).rejects.toThrow('templates changed since the earlier run')
   })
 
-  test('nothing is written to the database meanwhile, and all can be read', async () => {
+  test('the database rejects writes during the copy, and allows reads', async () => {
     const workspace = await fill(api)
     const target = await open(other)
     const order: string[] = []

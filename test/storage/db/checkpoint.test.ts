@@ -11,7 +11,7 @@ test("SQLite's log is copied into the database while it is open, and not by its 
   await eventually(() => expect(statSync(sqliteFile(url)!).size).toBeGreaterThan(100_000))
 })
 
-test('a long log begins anew beside a writer that never rests', async () => {
+test('a long log restarts next to a writer that never pauses', async () => {
   const { url, database } = await openTestStore('sqlite')
   await database.writer.raw('create table filler (id integer primary key, data blob)')
   const log = `${sqliteFile(url)}-wal`

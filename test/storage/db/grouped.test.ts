@@ -42,7 +42,7 @@ describe('work that is done together', () => {
     expect(work.sets).toEqual([['a', 'b', 'c']])
   })
 
-  test('what comes while a set is being done is the next set', async () => {
+  test('items that arrive while a set runs form the next set', async () => {
     const sets: number[][] = []
     let inner: Promise<number[]> | undefined
     const together = grouped(async (_: object, take: () => number[]) => {
@@ -65,7 +65,7 @@ describe('work that is done together', () => {
     expect(work.sets).toEqual([['a x', 'c y', 'e', 'f'], ['b x'], ['d x']])
   })
 
-  test('where several of one key may be in a set, they stand in it in their order, and the rest in the next', async () => {
+  test('a set contains items of one key in their order if it can have several, and the rest follow', async () => {
     const work = startWork((item) => item, 2)
     const all = Promise.all(['a x', 'b x', 'c y', 'd x', 'e', 'f y'].map((item) => work.do(item)))
     await work.finish()
@@ -73,7 +73,7 @@ describe('work that is done together', () => {
     expect(work.sets).toEqual([['a x', 'b x', 'c y', 'e', 'f y'], ['d x']])
   })
 
-  test('where several of one key may be in a set, what can wait goes along with what came after it', async () => {
+  test('deferrable items of a key join the set of later ones if it can have several', async () => {
     const work = startWork((item) => item, 8)
     const can = Array.from({ length: 32 }, (_, n) => `late${n}`)
     const all = Promise.all([...can, 'late x', 'late x2', 'late y', 'a y'].map((item) => work.do(item)))
@@ -95,7 +95,7 @@ describe('work that is done together', () => {
     expect(work.sets.flat()).toEqual(items)
   })
 
-  test('what somebody waits for goes before what can wait, of which a set takes a few along', async () => {
+  test('items that a person waits for precede deferrable ones, of which a set takes a few', async () => {
     const work = startWork()
     const can = Array.from({ length: 70 }, (_, n) => `late${n}`)
     const all = Promise.all([...can, 'a', 'b'].map((item) => work.do(item)))
@@ -106,7 +106,7 @@ describe('work that is done together', () => {
     expect(work.sets.flat().filter((item) => item.startsWith('late'))).toEqual(can)
   })
 
-  test('of one key what can wait goes before what came after it, even if somebody waits for that', async () => {
+  test('a deferrable item precedes later ones of its key, even those that a person waits for', async () => {
     const work = startWork()
     const can = Array.from({ length: 40 }, (_, n) => `late${n}`)
     const all = Promise.all([...can, 'late x', 'a x', 'late y'].map((item) => work.do(item)))
@@ -116,7 +116,7 @@ describe('work that is done together', () => {
     expect(work.sets[1]).toEqual([...can.slice(32), 'a x', 'late y'])
   })
 
-  test('scopes have sets of their own', async () => {
+  test('scopes have separate sets', async () => {
     const work = startWork()
     const all = Promise.all([work.do('a'), work.do('b', {}), work.do('c')])
     await work.finish()
@@ -135,7 +135,7 @@ describe('work that is done together', () => {
     expect(work.sets).toEqual([['a x', 'bad y', 'c'], ['a x'], ['bad y'], ['c'], ['d x']])
   })
 
-  test('a database that is not there answers all of the set at once: nobody knows what was committed', async () => {
+  test('a missing database fails the whole set at once, since the commit is unknown', async () => {
     const work = startWork(() => {
       throw Object.assign(new Error('lost'), { code: 'ECONNRESET' })
     })

@@ -16,7 +16,7 @@ import {
   start,
 } from '../fixtures.ts'
 
-test('what a server holds that hangs in a transaction on PostgreSQL is free again by itself', async () => {
+test('locks of a server that hangs in a PostgreSQL transaction are released automatically', async () => {
   const { store, url } = await openTestStore('postgres')
   const workspaceId = await insertWorkspace(store)
   const [passId] = await insertPasses(store, workspaceId, [newPass(await insertTemplate(store, workspaceId))])

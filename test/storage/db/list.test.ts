@@ -51,7 +51,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect((await store.projects.list(workspaceId, byName)).total).toBe(8)
   })
 
-  test('a cursor goes on only in the list, sort, direction and filters that it was made under', async () => {
+  test('a cursor works only for its list, sort, direction, and filters', async () => {
     const { store, workspaceId } = await setUp()
     await insertProjects(store, workspaceId, ['a', 'b', 'c', 'd'])
     const { nextCursor } = await store.projects.list(workspaceId, byName)
@@ -73,7 +73,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect((await store.projects.list(workspaceId, { ...byName, cursor, offset: 0 })).offset).toBe(3)
   })
 
-  test('a cursor stays short whatever the sorted text, and goes on although its row is gone', async () => {
+  test('a cursor stays short for any sorted text, and works although its row is gone', async () => {
     const { store, workspaceId } = await setUp()
     const long = '💺'.repeat(250)
     const projects = await insertProjects(store, workspaceId, [`${long}a`, `${long}b`, `${long}c`])
@@ -87,7 +87,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(next.rows.map(({ id }) => id)).toEqual([projects[1]!.id])
   })
 
-  test('an offset skips rows, and the page that it starts has a cursor to go on by', async () => {
+  test('an offset skips rows, and its page has a cursor to continue', async () => {
     const { store, workspaceId } = await setUp()
     await insertProjects(store, workspaceId, ['a', 'b', 'c', 'd', 'e'])
     const page = await store.projects.list(workspaceId, { ...byName, limit: 2, offset: 1 })
@@ -112,7 +112,7 @@ describe.each(dialects)('on %s', (dialect) => {
   }
 })
 
-test('on postgres what people sort by sorts by code point whatever the locale of the database', async () => {
+test('text sorts by code point on postgres, regardless of the locale of the database', async () => {
   const { database } = await openTestStore('postgres')
   const columns = await database
     .reader('information_schema.columns')

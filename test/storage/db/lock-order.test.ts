@@ -30,7 +30,7 @@ test('an announcement that waits for its passes on PostgreSQL holds up no other'
   expect(changed.serialNumbers).toEqual([second, first])
 })
 
-test('whoever takes the same passes on PostgreSQL takes them in one order, whatever order they stand in', async () => {
+test('locks of the same passes on PostgreSQL are taken in one order, regardless of the input order', async () => {
   const { store, other, workspaceId, projectId, passIds } = await openHeldPasses(300)
   const works = [
     () => store.transaction((tx) => tx.passes.lockIssued(workspaceId, passIds, start)),
@@ -42,7 +42,7 @@ test('whoever takes the same passes on PostgreSQL takes them in one order, whate
   for (let n = 0; n < 10; n += 1) await Promise.all(works.map((work) => work()))
 })
 
-test('whoever takes the same devices on PostgreSQL takes them in one order', async () => {
+test('locks of the same devices on PostgreSQL are taken in one order', async () => {
   const { store, other, workspaceId, passIds } = await openHeldPasses(300)
   const devices = passIds.map((passId) => ({ passId, deviceId: 'phone', pushedVersion: 0, version: 1 }))
   const works = [

@@ -26,7 +26,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await existing(database)).toEqual(tables)
   })
 
-  test('of several servers that migrate at once one does the work and all go on', async () => {
+  test('one of several servers that migrate at once does the work, and all continue', async () => {
     const url = await emptyDatabase(dialect)
     const servers = Array.from({ length: 4 }, () => openTestDatabase(url))
     const applied = await Promise.all(servers.map((server) => migrate(server)))

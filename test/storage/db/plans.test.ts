@@ -130,7 +130,7 @@ describe.each(dialects)('on %s', (dialect) => {
     })
   }
 
-  test('names of templates stand in another table: under their sort all passes are sorted', async () => {
+  test('template names are in another table: all passes are sorted if that is the sort', async () => {
     const plans = await lists.plansOf('passes', { sortBy: 'templateName' })
     for (const plan of plans.filter(({ isPage }) => isPage)) expect(plan.sorted).toBe(ROWS)
   })
@@ -157,7 +157,7 @@ describe.each(dialects)('on %s', (dialect) => {
     },
   )
 
-  test('what a pass is found by is replaced, and forgotten, along its own rows', async () => {
+  test('search texts of a pass are replaced and removed along its own rows', async () => {
     const version = { id: templateId(1), templateId: templateId(1), version: 3, projectId: null } as PublishedVersion
     const { id: _, ...pass } = newPass(version)
     const digest = identifierDigest('another code')

@@ -24,7 +24,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await expect(store.passes.find(await insertWorkspace(store, 'other'), id!)).resolves.toBe(undefined)
   })
 
-  test('one that could not be prepared is tried anew', async () => {
+  test('a statement that could not be prepared is prepared again', async () => {
     const { writer } = openTestDatabase(await emptyDatabase(dialect))
     const find = () =>
       runPrepared(writer, 'find-note', { id: 1 }, () => writer('notes').where('id', named(writer, 'id')))
@@ -34,7 +34,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await expect(find()).resolves.toEqual([{ id: 1 }])
   })
 
-  test('values go to their names, wherever these stand, and one that is missing or has no name is told', async () => {
+  test('values are bound by name in any order; missing values and names are reported', async () => {
     const { writer } = openTestDatabase(await emptyDatabase(dialect))
     const select = (name: string, values: Record<string, string>, text: string) =>
       runPrepared(writer, name, values, () => text)

@@ -20,7 +20,7 @@ describe.each(dialects)('on %s', (dialect) => {
     return openTestDatabase(url, { statementLimitMs: 200 })
   }
 
-  test('statements of requests end when their time is up, the next of a connection is unharmed, background work goes on', async () => {
+  test('request statements end at their time limit, the next one works, and background work continues', async () => {
     const database = await setUp()
     const { reader } = database.forRequests('a')
     const held = await database.reader.client.acquireConnection()

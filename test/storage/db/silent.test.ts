@@ -21,7 +21,7 @@ describe.each(dialects)('on %s', (dialect) => {
   const count = (db: Parameters<typeof runPrepared>[0]) =>
     runPrepared<{ n: number }>(db, 'count-notes', {}, () => 'select count(*) as n from notes')
 
-  test('what answers nothing goes with what follows it, and is seen by it', async () => {
+  test('a statement without a result is sent with the next one, which sees its effect', async () => {
     const { requests, numbers } = await setUp()
     const texts = ["O'Hara ? :n \\ \u{1f600}", '\0', '']
     const trips = await tripsOf(() =>
@@ -38,7 +38,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await requests('notes').orderBy('n').pluck('text')).toEqual([texts[0], 'renamed', ''])
   })
 
-  test('one that fails ends its transaction, whatever follows it, and leaves its connection sound', async () => {
+  test('a failed statement ends its transaction, regardless of what follows, and keeps its connection', async () => {
     const { requests, jobs, numbers } = await setUp()
     await requests('notes').insert(note(1))
     const followers: ((tx: typeof requests) => Promise<unknown>)[] = [

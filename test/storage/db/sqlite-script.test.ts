@@ -21,7 +21,7 @@ const value = fc.oneof(
   fc.uint8Array().map((bytes) => Buffer.from(bytes)),
 )
 
-test('what goes to SQLite as one text is what would have gone with its values bound', async () => {
+test('a script sent to SQLite has the same effect as its statements with bound values', async () => {
   const database = new sqlite3.Database(':memory:')
   const exec = promisify(database.exec.bind(database)) as (sql: string) => Promise<void>
   const all = promisify<string, unknown[], unknown[]>(database.all.bind(database))

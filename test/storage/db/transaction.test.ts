@@ -14,7 +14,7 @@ import {
 } from '../fixtures.ts'
 
 describe.each(dialects)('on %s', (dialect) => {
-  test('a transaction that throws leaves none of its rows, in whatever table', async () => {
+  test('a transaction that throws leaves none of its rows, in any table', async () => {
     const { store, database } = await openTestStore(dialect)
     const workspaceId = await insertWorkspace(store)
     const version = await insertTemplate(store, workspaceId)
@@ -34,7 +34,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await store.passes.find(workspaceId, pass.id)).toBeDefined()
   })
 
-  test('workers are told of jobs once they are committed, and not of jobs that were rolled back', async () => {
+  test('workers are notified of jobs once they are committed, and not of jobs that were rolled back', async () => {
     const told: string[] = []
     let visible: boolean | undefined
     const { store } = await openTestStore(dialect, (lane) => {
@@ -56,7 +56,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await expect(store.jobs.insert([job], start)).rejects.toThrow('inside a transaction')
   })
 
-  test('a transaction may read first and write later while other servers write: none fails, no update is lost', async () => {
+  test('a transaction can read first and write later next to other writers: none fails, no update is lost', async () => {
     const { store, url } = await openTestStore(dialect)
     await store.transaction((tx) => tx.settings.insert('count', '0'))
     const stores = [store, ...Array.from({ length: 3 }, () => createStore(openTestDatabase(url)))]
@@ -79,7 +79,7 @@ test('on sqlite connections for reading refuse to write', async () => {
   expect(await database.writer('settings')).toEqual([])
 })
 
-test('on sqlite a write goes on while as many reads as there may be take their time', async () => {
+test('a write proceeds on sqlite while the maximum number of reads is running', async () => {
   const { store, database } = await openTestStore('sqlite')
   await store.transaction((tx) => tx.settings.insert('name', 'first'))
   const endless = 'with recursive n(i) as (select 1 union all select i + 1 from n) select max(i) from n'

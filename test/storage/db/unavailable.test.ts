@@ -63,14 +63,14 @@ test('a SQLite file that another process keeps locked is unavailable', async () 
   await createStore(impatient).transaction((tx) => tx.settings.insert('a', 'b'))
 })
 
-test('PostgreSQL that ends a connection under a statement is unavailable, and the next statement connects again', async () => {
+test('reports PostgreSQL as unavailable if it ends a connection, and then reconnects', async () => {
   const { database } = await openTestStore('postgres')
   const own = 'select pg_terminate_backend(pg_backend_pid())'
   expect(isUnavailable(await errorOf(database.writer.raw(own)))).toBe(true)
   await expect(database.writer('settings')).resolves.toEqual([])
 })
 
-test('PostgreSQL whose connection breaks without a word is unavailable, and the next statement connects again', async () => {
+test('reports PostgreSQL as unavailable if a connection breaks silently, and then reconnects', async () => {
   const url = await emptyDatabase('postgres')
   const proxy = await openProxy(url)
   const database = openTestDatabase(proxy.url)

@@ -37,7 +37,7 @@ const COUNTERS = [
 ]
 
 describe.each(dialects)('on %s', (dialect) => {
-  test('whatever is written, taken back or rolled back, counts are what a recount says', async () => {
+  test('counts equal a recount after writes, deletes, and rollbacks', async () => {
     const { url, store, database } = await openTestStore(dialect)
     const stores = [store, createStore(openTestDatabase(url)), createStore(openTestDatabase(url))]
     const places: Place[] = []
@@ -93,7 +93,7 @@ describe.each(dialects)('on %s', (dialect) => {
     },
   )
 
-  test('a recount names what is wrong, mends it, and leaves the rest alone', async () => {
+  test('a recount names wrong counts, fixes them, and leaves the rest', async () => {
     const { store, database } = await openTestStore(dialect)
     const workspaceId = await insertWorkspace(store)
     const version = await insertTemplate(store, workspaceId)

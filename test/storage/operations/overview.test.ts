@@ -90,7 +90,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect((await read()).draftsPerTemplate).toEqual({ total: 4, near: 1 })
   })
 
-  test('what was rolled back is not told to whoever counts', async () => {
+  test('rolled-back changes are not counted', async () => {
     const { database } = await openTestStore(dialect)
     const event: StoreEvent[] = []
     const store = createStore(database, { onEvent: (one) => event.push(one) })

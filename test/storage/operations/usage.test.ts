@@ -30,7 +30,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await usage.findStored(other)).toEqual({ passes: 1, storedBytes: 9 + 4 })
   })
 
-  test('what many connections write at once is counted in full, and what is rolled back is not', async () => {
+  test('concurrent writes of many connections are counted in full, and rolled-back ones are not', async () => {
     const { url, store } = await openTestStore(dialect)
     const workspaceId = await insertWorkspace(store)
     const version = await insertTemplate(store, workspaceId)

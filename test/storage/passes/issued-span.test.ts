@@ -22,7 +22,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 )
 
 describe.each(dialects)('on %s', (dialect) => {
-  test('a pass tells how it stood at a moment, whatever became of it since', async () => {
+  test('shows a pass as of a time, regardless of later changes', async () => {
     const { store, database } = await openTestStore(dialect)
     const workspaceId = await insertWorkspace(store)
     const version = await insertTemplate(store, workspaceId)

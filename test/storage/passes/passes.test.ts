@@ -14,7 +14,7 @@ import {
 } from '../fixtures.ts'
 
 describe.each(dialects)('on %s', (dialect) => {
-  test('of many racing inserts of one externalPassId exactly one makes a pass, and the others leave no rows', async () => {
+  test('exactly one of many racing inserts of one externalPassId makes a pass, and the others leave no rows', async () => {
     const { store, database, url, workspaceId, version } = await setUp()
     const stores = [store, createStore(openTestDatabase(url))]
     const racing = Array.from({ length: 20 }, () => newPass(version, { externalPassId: 'same' }))
@@ -28,7 +28,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await database.reader('pass_variables').pluck('pass_id')).toEqual(winners)
   })
 
-  test('racing batches that hold the same passes in different orders all succeed, and each pass is there once', async () => {
+  test('racing batches with the same passes in different orders all succeed, and each pass exists once', async () => {
     const { store, database, url, workspaceId, version } = await setUp()
     if (dialect === 'postgres') await slowDownInserts(database)
     const stores = [store, createStore(openTestDatabase(url))]
@@ -44,7 +44,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await store.passes.listByExternalIds(workspaceId, externalIds)).toHaveLength(60)
   })
 
-  test('what was inserted reads back the same', async () => {
+  test('inserted passes read back unchanged', async () => {
     const { store, workspaceId, version } = await setUp()
     const pass = newPass(version, {
       label: 'Zoë 💺 "ẞ"',
@@ -88,7 +88,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await database.reader('pass_identifiers')).toHaveLength(2)
   })
 
-  test('a pass is ISSUING for as long as a worker holds its job, whatever a program of before wrote', async () => {
+  test('a pass is ISSUING while a worker holds its job, regardless of what an older program wrote', async () => {
     const { store, workspaceId, version, database } = await setUp()
     const [id] = (await insertPasses(store, workspaceId, [newPass(version)])) as [string]
     const [other] = (await insertPasses(store, workspaceId, [newPass(version)], later(1))) as [string]

@@ -49,26 +49,23 @@ describe.each(dialects)('on %s', (dialect) => {
     }
   })
 
-  test.each([null, templateId(1)])(
-    'what changed since a list of project %s is read along indexes',
-    async (projectId) => {
-      const seen = dialect === 'postgres' ? '9000000:9000009:9000003' : null
-      const snapshot = { id: passId(7), projectId, seen, changed: { from: '9000000', to: '9000009' } }
-      const since = { ...snapshot, madeAt: new Date(start.getTime() + 3_600_000), scanned: snapshot.changed }
-      const until = { ...since, madeAt: new Date(since.madeAt.getTime() + 60_000) }
-      const places = ['changed', 'scanned', 'ahead', 'lapsed'] as const
-      const plans = await database.plansOfWork(async (reads, workspaceId) => {
-        for (const source of places) {
-          const after = { source, key: source === 'ahead' ? passId(7) : '9000001', id: passId(7) }
-          await reads.snapshots.listChanges(workspaceId, { since, until, after, limit: 20 })
-        }
-        await reads.snapshots.findRenamedTemplate(workspaceId, since)
-        await reads.snapshots.mayRepeat(workspaceId, since)
-      })
-      expect(plans.length).toBeGreaterThan(10)
-      for (const plan of plans) expectFew(plan, 200)
-    },
-  )
+  test.each([null, templateId(1)])('changes since a list of project %s are read along indexes', async (projectId) => {
+    const seen = dialect === 'postgres' ? '9000000:9000009:9000003' : null
+    const snapshot = { id: passId(7), projectId, seen, changed: { from: '9000000', to: '9000009' } }
+    const since = { ...snapshot, madeAt: new Date(start.getTime() + 3_600_000), scanned: snapshot.changed }
+    const until = { ...since, madeAt: new Date(since.madeAt.getTime() + 60_000) }
+    const places = ['changed', 'scanned', 'ahead', 'lapsed'] as const
+    const plans = await database.plansOfWork(async (reads, workspaceId) => {
+      for (const source of places) {
+        const after = { source, key: source === 'ahead' ? passId(7) : '9000001', id: passId(7) }
+        await reads.snapshots.listChanges(workspaceId, { since, until, after, limit: 20 })
+      }
+      await reads.snapshots.findRenamedTemplate(workspaceId, since)
+      await reads.snapshots.mayRepeat(workspaceId, since)
+    })
+    expect(plans.length).toBeGreaterThan(10)
+    for (const plan of plans) expectFew(plan, 200)
+  })
 
   test('a scan reads by keys, and of the history of its pass no more than index ranges', async () => {
     const digest = identifierDigest('code')
@@ -101,7 +98,7 @@ describe.each(dialects)('on %s', (dialect) => {
     for (const plan of plans) expectFew(plan, 200)
   })
 
-  test('figures are counted along indexes, whatever stands in other projects', async () => {
+  test('figures are counted along indexes, regardless of other projects', async () => {
     const plans = await database.plansOfWork((reads, workspaceId) =>
       reads.scans.counts(workspaceId, { scanContextKey: ['context 3'], projectId: [templateId(1)] }),
     )

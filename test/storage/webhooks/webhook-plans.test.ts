@@ -77,7 +77,7 @@ describe.each(dialects)('on %s', (dialect) => {
     }
   })
 
-  test('what is due, and when something is next, is read from the queue of its endpoint', async () => {
+  test('due deliveries, and the next due time, are read from the queue of their endpoint', async () => {
     const options = { at: later(9), limit: 20, underWay: [] }
     for (const plan of await plansOf(async () => {
       await store.deliveries.listDue(workspaceId, rare, options)

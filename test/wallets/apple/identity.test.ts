@@ -91,7 +91,7 @@ test('a key may be DER, encrypted or not', () => {
   expect(rejection({ key: encrypted })).toBe('The private key in k.der is encrypted: set its passphrase.')
 })
 
-test('what is no certificate or key is refused by the name of its file', () => {
+test('names the file that is not a certificate or key', () => {
   expect(rejection({ certificate: { source: 'certs/a.p12', pem: Buffer.from([0x30, 0x82, 1, 2]) } })).toMatch(
     /^The pass certificate in certs\/a\.p12 is not a certificate in PEM or DER: /,
   )

@@ -46,7 +46,7 @@ test('there is always an icon: a plain one in the colour of the card where none 
   expect(channels.map(({ mean }) => mean)).toEqual([0x33, 0x66, 0x99])
 })
 
-test('a picture is shrunk to each scale that it fills and never enlarged but for an icon; JPEG becomes PNG', async () => {
+test('an image shrinks to each scale that it fills; only icons are enlarged; JPEG becomes PNG', async () => {
   const { loadImageFiles } = library({
     icon: await picture(20, 20),
     logo: await picture(1000, 200, 'jpeg'),
@@ -69,7 +69,7 @@ test('a picture is shrunk to each scale that it fills and never enlarged but for
   })
 })
 
-test('what posters and boarding passes show stands under the names that Apple has for it', async () => {
+test("images of posters and boarding passes have Apple's file names", async () => {
   const sources = {
     artwork: [1074, 1344],
     primaryLogo: [378, 90],
@@ -142,7 +142,7 @@ test('the sets used last are kept, within the bound', async () => {
   expect(reads).toEqual(['a', 'b', 'c', 'b'])
 })
 
-test('an image that can never be decoded is refused by role and id; whatever else fails is left to be tried again', async () => {
+test('an image that can never be decoded is rejected by role and ID; other failures can be retried', async () => {
   const pictures = { bad: new ImageFault('is a broken JPEG'), away: new Error('The database is away') }
   const { loadImageFiles } = library(pictures)
   const imageSets = createImageSets(loadImageFiles)

@@ -158,7 +158,7 @@ test('a barcode beyond Latin-1 is written as UTF-8', () => {
   expect(encoding('🎫')).toBe('utf-8')
 })
 
-test('a relevant date without a time is the start of that day in the time zone of the definition, else in UTC', () => {
+test("a relevant date without a time starts that day in the definition's time zone, else in UTC", () => {
   const dates = (timeZone?: string) =>
     build({ definition: { design: { relevantDate: '2026-08-01' }, ...(timeZone && { timeZone }) } })
   expect(dates()).toMatchObject({ relevantDate: '2026-08-01T00:00:00Z' })
@@ -273,7 +273,7 @@ describe('overrides', () => {
 const anyText = fc.string({ unit: 'binary' })
 const anyFields = fc.array(fc.record({ key: anyText, label: anyText, value: anyText }), { maxLength: 4 })
 
-test('whatever text a card holds, pass.json is built and has the types that phones insist on', () => {
+test('pass.json is built for any text of a card, and has the types that phones require', () => {
   fc.assert(
     fc.property(
       fc.record({

@@ -35,7 +35,7 @@ test('a poster ticket asks for its style, and for the older one where that is no
   expect(passOf(define({ event })).json).not.toHaveProperty('preferredStyleSchemes')
 })
 
-test('what a poster ticket lacks is refused at publish, each with its place', () => {
+test('rejects a poster ticket that lacks something on publish, each with its place', () => {
   const pathsOf = (definition: Definition, passType: 'eventTicket' | 'coupon' = 'eventTicket') =>
     [...checkPoster(definition, passType)].map(({ path }) => path.join('.'))
   expect(pathsOf(define({ apple: { poster: true, nfc: { message: 'm' } } }), 'coupon')).toEqual([
@@ -88,7 +88,7 @@ test('contrast is looked at in each state of the colours', () => {
   expect(low[0]!.message).toContain('where the state is night')
 })
 
-test('a choice has at most a hundred states, and of all that several make together a thousand are looked at', () => {
+test('a choice has at most a hundred states, and several together are checked up to a thousand', () => {
   const choice = (by: string, count: number) => ({
     by: `{{tier}} ${by}`,
     map: Object.fromEntries(Array.from({ length: count }, (_, n) => [`${by}${n}`, '#000000'])),

@@ -142,7 +142,7 @@ async function rejection(pass: WalletPass, moment = at): Promise<ApiError> {
   return error as ApiError
 }
 
-test('images that come to too much are refused, however many languages they are spread over', async () => {
+test('rejects images that are too large together, regardless of their languages', async () => {
   const original = withLogo(logoId)
   const pass = {
     ...original,
@@ -195,7 +195,7 @@ test.each([
   expect(problem.message).toContain(where)
 })
 
-test('nothing is signed or called sound once the certificate has expired', async () => {
+test('signs nothing, and reports nothing as valid, once the certificate has expired', async () => {
   const later = new Date('2040-01-01T00:00:00Z')
   expect(await rejection(withLogo(logoId), later)).toMatchObject({ code: 'APPLE_SIGNING_FAILED' })
   await expect(buildPackage(createWallet(), withLogo(logoId), later)).rejects.toMatchObject({

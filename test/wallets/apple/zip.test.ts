@@ -9,7 +9,7 @@ import { temporaryFolder, unpack } from './fixtures.ts'
 
 const entry = (name: string, bytes: Buffer) => ({ name, bytes, crc32: crc32(bytes) })
 
-test('unzip gives back every byte, of empty files and of names beyond ASCII too', async () => {
+test('unzip returns every byte, also of empty files and non-ASCII names', async () => {
   const noise = Buffer.from(Array.from({ length: 100_000 }, (_, n) => (n * 7919) % 251))
   const folder = await unpack(
     zip([entry('pass.json', Buffer.from('{}')), entry('empty', Buffer.alloc(0)), entry('größe.bin', noise)]),

@@ -31,7 +31,7 @@ test.each([
     { kind: 'unavailable', retryAfterSeconds: 5 },
   ],
   ['a redirect', { status: 302, headers: { location: 'http://127.0.0.1:9/' } }, { kind: 'unavailable', status: 302 }],
-])('%s is told apart', async (_, answer, expected) => {
+])('recognizes %s', async (_, answer, expected) => {
   google.answerNext(answer)
   expect(await failureOf(apiOf(google).addMessage('generic', '3388.1', message))).toMatchObject(expected)
 })

@@ -35,7 +35,7 @@ test('after a 429 the writes of everyone wait as long as Google wants, without a
   expect(google.requests).toHaveLength(1)
 })
 
-test('a quota on the messages of one object holds nobody else up', async () => {
+test('a quota on messages of one object delays no other', async () => {
   const api = apiOf(google)
   google.resources.set('/genericObject/3388.1', object)
   google.answerNext(rejection(429, 'quotaExceeded', { 'retry-after': '45' }))
@@ -43,7 +43,7 @@ test('a quota on the messages of one object holds nobody else up', async () => {
   await api.updateObject('generic', object)
 })
 
-test('callers who are told to come back do not make the pause longer', async () => {
+test('callers that get Retry-After do not extend the pause', async () => {
   vi.useFakeTimers({ toFake: ['performance'] })
   const api = apiOf(google)
   google.answerNext(rejection(429, 'rateLimitExceeded', { 'retry-after': '15' }))

@@ -99,7 +99,7 @@ test.each([
   ['500', { status: 500, body: '' }],
   ['no JSON', { status: 200, body: '<html>' }],
   ['no keys', { status: 200, body: { keys: [] } }],
-])('when %s is the answer, the keys that are known go on, and one request a minute is made', async (_, failure) => {
+])('known keys keep working if the response is %s, with one request per minute', async (_, failure) => {
   const keys = rootKeys()
   await keys.current()
   answer = failure

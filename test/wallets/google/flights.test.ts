@@ -58,7 +58,7 @@ function rendered(tags: Semantics, { scope = {}, ...rest }: Rest = {}) {
   return { built, kind: kindOf(card), ofClass, object, view, missing, templateKind: kindOf(templateCard) }
 }
 
-test('a boarding pass by air that says all that Google requires is a flight, of which no value of a holder is shared', async () => {
+test('an air boarding pass with all required facts is a flight, and shares no value of a holder', async () => {
   const { built, kind, templateKind, ofClass, object, missing } = rendered(semantics, { scope: { seat: '12A' } })
   expect([kind, templateKind, missing]).toEqual(['flight', 'flight', undefined])
   expect(ofClass).toMatchObject({
@@ -167,6 +167,6 @@ test.each<[title: string, rest: Rest, missing: string | undefined]>([
   else expect(found.missing).toContain(missing)
 })
 
-test('who names the kind is not warned', () => {
+test('a template that names the kind gets no warning', () => {
   expect(rendered({}, { google: { kind: 'transit' } }).missing).toBeUndefined()
 })

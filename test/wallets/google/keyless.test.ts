@@ -105,7 +105,7 @@ const configuration = () => ({
 
 const endpoints = () => ({ api: `${base}/walletobjects/v1`, token: `${base}/never` })
 
-test('with workload identity classes are made and save links signed, without a key, through our own connections', async () => {
+test('workload identity makes classes and signs save links, without a key, through our own connections', async () => {
   const calls: ProviderCall[] = []
   const onCall = (call: ProviderCall) => calls.push(call)
   const identity = await createKeylessIdentity({ issuerId, configuration: configuration(), onCall })
@@ -130,7 +130,7 @@ test('with workload identity classes are made and save links signed, without a k
   expect(tokens).toBe(3)
 })
 
-test('who may not sign is told so, and a refused workload is a matter of permission', async () => {
+test('reports an account that cannot sign, and a rejected workload as a permission error', async () => {
   const identity = await createKeylessIdentity({ issuerId, configuration: configuration() })
   await identity.tokens.get()
   tokens += 1

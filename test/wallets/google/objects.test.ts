@@ -63,7 +63,7 @@ test.each([
   ['a pass at its expiry', { expiresAt: at }, 'EXPIRED'],
   ['a void pass', { voided: true }, 'INACTIVE'],
   ['a void pass past its expiry', { voided: true, expiresAt: later(-1) }, 'INACTIVE'],
-])('%s has a state of its own, since its time interval may lag', (_, facts, state) => {
+])('%s has a separate state, since its time interval may lag', (_, facts, state) => {
   expect(objectOf(facts).state).toBe(state)
 })
 
@@ -80,7 +80,7 @@ test('a transit ticket says where from, where to and when', () => {
   expect(built.validTimeInterval).toBeUndefined()
 })
 
-test('a transit ticket without departure and expiry is valid without end, since Google wants to know one of them', () => {
+test('a transit ticket without departure and expiry is valid forever, since Google requires one of them', () => {
   for (const relevantDate of [undefined, 'tomorrow']) {
     const built = objectOf({ passType: 'boardingPass', design: { relevantDate } })
     expect(built.validTimeInterval).toEqual({ start: { date: '2000-01-01T00:00:00Z' } })
@@ -90,14 +90,14 @@ test('a transit ticket without departure and expiry is valid without end, since 
   expect(expiring.validTimeInterval).toEqual({ end: { date: later(1000).toISOString() } })
 })
 
-test('a transit ticket with legs of its own gets none beside them', () => {
+test('a transit ticket with legs in its overrides gets no others', () => {
   const ticketLegs = [{ originName: text('A'), destinationName: text('B') }]
   const built = objectOf({ passType: 'boardingPass', google: { object: { ticketLegs } } })
   expect(built.ticketLegs).toEqual(ticketLegs)
   expect(built).not.toHaveProperty('ticketLeg')
 })
 
-test('what came out empty leaves no label behind, neither in a row nor in the details nor in overrides', () => {
+test('an empty value leaves no label in rows, details, or overrides', () => {
   const blank = ['', '  ', '{{nothing}}']
   const empty = { defaultValue: { language: 'en', value: '{{nothing}}' } }
   const built = objectOf({
@@ -133,7 +133,7 @@ test('what came out empty leaves no label behind, neither in a row nor in the de
   expect(kept.linksModuleData).toEqual({ uris: [{ uri: 'https://example.com/', description: 'Site' }] })
 })
 
-test('no barcode is none, whether the design says so or the overrides', () => {
+test('a barcode of none in the design or the overrides adds none', () => {
   expect(objectOf({ design: { barcode: null } })).not.toHaveProperty('barcode')
   expect(objectOf({ google: { object: { barcode: null } } })).not.toHaveProperty('barcode')
 })
@@ -211,7 +211,7 @@ test('ten fields have a module each; of more, those behind the ninth share the l
   })
 })
 
-test('what the rows of the front name keeps a module of its own, however much stands before it', () => {
+test('fields of the front rows keep their own module, regardless of the number of earlier ones', () => {
   const fields = {
     header: fieldsOf('h', 3),
     primary: fieldsOf('p', 3),
@@ -225,7 +225,7 @@ test('what the rows of the front name keeps a module of its own, however much st
   expect(ids).toEqual(['h1', 'h2', 'h3', 'p1', 'p2', 'p3', 's1', 's2', 's3', 'more'])
 })
 
-test('of more than ten links the others stand among the texts, a module each where there is room', () => {
+test('links beyond ten become texts, with one module each while there is space', () => {
   const links = Array.from({ length: 13 }, (_, n) => ({ label: `Link ${n + 1}`, url: `https://example.com/${n + 1}` }))
   const object = objectOf({ design: { links } })
   expect((object.linksModuleData as { uris: unknown[] }).uris).toHaveLength(10)

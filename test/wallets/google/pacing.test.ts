@@ -30,7 +30,7 @@ test('a quiet time saves up no turns', async () => {
   expect(turns).toEqual([0, 50, 100])
 })
 
-test('nobody waits for more than ten seconds: whoever would have to is told when to come back', async () => {
+test('a wait never exceeds ten seconds: longer ones get Retry-After', async () => {
   const pacing = createPacing(20)
   const turns = record(pacing, 201)
   await expect(pacing.turn('bulk')).rejects.toMatchObject({ kind: 'quota', status: null, retryAfterSeconds: 11 })
@@ -47,7 +47,7 @@ test('a pause holds for those who are waiting already, and the spacing after it'
   expect(turns).toEqual([0, 2010, 2060])
 })
 
-test('a pause lasts no longer than a minute, whatever was asked for', async () => {
+test('a pause lasts at most a minute, for any requested time', async () => {
   const pacing = createPacing(20)
   pacing.pause(86_400)
   await expect(pacing.turn('bulk')).rejects.toMatchObject({ retryAfterSeconds: 60 })
@@ -77,7 +77,7 @@ test('a shorter pause that is requested later does not end a longer one', async 
   expect(turns).toEqual([5_000, 5_050])
 })
 
-test('what somebody waits for goes before bulk that came earlier, and keeps to the rate', async () => {
+test('calls that a person waits for precede earlier bulk calls, and keep to the rate', async () => {
   const pacing = createPacing(20)
   const order: string[] = []
   const take = (urgency: 'urgent' | 'bulk', name: string) => pacing.turn(urgency).then(() => order.push(name))

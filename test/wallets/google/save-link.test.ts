@@ -15,7 +15,7 @@ function decode(url: string) {
   return { header: parse(header), claims: parse(claims), genuine }
 }
 
-test('a save link is signed with the key of the service account, and says so', async () => {
+test('a save link is signed with the key of the service account, and names it', async () => {
   const { header, claims, genuine } = decode(await wallet.saveUrl([placeOf(pass())], at))
   expect(genuine).toBe(true)
   expect(header).toEqual({ alg: 'RS256', typ: 'JWT', kid: identity.privateKeyId })

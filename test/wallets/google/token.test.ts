@@ -50,7 +50,7 @@ test.each([
   ['no JSON', { status: 200, body: '<html>' }, 'unavailable'],
   ['null', { status: 200, body: 'null' }, 'unavailable'],
   ['no token', { status: 200, body: {} }, 'unavailable'],
-] as const)('a token endpoint that answers %s is told apart, and works again afterwards', async (_, answer, kind) => {
+] as const)('a token endpoint that returns %s is recognized, and works again afterwards', async (_, answer, kind) => {
   const api = apiOf(google)
   google.answerNextToken(answer)
   expect(await failureOf(api.getObject('generic', '3388.1'))).toMatchObject({ kind })

@@ -89,7 +89,7 @@ const hostileCard = fc.record<Card>({
   ),
 })
 
-test('whatever a card holds, class and object are built, are JSON, and keep their ids and state', () => {
+test('class and object are built for any card, are JSON, and keep their IDs and state', () => {
   fc.assert(
     fc.property(hostileCard, (card) => {
       const { templateCard, ...rest } = pass()
@@ -109,7 +109,7 @@ test('whatever a card holds, class and object are built, are JSON, and keep thei
   )
 })
 
-test('whatever a card holds, no text of its own reaches Google empty', () => {
+test('no text of any card reaches Google empty', () => {
   fc.assert(
     fc.property(hostileCard, (card) => {
       const sample = { ...pass(), card: { ...card, google: {} } }

@@ -37,7 +37,7 @@ function provider(apns: Apns): Provider {
   return made
 }
 
-test('the apn package pushes to a thousand phones, and is told of each that is gone', async () => {
+test('the apn package pushes to a thousand phones, and reports each that is gone', async () => {
   const apns = await startApns(chain)
   const tokens = Array.from({ length: 1_000 }, () => apns.newDeviceToken())
   apns.retireDeviceToken(tokens[7]!)

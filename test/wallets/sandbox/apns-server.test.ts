@@ -58,7 +58,7 @@ test('a push of {} is taken and reaches the phone that listens', async () => {
   expect(await next()).toEqual({ topic, apnsId: id })
 })
 
-test('of pushes while nobody listens the phone gets the newest, once', async () => {
+test('a phone that was offline gets the newest push, once', async () => {
   const apns = await start()
   const token = apns.newDeviceToken()
   const session = open(apns)
@@ -70,7 +70,7 @@ test('of pushes while nobody listens the phone gets the newest, once', async () 
   expect(await next()).toEqual({ topic, apnsId: another.id })
 })
 
-test('what is wrong with a push is answered in the words of Apple', async () => {
+test("errors of a push have Apple's reasons", async () => {
   const apns = await start()
   const [token, retired, other] = [apns.newDeviceToken(topic), apns.newDeviceToken(), apns.newDeviceToken('pass.other')]
   apns.retireDeviceToken(retired)

@@ -70,7 +70,7 @@ test('the pass certificate is shaped like one of Apple: identifiers, Wallet mark
   expect(text).toMatch(/Subject Key Identifier[\s\S]*Authority Key Identifier/)
 })
 
-test('nobody can take it for a certificate of Apple', async () => {
+test('cannot be taken for a certificate of Apple', async () => {
   for (const pem of [chain.rootPem, chain.wwdrPem, chain.certificatePem, chain.serverCertificatePem]) {
     const { subject } = new X509Certificate(pem)
     expect(subject).toContain('O=Development Sandbox (not Apple)')

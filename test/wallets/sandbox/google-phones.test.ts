@@ -151,7 +151,7 @@ test('a phone hears of every change of its object and its class, and of no other
   expect(await versionOf()).toBeGreaterThan(changed)
 })
 
-test('who holds what survives a restart', async () => {
+test('holders survive a restart', async () => {
   const stateFile = join(temporaryFolder(), 'google-wallet')
   const first = await startGoogle({ stateFile })
   await save(first, saveJwt(full))

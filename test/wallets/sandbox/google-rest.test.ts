@@ -61,7 +61,7 @@ test.each([
   expect([status, json.error]).toEqual([400, 'invalid_grant'])
 })
 
-test('nothing is answered without an access token, or with one of before a restart', async () => {
+test('requests without an access token, or with one from before a restart, are rejected', async () => {
   const google = await startGoogle()
   expect(reasonOf(await call('GET', `${google.apiUrl}${path}`))).toEqual([401, 'authError'])
   const headers = { authorization: 'Bearer ya29.nonsense' }
@@ -135,7 +135,7 @@ test('an id is taken once among all kinds, and an object moves only to a class t
   expect((await rest('PATCH', path, { classId })).json).toMatchObject({ classId })
 })
 
-test('of notifying messages an object takes three in 24 hours, and of all messages ten', async () => {
+test('an object accepts three notifying messages in 24 hours, and ten of all kinds', async () => {
   const google = await startGoogle()
   const rest = await filled(google)
   for (const n of [1, 2, 3]) expect((await rest('POST', `${path}/addMessage`, message(n))).status).toBe(200)
@@ -182,7 +182,7 @@ test.each([
   expect((await rest('GET', path)).status).toBe(404)
 })
 
-test('with the fault google-quota no message may notify, and with google-slow answers take more than a second', async () => {
+test('with the fault google-quota no message can notify, and with google-slow responses take over a second', async () => {
   const google = await startGoogle()
   const rest = await filled(google)
   await call('POST', `${google.url}/faults`, { faults: ['google-quota', 'google-slow'] })

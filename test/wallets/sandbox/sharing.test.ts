@@ -48,14 +48,14 @@ function fail(error: unknown): never {
   throw error
 }
 
-test('of many that start together one plays, and all know where', async () => {
+test('one of many servers that start together runs the sandbox, and all know its address', async () => {
   const { playing, join } = group()
   const all = await Promise.all([1, 2, 3, 4, 5, 6, 7, 8].map((player) => join(player)))
   const [player] = playing
   expect(all.map((shared) => shared.find())).toEqual(all.map(() => ({ player })))
 })
 
-test('when the one that plays ends, another takes over, and all learn where it is', async () => {
+test('another server takes over the sandbox when one ends, and all learn its address', async () => {
   const { playing, join } = group()
   const left = new Map<number, SharedEmulator<Addresses>>()
   for (const player of [1, 2, 3, 4]) left.set(player, await join(player))
@@ -87,7 +87,7 @@ test('a claim is taken over where a stranger has its port by now', async () => {
   expect((await join(1)).find()).toEqual({ player: 1 })
 })
 
-test('one that may not play goes on without, and finds whoever comes later', async () => {
+test('a server that cannot run the sandbox works without it, and finds a later one', async () => {
   const { join } = group()
   const follower = await join(1, { mayPlay: false })
   expect(follower.find()).toBeUndefined()
@@ -95,14 +95,14 @@ test('one that may not play goes on without, and finds whoever comes later', asy
   await eventually(() => expect(follower.find()).toEqual({ player: 2 }))
 })
 
-test('whoever cannot begin to play is told at the start, and the next one can', async () => {
+test('a server that cannot start the sandbox fails at the start, and the next one can', async () => {
   const { folder, join } = group()
   const start = () => Promise.reject(new Error('no port left'))
   await expect(shareEmulator({ folder, name: 'apple', start, onError: fail })).rejects.toThrow('no port left')
   expect((await join(1)).find()).toEqual({ player: 1 })
 })
 
-test('of racing claims behind one number one holds, and a number of long ago never holds again', async () => {
+test('one of racing claims after one number gets the lease, and an old number never gets it again', async () => {
   const folder = temporaryFolder()
   const claims = createClaims(folder, 'apple')
   const made = (n: number) => ({ id: `claim-${n}`, pid: process.pid, url: 'http://127.0.0.1:9' })

@@ -46,7 +46,7 @@ test('a refusal never repeats the key', () => {
   )
 })
 
-test('each purpose has a subkey of its own, the same one every time', () => {
+test('each purpose has a separate subkey, which is the same every time', () => {
   const subkeys = (['links', 'webhook-secrets', 'fingerprint'] as const).map((purpose) => deriveKey(bytes, purpose))
   expect(new Set(subkeys.map((key) => key.toString('hex'))).size).toBe(3)
   expect(deriveKey(bytes, 'links')).toEqual(subkeys[0])

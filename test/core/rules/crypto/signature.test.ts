@@ -22,7 +22,7 @@ test('a signature is the time and the hexadecimal HMAC-SHA256 of time, dot and b
   expect(sign(Buffer.from(body), [secret], new Date(t * 1000 + 999))).toBe(`t=${t},v1=${v1}`)
 })
 
-test('while a secret is rotated both receivers, of the new and of the old, accept the header; others do not', () => {
+test('during a rotation, receivers with the new and the old secret accept the header; others do not', () => {
   const header = sign(body, ['whsec_new', 'whsec_old'], at)
   expect(header).toMatch(/^t=\d+,v1=[0-9a-f]{64},v1=[0-9a-f]{64}$/)
   for (const key of ['whsec_new', 'whsec_old']) expect(verify(body, header, key, { at })).toMatchObject({ ok: true })
@@ -97,7 +97,7 @@ test.each(malformedHeaders)('refuses the header %j as malformed', (header, probl
   })
 })
 
-describe('what was changed is found', () => {
+describe('detects changes', () => {
   const header = sign(body, [secret], at)
   const sorted = Object.fromEntries(Object.entries(event).sort(([a], [b]) => (a < b ? -1 : 1)))
   const changed: [what: string, sent: string | Buffer, words: string][] = [
@@ -174,7 +174,7 @@ test('openssl makes the same signatures', () => {
   }
 })
 
-test('whatever is signed verifies, and not with one byte, one second or one character of the secret changed', () => {
+test('signed payloads verify, but not with one byte, second, or character of the secret changed', () => {
   const facts = fc.record({
     bytes: fc.uint8Array({ minLength: 1, maxLength: 300 }),
     key: fc.string({ minLength: 1, maxLength: 80 }),
@@ -195,7 +195,7 @@ test('whatever is signed verifies, and not with one byte, one second or one char
   )
 })
 
-test('any text as a header is judged, and none of it is taken', () => {
+test('evaluates any header text, and accepts none of it', () => {
   const pieces = fc.array(fc.constantFrom('t=', 'v1=', ',', '=', String(t), other, ' ', '\0', 'ä', '0'), {
     maxLength: 20,
   })

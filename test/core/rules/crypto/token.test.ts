@@ -11,7 +11,7 @@ test('a new token is well-formed and never the same twice', () => {
   expect(new Set(tokens).size).toBe(tokens.length)
 })
 
-test('the checksum is the CRC32 of what stands before it, so other programs can compute it', () => {
+test('the checksum is the CRC32 of what comes before it, so other programs can compute it', () => {
   // Computed apart with zlib: crc32(b"psk_" + b"0" * 32) = 0xc32eecf.
   expect(isWellFormedToken(`psk_${'0'.repeat(32)}0Dqka0`)).toBe(false)
   expect(isWellFormedToken(`psk_${'0'.repeat(32)}0Dqkal`)).toBe(true)

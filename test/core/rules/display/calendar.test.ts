@@ -14,7 +14,7 @@ function fileOf(parts: Partial<DefinitionInput>, values: Record<string, string> 
   return appointment && calendarFile(appointment, facts)
 }
 
-test('an event is an entry at its own moment whatever the offset that it was written with', () => {
+test('an event has the same instant in the calendar regardless of the offset in which it was written', () => {
   const venue = { name: 'Hall; A', address: 'Quay 1,\nLisbon', latitude: 38.7678, longitude: -9.0946 }
   const event = { name: 'Night \\ music', venue, doorsAt: '2027-05-20T18:00+01:00', startsAt: '2027-05-20T19:00+01:00' }
   expect(fileOf({ event: { ...event, endsAt: '2027-05-21T00:30:00+02:00' } })?.split('\r\n')).toEqual([
@@ -54,7 +54,7 @@ test('a trip is an entry from its departure to its arrival', () => {
   )
 })
 
-test('no value ends a line or begins one of its own, and no line has more than 75 bytes or half a character', () => {
+test('no value ends or starts a line, and no line exceeds 75 bytes or splits a character', () => {
   const name = `${'日本語 é 👩‍🚀'.repeat(30)}\r\nATTENDEE:mailto:x\u2028\0\rX\nEND:VEVENT`
   const file = fileOf(
     { event: { name: '{{name}}', startsAt: '2027-05-20T19:00Z' }, variables: [{ name: 'name', label: 'N' }] },

@@ -105,7 +105,7 @@ test('the scan code is the barcode message where the definition gives none', () 
   expect(render(factsOf('x'), plain).barcode).toEqual({ format: 'qr', message: 'code-x', altText: null })
 })
 
-test('times are shown with their zone: of the definition, of the departure, of the policy, its periods before its windows, or UTC', () => {
+test('shows times in their zone: of definition, departure, or policy (periods, then windows), else UTC', () => {
   // Never that of the machine.
   vi.stubEnv('TZ', 'America/St_Johns')
   onTestFinished(() => void vi.unstubAllEnvs())

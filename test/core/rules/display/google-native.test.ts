@@ -19,7 +19,7 @@ const event = {
 }
 const seat = { seatInfo: { section: said('B'), row: said('F'), seat: said('12') } }
 
-test('venue, times and seat are the front of a ticket whose class names no rows, else they stand among the details', () => {
+test('venue, times, and seat are on the front of a ticket whose class names no rows, else in the details', () => {
   const rows = [
     ['Venue: Hall\nQuay 1\nLisboa'],
     ['Doors: May 20, 2027, 6:00 PM', 'Starts: May 20, 2027, 7:00 PM'],
@@ -50,7 +50,7 @@ test('a flight and a journey are read in the time of their places', () => {
   ])
 })
 
-test('what Google writes by itself is in the language of the phone, whatever that of the texts', () => {
+test('texts written by Google are in the language of the phone, regardless of the other texts', () => {
   const leg = { departureDateTime: '2027-05-19T06:20:00+01:00', carriage: '21', ticketSeat: { seat: '43' } }
   const object = {
     ticketLeg: leg,
@@ -86,7 +86,7 @@ test.each(spokenLanguages)('each label of a wallet has its word in %s', (languag
 })
 
 test.each([[null], ['x'], [{ venue: 7, dateTime: 'x', seatInfo: { seat: { defaultValue: 3 } }, origin: [] }]])(
-  'what has another shape is not shown: %j',
+  'hides values of another shape: %j',
   (value) => {
     const object = { ...Object(value), ticketLeg: { departureDateTime: '2027-99-99T99:99', ticketSeat: 'x' } }
     expect(readGoogleView(Object(value), object).rows).toEqual([])

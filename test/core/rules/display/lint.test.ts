@@ -82,13 +82,13 @@ describe('contrast', () => {
     expect(warning!.message).toMatch(/#777777 on #ffffff have a contrast of 4\.48.* 4\.5 .*choose/)
   })
 
-  test('a colour of the overrides is told where it stands', () => {
+  test('a color in the overrides is reported with its place', () => {
     const facts = factsOf({}, 'generic', { apple: { foregroundColor: 'rgb(255, 255, 255)' } })
     const apple = { ...facts.apple!, colors: { background: '#ffffff', foreground: '#ffffff', label: null } }
     expect(found({ ...facts, apple })).toEqual(['contrast-low apple.foregroundColor'])
   })
 
-  test('labels that nobody writes have no colour', () => {
+  test('labels that no design contains have no color', () => {
     const primary = [{ key: 'name', value: 'Ada' }]
     expect(found(factsOf({ colors: { background: '#ffffff', label: '#ffffff' }, fields: { primary } }))).toEqual([])
   })
@@ -145,7 +145,7 @@ describe('texts that are cut', () => {
     expect(cut('Mercado da Ribeira, stall 12', 3)).toEqual(['text-cut design.fields.secondary.0'])
   })
 
-  test('a variable is tried with the longer of example and default, and with its maxLength where it has neither', () => {
+  test('tests a variable with the longer of example and default, or with maxLength if it has neither', () => {
     const long = 'Mercado da Ribeira, stall 12, behind the flowers'
     const of = (variable: object) => cut('{{shop}}', 0, { variables: [{ name: 'shop', label: 'Shop', ...variable }] })
     expect(of({ example: 'B7' })).toEqual([])
@@ -164,7 +164,7 @@ describe('texts that are cut', () => {
     ])
   })
 
-  test('the text beside the logo has what the logo and the header leave', () => {
+  test('the logo text has the width that logo and header leave', () => {
     const logoText = 'Harbour Cinema and Theatre'
     const header = fields('header', 2, '18:30')
     expect(found({ ...factsOf({ logoText, images: { icon: id } }), google: null })).toEqual([])
@@ -176,7 +176,7 @@ describe('texts that are cut', () => {
     expect(cut(`e${'\u0301'.repeat(100)}`)).toEqual([])
   })
 
-  test('Google is told names of more letters than it advises', () => {
+  test('warns about names that are longer than Google advises', () => {
     const facts = factsOf({ organizationName: 'The Royal Society of Cinemas' }, 'eventTicket')
     const view = { ...facts.google!.view, name: 'The Royal Society of Cinemas', title: 'Ada Lovelace' }
     expect(found({ ...facts, google: { ...facts.google!, kind: 'eventTicket', view } })).toEqual([
@@ -238,7 +238,7 @@ describe('Google', () => {
   })
 })
 
-test('each text and image that lacks a language is told with its place and the language', () => {
+test('reports each text and image that lacks a language, with place and language', () => {
   const [languages, description] = [
     { default: 'pt', others: ['en', 'ar'] },
     { pt: 'Bilhete', en: 'Ticket' },
@@ -254,7 +254,7 @@ test('each text and image that lacks a language is told with its place and the l
   ])
 })
 
-test('what the definition accepts by its code is not told, and all else is', () => {
+test('omits warnings that the definition accepts by code, and reports all others', () => {
   const faulty = { colors: { foreground: '#ffffff', label: '#ffffff' }, images: {} }
   const all = found(factsOf(faulty))
   expect(all).toEqual([
@@ -270,12 +270,12 @@ test('a definition accepts known codes only', () => {
   expect(parsed.error!.issues[0]!.path).toEqual(['accept', 0])
 })
 
-test('every code stands in the guide with what to do about it', () => {
+test('every code is in the guide with what to do about it', () => {
   const guide = readFileSync(join(import.meta.dirname, '../../../../docs/templates.md'), 'utf8')
   for (const code of Object.keys(warningTable)) expect(guide).toContain(`| \`${code}\` |`)
 })
 
-test('whatever texts a design holds, warnings are few, short and well-formed', () => {
+test('warnings are few, short, and well-formed for any texts of a design', () => {
   const text = fc.string({ maxLength: 200 }).map((letters) => letters.replaceAll('\0', ''))
   fc.assert(
     fc.property(text, text, (label, value) => {

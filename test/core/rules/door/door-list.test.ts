@@ -50,7 +50,7 @@ test('several passes of one code stay apart while they change', () => {
   expect(list.find('shared')).toMatchObject({ items: [], isStale: true })
 })
 
-test('what is merged again changes nothing', () => {
+test('merging again changes nothing', () => {
   const list = createDoorList([item('a')])
   const delta = { items: [item('a', { status: 'VOID', groupId: 'g' }), item('b')], removed: ['x'] }
   list.merge(delta)

@@ -50,13 +50,13 @@ test('a cursor holds as many whole characters of a long text as fit into 320 byt
   )
 })
 
-test('as many characters as sorts take fit whole, whatever they are', () => {
+test('sort values fit whole up to the documented length, whatever the characters', () => {
   const key = '\u{10ffff}'.repeat(MAX_KEY_CHARACTERS)
   const cursor = { total: 1, offset: 1, id: randomUUID(), key }
   expect(decodeCursor(encodeCursor(cursor, walk), walk, 'text')).toEqual(cursor)
 })
 
-test('a sealed cursor never exceeds 512 characters, whatever the sorted text', () => {
+test('a sealed cursor never exceeds 512 characters, regardless of the sorted text', () => {
   fc.assert(
     fc.property(cursors, (cursor) => {
       const sealed = sealCursor(encodeCursor(cursor, walk), ['a'], randomBytes(32))

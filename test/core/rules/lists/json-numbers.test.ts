@@ -12,7 +12,7 @@ test.each([
   '1e400',
   '-1E+400',
   `1${'0'.repeat(400)}`,
-])('%s is found wherever it stands, with its path', (number) => {
+])('%s is found at any place, with its path', (number) => {
   expect(pathsIn(number)).toEqual([[]])
   expect(pathsIn(`{"a": ${number}}`)).toEqual([['a']])
   expect(pathsIn(`{"x":{"b":[1,[],{"c\\"d":\n${number} }]}, "e":${number}}`)).toEqual([['x', 'b', 2, 'c"d'], ['e']])
@@ -35,7 +35,7 @@ test.each([
   expect(pathsIn(json)).toEqual([])
 })
 
-test('the paths are those of the parsed value, whatever JSON stands around them', () => {
+test('paths match those of the parsed value, regardless of the JSON around them', () => {
   const marker = '91234567890123456789'
   const value = fc.letrec((tie) => ({
     json: fc.oneof(

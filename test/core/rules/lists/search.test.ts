@@ -11,7 +11,7 @@ test.each([
   expect(foldCase(one)).toBe(foldCase(other))
 })
 
-test('what stands in the index is short, well-formed, and tells any two texts apart that differ by more than white space', () => {
+test('index texts are short and well-formed, and differ if two texts differ by more than white space', () => {
   const text = fc.oneof(
     fc.string({ unit: 'binary' }),
     fc.integer({ min: 100, max: 300 }).map((length) => 'x'.repeat(length)),

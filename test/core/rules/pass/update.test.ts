@@ -6,7 +6,7 @@ import { changedFields, mergeVariables, statusAfterUpdate } from '../../../../sr
 const names = fc.oneof(fc.constantFrom('a', 'b', 'c', '__proto__', 'constructor', '1'), fc.string())
 const variables = fc.dictionary(names, fc.jsonValue({ maxDepth: 1 }))
 
-test('after a merge each name holds what was supplied, else what was stored, and nothing where null was supplied', () => {
+test('a merge keeps supplied values, then stored ones, and removes names supplied as null', () => {
   fc.assert(
     fc.property(variables, variables, (stored, supplied) => {
       const merged = mergeVariables(stored, supplied)
@@ -42,7 +42,7 @@ test.each([
   [{ variables: true, version: true }, ['templateVersionId', 'variables', 'redemption', 'expiresAt']],
   [{ label: true, variables: true }, ['label', 'variables', 'redemption', 'expiresAt']],
   [{ label: true, version: true }, ['label', 'templateVersionId', 'variables', 'redemption', 'expiresAt']],
-])('what wrote %j reports %j', (written, fields) => {
+])('a writer of %j reports %j', (written, fields) => {
   const reported = changedFields({ label: false, variables: false, version: false, ...written })
   expect(reported.toSorted()).toEqual(fields.toSorted())
 })
@@ -51,7 +51,7 @@ const at = new Date('2026-07-01T12:00:00.000Z')
 const past = new Date(at.getTime() - 1)
 const future = new Date(at.getTime() + 1)
 
-test('a failed pass is queued again, whatever its expiry', () => {
+test('a failed pass is queued again, regardless of its expiry', () => {
   for (const expiresAt of [null, past, future]) expect(statusAfterUpdate('FAILED', expiresAt, at)).toBe('QUEUED')
 })
 

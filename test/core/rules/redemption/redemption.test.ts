@@ -326,7 +326,7 @@ test.each<Row>([
   expect(evaluate(given).verdict.reasonCode).toBe(verdict)
 })
 
-test('of overlapping windows the first by start that has uses left is charged', () => {
+test('the earliest of overlapping windows that has uses left is debited', () => {
   const chargedAt = (scans: string[]) => {
     const { verdict } = evaluate({ policy: overlapping, scans })
     return verdict.result === 'accepted' && verdict.window?.start
@@ -410,7 +410,7 @@ test.each<[string, Case]>([
   expect(new Set(verdicts).size).toBe(1)
 })
 
-test('as of a date a pass is expired where its last date lies before, in the zone of its periods or windows, else in UTC', () => {
+test('a pass is expired as of a date after its last, in the zone of its periods or windows, else UTC', () => {
   const evaluated = (expiresAt: string, policy: RedemptionPolicy | null = null) =>
     evaluate({ policy, expiresAt: at(expiresAt), validityDate: '2026-07-01' }).verdict.reasonCode
   expect([evaluated('2026-06-30T23:59:59.999Z'), evaluated('2026-07-01T00:00:00Z')]).toEqual(['expired', 'valid'])

@@ -60,7 +60,7 @@ test('an attempt that succeeds ends the delivery', () => {
   })
 })
 
-test('what was redelivered while an attempt was under way is sent once more', () => {
+test('a redelivery requested during an attempt is sent once more after it', () => {
   const asked = redelivered(fresh, later(1))
   const after = afterAttempt(asked, fresh, { outcome: failed, at: later(2), jitter: 0 })
   expect(after).toMatchObject({ status: 'PENDING', dueAt: later(1), isRedelivery: true, resumeAt: later(7) })
@@ -74,7 +74,7 @@ test('what was redelivered while an attempt was under way is sent once more', ()
   })
 })
 
-test('what ended with its endpoint while an attempt was under way stays FAILED, unless the attempt succeeded', () => {
+test('a delivery whose endpoint ended during an attempt stays FAILED unless the attempt succeeds', () => {
   const ended = { ...fresh, status: 'FAILED' as const, dueAt: null }
   expect(afterAttempt(ended, fresh, { outcome: failed, at: later(1), jitter: 0 })).toMatchObject({ status: 'FAILED' })
   expect(afterAttempt(ended, fresh, { outcome: taken, at: later(1), jitter: 0 })).toMatchObject({ status: 'SUCCESS' })

@@ -8,7 +8,7 @@ const now = Date.parse('2026-05-01T12:00:00Z')
 const at = (offset: number) => new Date(now + offset)
 const hours = (...offsets: number[]) => offsets.map((offset) => at(offset * HOUR))
 
-describe('of sends within 24 hours', () => {
+describe('sends within 24 hours', () => {
   test.each([
     ['none before', hours(), false],
     ['two before', hours(-1, -2), false],

@@ -16,7 +16,7 @@ const before = new Date(at.getTime() - 1)
 const after = new Date(at.getTime() + 1)
 
 describe.each(pairs)('apple $apple and google $google', ({ apple, google, status }) => {
-  test(`come to ${status}, and so does one whose time has come`, () => {
+  test(`become ${status}, also if their time has come`, () => {
     expect(deliveryStatus([apple, google])).toBe(status)
     for (const sendAt of [null, before, at]) {
       for (const startedAt of [null, before]) {

@@ -70,7 +70,7 @@ test('values that make a barcode that cannot be drawn are refused, with the vari
   expect(checkValues({ format: 'code128', message }, { code: 'A-1' })).toMatchObject({ expiresAt: null })
 })
 
-test('what cannot be drawn whatever the values is refused at publish', () => {
+test('rejects on publish what cannot be drawn with any values', () => {
   const problems = (barcode: object, example = 'x') =>
     checkDefinition(
       parseDefinition({

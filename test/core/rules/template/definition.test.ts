@@ -17,7 +17,7 @@ function problemsOf(parts: Partial<DefinitionInput>): string[] {
   )
 }
 
-test('every system variable and every declared one may stand anywhere', () => {
+test('system and declared variables can be used anywhere', () => {
   const text = ['mine', ...systemVariables].map((name) => `{{${name}}}`).join(' ')
   const problems = problemsOf({
     variables: [{ name: 'mine', label: 'Mine' }],
@@ -31,7 +31,7 @@ test('every system variable and every declared one may stand anywhere', () => {
   expect(problems).toEqual([])
 })
 
-test('a state, a language or a variable whose name is one of every object is as any other, or refused with its place', () => {
+test('accepts names of object members for states, languages, and variables, or rejects them with their place', () => {
   const id = '0197b7a2-5b1e-7cc0-a6bb-0242ac120002'
   const named = (name: string) => JSON.parse(`{"by":"{{toString}}","map":{"${name}":"#101010"},"else":"#ffffff"}`)
   const parse = (parts: object) =>
@@ -117,7 +117,7 @@ describe('a definition is refused with path and placeholder for', () => {
     expect(problems[0]).toMatch(expected)
   })
 
-  test('a field key that stands twice, in whatever groups', () => {
+  test('a field key that is used twice, in any groups', () => {
     const fields = {
       header: [{ key: 'a', value: '' }],
       back: [

@@ -33,7 +33,7 @@ test('an event ends, and a trip arrives, no sooner than it begins', () => {
   }
 })
 
-test('where values say when, each pass is held to it, and an empty one says nothing', () => {
+test('a fact of a template applies to each pass, and an empty one applies to none', () => {
   const issuesOf = (definition: ReturnType<typeof about>, values: object) => {
     expect(checkDefinition(definition)).toEqual([])
     const checked = compilePass(definition)({ ...facts, variables: { from: early, to: late, ...values } })

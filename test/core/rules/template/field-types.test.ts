@@ -44,13 +44,13 @@ test.each<[string, Definition, string]>([
   expect(paths).toEqual([place.startsWith('fields') ? `design.${place}` : place])
 })
 
-test('a date-time may be composed, and the expiry stand in a date', () => {
+test('a date-time can be composed, and the expiry can be in a date', () => {
   expect(checkDefinition(definitionOf({ as: 'dateTime', value: '{{points}}T{{money}}Z' }))).toEqual([])
   const expiring = definitionOf({ as: 'date', value: '{{pass.expiresAt}}' }, { expiresAt: '2030-01-01' })
   expect(checkDefinition(expiring)).toEqual([])
 })
 
-test('the variable of a typed field takes its kind alone: in the schema, and when a pass is made or changed', () => {
+test('the variable of a typed field accepts only its kind, in the schema and for creates and updates', () => {
   const definition = definitionOf({ as: 'currency', currency: '{{money}}' })
   const check = compilePass(definition)
   const facts = { id: 'i', externalPassId: 'e', label: 'l', scanCode: 's', templateName: 't', projectName: null }

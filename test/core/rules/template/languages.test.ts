@@ -24,7 +24,7 @@ function issuesOf(parts: Partial<DefinitionInput>): string[] {
 const fields = (...back: { label?: unknown; value: unknown }[]) =>
   ({ back: back.map((field, n) => ({ key: `f${n}`, ...field })) }) as NonNullable<DefinitionInput['design']['fields']>
 
-test('a definition reads in each of its languages, and in its default where a text has none; without languages it stays itself', () => {
+test('a definition reads in each language, else in its default; without languages it stays unchanged', () => {
   const written = define({
     languages,
     variables: [{ name: 'gate', label: 'Gate' }],
@@ -61,7 +61,7 @@ test('a definition reads in each of its languages, and in its default where a te
   expect([languageOf(inLanguage(one)), otherLanguages(inLanguage(one))]).toEqual([undefined, []])
 })
 
-test('languages that no phone could tell apart, or that stand nowhere, are refused with their place', () => {
+test('rejects languages that phones cannot distinguish or that are nowhere used, with their place', () => {
   expect(issuesOf({ languages: { default: 'pt', others: ['en', 'en', 'pt'] } })).toEqual([
     'languages.others.1: The language en stands twice',
     'languages.others.2: The language pt stands twice',
@@ -83,7 +83,7 @@ test('languages that no phone could tell apart, or that stand nowhere, are refus
   ])
 })
 
-test('one text of the default with two translations is refused with both places, since iPhones find it by that text', () => {
+test('rejects one default text with two translations, with both places, since iPhones look it up by text', () => {
   const twice = fields(
     { label: { pt: 'Porta', en: 'Gate' }, value: 'x' },
     { label: { pt: 'Porta', en: 'Door' }, value: 'y' },
@@ -133,7 +133,7 @@ test('an image may be another in each language, of every source that an image ha
   expect(listTexts(written).map(({ path }) => path[1])).not.toContain('images')
 })
 
-test('what is wrong with an image by language is told with its language', () => {
+test('errors of an image by language name its language', () => {
   const state = { by: '{{stamp}}', map: { '1': '{{photo}}' } }
   expect(issuesOf({ languages, ...images({ pt: id(1), ar: state }) })).toEqual([
     'design.images.strip.ar.map.1: {{photo}} brings no image: declare the variable with the format image',

@@ -52,7 +52,7 @@ test('a value can never bring in another one, wherever braces meet', () => {
   )
 })
 
-test('filling never throws, whatever template and values hold', () => {
+test('filling never throws, regardless of template and values', () => {
   const anything = fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('{{a}}', '{{', '{{a.b.c}}', '}}{{'))
   fc.assert(
     fc.property(fc.array(anything), anything, (parts, value) => {

@@ -55,7 +55,7 @@ describe('at publish', () => {
   })
 })
 
-test('of values that are too large the one that makes most of it is named, with the field', () => {
+test('names the largest of values that are too large, with its field', () => {
   const find = compileSizes(parseDefinition({ design: back('{{a}}{{b}}{{pass.label}}') }))
   const issuesOf = (scope: Record<string, string>) => toValueIssues(find(bytesIn(new Map(Object.entries(scope)))))
   expect(issuesOf({ a: 'x'.repeat(8000), b: 'ü'.repeat(96), 'pass.label': '' })).toEqual([])
@@ -88,7 +88,7 @@ test('a size is that of the text as it is made, to the byte', () => {
   )
 })
 
-test('what is too large is refused before any of it is made', () => {
+test('rejects oversized results before any of them is rendered', () => {
   const bomb = parseDefinition({
     design,
     apple: { userInfo: { x: '{{a}}'.repeat(96_000), y: Array(9_000).fill('{{a}}') } },

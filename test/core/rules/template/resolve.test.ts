@@ -151,7 +151,7 @@ describe('a redemption policy', () => {
   })
 })
 
-test('an expiry may stand in the policy, and both are told together', () => {
+test('an expiry can be in the policy, and conflicts of both are reported together', () => {
   const definition = parseDefinition({
     variables: [{ name: 'until', label: 'Until' }],
     design: { organizationName: 'O', description: 'D' },

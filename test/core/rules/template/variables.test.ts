@@ -92,13 +92,13 @@ function variablesOf(declared: VariableDefinition[], entries: [string, unknown][
   )
 }
 
-test.each([199, 200, 201])('of %i keys as many are refused by the schema as by the server', (count) => {
+test.each([199, 200, 201])('schema and server reject the same number of %i keys', (count) => {
   const variables = Object.fromEntries(Array.from({ length: count }, (_, index) => [`key${index}`, index]))
   expect(serverAccepts([])(variables)).toBe(count <= 200)
   expect(schemaAccepts([])(variables)).toBe(count <= 200)
 })
 
-test('a key with a dot belongs to the system, wherever the dot stands', () => {
+test('a key with a dot belongs to the system, wherever the dot is', () => {
   for (const key of ['pass.id', '.', 'a.', '.a', 'new\n.line']) {
     expect(systemVariableError(['fine', key])?.details).toEqual({ variable: key })
   }
@@ -116,7 +116,7 @@ describe('a declared variable', () => {
     ])
   })
 
-  test('is required when it says so and has no default', () => {
+  test('is required if it is marked so and has no default', () => {
     expect(declare({ required: true })({})).toEqual([{ path: ['variables', 'v'], message: 'Is required (Value)' }])
     expect(declare({ required: true, default: 'x' })({})).toEqual([])
     expect(variablesSchema({ variables: [{ name: 'v', label: 'V', required: true, default: 'x' }] }).required).toEqual(

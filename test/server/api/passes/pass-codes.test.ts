@@ -50,7 +50,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await codeOf(workspace, id)).toBe(fresh)
   })
 
-  test('of rotations of one revision that race one code is left', async () => {
+  test('one code is left after rotations of one revision race', async () => {
     const workspace = await api.workspace()
     const { id } = await issuedPass(workspace, { definition: unlimited })
     const racing = await Promise.all([1, 2, 3].map(() => rotate(workspace, id, '"1"')))

@@ -40,7 +40,7 @@ describe.each(dialects)('on %s', (dialect) => {
     erasePass({ store: api.services.store, database: api.database }, workspace.id, id, api.now)
   const left = async (ids: string[]) => (await api.database.reader('images').whereIn('id', ids).pluck('id')).length
 
-  test('the image of a holder must be one of the workspace, at create and update, and is asked for once a batch', async () => {
+  test('a holder image must belong to the workspace, at create and update, and is queried once per batch', async () => {
     const workspace = await api.workspace()
     const other = await api.workspace()
     const { id: templateId } = await publishedTemplate(workspace, { definition: withPhoto() })
@@ -112,7 +112,7 @@ describe.each(dialects)('on %s', (dialect) => {
     ])
   })
 
-  test('an erasure deletes the images that the holder has and had, but for those of others and of definitions', async () => {
+  test('an erasure deletes current and former images of the holder, except those that others or definitions use', async () => {
     const workspace = await api.workspace()
     const [former, current, shared, named] = await Promise.all([1, 2, 3, 4].map(() => upload(workspace)))
     const { id: templateId } = await publishedTemplate(workspace, {

@@ -81,7 +81,7 @@ describe.each(dialects)('on %s, a workspace that has the server for itself', (di
     return { ...one, pass: results[0]!.pass! }
   }
 
-  test('a pass is taken over as it stands, without a job or an event, and the same once more changes nothing', async () => {
+  test('an import keeps a pass as it is, without a job or event, and repeating it changes nothing', async () => {
     const devices = ['a', 'b'].map((id) => ({
       deviceLibraryIdentifier: `${id}-${number}`,
       pushToken: `${id}${number}`,
@@ -119,7 +119,7 @@ describe.each(dialects)('on %s, a workspace that has the server for itself', (di
     expect(await outcomes(workspace, templateId, other)).toEqual(['CONFLICT', 'CONFLICT'])
   })
 
-  test('of identical imports at the same moment one makes each pass, whole', async () => {
+  test('one of several identical concurrent imports makes each pass, completely', async () => {
     const passes = Array.from({ length: 30 }, (_, n) =>
       item({ devices: [{ deviceLibraryIdentifier: `raced-${n}`, pushToken: 'aa' }], scanPayload: `raced-${number}` }),
     )
@@ -134,7 +134,7 @@ describe.each(dialects)('on %s, a workspace that has the server for itself', (di
     expect(await api.database.writer('pass_identifiers').whereIn('pass_id', ids)).toHaveLength(30)
   })
 
-  test('one serial number, or one object, is of one pass, whoever asks first', async () => {
+  test('a serial number or object belongs to one pass, the first that asked', async () => {
     const [first, second] = [item(), item()]
     const same = { ...second, serialNumber: first.serialNumber }
     expect((await outcomes(workspace, templateId, [first, same])).sort()).toEqual(['DUPLICATE_PASS', true])
@@ -144,7 +144,7 @@ describe.each(dialects)('on %s, a workspace that has the server for itself', (di
     expect(all.flat().filter((outcome) => outcome === 'DUPLICATE_PASS')).toHaveLength(3)
   })
 
-  test('what passes made here are called, or were, no import takes', async () => {
+  test('no import takes the identifiers of passes made here, current or former', async () => {
     const { id } = await issuedPass(workspace)
     const { issuerId } = api.services.wallets.google!
     const { serialNumber, pass: moved } = await imported()
@@ -177,7 +177,7 @@ describe.each(dialects)('on %s, a workspace that has the server for itself', (di
     expect(await outcomes(workspace, templateId, [item({ serialNumber: elsewhere })])).toEqual([true])
   })
 
-  test('a dry run says what an import would come to, and leaves nothing', async () => {
+  test('a dry run shows the outcome of an import, and stores nothing', async () => {
     const [known, fresh] = [item(), item()]
     await workspace.ok(contract.passes.import, importOf(templateId, [known]))
     const count = async () => (await api.database.writer('passes').where({ workspace_id: workspace.id })).length
@@ -208,7 +208,7 @@ describe.each(dialects)('on %s, a workspace that has the server for itself', (di
     expect(results.map(({ created, error }) => error?.code ?? created)).toEqual([true, 'DUPLICATE_PASS', true])
   })
 
-  test('a dry run that is written in several parts refuses a name that stands twice, as the import does', async () => {
+  test('a dry run written in several parts rejects a repeated name, as the import does', async () => {
     // As much as a part holds and more: a phone counts, too.
     const devices = Array.from({ length: 100 }, (_, n) => ({
       deviceLibraryIdentifier: `many-${n}`,
@@ -255,7 +255,7 @@ describe.each(dialects)('on %s, a workspace that has the server for itself', (di
     expect(await register('another', passes[2]!.serialNumber)).toBe(201)
   })
 
-  test('phones go on with their serial number and token, get a push at the next update, and our address with the package', async () => {
+  test('phones keep serial number and token, get a push at the next update, and our address in the package', async () => {
     const pushToken = phones.apns.newDeviceToken(TYPE)
     const devices = [{ deviceLibraryIdentifier: 'old phone', pushToken }]
     const { serialNumber, pass } = await imported({ devices, scanPayload: 'printed-2' })
@@ -288,7 +288,7 @@ describe.each(dialects)('on %s, a workspace that has the server for itself', (di
     expect((await workspace.ok(contract.scans.create, { body: { qrPayload: 'printed-2' } })).result).toBe('accepted')
   })
 
-  test('a date that the server before gave keeps no change from a phone, also where it is in the second of the change', async () => {
+  test('a date of the previous server hides no change from a phone, even in the second of the change', async () => {
     const devices = [{ deviceLibraryIdentifier: `dated-${number}`, pushToken: 'dated' }]
     const { serialNumber, pass } = await imported({ devices })
     await workspace.ok(contract.passes.update, { params: { id: pass.id }, body: { label: 'Grace' } })
@@ -355,7 +355,7 @@ describe.each(dialects)('on %s, a workspace that has the server for itself', (di
     expect(await outcomes(workspace, templateId, [elsewhere])).toEqual(['VALIDATION_ERROR'])
   })
 
-  test('an object of another kind than the template makes is said on its pass, until a version names its kind', async () => {
+  test('an object of another kind than the template is reported on its pass until a version has its kind', async () => {
     const { api: google } = api.services.google!
     const { issuerId } = api.services.wallets.google!
     const [id, classId] = [`${issuerId}.kind_${number}`, `${issuerId}.old-offer`]
@@ -381,7 +381,7 @@ describe.each(dialects)('on %s, a workspace that has the server for itself', (di
     await publishVersion(workspace, templateId, design)
   })
 
-  test('an erasure takes the printed code at once, and the serial number when phones had the time to fetch what is left', async () => {
+  test('an erasure removes the printed code at once, and the serial number once phones could fetch the rest', async () => {
     const devices = [{ deviceLibraryIdentifier: 'erased', pushToken: phones.apns.newDeviceToken(TYPE) }]
     const { serialNumber, pass } = await imported({ devices, scanPayload: 'ada@example.com' })
     const { store } = api.services
@@ -398,7 +398,7 @@ describe.each(dialects)('on %s, a workspace that has the server for itself', (di
     expect((await web('GET', `/passes/${addressOf(serialNumber)}`)).status).toBe(401)
   })
 
-  test('another workspace is given an identity of its own first, and finds no names of others under it', async () => {
+  test('another workspace gets its own identity first, and finds no names of others under it', async () => {
     const stranger = await api.workspace()
     const theirs = (await publishedTemplate(stranger)).id
     const squatted = item()

@@ -20,7 +20,7 @@ describe.each(dialects)('on %s', (dialect) => {
     return answers.map(({ status, body }) => (status === 410 ? (body as { errorCode: string }).errorCode : status))
   }
 
-  test('every link that was made so far ends with 410 LINK_REVOKED, and those of a later read work', async () => {
+  test('every link made so far ends with 410 LINK_REVOKED, and those of a later read work', async () => {
     const workspace = await api.workspace()
     const { id, hostedLinks: first } = await issuedPass(workspace)
     expect(await statuses(first)).toEqual([200, 302, 200])

@@ -171,7 +171,7 @@ describe.each(dialects)('on %s', (dialect) => {
     )
   })
 
-  test('pages that go on at an offset count a pass once, however often it was scanned', async () => {
+  test('pages from an offset count a pass once, regardless of its scans', async () => {
     await deletePasses(first)
     const facts = fc.sample(passFacts(templates), { numRuns: 1, seed: 1 })[0]!
     const scans = ['day-1', 'day-1', 'day-2']
@@ -208,7 +208,7 @@ describe.each(dialects)('on %s', (dialect) => {
     }
   })
 
-  test('a list shows nothing of another workspace, whatever the filter', async () => {
+  test('a list shows nothing of another workspace, with any filter', async () => {
     const other = await api.workspace()
     const facts = fc.sample(passFacts(templates), PASSES)
     await deletePasses(first)

@@ -100,7 +100,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await pathsOf({ status: ['VOID', 'LOST'], x: 1 })).toEqual([['status', 1], ['x']])
   })
 
-  test('a cursor goes on under the same filters, in whatever order or spelling they come', async () => {
+  test('a cursor resumes under the same filters, in any order or spelling', async () => {
     const [from, to] = ['2020-01-01T00:00Z', '2030-01-01T00:00:00.000Z']
     const query = { status: ['QUEUED', 'VOID'], variable: ['n:1', 'n:2', 'n:3'], createdFrom: from, limit: 1 }
     const first = await page(query)

@@ -97,7 +97,7 @@ describe.each(dialects)('on %s', (dialect) => {
     },
   )
 
-  test('a walk goes on although the label of its last row, too long to carry, changed', async () => {
+  test('pagination continues although the label of the last row, too long for a cursor, changed', async () => {
     const workspace = await api.workspace()
     const templates = await makeTemplates(workspace)
     const [sample] = fc.sample(passFacts(templates), 1)

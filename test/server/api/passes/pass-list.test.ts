@@ -46,7 +46,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect((await api.send('GET', new URL(items[0]!.hostedLinks.apple!).pathname)).status).toBe(200)
   })
 
-  test('the newest stand first, twenty on a page, and the cursor leads on', async () => {
+  test('the newest come first, twenty per page, and the cursor leads on', async () => {
     const first = await page()
     expect(first).toMatchObject({ total: 25, limit: 20, offset: 0, hasMore: true })
     const second = await page({ cursor: first.nextCursor })
@@ -56,7 +56,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(new Set(ids).size).toBe(25)
   })
 
-  test('the last page of a walk that ends with a full page says so', async () => {
+  test('the last page says that it is the last, even if it is full', async () => {
     const first = await page({ limit: 24 })
     expect(await page({ limit: 1, cursor: first.nextCursor })).toMatchObject({ hasMore: false, nextCursor: null })
     expect(await page({ limit: 25 })).toMatchObject({ hasMore: false, nextCursor: null })
@@ -126,7 +126,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await refused({ cursor })).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR' })
   })
 
-  test('cursors are short whatever is sorted, and text sorts by code point', async () => {
+  test('cursors are short for any sort value, and text sorts by code point', async () => {
     const other = await api.workspace()
     const made = await makeTemplates(other)
     const [sample] = fc.sample(passFacts(made), 1)
@@ -170,7 +170,7 @@ describe.each(dialects)('on %s', (dialect) => {
     }
   })
 
-  test('a pass that never expires stands behind all others, and before them the other way round', async () => {
+  test('a pass that never expires sorts after all others, and before them in the other direction', async () => {
     const other = await api.workspace()
     const made = await makeTemplates(other)
     const [sample] = fc.sample(passFacts(made), 1)

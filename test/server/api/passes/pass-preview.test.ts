@@ -21,7 +21,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
   const previewOf = async (workspace: TestWorkspace, id: string, query = {}) =>
     (await workspace.ok(preview, { params: { id }, query })) as unknown as Preview
 
-  test('it shows what each platform would be given, as the pass stands now', async () => {
+  test('shows the content of each platform for the current pass', async () => {
     const workspace = await api.workspace()
     const { id, templateId } = await issuedPass(workspace, { label: 'Ada', variables: { seat: 'B7' } })
     const first = await previewOf(workspace, id)
@@ -80,7 +80,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(over.text).toContain('<p class="stamp">INACTIVE</p>')
   })
 
-  test('language shows what phones of it do; one that the definition does not name is refused with those that it does', async () => {
+  test('language selects the language of phones; an unknown one is rejected with those of the definition', async () => {
     const workspace = await api.workspace()
     const translated = {
       languages: { default: 'pt', others: ['en', 'ar'] },

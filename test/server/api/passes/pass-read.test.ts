@@ -10,7 +10,7 @@ import { gate } from '../../jobs/fixtures.ts'
 describe('reads of passes', () => {
   const api = useApi('sqlite')
 
-  test('those that are asked for while one is read are found by one statement, each request answered for itself', async () => {
+  test('concurrent reads are found by one statement, with one response per request', async () => {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace)
     const first = await makePass(workspace, template.id)

@@ -46,7 +46,7 @@ describe.each(dialects)('on %s', (dialect) => {
     }
   }
 
-  test('the new holder has all anew, and the phones of the former one turn void within 30 days', async () => {
+  test('the new holder gets everything new, and phones of the former holder turn void within 30 days', async () => {
     const workspace = await api.workspace()
     const project = await makeProject(workspace)
     const holder = { label: 'Ada Lovelace', variables: { seat: 'A-17' } }
@@ -134,7 +134,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect((await grace.changed()).serialNumbers).toEqual([after.serialNumber])
   })
 
-  test('a server that is killed while it tells Google goes on with it, and an erasure leaves nothing to show', async () => {
+  test('a server killed while notifying Google continues, and an erasure leaves nothing to show', async () => {
     const workspace = await api.workspace()
     const { id } = await issuedPass(workspace)
     const before = await stored(workspace, id)
@@ -159,7 +159,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(fetched.text).not.toMatch(/Ada Lovelace|Grace/)
   })
 
-  test('what is sent to Google while the pass is transferred is the former holder’s, and expires', async () => {
+  test("content sent to Google during a transfer is the former holder's, and expires", async () => {
     const workspace = await api.workspace()
     const { id } = await issuedPass(workspace)
     const before = await stored(workspace, id)
@@ -171,7 +171,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect((await api.services.google!.api.getObject('generic', phones.objectId(id))).state).toBe('EXPIRED')
   })
 
-  test('of transfers of one revision that race one wins', async () => {
+  test('one of several racing transfers of one revision succeeds', async () => {
     const workspace = await api.workspace()
     const { id } = await issuedPass(workspace)
     const names = ['Grace', 'Charles', 'Mary']
@@ -186,7 +186,7 @@ describe('on sqlite', () => {
   const api = useApi('sqlite')
   const { design } = definition()
 
-  test('what cannot be transferred is said, and leaves no trace', async () => {
+  test('reports a pass that cannot be transferred, and leaves no trace', async () => {
     const workspace = await api.workspace()
     const ofSeat = definition({ design: { ...design, barcode: { message: '{{seat}}' } } })
     const { id } = await issuedPass(workspace, { definition: ofSeat, variables: { seat: 'A-1' } })

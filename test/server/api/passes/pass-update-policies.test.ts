@@ -11,7 +11,7 @@ const design = { organizationName: 'O', description: 'D' }
 describe.each(oneDialect)('on %s', (dialect) => {
   const api = useApi(dialect)
 
-  test('expiry and policy are resolved anew from whatever they are made of', async () => {
+  test('expiry and policy are resolved again from all their sources', async () => {
     const workspace = await api.workspace()
     const content = definition({
       variables: ['uses', 'opens'].map((name) => ({ name, label: name })),
@@ -64,7 +64,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
 
   const digest = (text: string) => createHash('sha256').update(text).digest('hex')
 
-  test('when the barcode says something else, the new is active and the old is stale; and back again', async () => {
+  test('a changed barcode payload becomes active and the old one stale, and back again', async () => {
     const workspace = await api.workspace()
     const barcode = { message: 'seat-{{seat}}' }
     const variables = [{ name: 'seat', label: 'Seat' }]
@@ -95,7 +95,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await identifiers(workspace, id)).toEqual({ active: [digest('ext-7')], stale: [digest(scanCode)] })
   })
 
-  test('two passes may come to read the same; each keeps its own identifiers', async () => {
+  test('two passes can get the same payload; each keeps its own identifiers', async () => {
     const workspace = await api.workspace()
     const barcode = { message: '{{seat}}' }
     const content = definition({ variables: [{ name: 'seat', label: 'Seat' }], design: { ...design, barcode } })

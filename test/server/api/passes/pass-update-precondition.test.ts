@@ -92,7 +92,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect((await workspace.call(contract.passes.get, { params })).headers.get('etag')).toBe('"3"')
   })
 
-  test('of two requests with one tag, at the same instant, one is written', async () => {
+  test('one of two simultaneous requests with one tag is written', async () => {
     const { workspace, id } = await changedTwice()
     const answers = await Promise.all(
       ['left', 'right'].map((label) => change(workspace, id, { label }, { ifMatch: '"3"' })),

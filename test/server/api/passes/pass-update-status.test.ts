@@ -17,7 +17,7 @@ const expiring = definition({
 describe.each(oneDialect)('on %s', (dialect) => {
   const api = useApi(dialect)
 
-  test('a void pass is not changed: 409 PASS_ALREADY_VOIDED, whatever the body holds', async () => {
+  test('a void pass cannot change: 409 PASS_ALREADY_VOIDED, for any body', async () => {
     const workspace = await api.workspace()
     const { id, label } = await issuedPass(workspace)
     await workspace.ok(contract.passes.void, { params: { id } })
@@ -127,7 +127,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await read(workspace, id)).toEqual(expired)
   })
 
-  test('an upgrade revives an expired pass when the new version says so', async () => {
+  test('an upgrade revives an expired pass if the new version allows it', async () => {
     const workspace = await api.workspace()
     const { id, templateId } = await issuedPass(workspace, {
       definition: definition({ design, expiresAt: '2020-01-01' }),

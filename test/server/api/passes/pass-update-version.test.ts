@@ -26,7 +26,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     return { workspace, id: pass.id, templateId, versions }
   }
 
-  test('a pass stays on its version, and shows the newest, until it is told to move', async () => {
+  test('a pass stays on its version, and shows the newest, until it is upgraded', async () => {
     const { workspace, id, versions } = await withNewerVersions()
     expect(await read(workspace, id)).toMatchObject({ templateVersion: 1, latestTemplateVersion: 3, expiresAt: null })
     await changed(workspace, id, { label: 'Grace', variables: { seat: 'B2' } })
@@ -106,7 +106,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await read(workspace, id)).toMatchObject({ templateId, templateVersion: 3, latestTemplateVersion: 3 })
   })
 
-  test('latest is the highest published number, in whatever order versions were published, drafts aside', async () => {
+  test('latest is the highest published number, in any publish order, without drafts', async () => {
     const workspace = await api.workspace()
     const { id, templateId } = await issuedPass(workspace)
     const drafts = [await makeDraft(workspace, templateId!), await makeDraft(workspace, templateId!)]
@@ -119,7 +119,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await changed(workspace, id, { templateVersion: 'latest' })).toMatchObject({ templateVersion: 3 })
   })
 
-  test('of a deleted template the pass lives on and takes data, but no version: 404 TEMPLATE_NOT_FOUND', async () => {
+  test('a pass of a deleted template still takes data, but no version: 404 TEMPLATE_NOT_FOUND', async () => {
     const { workspace, id, templateId } = await withNewerVersions()
     await workspace.ok(contract.templates.delete, { params: { id: templateId } })
     expect(await read(workspace, id)).toMatchObject({ templateId, templateVersion: 1, latestTemplateVersion: null })
@@ -133,7 +133,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await changed(workspace, id, { label: 'Grace', variables: { seat: 'B2' } })).toMatchObject({ revision: 2 })
   })
 
-  test('what an upgrade makes required must be there or come with it; the whole is checked against the new version', async () => {
+  test('an upgrade needs the newly required values, and the result is checked against the new version', async () => {
     const workspace = await api.workspace()
     const { id, templateId } = await issuedPass(workspace, { variables: { seat: 'A1', gate: 7 } })
     const variables = [

@@ -10,7 +10,7 @@ const dataFields = ['variables', 'redemption', 'expiresAt']
 describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
 
-  test('supplied variables replace, omitted ones keep theirs, null removes; what is not declared is kept as it came', async () => {
+  test('supplied variables replace, omitted ones stay, null removes; undeclared ones stay as received', async () => {
     const workspace = await api.workspace()
     const { id } = await issuedPass(workspace, { variables: { tier: 'Gold', seat: 'A1', extra: { a: [1, null] } } })
     const pass = await changed(workspace, id, { variables: { seat: 'B2', other: ['x'], extra: null } })
@@ -124,7 +124,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await changed(workspace, id, { variables: { p0: null, another: 'v' } })
   })
 
-  test('a change is one new revision, whatever it holds, seen by wallets and by nothing else', async () => {
+  test('any change is one new revision, visible to wallets only', async () => {
     const workspace = await api.workspace()
     const { id } = await issuedPass(workspace)
     const before = await traces(workspace, id)
@@ -155,7 +155,7 @@ describe.each(dialects)('on %s', (dialect) => {
     ['a label', { label: 'Grace' }, ['label']],
     ['variables', { variables: { seat: 'C3' } }, dataFields],
     ['both', { label: 'Grace', variables: { seat: 'C3' } }, ['label', ...dataFields]],
-  ])('pass.updated tells that %s was written, and of whom', async (_, body, fields) => {
+  ])('pass.updated reports that %s was written, and of which pass', async (_, body, fields) => {
     const workspace = await api.workspace()
     const pass = await issuedPass(workspace)
     const { update } = contract.passes
@@ -171,7 +171,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(event!.data.changedFields.toSorted()).toEqual(fields.toSorted())
   })
 
-  test('writing what is there already changes nothing but is told with the fields that were written', async () => {
+  test('writing the current values changes nothing but is reported with the written fields', async () => {
     const workspace = await api.workspace()
     const variables = { seat: 'A1', deep: { a: [1, { b: null }], c: -0 }, n: 1e21 }
     const { id, label } = await issuedPass(workspace, { variables })

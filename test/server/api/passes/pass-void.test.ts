@@ -12,7 +12,7 @@ const noLinks = { apple: null, google: null, smart: null, group: null }
 describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
 
-  test('a void pass answers so, keeps its revision, and is told with the reason', async () => {
+  test('a void pass reports it, keeps its revision, and its event has the reason', async () => {
     const workspace = await api.workspace()
     const { id, externalPassId, label } = await issuedPass(workspace)
     const before = await traces(workspace, id)
@@ -86,7 +86,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await traces(workspace, id)).toEqual(before)
   })
 
-  test('of ten at the same instant one is done', async () => {
+  test('one of ten simultaneous requests succeeds', async () => {
     const workspace = await api.workspace()
     const { id } = await issuedPass(workspace)
     const answers = await Promise.all(

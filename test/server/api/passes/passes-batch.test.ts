@@ -43,7 +43,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(results[0]!.pass!.label).toBe(old.label)
   })
 
-  test('of many templates few versions are read at once, when passes are made and issued, and the first sound item has its pass', async () => {
+  test('few versions of many templates are read at once in creates and issuing, and the first valid item has its pass', async () => {
     const workspace = await api.workspace()
     const templates = await Promise.all(Array.from({ length: 12 }, () => publishedTemplate(workspace)))
     const newest = vi.spyOn(TemplateVersions.prototype, 'listNewestPublished')
@@ -67,7 +67,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(Math.max(...byIds.mock.calls.map(([, ids]) => ids.length))).toBe(5)
   })
 
-  test('of racing batches one item makes each pass', async () => {
+  test('one item of racing batches makes each pass', async () => {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace)
     const passes = Array.from({ length: 10 }, () => passBody(template.id))
@@ -131,7 +131,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await api.database.writer('passes').where({ workspace_id: workspace.id })).toHaveLength(3)
   })
 
-  test('what is wrong with an item is said in the words of a single create', async () => {
+  test('the error of an item has the text of a single create', async () => {
     const workspace = await api.workspace()
     const item = { externalPassId: 7, templateId: 'x', variables: [], more: 1 }
     const single = await workspace.send('POST', '/v1/passes', { body: item })
@@ -144,7 +144,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(results[0]!.error!.details!.issues).toContainEqual({ path: ['label'], message: 'Is required' })
   })
 
-  test('of items with one externalPassId the first sound one makes the pass, as creates one after another would', async () => {
+  test('the first valid item with an externalPassId makes the pass, as consecutive creates would', async () => {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace)
     const other = await publishedTemplate(workspace)
@@ -174,7 +174,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await workspace.events(results[1]!.pass!.id)).toHaveLength(1)
   })
 
-  test('of a batch that was cut off the beginning is there, each pass with its job, and the same request finishes it', async () => {
+  test('a batch cut off keeps its first part, each pass with its job, and the same request completes it', async () => {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace)
     const items = Array.from({ length: 60 }, () => passBody(template.id))

@@ -54,7 +54,7 @@ describe.each(dialects)('on %s', (dialect) => {
     })
   })
 
-  test('the same externalPassId again is the existing pass, unchanged, whatever else is sent', async () => {
+  test('a repeated externalPassId returns the existing pass unchanged, for any other content', async () => {
     const workspace = await api.workspace()
     const pass = await issuedPass(workspace)
     const { externalPassId, templateId } = pass
@@ -102,7 +102,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await api.database.writer('passes').where({ workspace_id: workspace.id })).toEqual([])
   })
 
-  test('every problem of the body is told at once, and then every problem of the variables', async () => {
+  test('all errors of the body are reported at once, then all errors of the variables', async () => {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace, {
       definition: definition({

@@ -95,7 +95,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await pathsOf({ ...given, opens: '2027-06-01T08:00Z' })).toEqual(['redemption.windows.0.end'])
   })
 
-  test('what comes of several values, or of text around one, is refused with each variable that is at fault', async () => {
+  test('an error of composed values names each variable at fault', async () => {
     const workspace = await api.workspace()
     const pathOf = async (expiresAt: string) => {
       const body = passBody(await templateWith(workspace, { expiresAt }), { variables: { until: 'soon', uses: '1' } })

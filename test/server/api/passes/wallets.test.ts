@@ -88,7 +88,7 @@ describe.each(dialects)('wallets, on %s', (dialect) => {
     expect((await list(workspace, { platform: 'apple' })).items).toMatchObject([{ reason: 'refused', lastError: 'no' }])
   })
 
-  test('page by page each wallet comes once, those of the newest passes first, and nobody else’s', async () => {
+  test('wallets are listed once across pages, those of the newest passes first, and no others', async () => {
     const [workspace, other] = [await api.workspace(), await api.workspace()]
     const held: Pass[] = []
     for (const devices of [3, 1, 5]) {
@@ -128,7 +128,7 @@ describe.each(dialects)('wallets, on %s', (dialect) => {
     expect(stale).toMatchObject({ rows: [{ passId: oldest.id }], total: 4 })
   })
 
-  test('the objective tells phones that are late from those that settle, and from those that nobody can reach', async () => {
+  test('the objective distinguishes late phones, settling phones, and unreachable ones', async () => {
     const workspace = await api.workspace()
     const slo = (query: object = {}) => workspace.ok(wallets.slo, { query })
     expect(await slo()).toMatchObject({ phones: 0, share: null, isMet: null })

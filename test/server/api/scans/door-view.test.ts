@@ -17,7 +17,7 @@ const parts = (door: DefinitionInput['door']): Partial<DefinitionInput> => ({ va
 describe.each(oneDialect)('what the operator must see, on %s', (dialect) => {
   const api = useApi(dialect)
 
-  test('stands in every answer to a scan and in the snapshot, as the pass has it now', async () => {
+  test('is in every scan response and in the snapshot, with the current content of the pass', async () => {
     const workspace = await api.workspace()
     const project = await makeProject(workspace)
     const door = { show: ['requests', 'tier', 'badge'], notice: 'Hand out the {{badge}} badge to {{pass.label}}' }

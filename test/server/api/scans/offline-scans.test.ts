@@ -48,7 +48,7 @@ describe.each(dialects)('on %s', (dialect) => {
   const accepted = async (workspace: TestWorkspace, passId: string) =>
     (await workspace.ok(contract.scans.explain, { params: { id: passId } })).acceptedScanCount
 
-  test('a report that the server agrees with stands in the ledger as it was acted on, and counts', async () => {
+  test('a report that the server agrees with is in the ledger as it was decided, and counts', async () => {
     const workspace = await api.workspace()
     const pass = await issuedPass(workspace, { definition: withPolicy({ maxUses: 2 }) })
     const scannedAt = api.now.toISOString()
@@ -103,7 +103,7 @@ describe.each(dialects)('on %s', (dialect) => {
     },
   )
 
-  test('what a device decided is never changed; where the server disagrees, its reason is the conflict', async () => {
+  test('a device decision never changes; if the server disagrees, its reason is the conflict', async () => {
     const workspace = await api.workspace()
     const single = await issuedPass(workspace, { definition: withPolicy({ maxUses: 1 }) })
     const voided = await issuedPass(workspace)
@@ -189,7 +189,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(events).toMatchObject([{ data: { reason: 'exhausted' } }])
   })
 
-  test('items are judged in the order of their times, and answered in the order of the request', async () => {
+  test('items are evaluated in the order of their times, with responses in the order of the request', async () => {
     const workspace = await api.workspace()
     const pass = await issuedPass(workspace, { definition: withPolicy({ maxUses: 1 }) })
     const early = decided({ passId: pass.id })
@@ -229,7 +229,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await accepted(workspace, early.id)).toBe(1)
   })
 
-  test('scans of clocks out of reach are judged at the bound, in the order that their device had', async () => {
+  test('scans of clocks out of range are evaluated at the bound, in the order of their device', async () => {
     const workspace = await api.workspace()
     const pass = await issuedPass(workspace, { definition: withPolicy({ maxUses: 1 }) })
     const unknown = decided({ qrPayload: 'nobody', scannedAt: '1999-01-01T00:00:00Z' })
@@ -245,7 +245,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(results[1]!.scan.metadata.deviceTime).toBeUndefined()
   })
 
-  test('a scan made as of a date is judged as of it, at whatever time it was made, and is no neighbour', async () => {
+  test('a scan as of a date is evaluated as of it, whenever it was made, and is not adjacent to others', async () => {
     const workspace = await api.workspace()
     const windows = [{ start: '2030-07-01T18:00Z', end: '2030-07-01T20:00Z' }]
     const pass = await issuedPass(workspace, { definition: withPolicy({ windows, minIntervalMinutes: 30 }) })
@@ -264,7 +264,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(items[0]!.acceptedScans.map((scan) => scan.validityDate)).toEqual(['2030-07-01', '2030-07-01', '2030-07-02'])
   })
 
-  test('an item that stands twice in a request, or was scanned online before, is one scan', async () => {
+  test('an item repeated in a request, or scanned online before, is one scan', async () => {
     const workspace = await api.workspace()
     const pass = await issuedPass(workspace)
     const twice = decided({ passId: pass.id })

@@ -91,7 +91,7 @@ describe.each(dialects)('on %s', (dialect) => {
   const judge = ({ workspace, projectId }: Ledger, policy: RedemptionPolicy, window: object = {}) =>
     workspace.ok(replay, { body: { projectId, policy, from: '2020-01-01T00:00Z', to: '2030-01-01T00:00Z', ...window } })
 
-  test('under the policy that held nothing changes, whatever happened', async () => {
+  test('replaying the policy that was in force changes nothing', async () => {
     const start = api.now
     await fc.assert(
       fc.asyncProperty(fc.constantFrom(...policies), steps, async (policy, given) => {
@@ -152,7 +152,7 @@ describe.each(dialects)('on %s', (dialect) => {
     }
   }
 
-  test('another policy is told by what changes, by reason and by gate, and nothing is recorded', async () => {
+  test('replaying another policy reports what changes, by reason and gate, and records nothing', async () => {
     const ledger = await makeLedger({ maxUses: 1 })
     const { workspace, projectId, passes, templateId } = ledger
     const [first, second] = passes as [string, string]
@@ -194,7 +194,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect((await workspace.ok(contract.scans.list, {})).total).toBe(before.total + 1)
   })
 
-  test('a pass that its policy voided or ended is judged again; one that was voided, or is past its expiry, is not', async () => {
+  test('evaluates passes again that the policy voided or ended, not those that were voided or expired otherwise', async () => {
     const used = await makeLedger({ maxUses: 1, autoVoidOnExhaustion: true })
     const ended = await makeLedger({ activation: { basis: 'firstScan', validForHours: 1 } })
     for (const ledger of [used, ended]) {
@@ -215,7 +215,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await judge(voided, { maxUses: 9 })).toMatchObject({ scans: 1, changed: 0 })
   })
 
-  test('what a device did stands, and its conflict is what is compared', async () => {
+  test('a device decision stays, and its conflict is compared', async () => {
     const ledger = await makeLedger({ maxUses: 1 })
     const { workspace, passes } = ledger
     const report = (minute: number) => ({
@@ -232,7 +232,7 @@ describe.each(dialects)('on %s', (dialect) => {
     })
   })
 
-  test('a project or template of others, a wrong window and a wrong policy are refused; a token sees its project alone', async () => {
+  test('rejects projects and templates of others, wrong windows and policies; a token sees only its project', async () => {
     const [ledger, other] = [await makeLedger({ maxUses: 1 }), await makeLedger({})]
     const { projectId } = ledger
     const body = { projectId, policy: {}, from: '2026-01-01T00:00Z', to: '2026-12-01T00:00Z' }

@@ -88,7 +88,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await scan(workspace, { qrPayload: 'before' })).toMatchObject({ result: 'ambiguous' })
   })
 
-  test('3. what a pass of the project carried before goes before what one elsewhere carries now', async () => {
+  test('3. a payload that passes of the project carried before takes precedence over passes elsewhere', async () => {
     const [project, other] = [await makeProject(workspace), await makeProject(workspace)]
     const ours = await scannablePass(workspace, { code: 'moved', projectId: project.id })
     await workspace.ok(passes.update, { params: { id: ours.id }, body: { variables: { code: 'moved on' } } })
@@ -130,7 +130,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await scanAfter(60)).toMatchObject({ result: 'denied', reasonCode: 'expired' })
   })
 
-  test('5. an activation alone is a limit: a day ticket lets in for its hours, however often', async () => {
+  test('5. an activation alone is a limit: a day ticket is accepted during its hours, any number of times', async () => {
     const activation = { basis: 'firstScan', validForHours: 24 } as const
     const pass = await scannablePass(workspace, { redemption: { activation } })
     const scanAfter = async (hours: number) => {
@@ -198,7 +198,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await at('2026-02-01T22:30:00Z')).toBe('2026-03-02T20:59:59.999Z')
   })
 
-  test('8. of overlapping windows the first that has uses left is charged, and remembered', async () => {
+  test('8. the first overlapping window with uses left is debited and stored', async () => {
     const windows = [
       { start: '2026-03-01T10:00Z', end: '2026-03-01T13:00Z', maxUses: 1 },
       { start: '2026-03-01T11:00Z', end: '2026-03-01T15:00Z', maxUses: 1 },
@@ -211,7 +211,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect([await two('12:00'), await two('12:30'), await two('14:00')]).toEqual(['valid', 'valid', 'quota_exhausted'])
   })
 
-  test('7. of several windows of a date the first with uses left is charged, and the last refuses', async () => {
+  test('7. the first window of a date with uses left is debited, and the last rejects', async () => {
     const windows = [
       { start: '2031-05-01T08:00Z', end: '2031-05-01T10:00Z', maxUses: 1 },
       { start: '2031-05-01T18:00Z', end: '2031-05-01T20:00Z', maxUses: 1 },
@@ -307,7 +307,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await on('day 2')).toMatchObject({ result: 'accepted', pass: { acceptedScanCount: 3 } })
   })
 
-  test('12. the last use makes a pass void where its policy says so', async () => {
+  test('12. the last use voids a pass if its policy requires it', async () => {
     const pass = await scannablePass(workspace, { redemption: { maxUses: 2, autoVoidOnExhaustion: true } })
     const statusNow = async () => (await workspace.ok(passes.get, { params: { id: pass.id } })).status
     expect(await scan(workspace, { qrPayload: pass.code })).toMatchObject({ result: 'accepted' })
@@ -321,7 +321,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     ])
   })
 
-  test('the operator is told in the language that the request asks for, and a replay says what was said', async () => {
+  test('the message is in the requested language, and a replay repeats it', async () => {
     const pass = await scannablePass(workspace, { redemption: { maxUses: 2 } })
     const told = async (language: string | undefined, body: object) => {
       const headers: Record<string, string> = language === undefined ? {} : { 'accept-language': language }

@@ -185,7 +185,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await stats({ projectId: ids.a })).toEqual(nothing)
   })
 
-  test('figures of any window, project and contexts are what the ledger comes to', async () => {
+  test('figures of any window, project, and contexts match the ledger', async () => {
     const minutes = [undefined, 0, 1, 4, 8, 9]
     const dateOf = (minute: number | undefined) =>
       minute === undefined ? undefined : new Date(Date.UTC(2026, 2, 1, 20, minute))
@@ -278,7 +278,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await other.ok(scans.stats, { query: { groupBy: 'gate' } })).toMatchObject({ items })
   })
 
-  test('figures over time are what the ledger comes to in each bucket, also those without any', async () => {
+  test('figures over time match the ledger in each bucket, including empty ones', async () => {
     const byTime = async (query: object) =>
       ((await stats({ by: 'hour', ...query })) as { items: { at: string; totalScans: number; totalDenied: number }[] })
         .items

@@ -69,7 +69,7 @@ describe.each(dialects)('on %s', (dialect) => {
     })
   })
 
-  test('of 50 concurrent reversals one works', async () => {
+  test('one of 50 concurrent reversals succeeds', async () => {
     const pass = await scannablePass(workspace)
     const { id } = (await scan(workspace, { qrPayload: pass.code })).scan
     const all = Array.from({ length: 50 }, () => workspace.call(scans.reverse, { params: { id }, body: {} }))

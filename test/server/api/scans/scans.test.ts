@@ -116,7 +116,7 @@ describe.each(dialects)('on %s', (dialect) => {
     })
   })
 
-  test('every attempt on a known pass is told, and none on an unknown one', async () => {
+  test('every attempt on a known pass emits an event, and none on an unknown one', async () => {
     const pass = await scannablePass(workspace)
     const attempts = [await scan(workspace, { qrPayload: pass.code }), await scan(workspace, { qrPayload: pass.code })]
     for (const { scan } of attempts) expect(await eventsOf(scan.id)).toHaveLength(1)
@@ -184,7 +184,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await scan(workspace, ambiguous)).toEqual({ ...choice, idempotentReplay: true })
   })
 
-  test('of 100 concurrent scans with one externalRef one has an effect, and all have its answer', async () => {
+  test('one of 100 concurrent scans with one externalRef has an effect, and all get its response', async () => {
     const pass = await scannablePass(workspace, { redemption: { maxUses: 50 } })
     const body = { qrPayload: pass.code, externalRef: 'hundredfold' }
     const answers = await Promise.all(Array.from({ length: 100 }, () => scan(workspace, body)))
@@ -195,7 +195,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(answers[0]!.pass?.acceptedScanCount).toBe(1)
   })
 
-  test('of 50 concurrent scans of a single-use pass one is accepted, and all others are duplicates', async () => {
+  test('one of 50 concurrent scans of a single-use pass is accepted, and all others are duplicates', async () => {
     const pass = await scannablePass(workspace)
     const answers = await Promise.all(Array.from({ length: 50 }, () => scan(workspace, { qrPayload: pass.code })))
     const count = (result: string) => answers.filter((answer) => answer.result === result).length
@@ -227,7 +227,7 @@ describe.each(dialects)('on %s', (dialect) => {
     })
   })
 
-  test('whoever is turned away hears when and where it was first used', async () => {
+  test('a rejected holder gets time and place of the first use', async () => {
     const once = await scannablePass(workspace)
     const thrice = await scannablePass(workspace, {
       redemption: { perPeriod: { unit: 'day', count: 3, timezone: 'Europe/Berlin' } },

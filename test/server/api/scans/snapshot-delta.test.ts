@@ -104,7 +104,7 @@ describe.each(dialects)('on %s', (dialect) => {
 
   const changed = (pages: { items: SnapshotItem[] }[]) => pages.flatMap(({ items }) => items.map(({ label }) => label))
 
-  test('whatever happened, the list of before and what changed since are the list', async () => {
+  test('the previous list plus the changes equals the list, after any events', async () => {
     const steps = fc.array(fc.record<Step>({ what: fc.constantFrom(...whats), n: fc.nat(40) }), { maxLength: 40 })
     await fc.assert(
       fc.asyncProperty(steps, fc.boolean(), async (given, isOfProject) => {
@@ -195,7 +195,7 @@ describe.each(dialects)('on %s', (dialect) => {
     }
   }
 
-  test('what changed is told once, and nothing else', async () => {
+  test('each change is reported once, and nothing else', async () => {
     const workspace = await api.workspace()
     const passes: string[] = []
     const { id: projectId } = await makeProject(workspace)
@@ -283,7 +283,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await renamed.expectWhole()
   })
 
-  test('a cursor of changes goes on in its own list alone', async () => {
+  test('a cursor of changes works in its own list only', async () => {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace)
     const { id: since } = await workspace.ok(snapshot, {})
@@ -299,7 +299,7 @@ describe.each(dialects)('on %s', (dialect) => {
     })
   })
 
-  test('two devices that start from one list come to the same, however often a page is asked for', async () => {
+  test('two devices that start from one list get the same result, for any repeated pages', async () => {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace)
     const devices = [await device(workspace, {})]
@@ -316,7 +316,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(sorted(late.items())).toEqual(sorted(devices[0]!.list.items()))
   })
 
-  test('passes that were scanned very often come on pages of their own', async () => {
+  test('passes with very many scans are on separate pages', async () => {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace)
     const kept = await device(workspace, {})
@@ -358,7 +358,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(kept.list.size).toBe(1)
   })
 
-  test('doors of a project that ask within 20 seconds are brought to one list, each page of which is read once', async () => {
+  test('doors of a project that ask within 20 seconds share one list, each page of which is read once', async () => {
     const workspace = await api.workspace()
     const { id: projectId } = await makeProject(workspace)
     const { id: otherId } = await makeProject(workspace, 'Other')
@@ -408,7 +408,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(gunzipSync(zipped).equals(plain)).toBe(true)
   })
 
-  test('what doors share says nothing of a pass once it is erased, nor the name that a template had', async () => {
+  test('shared pages contain nothing of an erased pass, nor former template names', async () => {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace, {
       definition: content(2),

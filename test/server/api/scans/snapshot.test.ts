@@ -46,7 +46,7 @@ describe.each(dialects)('on %s', (dialect) => {
     }
   }
 
-  test('an entry holds what a device judges by, and of identifiers only hashes', async () => {
+  test('an entry holds what a device needs to decide, and hashes of identifiers only', async () => {
     const workspace = await api.workspace()
     const project = await makeProject(workspace)
     const pass = await issuedPass(workspace, {
@@ -85,7 +85,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(answer.text).not.toMatch(/OLD-CODE|NEW-CODE/)
   })
 
-  test('a pass past its expiry says so before any sweep', async () => {
+  test('a pass past its expiry is expired before any sweep', async () => {
     const workspace = await api.workspace()
     const expiresAt = new Date(api.now.getTime() + 60_000).toISOString()
     const { id } = await issuedPass(workspace, { definition: definition({ expiresAt }) })
@@ -129,7 +129,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await other.refused(snapshot, { query: { projectId: project.id } })).toMatchObject({ status: 404 })
   })
 
-  test('a cursor goes on for 24 hours and not a moment longer, and only in its own snapshot', async () => {
+  test('a cursor works for exactly 24 hours, in its own snapshot only', async () => {
     const workspace = await api.workspace()
     const projects = [await makeProject(workspace, 'a'), await makeProject(workspace, 'b')]
     const template = await publishedTemplate(workspace, { projectId: projects[0]!.id })
@@ -202,7 +202,7 @@ describe.each(dialects)('on %s', (dialect) => {
     ])
   })
 
-  test('it comes as gzip to whoever takes it, and is the same', async () => {
+  test('is sent as gzip to clients that accept it, with the same content', async () => {
     const workspace = await api.workspace()
     await issuedPass(workspace)
     const target = targetOf(snapshot, {})

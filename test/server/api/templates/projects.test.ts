@@ -177,7 +177,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await workspace.ok(stats, { params: { id: project.id } })).toMatchObject({ googleInstallCount: 1 })
   })
 
-  test('of racing creates that must be the only one exactly one makes it, and the others say which', async () => {
+  test('exactly one of racing creates of a unique project succeeds, and the others name it', async () => {
     const workspace = await api.workspace()
     const template = await makeTemplate(workspace)
     const design = { organizationName: 'O', description: 'D' }

@@ -63,7 +63,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(answer.issues).toEqual([expect.stringMatching(expected)])
   })
 
-  test('everything that is wrong is told at once', async () => {
+  test('all errors are reported at once', async () => {
     const answer = await tryPublish(await api.workspace(), {
       design: { ...design, logoText: '{{a}}', images: { logo: id, hero: id } },
       expiresAt: '{{b}}',
@@ -76,7 +76,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     ])
   })
 
-  test('what a platform would refuse is told before anyone holds a pass', async () => {
+  test('values that a platform would reject are reported before a pass exists', async () => {
     const workspace = await api.workspace()
     // Apple refuses a boarding pass without a kind of transit, Google a flight without a flight number.
     const apple = await tryPublish(workspace, { design, apple: { boardingPass: { transitType: 7 } } }, 'boardingPass')
@@ -131,7 +131,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     },
   )
 
-  test('a variable that nothing is known of may stand where Google wants something of its own', async () => {
+  test('a variable of unknown content is allowed where Google wants a specific value', async () => {
     const variables = [{ name: 'cents', label: 'Cents' }]
     const google = { kind: 'giftCard' as const, object: { balance: { micros: '{{cents}}', currencyCode: 'EUR' } } }
     const workspace = await api.workspace()

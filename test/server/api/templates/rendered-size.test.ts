@@ -82,7 +82,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await workspace.refused(contract.templateVersions.publish, { params })).toMatchObject(rejection)
   })
 
-  test('a pass of before the bounds fails with its reason, and is mended by shorter values', async () => {
+  test('a pass from before the bounds fails with its reason, and shorter values fix it', async () => {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace, { definition: sound })
     const pass = await makePass(workspace, template.id, { variables: { about: 'x'.repeat(8000) } })

@@ -85,7 +85,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(made.version).toBe(1)
   })
 
-  test('a publish is once and for good', async () => {
+  test('a publish happens once and is irreversible', async () => {
     const workspace = await api.workspace()
     const template = await makeTemplate(workspace)
     const params = { id: template.id }
@@ -104,7 +104,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await workspace.ok(get, version)).toEqual(published)
   })
 
-  test('of publishes at the same instant exactly one does it', async () => {
+  test('exactly one of simultaneous publishes succeeds', async () => {
     const workspace = await api.workspace()
     const template = await makeTemplate(workspace)
     const body = { definition: definition() }

@@ -46,7 +46,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect((await workspace.ok(contract.templates.list, {})).items).toEqual([])
   })
 
-  test('of templates that take one key at once exactly one has it, in its workspace, until it lets it go', async () => {
+  test('one of racing templates gets a key, in its workspace, until it releases it', async () => {
     const [workspace, other] = [await api.workspace(), await api.workspace()]
     const body = { name: 'Card', passType: 'generic' as const, key: 'day-card' }
     const answers = await Promise.all([1, 2, 3].map(() => workspace.call(create, { body })))
@@ -174,7 +174,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(newer).toMatchObject({ templateVersion: 2, latestTemplateVersion: 2 })
   })
 
-  test('of drafts that are published out of order the highest number is the newest', async () => {
+  test('the highest number is the newest, even if drafts are published out of order', async () => {
     const workspace = await api.workspace()
     const template = await makeTemplate(workspace)
     const body = { definition: definition() }

@@ -40,7 +40,7 @@ test.each([
   expect(html).toContain(`>${message}</figcaption>`)
 })
 
-test('a message that stands as text is escaped', () => {
+test('escapes a message shown as text', () => {
   const html = barcodeHtml({ format: 'code128', message: '<b>日本語</b>', altText: null })
   expect(html).toContain('&#60;b&#62;日本語')
 })

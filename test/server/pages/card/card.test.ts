@@ -80,7 +80,7 @@ test('the policy of the page takes its one style sheet, and images from nowhere 
   expect(html).not.toMatch(/\sstyle=/)
 })
 
-test('neither a hero nor an icon is on the card, and no name but the text for beside the logo', () => {
+test('the card has no hero, no icon, and no name except the logo text', () => {
   const images = { hero: imageId, icon: imageId }
   expect(cardPage(sampleCard({ images })).html).not.toMatch(/<img|<span dir="auto">/)
   expect(cardPage(sampleCard({ images, logoText: 'Harbour' })).html).toContain('<span dir="auto">Harbour</span>')

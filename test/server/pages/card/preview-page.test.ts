@@ -34,7 +34,7 @@ function googleView(text: string, object: object = {}) {
 const pageOf = (google: ReturnType<typeof googleView>, images: Card['images'] = {}) =>
   previewPage({ title: 'T', subtitle: 'S', apple: null, google, images, at }, { imageUrl }).html
 
-test('on the Android phone stand the rows that the class names, and in the details the rest', () => {
+test('the Android phone shows the rows of the class, and the rest in the details', () => {
   const texts = { seat: 'B7', gate: 'North', terms: 'No refunds.' }
   const textModulesData = Object.entries(texts).map(([id, body]) => ({ id, header: id, body }))
   const html = pageOf(googleView('Harbour', { textModulesData }), { icon: imageId, hero: imageId })
@@ -58,7 +58,7 @@ test('no text of an object or a class adds a tag or an attribute', () => {
   )
 })
 
-test('whatever JSON stands in a class or an object, a page comes of it', () => {
+test('renders a page for any JSON of a class or object', () => {
   const json = fc.jsonValue({ maxDepth: 4 })
   fc.assert(
     fc.property(fc.dictionary(fc.string(), json), json, json, (object, textModulesData, barcode) => {
@@ -96,7 +96,7 @@ test('without an iPhone the sheet that both cards share is there', () => {
   expect(pageOf(googleView('Harbour'))).toContain('.fields dt { color: var(--label)')
 })
 
-test('a poster ticket is drawn beside the older style, over its artwork, and its texts add no tag', () => {
+test('a poster ticket is drawn next to the older style, over its artwork, and its texts add no tag', () => {
   const semantics = { eventName: hostileTexts[0]!, venueName: 'Hall', seats: [{ seatRow: hostileTexts[1]! }] }
   const passJson = { preferredStyleSchemes: ['posterEventTicket', 'eventTicket'], eventTicket: {}, semantics }
   const page = (json: Record<string, unknown>) => {

@@ -45,7 +45,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(answers.at(-1)!.definition.accept).toEqual(['image-missing'])
   })
 
-  test('the page of a preview tells them under the phones', async () => {
+  test('the preview page shows them below the phones', async () => {
     const workspace = await api.workspace()
     const { id } = await draft(workspace, { design: unreadable })
     const { bytes } = await workspace.call(preview, { params: { id }, query: { format: 'html' } })

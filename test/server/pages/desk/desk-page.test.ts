@@ -5,7 +5,7 @@ import { oneDialect } from '../../../support/databases.ts'
 describe.each(oneDialect)('on %s', (dialect) => {
   const api = useApi(dialect)
 
-  test('the desk may load its own files and nothing else, and no code or style stands in it', async () => {
+  test('the desk can load only its own files, and contains no inline code or style', async () => {
     const { status, headers, text } = await api.send('GET', '/desk')
     expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
     expect(headers.get('content-security-policy')).toBe(
@@ -16,7 +16,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(text).not.toMatch(/<script(?![^>]* src=)| style=|<style|(src|href)="(https?:)?\/\//)
   })
 
-  test('what it loads, with every language, is under 300 KB, compressed, and kept for good', async () => {
+  test('its files, with every language, are under 300 KB compressed, and cacheable permanently', async () => {
     const { text } = await api.send('GET', '/desk')
     const paths = new Set([...text.matchAll(/(?:src|href)="\.(\/desk\/[^"]+)"/g)].map(([, path]) => path!))
     expect(paths.size).toBe(2)
@@ -35,7 +35,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(bytes).toBeLessThan(300_000)
   })
 
-  test('the licences of what is bundled are there, and nothing else stands below it', async () => {
+  test('the licenses of bundled packages are served, and nothing else below the path', async () => {
     const { status, text } = await api.send('GET', '/desk/licences.txt')
     expect(status).toBe(200)
     for (const name of ['preact', 'd3-scale', 'd3-shape', 'd3-array']) expect(text).toContain(`${name}\n\n`)

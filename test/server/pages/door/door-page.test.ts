@@ -22,7 +22,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(text).not.toMatch(/<script(?![^>]* src=)| style=|<style|(src|href)="(https?:)?\/\//)
   })
 
-  test('what the page loads is there, small, kept for good, compressed, and under its policy, workers included', async () => {
+  test('its files are small, cacheable permanently, compressed, and under its policy, including workers', async () => {
     const paths = (await linked()).filter((path) => path.startsWith('/door/'))
     expect(paths).toHaveLength(3)
     let bytes = 0
@@ -41,7 +41,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(bytes).toBeLessThan(400_000)
   })
 
-  test('it can be put on a home screen, and nothing else stands below it', async () => {
+  test('can be added to a home screen, and nothing else exists below the path', async () => {
     const { status, text } = await api.send('GET', '/door/manifest.webmanifest')
     expect(status).toBe(200)
     const { icons, ...manifest } = JSON.parse(text) as { icons: { src: string }[] }

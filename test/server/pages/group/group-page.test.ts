@@ -78,7 +78,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     for (const target of [path, bundles[0]!]) expect((await open(target)).status).toBe(410)
   })
 
-  test('where ten packages are too large for one file, the page offers smaller bundles, and each pass is in one', async () => {
+  test('smaller bundles are offered if ten packages exceed one file, with each pass in one', async () => {
     const workspace = await api.workspace()
     const { made, path } = await makeGroup(workspace, 6)
     const packages = api.services.packages!
@@ -107,7 +107,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     for (const each of ['0', '11', '1.5', 'x', '']) expect((await open(`${path}?each=${each}`)).status).toBe(404)
   })
 
-  test('save links hold as many as fit, each pass stands in one, and Google stacks them', async () => {
+  test('save links hold as many passes as fit, each pass in one, and Google stacks them', async () => {
     const workspace = await api.workspace()
     const { made, path } = await makeGroup(workspace, 6)
     const saves = targets((await open(path)).text, 'save')

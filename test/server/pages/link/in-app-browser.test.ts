@@ -29,7 +29,7 @@ test.each([
   ['Firefox, Linux', 'Mozilla/5.0 (X11; Linux x86_64; rv:133.0) Gecko/20100101 Firefox/133.0'],
   ['an online shop', 'Airline/2.0 OnlineFBANalytics'],
   ['nothing', null],
-])('%s is a browser of its own', (_, userAgent) => {
+])('%s is a standalone browser', (_, userAgent) => {
   expect(isInAppBrowser(userAgent)).toBe(false)
 })
 

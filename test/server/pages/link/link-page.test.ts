@@ -68,7 +68,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     }
   })
 
-  test('nothing on the page runs or is styled but what its policy names', async () => {
+  test('the page runs and styles only what its policy names', async () => {
     const { pass } = await pictured(await api.workspace())
     const { text, headers } = await open(pass)
     const style = /<style>([\s\S]*?)<\/style>/.exec(text)![1]!
@@ -80,7 +80,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(text).not.toMatch(/\s(style|on\w+)=|<script>/)
   })
 
-  test('what the page loads beside images is kept for good, and its address changes with its content', async () => {
+  test('files of the page except images are cacheable permanently, and their address changes with the content', async () => {
     const { pass } = await pictured(await api.workspace())
     const { text } = await open(pass)
     const [, source] = /<script src="([^"]+)" defer>/.exec(text)!
@@ -134,17 +134,20 @@ describe.each(oneDialect)('on %s', (dialect) => {
     ['an app', inFacebook, 200],
     ['a browser', iphone, 302],
     ['a browser', android, 302],
-  ])('%s that cannot add passes is told to open a browser, and is not sent on: %s', async (_, userAgent, status) => {
-    const { pass } = await pictured(await api.workspace())
-    const answer = await open(pass, userAgent)
-    expect(answer.status).toBe(status)
-    expect(answer.text.includes('Open in your browser')).toBe(status === 200)
-    // It copies the link there, and sends no one on.
-    const [, script] = /<script src="([^"]+)"/.exec(answer.text) ?? []
-    if (status === 302) return expect(script).toBeUndefined()
-    expect(script).toMatch(/\/copy\.\w+\.js$/)
-    expect(answer.text).toContain(` readonly aria-label="Link to this page" value="${pass.hostedLinks.smart}">`)
-  })
+  ])(
+    '%s cannot add passes, so it shows how to open a browser, without a redirect: %s',
+    async (_, userAgent, status) => {
+      const { pass } = await pictured(await api.workspace())
+      const answer = await open(pass, userAgent)
+      expect(answer.status).toBe(status)
+      expect(answer.text.includes('Open in your browser')).toBe(status === 200)
+      // It copies the link there, and sends no one on.
+      const [, script] = /<script src="([^"]+)"/.exec(answer.text) ?? []
+      if (status === 302) return expect(script).toBeUndefined()
+      expect(script).toMatch(/\/copy\.\w+\.js$/)
+      expect(answer.text).toContain(` readonly aria-label="Link to this page" value="${pass.hostedLinks.smart}">`)
+    },
+  )
 
   const crawlers = [
     'WhatsApp/2.23.20.0 A',
@@ -191,7 +194,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     return { pass, id }
   }
 
-  test('what a chat shows of a link says who issued the pass and never whose it is', async () => {
+  test('a link preview in a chat names the issuer of the pass and never the holder', async () => {
     const { pass, id } = await secretive(await api.workspace())
     const { text } = await open(pass)
     const tags = text.match(/<(?:meta|link) [^>]*>/g)!
@@ -310,7 +313,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(broken.text).toContain('<h1>このリンクは完全ではありません</h1>')
   })
 
-  test('what Google Wallet writes by itself is in the language of the visitor, too, beside the texts of the pass', async () => {
+  test("texts that Google Wallet writes are in the visitor's language, next to the texts of the pass", async () => {
     const pass = await issuedPass(await api.workspace(), {
       passType: 'eventTicket',
       definition: { design, event: { name: 'Late show', venue: { name: 'Harbour' }, seat: { row: 'C', seat: '7' } } },
@@ -327,7 +330,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(text).toContain('Late show')
   })
 
-  test('where one platform alone is in the sandbox the page says which', async () => {
+  test('names the platform if only one is in the sandbox', async () => {
     const { pass } = await pictured(await api.workspace())
     const { services, app } = api
     api.app = api.createApp(rendering(services, { ...services.wallets, sandboxed: ['google'] }))
@@ -356,7 +359,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(inspectImage((await api.send('GET', touch!)).bytes)).toMatchObject({ width: 180, height: 180 })
   })
 
-  test('each state has words of its own, for people and for programs', async () => {
+  test('each state has its own text, for people and for programs', async () => {
     const workspace = await api.workspace()
     const seen = new Map<string, string>()
     const read = async (path: string, status: number, reason: string) => {

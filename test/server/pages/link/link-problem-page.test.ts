@@ -12,7 +12,7 @@ test.each([
   ['APPLE_SIGNING_FAILED', 'The pass cannot be shown right now'],
   ['NOT_FOUND', 'This link is not valid'],
   ['VALIDATION_ERROR', 'This link is not valid'],
-] as const)('whoever opens a link and meets %s reads a page, not JSON', (code, heading) => {
+] as const)('a visitor whose link has %s sees a page, not JSON', (code, heading) => {
   expect(pageOf(code)).toContain(`<h1>${heading}</h1>`)
 })
 
@@ -23,7 +23,7 @@ test('a fault of ours has a reference to quote, and nothing else does', () => {
   }
 })
 
-test('a wallet that is no longer served, and a reason that nobody knows, have words too', () => {
+test('a wallet that is no longer offered, and an unknown reason, have texts too', () => {
   expect(pageOf('LINK_INVALID', 'platform')).toContain('<h1>This wallet is not available</h1>')
   expect(pageOf('LINK_INVALID', 'something else')).toContain('<h1>This link is not valid</h1>')
   expect(pageOf('LINK_REVOKED', 'something else')).toContain('<h1>This link was withdrawn</h1>')

@@ -132,7 +132,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect((await get({ 'if-none-match': etag })).status).toBe(410)
   })
 
-  test('the visitor reads the pass in his language, a chat in the default one', async () => {
+  test('the visitor reads the pass in their language, a chat in the default one', async () => {
     const workspace = await api.workspace()
     const pass = await issuedPass(workspace, {
       passType: 'eventTicket',
@@ -217,7 +217,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     for (const text of ['Porto', 'Bilheteira']) expect(ended[1]).toContain(text)
   })
 
-  test('whatever label and names hold stays text on the page', async () => {
+  test('label and names stay text on the page, whatever they contain', async () => {
     const workspace = await api.workspace()
     const hostile = `"><script>alert(1)</script><img src=x onerror='alert(2)'>&amp;{{tier}}`
     const pass = await issuedPass(workspace, { label: hostile, name: hostile })

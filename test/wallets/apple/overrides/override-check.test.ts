@@ -264,7 +264,7 @@ test.each(table)(
   },
 )
 
-test('what is taken comes out as passkit-generator takes it', () => {
+test('accepted values have the same result as in passkit-generator', () => {
   for (const [name, good] of table) {
     if (['a key of its own'].includes(name)) continue
     const pass = testPass({ definition: { design, apple: { ...good } } })
@@ -274,7 +274,7 @@ test('what is taken comes out as passkit-generator takes it', () => {
   }
 })
 
-test('a transit type is one of five, beside the style as in it', () => {
+test('a transit type is one of five, next to the style as in it', () => {
   expect(publish({ transitType: 'PKTransitTypeAir' }, 'boardingPass')).toEqual([])
   expect(publish({ boardingPass: { transitType: 'PKTransitTypeRocket' } }, 'boardingPass')).toEqual([
     expect.stringMatching(/^apple\.boardingPass\.transitType: Must be one of PKTransitTypeAir/),
@@ -319,7 +319,7 @@ test('a lone placeholder becomes a number or a boolean where one belongs, and st
   expect(empty.generic).not.toHaveProperty('headerFields')
 })
 
-test('values are judged with each pass, and at publish as far as they are known', () => {
+test('values are checked with each pass, and on publish as far as they are known', () => {
   const apple = { maxDistance: '{{meters}}', nfc: { message: '{{code}}', encryptionPublicKey: NFC_KEY } }
   const open = define(apple, [variable('meters'), variable('code')])
   expect(checkOverrides(open, 'generic')).toEqual([])
