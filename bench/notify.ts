@@ -96,7 +96,8 @@ async function insertRaw({ writer }: Database, workspaceId: string, projectId: s
         workspace_id: 'workspace_id',
         kind: value('send-broadcast-notification'),
         subject: 'id',
-        queue: value('bulk'),
+        queue: value('pushes'),
+        priority: value('bulk'),
         run_at: value(now),
         attempts: value(0),
         created_at: value(now),
@@ -117,7 +118,7 @@ async function fanOut(database: Database, workspaceId: string, projectId: string
     const broadcast = { ...message, id, projectId, sendAt: null, idempotencyKey: null }
     await tx.broadcasts.insert(workspaceId, broadcast, clock())
     await tx.jobs.insert([{ workspaceId, kind: 'fan-out-broadcast', subject: id, correlationId: null }], clock())
-    return tx.jobs.claim('fan-out', clock(), { limit: 1, leaseSeconds: 600 })
+    return tx.jobs.claim('database', clock(), { priority: 'bulk', limit: 1, leaseSeconds: 600 })
   })
   const stopping = new AbortController().signal
   await fanOutBroadcasts(jobs, { store, clock, stopping, log: pino({ level: 'silent' }) } as Services)

@@ -71,7 +71,7 @@ async function queue({ services, workspaceId }: BenchApp, webhook: Target): Prom
   for (let done = 0; done < COUNT; done += 100) {
     await store.transaction((tx) => tx.events.insert(workspaceId, Array.from({ length: 100 }, newEvent), new Date()))
   }
-  await runJobs('events', services)
+  await runJobs('database', services)
   const options = { at: new Date(), limit: COUNT, underWay: [] }
   const due = await store.deliveries.listDue(workspaceId, webhook, options)
   if (due.length !== COUNT) throw new Error(`${due.length} deliveries of ${COUNT} are due`)

@@ -277,8 +277,8 @@ export const faults: Fault[] = [
     name: 'broadcast-is-urgent',
     breaks: 'A single notification waits behind all those of a broadcast.',
     file: 'src/storage/jobs/job-kinds.ts',
-    text: "'send-broadcast-notification': { queue: 'bulk' }",
-    replacement: "'send-broadcast-notification': { queue: 'urgent' }",
+    text: "'send-broadcast-notification': { queue: 'pushes', priorities: ['bulk'] }",
+    replacement: "'send-broadcast-notification': { queue: 'pushes', priorities: ['urgent'] }",
     tests: ['test/storage/jobs/turns.test.ts'],
   },
 

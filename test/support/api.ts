@@ -17,7 +17,7 @@ import { countEvent, createMetrics } from '../../src/server/metrics/metrics.ts'
 import { createToken, type TokenOptions } from '../../src/server/tokens.ts'
 import type { OutboundOptions } from '../../src/server/webhooks/outbound.ts'
 import { type Database, type DatabaseOptions, openDatabase } from '../../src/storage/db/database.ts'
-import { queues } from '../../src/storage/jobs/job-kinds.ts'
+import { queuePlaces } from '../../src/storage/jobs/job-kinds.ts'
 import type { Job } from '../../src/storage/jobs/jobs.ts'
 import type { StoreEvent } from '../../src/storage/operations/store-events.ts'
 import { createStore } from '../../src/storage/store.ts'
@@ -187,7 +187,9 @@ export class Api {
     const { store } = this.services
     for (;;) {
       const claims: Job[][] = []
-      for (const queue of queues) claims.push(await store.transaction((tx) => tx.jobs.claim(queue, this.now, claim)))
+      for (const { queue, ...priority } of [...queuePlaces, { queue: 'quarantine' as const }]) {
+        claims.push(await store.transaction((tx) => tx.jobs.claim(queue, this.now, { ...claim, ...priority })))
+      }
       if (claims.every((jobs) => jobs.length === 0)) return
       for (const jobs of claims) {
         for (const kind of new Set(jobs.map((job) => job.kind))) {

@@ -1,6 +1,6 @@
 import { type Platform, platforms } from '../../core/contract/platform.ts'
-import type { JobKind, PlatformKind, RegularQueue } from '../../storage/jobs/job-kinds.ts'
-import type { QueueOptions } from '../jobs/queue-options.ts'
+import type { JobKind, PlatformKind } from '../../storage/jobs/job-kinds.ts'
+import type { WorkerQueues } from '../jobs/queue-options.ts'
 import type { GiveUp, JobHandler } from '../jobs/worker.ts'
 import { fanOutBroadcasts } from '../messages/fan-out-broadcast.ts'
 import { failNotification, sendNotifications } from '../messages/send-notification.ts'
@@ -49,29 +49,31 @@ function messageKinds(platform: Platform): string[] {
 }
 
 /**
- * How much of each queue is in flight at once; one workspace alone has half of the batches, rounded up. A batch that fails to
- * reach a provider must not idle its whole queue.
+ * The number of jobs of each queue and priority in flight. One workspace has at most half of the batches, rounded up, so that
+ * a batch that hangs at a provider does not idle its queue.
  */
-export const queueOptions: Record<RegularQueue, QueueOptions> = {
-  urgent: { batchSize: 20, batches: 7 },
-  'urgent-google': { batchSize: 10, batches: 7 },
-  // Small, so that one that somebody waits for gets in between.
-  issuing: { batchSize: 25, batches: 7 },
-  'bulk-issuing': { batchSize: 100, batches: 7 },
-  wallets: { batchSize: 250, batches: 7 },
-  'bulk-wallets': { batchSize: 250, batches: 7 },
-  // As many requests as Google may have from us at once; the outbox is the queue.
-  google: { batchSize: 2, batches: 7 },
-  'fan-out': { batchSize: 1, batches: 3, isLocal: true },
-  bulk: { batchSize: 100, batches: 3 },
-  // Few at once: an urgent request stands behind those that are under way.
-  'bulk-google': { batchSize: 5, batches: 3 },
-  // One workspace each.
-  events: { batchSize: 1, batches: 7, isLocal: true },
-  // One endpoint each: those that hang must leave room for the others.
-  webhooks: { batchSize: 1, batches: 255 },
-  maintenance: { batchSize: 10, batches: 2, isLocal: true },
-}
-
-/** Queues of broadcasts and of passes that change by the hundred, whose jobs tell iPhones of a pass each. */
-export const pushingByTheHundred = ['bulk', 'bulk-wallets'] as const satisfies RegularQueue[]
+export const queueOptions = {
+  issuing: {
+    // Small, so that the pass of another workspace does not wait long.
+    interactive: { batchSize: 25, batches: 7 },
+    bulk: { batchSize: 100, batches: 7 },
+  },
+  pushes: {
+    urgent: { batchSize: 20, batches: 7 },
+    interactive: { batchSize: 250, batches: 7 },
+    bulk: { batchSize: 100, batches: 5 },
+  },
+  google: {
+    urgent: { batchSize: 10, batches: 7 },
+    // As many requests as Google takes from one server at once. The others wait in the outbox.
+    interactive: { batchSize: 2, batches: 7 },
+    // Few, since an urgent request waits for those that are in flight.
+    bulk: { batchSize: 5, batches: 3 },
+  },
+  // One endpoint per batch. Endpoints that hang must leave slots to the others.
+  webhooks: { interactive: { batchSize: 1, batches: 255 } },
+  database: {
+    interactive: { batchSize: 1, batches: 7, isLocal: true },
+    bulk: { batchSize: 1, batches: 5, isLocal: true },
+  },
+} satisfies WorkerQueues

@@ -9,7 +9,7 @@ import type { StoreEvent } from '../../storage/operations/store-events.ts'
 import { createStore, frozen, type Store } from '../../storage/store.ts'
 import type { AppleIdentity } from '../../wallets/apple/identity.ts'
 import { CredentialError } from '../../wallets/wallet.ts'
-import { giveUp, jobHandlers, pushingByTheHundred, queueOptions } from '../background/job-handlers.ts'
+import { giveUp, jobHandlers, queueOptions } from '../background/job-handlers.ts'
 import { startScheduler } from '../background/scheduler.ts'
 import { certificatesOf, certificatesOfIdentities, watchCertificates } from '../certificates.ts'
 import type { Config } from '../config.ts'
@@ -189,9 +189,8 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
 
     let isWorking: (() => boolean) | undefined
     if (config.role !== 'api' && !config.isFrozen) {
-      const queues = { ...queueOptions }
-      for (const name of pushingByTheHundred)
-        queues[name] = { ...queues[name], perSecond: config.pushRate || undefined }
+      const bulkPushes = { ...queueOptions.pushes.bulk, perSecond: config.pushRate || undefined }
+      const queues = { ...queueOptions, pushes: { ...queueOptions.pushes, bulk: bulkPushes } }
       const worker = startWorker(services, { handlers: jobHandlers, giveUp, queues })
       const scheduler = startScheduler(services)
       wake = worker.wake

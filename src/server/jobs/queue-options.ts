@@ -1,4 +1,9 @@
-/** How much of a queue is in flight. */
+import type { Priority, RegularQueue } from '../../storage/jobs/job-kinds.ts'
+
+/** The options of each queue, by the priorities that its jobs have. */
+export type WorkerQueues = Record<RegularQueue, Partial<Record<Priority, QueueOptions>>>
+
+/** How much of one priority of a queue is in flight. */
 export interface QueueOptions {
   /** Jobs taken at once, all of one workspace. */
   batchSize: number

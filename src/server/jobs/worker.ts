@@ -2,14 +2,20 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { DiscardError, RescheduleError } from '../../core/errors.ts'
 import { jobBackoffSeconds, MAX_JOB_ATTEMPTS } from '../../core/rules/sending/retries.ts'
 import { isTaken, isUnavailable } from '../../storage/db/dialect.ts'
-import { isRegularQueue, type JobKind, type Queue, queues, type RegularQueue } from '../../storage/jobs/job-kinds.ts'
+import { isRegularQueue, type JobKind, type Priority, type Queue, regularQueues } from '../../storage/jobs/job-kinds.ts'
 import type { Job } from '../../storage/jobs/jobs.ts'
 import type { Repositories } from '../../storage/store.ts'
 import type { Services } from '../context.ts'
 import type { Leave } from '../http/thread.ts'
 import { allEnded } from './all-ended.ts'
 import { createShares } from './fairness.ts'
-import { createThrottle, QUARANTINE_SLOT_MS, type QueueOptions, quarantineOptions } from './queue-options.ts'
+import {
+  createThrottle,
+  QUARANTINE_SLOT_MS,
+  type QueueOptions,
+  quarantineOptions,
+  type WorkerQueues,
+} from './queue-options.ts'
 
 /**
  * Does the work of some jobs of one kind and completes them in the transaction that writes their effects: only those
@@ -38,7 +44,7 @@ export type SetAsideJob = Pick<Job, 'workspaceId' | 'subject' | 'correlationId'>
 export interface WorkerOptions {
   handlers: Record<JobKind, JobHandler>
   giveUp?: Partial<Record<JobKind, GiveUp>>
-  queues: Record<RegularQueue, QueueOptions>
+  queues: WorkerQueues
   leaseSeconds?: number
   pollSeconds?: number
   quarantineSlotMs?: number
@@ -62,27 +68,38 @@ const GIVE_BACK_EVERY_MS = 250
 const ALIVE_MS = 30_000
 
 /**
- * The loops that run the outbox, one for each queue. Several workers, here or elsewhere, share the work through claims.
+ * Starts the loops that run the outbox, one for each priority of each queue. Several workers, in one process or in several,
+ * share the work through claims.
  */
 export function startWorker(services: Services, options: WorkerOptions): Worker {
-  const running = new Map(queues.map((queue) => [queue, startQueue(services, queue, options)]))
+  const running = [
+    startQueue(services, { ...options, queue: 'quarantine', settings: quarantineOptions }),
+    ...regularQueues.flatMap((queue) =>
+      Object.entries(options.queues[queue]).map(([priority, settings]) =>
+        startQueue(services, { ...options, queue, priority: priority as Priority, settings }),
+      ),
+    ),
+  ]
   let isStopping = false
   return {
-    wake: (queue) => running.get(queue)?.wake(),
-    isRunning: () => !isStopping && [...running.values()].every((queue) => queue.isAlive()),
+    wake: (queue) => {
+      for (const one of running) if (one.queue === queue) one.wake()
+    },
+    isRunning: () => !isStopping && running.every((queue) => queue.isAlive()),
     async stop() {
       isStopping = true
-      await Promise.all([...running.values()].map((queue) => queue.stop()))
+      await Promise.all(running.map((queue) => queue.stop()))
     },
     async abandon() {
-      await Promise.all([...running.values()].map((queue) => queue.abandon()))
+      await Promise.all(running.map((queue) => queue.abandon()))
     },
   }
 }
 
-function startQueue(services: Services, queue: Queue, options: WorkerOptions) {
+type StartedQueue = WorkerOptions & { queue: Queue; priority?: Priority; settings: QueueOptions }
+
+function startQueue(services: Services, { queue, priority, settings, ...options }: StartedQueue) {
   const { handlers, giveUp = {}, leaseSeconds = 10, pollSeconds = 1, quarantineSlotMs = QUARANTINE_SLOT_MS } = options
-  const settings = { ...options.queues, quarantine: quarantineOptions }[queue]
   const { batchSize, batches, hanging: mostHanging = batches, isLocal = false, perSecond } = settings
   const throttle = createThrottle(perSecond)
   const pollMilliseconds = pollSeconds * 1000
@@ -145,7 +162,7 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions) {
     const except = shares.full()
     for (;;) {
       // A read first: an idle worker must not take turns with writers.
-      const { workspaceId, nextRunAt } = await store.jobs.look(queue, clock(), { after: lastTurn, except })
+      const { workspaceId, nextRunAt } = await store.jobs.look(queue, clock(), { priority, after: lastTurn, except })
       if (workspaceId === undefined) return { nextRunAt }
       lastTurn = workspaceId
       const jobs = await claimOf(workspaceId)
@@ -157,7 +174,7 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions) {
 
   async function claimOf(workspaceId: string): Promise<Job[]> {
     if (isStopping) return []
-    const limits = { limit: Math.min(batchSize, throttle.most), leaseSeconds, workspaceId }
+    const limits = { limit: Math.min(batchSize, throttle.most), leaseSeconds, priority, workspaceId }
     try {
       return await claiming.statement((tx) => tx.jobs.claim(queue, clock(), limits))
     } catch (error) {
@@ -289,6 +306,7 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions) {
   )
   const running = loop().finally(() => clearInterval(renewal))
   return {
+    queue,
     wake,
     isAlive: () => inFlight.size >= batches || performance.now() - lookedAt < Math.max(ALIVE_MS, 2 * pollMilliseconds),
     async stop(): Promise<void> {

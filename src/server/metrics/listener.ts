@@ -169,15 +169,23 @@ function registerGauges({ registry }: Metrics, options: GaugesOptions): void {
       this.set(watch.clockSkewSeconds() ?? 0)
     },
   })
-  gauge('passes_jobs', 'Jobs of the outbox that are not discarded.', ['queue', 'state'], ({ queues }) =>
-    queues.flatMap(({ queue, due, later, running }): [{ queue: string; state: string }, number][] => [
-      [{ queue, state: 'due' }, due],
-      [{ queue, state: 'later' }, later],
-      [{ queue, state: 'running' }, running],
-    ]),
+  gauge('passes_jobs', 'Jobs of the outbox that are not discarded.', ['queue', 'priority', 'state'], ({ queues }) =>
+    queues.flatMap(({ queue, priority, due, later, running }) =>
+      Object.entries({ due, later, running }).map(([state, jobs]): [object, number] => [
+        { queue, priority, state },
+        jobs,
+      ]),
+    ),
   )
-  gauge('passes_jobs_oldest_due_age_seconds', 'The age of the oldest due job.', ['queue'], ({ queues, at }) =>
-    queues.map(({ queue, oldestDueAt }) => [{ queue }, oldestDueAt ? secondsBetween(oldestDueAt, at) : 0]),
+  gauge(
+    'passes_jobs_oldest_due_age_seconds',
+    'The age of the oldest due job.',
+    ['queue', 'priority'],
+    ({ queues, at }) =>
+      queues.map(({ queue, priority, oldestDueAt }) => [
+        { queue, priority },
+        oldestDueAt ? secondsBetween(oldestDueAt, at) : 0,
+      ]),
   )
   gauge('passes_jobs_set_aside', 'Jobs that gave up and wait for an operator.', ['kind'], ({ setAside }) =>
     setAside.map(({ kind, count }) => [{ kind }, count]),

@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import type { Platform } from '../../core/contract/platform.ts'
 import { MAX_JOB_LAPSES } from '../../core/rules/sending/retries.ts'
 import { forUpdateSkipLocked, idIsChosen, toDate } from '../db/dialect.ts'
-import { type JobKind, kinds, type RegularQueue } from './job-kinds.ts'
+import { type JobKind, kinds } from './job-kinds.ts'
 import { waitsIn } from './turns.ts'
 
 /** How many jobs of one kind there are in each state. */
@@ -127,7 +127,7 @@ export class Backlog {
   }
 
   /**
-   * Puts off what waits of a kind and is due, about passes of one identity: 5,000 jobs of each queue at most, the oldest first, so that
+   * Puts off what waits of a kind and is due, about passes of one identity: 5,000 jobs of each priority at most, the oldest first, so that
    * those after them come to their turn.
    */
   holdBack(workspaceId: string, jobs: JobsOfIdentity, { at, until }: { at: Date; until: Date }): Promise<void> {
@@ -144,14 +144,14 @@ export class Backlog {
     { kind, platform, identityId }: JobsOfIdentity,
     { after, to, runAt }: { after: number; to: number; runAt: number },
   ): Promise<void> {
-    const { queue, bulkQueue }: { queue: RegularQueue; bulkQueue?: RegularQueue } = kinds[kind]
+    const { queue, priorities } = kinds[kind]
     const isOfIdentity = `${platform}_identity_id ${identityId === null ? 'is null' : '= :identityId'}`
     const isOfPass = `(select 1 from passes where id = jobs.subject and workspace_id = jobs.workspace_id and ${isOfIdentity}) = 1`
-    for (const one of bulkQueue ? [queue, bulkQueue] : [queue]) {
-      const values = { queue: one, after, to, ...(identityId !== null && { identityId }) }
+    for (const priority of priorities) {
+      const values = { queue, priority, after, to, ...(identityId !== null && { identityId }) }
       const chosen = this.db('jobs')
         .where({ workspace_id: workspaceId, kind })
-        .whereRaw(`${waitsIn(one)} and run_at > :after and run_at <= :to and ${isOfPass}`, values)
+        .whereRaw(`${waitsIn(queue)} and run_at > :after and run_at <= :to and ${isOfPass}`, values)
         .orderBy('run_at')
         .limit(MAX_MOVED)
         .select('id')

@@ -1,23 +1,28 @@
 import { type MessagedPlatform, type Platform, platforms } from '../../core/contract/platform.ts'
 
-/** Queues of the outbox that are worked off side by side: what is slow or much in one never holds up another. */
+/** The queues of the outbox. A queue has the jobs that wait for the same resource, so that none delays another. */
 export const regularQueues = [
-  'urgent',
-  'urgent-google',
+  // Signing and rendering of new passes.
   'issuing',
-  'wallets',
+  // Pushes to Apple devices, of updates and of notifications.
+  'pushes',
+  // Requests to Google, which are paced.
   'google',
-  'events',
+  // Requests to the endpoints of webhooks.
   'webhooks',
-  'fan-out',
-  'bulk',
-  'bulk-google',
-  'bulk-issuing',
-  'bulk-wallets',
-  'maintenance',
+  // Work in the database only.
+  'database',
 ] as const
 /** A queue of jobs whose lease never ended under a worker. */
 export type RegularQueue = (typeof regularQueues)[number]
+
+/**
+ * The priorities in a queue. Each one has its own slots (server/jobs/queue-options.ts), so that jobs of a lower priority
+ * never delay those of a higher one, and many jobs of a higher priority never stop those of a lower one.
+ */
+export const priorities = ['urgent', 'interactive', 'bulk'] as const
+/** `urgent` for a notification of one pass, `interactive` for another change of one pass, `bulk` for many at a time. */
+export type Priority = (typeof priorities)[number]
 
 /**
  * The queues that jobs are claimed from. `quarantine` has the jobs of every queue whose lease ended under a worker: one of
@@ -37,42 +42,67 @@ export type PlatformKind =
   | `message-${MessagedPlatform}`
   | `message-${MessagedPlatform}-broadcast`
 
-interface KindQueues {
+/** A kind's queue and its priorities: the first one for a single job, the last one for jobs that come by the hundred. */
+interface KindQueue {
   queue: RegularQueue
-  /** The queue of jobs that come by the hundred and that no person waits for. */
-  bulkQueue?: RegularQueue
+  priorities: readonly [Priority, ...Priority[]]
 }
+
+const single = ['interactive'] as const
+const singleOrBulk = ['interactive', 'bulk'] as const
 
 /** Devices are pushed by the hundred; the other platforms take a paced request for each pass. */
 const platformKinds = Object.fromEntries(
-  platforms.flatMap((platform): [PlatformKind, KindQueues][] =>
-    platform === 'apple'
-      ? [
-          [`update-${platform}`, { queue: 'wallets', bulkQueue: 'bulk-wallets' }],
-          [`expire-${platform}`, { queue: 'wallets' }],
-        ]
-      : [
-          [`update-${platform}`, { queue: 'google', bulkQueue: 'bulk-google' }],
-          [`expire-${platform}`, { queue: 'google' }],
-          [`message-${platform}`, { queue: 'urgent-google' }],
-          [`message-${platform}-broadcast`, { queue: 'bulk-google' }],
-        ],
-  ),
-) as Record<PlatformKind, KindQueues>
+  platforms.flatMap((platform): [PlatformKind, KindQueue][] => {
+    const queue = platform === 'apple' ? 'pushes' : 'google'
+    const kinds: [PlatformKind, KindQueue][] = [
+      [`update-${platform}`, { queue, priorities: singleOrBulk }],
+      [`expire-${platform}`, { queue, priorities: single }],
+    ]
+    if (platform === 'apple') return kinds
+    return [
+      ...kinds,
+      [`message-${platform}`, { queue, priorities: ['urgent'] }],
+      [`message-${platform}-broadcast`, { queue, priorities: ['bulk'] }],
+    ]
+  }),
+) as Record<PlatformKind, KindQueue>
 
 /** Kinds of work with their queues. */
 export const kinds = {
   ...platformKinds,
-  'send-notification': { queue: 'urgent' },
-  'issue-pass': { queue: 'issuing', bulkQueue: 'bulk-issuing' },
-  'upsert-google-class': { queue: 'google' },
-  'fan-out-broadcast': { queue: 'fan-out' },
-  'send-broadcast-notification': { queue: 'bulk' },
-  'fan-out-events': { queue: 'events' },
-  'deliver-webhooks': { queue: 'webhooks' },
-  'detach-project': { queue: 'maintenance' },
-} as const satisfies Record<string, KindQueues>
+  'send-notification': { queue: 'pushes', priorities: ['urgent'] },
+  'issue-pass': { queue: 'issuing', priorities: singleOrBulk },
+  'upsert-google-class': { queue: 'google', priorities: single },
+  'fan-out-broadcast': { queue: 'database', priorities: ['bulk'] },
+  'send-broadcast-notification': { queue: 'pushes', priorities: ['bulk'] },
+  'fan-out-events': { queue: 'database', priorities: single },
+  'deliver-webhooks': { queue: 'webhooks', priorities: single },
+  'detach-project': { queue: 'database', priorities: ['bulk'] },
+} as const satisfies Record<string, KindQueue>
 /** The kind of a job, which says its queue and its handler (server/background/job-handlers.ts). */
 export type JobKind = keyof typeof kinds
 /** Every kind of job. */
 export const jobKinds = Object.keys(kinds) as JobKind[]
+
+/** A queue with one of its priorities. */
+export interface QueuePlace {
+  queue: RegularQueue
+  priority: Priority
+}
+
+/** Returns the queue and the priority of a job. */
+export function placeOf({ kind, isBulk = false }: { kind: JobKind; isBulk?: boolean | undefined }): QueuePlace {
+  const { queue, priorities }: KindQueue = kinds[kind]
+  return { queue, priority: isBulk ? priorities.at(-1)! : priorities[0] }
+}
+
+/** Every queue with each priority that its kinds of jobs have. */
+export const queuePlaces: QueuePlace[] = jobKinds
+  .flatMap((kind) => kinds[kind].priorities.map((priority) => ({ queue: kinds[kind].queue, priority })))
+  .filter((place, index, all) => all.findIndex((other) => isSamePlace(other, place)) === index)
+
+/** Whether two jobs have the same queue and the same priority. */
+export function isSamePlace(one: QueuePlace, other: QueuePlace): boolean {
+  return one.queue === other.queue && one.priority === other.priority
+}

@@ -15,7 +15,7 @@ import {
 } from '../db/dialect.ts'
 import { runPrepared, runSilently } from '../db/prepared.ts'
 import type { FanOutChunk } from '../messages/broadcasts.ts'
-import { type JobKind, kinds, type Queue, type RegularQueue } from './job-kinds.ts'
+import { type JobKind, type Priority, placeOf, type Queue } from './job-kinds.ts'
 import { type Look, lookAround, mayRun, type TurnOptions, waitsIn } from './turns.ts'
 
 /** A job that this worker holds until its lease ends; whatever it writes must present the claim token. */
@@ -52,6 +52,8 @@ export interface RescuedJob extends Pick<Job, 'id' | 'workspaceId' | 'kind' | 's
 export interface ClaimOptions {
   limit: number
   leaseSeconds: number
+  /** `interactive` by default. The quarantine queue has no priorities. */
+  priority?: Priority
   /** Whose jobs; by default those of the first workspace with something due. */
   workspaceId?: string
 }
@@ -85,14 +87,14 @@ export class Jobs {
   }
 
   private toRows(jobs: NewJob[], at: Date) {
-    for (const queue of new Set(jobs.map(queueOf))) this.onDue(queue)
+    for (const queue of new Set(jobs.map((job) => placeOf(job).queue))) this.onDue(queue)
     return jobs.map((job) => ({
       id: newId(at),
       workspace_id: job.workspaceId,
       kind: job.kind,
       subject: job.subject,
       correlation_id: job.correlationId,
-      queue: queueOf(job),
+      ...placeOf(job),
       run_at: (job.runAt ?? at).getTime(),
       attempts: 0,
       created_at: at.getTime(),
@@ -126,21 +128,20 @@ export class Jobs {
     await insertForEach(this.db, lookup, `(${due}) is null`)
   }
 
-  /** What waits among many goes on as what a person waits for. */
+  /** Gives waiting bulk jobs the priority of a single one. */
   private async hasten(jobs: NewJob[]): Promise<void> {
     const kind = jobs[0]!.kind
-    const queue = queueOf({ kind })
     const subjects = jobs.map(({ subject }) => subject)
     await this.db('jobs')
       .whereIn('subject', subjects)
-      .where({ kind, queue: queueOf({ kind, isBulk: true }), claim_token: null, failed_at: null })
-      .update({ queue })
-    this.onDue(queue)
+      .where({ kind, ...placeOf({ kind, isBulk: true }), claim_token: null, failed_at: null })
+      .update(placeOf({ kind }))
+    this.onDue(placeOf({ kind }).queue)
   }
 
   /** A job for each notification that a broadcast made for passes after one id up to another; it takes the same id. */
   async insertFanOut(broadcastId: string, chunk: FanOutChunk, correlationId: string | null, at: Date): Promise<void> {
-    const { queue } = kinds['send-broadcast-notification']
+    const { queue, priority } = placeOf({ kind: 'send-broadcast-notification' })
     this.onDue(queue)
     const now = constant(this.db, 'bigint', at.getTime())
     const columns = {
@@ -150,6 +151,7 @@ export class Jobs {
       subject: 'id',
       correlation_id: constant(this.db, 'text', correlationId),
       queue: constant(this.db, 'text', queue),
+      priority: constant(this.db, 'text', priority),
       run_at: now,
       attempts: constant(this.db, 'integer', 0),
       created_at: now,
@@ -170,11 +172,15 @@ export class Jobs {
    * the lease ends. Where another server takes a job of the same subject in the same instant, the statement fails with what
    * `isTaken` knows: the other one has it.
    */
-  async claim(queue: Queue, at: Date, { limit, leaseSeconds, ...options }: ClaimOptions): Promise<Job[]> {
-    const workspaceId = options.workspaceId ?? (await this.look(queue, at)).workspaceId
+  async claim(
+    queue: Queue,
+    at: Date,
+    { limit, leaseSeconds, priority = 'interactive', ...options }: ClaimOptions,
+  ): Promise<Job[]> {
+    const workspaceId = options.workspaceId ?? (await this.look(queue, at, { priority })).workspaceId
     if (workspaceId === undefined) return []
     const due = this.db('jobs')
-      .whereRaw(`${waitsIn(queue)} and ${mayRun}`, { queue, at: at.getTime() })
+      .whereRaw(`${waitsIn(queue)} and ${mayRun}`, { queue, priority, at: at.getTime() })
       .where({ workspace_id: workspaceId })
       .orderBy('run_at')
       .limit(limit)
@@ -322,17 +328,13 @@ const COLUMNS = {
   subject: 'uuid',
   correlation_id: 'text',
   queue: 'text',
+  priority: 'text',
   run_at: 'bigint',
   attempts: 'integer',
   created_at: 'bigint',
 } as const
 
 const idsOf = (jobs: Job[]) => jobs.map(({ id }) => id)
-
-function queueOf({ kind, isBulk = false }: Pick<NewJob, 'kind' | 'isBulk'>): RegularQueue {
-  const queuesOfKind: { queue: RegularQueue; bulkQueue?: RegularQueue } = kinds[kind]
-  return (isBulk && queuesOfKind.bulkQueue) || queuesOfKind.queue
-}
 
 function toJob(row: Pick<Row, 'id' | 'workspace_id' | 'kind' | 'subject' | 'correlation_id'>) {
   const { id, kind, subject } = row

@@ -1,10 +1,12 @@
 import type { Knex } from 'knex'
 import { bindIds, isAmong } from '../db/dialect.ts'
 import { runPrepared } from '../db/prepared.ts'
-import { isRegularQueue, type Queue } from './job-kinds.ts'
+import { isRegularQueue, type Priority, type Queue } from './job-kinds.ts'
 
-/** Where a look around the workspaces begins, and which of them it passes over. */
+/** The jobs that a look considers, the workspace at which it begins, and the workspaces that it skips. */
 export interface TurnOptions {
+  /** `interactive` by default. The quarantine queue has no priorities. */
+  priority?: Priority | undefined
   /** The workspace that had the last turn: the look begins after it and goes round once. */
   after?: string | undefined
   /** Workspaces that have enough for now. */
@@ -25,11 +27,11 @@ const FEW = 100
 // Conditions on other rows are values of subqueries: of `exists` planners make joins, which read every job that is due.
 
 /**
- * The condition that a job waits in a queue, whatever its time, with the binding `queue`. All else is written out: SQLite
- * takes an index of some rows only where it sees that those are asked for.
+ * The condition that a job waits in a queue, due or not, with the bindings `queue` and `priority`. All else is a literal:
+ * SQLite uses a partial index only if the statement contains the condition of the index.
  */
 export function waitsIn(queue: Queue): string {
-  const condition = isRegularQueue(queue) ? 'queue = :queue and lapses = 0' : 'lapses > 0'
+  const condition = isRegularQueue(queue) ? 'queue = :queue and priority = :priority and lapses = 0' : 'lapses > 0'
   return `claim_token is null and failed_at is null and ${condition}`
 }
 
@@ -49,7 +51,7 @@ const isActive = (table: string) => `(select 1 from workspaces where id = ${tabl
 
 /** Looks whose turn it is: that of the next workspace, in the order of their ids, that has a job which may run. */
 export async function lookAround(db: Knex, queue: Queue, at: Date, options: TurnOptions): Promise<Look> {
-  const rows = await listDue(db, queue, at)
+  const rows = await listDue(db, queue, at, options)
   const due = rows.filter((row) => row.run_at <= at.getTime())
   const later = rows.find((row) => row.run_at > at.getTime())
   const workspaceId = due.length < FEW ? nextOf(due, options) : await findTurn(db, queue, at, options)
@@ -63,10 +65,10 @@ interface DueRow {
 }
 
 /** Jobs that are due, may they run or not, all of them where they are few, and the next one that will be. */
-function listDue(db: Knex, queue: Queue, at: Date): Promise<DueRow[]> {
+function listDue(db: Knex, queue: Queue, at: Date, { priority = 'interactive' }: TurnOptions): Promise<DueRow[]> {
   // The index of due jobs contains those of a queue that lapsed, too.
   const waits = isRegularQueue(queue)
-    ? 'queue = :queue and claim_token is null and failed_at is null and created_at > 0'
+    ? 'queue = :queue and priority = :priority and claim_token is null and failed_at is null and created_at > 0'
     : waitsIn(queue)
   const isAble = `${isRegularQueue(queue) ? 'lapses = 0 and' : ''} (${isRunning}) is null and ${isActive('jobs')}`
   const select = (what: string, comparison: string, limit: number) => `select * from (
@@ -76,7 +78,7 @@ function listDue(db: Knex, queue: Queue, at: Date): Promise<DueRow[]> {
   return runPrepared<DueRow>(
     db,
     `look-${isRegularQueue(queue) ? 'queue' : queue}`,
-    { queue, at: at.getTime() },
+    { queue, priority, at: at.getTime() },
     () => text,
   )
 }
@@ -98,7 +100,7 @@ async function findTurn(
   db: Knex,
   queue: Queue,
   at: Date,
-  { after, except = [] }: TurnOptions,
+  { priority = 'interactive', after, except = [] }: TurnOptions,
 ): Promise<string | undefined> {
   const next = (condition: string) =>
     `select workspace_id from jobs where ${waitsIn(queue)} ${condition} order by workspace_id limit 1`
@@ -115,7 +117,7 @@ async function findTurn(
   const [row] = await runPrepared<{ workspace_id: string | null }>(
     db,
     `turn-${isRegularQueue(queue) ? 'queue' : queue}`,
-    { queue, at: at.getTime(), after: after ?? null, except: bindIds(db, except) },
+    { queue, priority, at: at.getTime(), after: after ?? null, except: bindIds(db, except) },
     // Those before it are looked at where none comes after it.
     () => `select coalesce((${turn(next('and workspace_id > :after'))}), (${turn(next(''))})) as workspace_id`,
   )

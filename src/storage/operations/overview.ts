@@ -4,14 +4,13 @@ import type { Connections, Database, Dialect } from '../db/database.ts'
 import { isPoolerError, toDate } from '../db/dialect.ts'
 import { isPooled } from '../db/postgres/postgres-client.ts'
 import { isQuarantined } from '../jobs/backlog.ts'
-import { type JobKind, type RegularQueue, regularQueues } from '../jobs/job-kinds.ts'
+import { isSamePlace, type JobKind, type QueuePlace, queuePlaces } from '../jobs/job-kinds.ts'
 import { Doors } from '../workspaces/doors.ts'
 import { Usage, type UsageOverview } from '../workspaces/limits.ts'
 import type { RejectedKind } from './rejections.ts'
 
-/** The state of an outbox queue. */
-export interface QueueOverview {
-  queue: RegularQueue
+/** The state of one priority of an outbox queue. */
+export interface QueueOverview extends QueuePlace {
   /** Jobs that can run now. */
   due: number
   /** Jobs that are scheduled for later. */
@@ -33,7 +32,7 @@ export interface FailingWebhook {
 export interface Overview {
   /** The time at which due and later are distinguished. */
   at: Date
-  /** All queues, including empty ones. */
+  /** All queues with their priorities, including empty ones. */
   queues: QueueOverview[]
   /** The kinds of discarded jobs, if there are any. */
   setAside: { kind: JobKind; count: number }[]
@@ -94,13 +93,13 @@ export class Overviews {
     const webhooks = await this.webhooks()
     const deliveries = await this.deliveries(at)
     const usage = await new Usage(this.db).overview(at)
-    const states = regularQueues.map((queue) => ({
-      queue,
+    const states = queuePlaces.map((place) => ({
+      ...place,
       due: 0,
       later: 0,
       oldestDueAt: null,
-      ...waiting.get(queue),
-      running: running.get(queue) ?? 0,
+      ...waiting.find((one) => isSamePlace(one, place)),
+      running: running.find((one) => isSamePlace(one, place))?.jobs ?? 0,
     }))
     const doors = await new Doors(this.db).overview(new Date(at.getTime() - ONLINE_MS), at)
     const refused = await this.refused()
@@ -168,32 +167,33 @@ export class Overviews {
     }))
   }
 
-  private async waiting(at: Date): Promise<Map<RegularQueue, Pick<QueueOverview, 'due' | 'later' | 'oldestDueAt'>>> {
-    const rows: { queue: RegularQueue; jobs: number; due: number; oldest: number }[] = await this.db('jobs')
+  private async waiting(at: Date): Promise<Omit<QueueOverview, 'running'>[]> {
+    const rows: (QueuePlace & { jobs: number; due: number; oldest: number })[] = await this.db('jobs')
       .where({ claim_token: null, failed_at: null })
       // The condition of the index.
       .whereRaw('created_at > 0')
-      .groupBy('queue')
+      .groupBy('queue', 'priority')
       .select(
         'queue',
+        'priority',
         this.db.raw('count(*) as jobs'),
         this.db.raw('sum(case when run_at <= ? then 1 else 0 end) as due', [at.getTime()]),
         this.db.raw('min(run_at) as oldest'),
       )
-    return new Map(
-      rows.map(({ queue, jobs, due, oldest }) => {
-        const oldestDueAt = oldest <= at.getTime() ? toDate(oldest) : null
-        return [queue, { due: Number(due), later: Number(jobs) - Number(due), oldestDueAt }]
-      }),
-    )
+    return rows.map(({ jobs, due, oldest, ...place }) => ({
+      ...place,
+      due: Number(due),
+      later: Number(jobs) - Number(due),
+      oldestDueAt: oldest <= at.getTime() ? toDate(oldest) : null,
+    }))
   }
 
-  private async running(): Promise<Map<RegularQueue, number>> {
-    const rows: { queue: RegularQueue; jobs: number }[] = await this.db('jobs')
+  private async running(): Promise<(QueuePlace & { jobs: number })[]> {
+    const rows: (QueuePlace & { jobs: number })[] = await this.db('jobs')
       .whereNotNull('claim_token')
-      .groupBy('queue')
-      .select('queue', this.db.raw('count(*) as jobs'))
-    return new Map(rows.map(({ queue, jobs }) => [queue, Number(jobs)]))
+      .groupBy('queue', 'priority')
+      .select('queue', 'priority', this.db.raw('count(*) as jobs'))
+    return rows.map(({ jobs, ...place }) => ({ ...place, jobs: Number(jobs) }))
   }
 
   private async failed(): Promise<Pick<Overview, 'setAside' | 'quarantined'>> {

@@ -87,7 +87,14 @@ describe.each(dialects)('on %s', (dialect) => {
     const { writer } = open(database)
     const [{ id: workspaceId }] = await writer('workspaces').select('id')
     const long = Date.now() - 3_600_000
-    const job = { workspace_id: workspaceId, queue: 'issuing', attempts: 0, run_at: long, created_at: long }
+    const job = {
+      workspace_id: workspaceId,
+      queue: 'issuing',
+      priority: 'interactive',
+      attempts: 0,
+      run_at: long,
+      created_at: long,
+    }
     await writer('jobs').insert([
       { ...job, id: newId(new Date()), kind: 'issue-pass', subject: newId(new Date()) },
       {
@@ -103,7 +110,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const report = await doctor(database)
     expect(report.failures).toEqual(['Work: Jobs', 'Work: Jobs set aside', 'Work: Webhooks'])
     expect(report.find('Work: Jobs')).toMatchObject({
-      message: expect.stringMatching(/1 in issuing, the oldest for 36\d\d s/),
+      message: expect.stringMatching(/1 in issuing \(interactive\), the oldest for 36\d\d s/),
       fix: expect.stringContaining('passes serve --role worker'),
     })
     expect(report.find('Work: Jobs set aside')).toMatchObject({ message: 'Gave up: 1 issue-pass.' })

@@ -100,7 +100,7 @@ describe.each(dialects)('on %s', (dialect) => {
       const phone = { passId: id, deviceId: id, pushToken: id }
       await store.transaction((tx) => tx.registrations.insert(workspace.id, phone, api.now))
       await workspace.ok(passes.update, { params: { id }, body: { label: 'Grace' } })
-      await count('wallets')
+      await count('pushes')
       await count('google')
     }
     expect(receiver.received).toHaveLength(rounds.length)
@@ -111,11 +111,11 @@ describe.each(dialects)('on %s', (dialect) => {
         .reduce((one, other) => (other[2] < one[2] ? other : one)),
     )
     // Of Google's one marks the send, so that what is equal is never sent (decision 0015).
-    const [issuing, webhooks, wallets, google] = dialect === 'sqlite' ? [9, 10, 7, 13] : [8, 8, 5, 13]
+    const [issuing, webhooks, pushes, google] = dialect === 'sqlite' ? [9, 10, 7, 13] : [8, 8, 5, 13]
     expect(least).toEqual([
       ['issuing', 1, issuing],
       ['webhooks', 1, webhooks],
-      ['wallets', 2, wallets],
+      ['pushes', 2, pushes],
       ['google', 1, google],
     ])
   })
@@ -131,8 +131,9 @@ describe.each(dialects)('on %s', (dialect) => {
 
     /** Takes what waits, by a claim, and issues it. */
     async function issue(): Promise<{ claimed: number; commits: number }> {
-      const limits = { limit: queueOptions['bulk-issuing'].batchSize, leaseSeconds: 10, workspaceId: workspace.id }
-      const jobs = await store.statement((tx) => tx.jobs.claim('bulk-issuing', api.now, limits))
+      const { batchSize } = queueOptions.issuing.bulk
+      const limits = { priority: 'bulk' as const, limit: batchSize, leaseSeconds: 10, workspaceId: workspace.id }
+      const jobs = await store.statement((tx) => tx.jobs.claim('issuing', api.now, limits))
       const statements = await tripsOf(() => jobHandlers['issue-pass'](jobs, { ...api.services, store }))
       return { claimed: jobs.length, commits: commits(statements) }
     }

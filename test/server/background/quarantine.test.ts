@@ -8,7 +8,7 @@ import type { JobHandler } from '../../../src/server/jobs/worker.ts'
 import { deleteJobs, retryJobs } from '../../../src/server/operator/failed-jobs.ts'
 import { issuePasses } from '../../../src/server/wallet-sync/issue-pass.ts'
 import type { JobKind, Queue } from '../../../src/storage/jobs/job-kinds.ts'
-import type { Job } from '../../../src/storage/jobs/jobs.ts'
+import type { ClaimOptions, Job } from '../../../src/storage/jobs/jobs.ts'
 import { createStore } from '../../../src/storage/store.ts'
 import { insertPasses, newPass, openTestDatabase } from '../../storage/fixtures.ts'
 import { dialects } from '../../support/databases.ts'
@@ -29,12 +29,12 @@ describe.each(dialects)('on %s', (dialect) => {
 
     // The first process dies with all of them in flight.
     await claim(services, 'issuing')
-    await claim(services, 'urgent')
+    await claim(services, 'pushes', { priority: 'urgent' })
     await lapse(services)
     // The next ones run them one at a time: they die of the poison only.
     const done: string[] = []
     for (let runs = 0; runs < 20; runs += 1) {
-      const jobs = await claim(services, 'quarantine', 1)
+      const jobs = await claim(services, 'quarantine', { limit: 1 })
       if (jobs.some(({ subject }) => subject === poison)) await lapse(services)
       else done.push(...(await services.store.transaction((tx) => tx.jobs.complete(jobs))).map((job) => job.subject))
     }
@@ -53,7 +53,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const services = await openServices(dialect)
     const lapsed = [...(await insert(services, 'issue-pass', 3)), ...(await insert(services, 'update-apple', 3))]
     await claim(services, 'issuing')
-    await claim(services, 'wallets')
+    await claim(services, 'pushes')
     await lapse(services)
     const others = await insert(services, 'issue-pass', 3)
     const batches: string[][] = []
@@ -98,13 +98,13 @@ describe.each(dialects)('on %s', (dialect) => {
     await claim(services, 'issuing')
     await lapse(services)
     for (let kills = 0; kills < 2; kills += 1) {
-      expect(await claim(services, 'quarantine', 1)).toHaveLength(1)
+      expect(await claim(services, 'quarantine', { limit: 1 })).toHaveLength(1)
       await lapse(services)
     }
     const rows = await services.database.reader('jobs').select('lapses', 'failed_at')
     expect(rows).toEqual([1, 2].map(() => ({ lapses: 2, failed_at: null })))
     for (const _ of rows) {
-      const jobs = await claim(services, 'quarantine', 1)
+      const jobs = await claim(services, 'quarantine', { limit: 1 })
       await services.store.transaction((tx) => tx.jobs.complete(jobs))
     }
     expect(await services.database.reader('jobs')).toEqual([])
@@ -142,7 +142,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const services = await openServices(dialect)
     const [subject] = await insert(services, 'detach-project', 1)
     await services.database.writer('jobs').update({ lapses: MAX_JOB_LAPSES - 1 })
-    const [job] = await claim(services, 'quarantine', 1)
+    const [job] = await claim(services, 'quarantine', { limit: 1 })
     const chunk = (isPoison: boolean) =>
       workInChunks(job!, services, { first: 10, most: 10 }, () =>
         isPoison ? Promise.reject(new Error('the process dies')) : Promise.resolve(true),
@@ -160,7 +160,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const { store, workspaceId, clock } = services
     const ids = await insertPasses(store, workspaceId, [newPass(services.version), newPass(services.version)])
     await services.database.writer('jobs').update({ lapses: MAX_JOB_LAPSES - 1 })
-    for (const _ of ids) await claim(services, 'quarantine', 1)
+    for (const _ of ids) await claim(services, 'quarantine', { limit: 1 })
     await lapse(services)
     const [first, second] = await store.backlog.listFailed({}, 10)
     expect([first!.state, second!.state]).toEqual(['quarantined', 'quarantined'])
@@ -190,7 +190,7 @@ describe.each(dialects)('on %s', (dialect) => {
   test('deleting touches only jobs that were set aside', async () => {
     const services = await openServices(dialect)
     await insert(services, 'issue-pass', 2)
-    await claim(services, 'issuing', 1)
+    await claim(services, 'issuing', { limit: 1 })
     const ids: string[] = await services.database.reader('jobs').pluck('id')
     expect(await deleteJobs(services.store, { ids }, services.clock())).toBe(0)
     expect(await services.database.reader('jobs')).toHaveLength(2)
@@ -200,7 +200,7 @@ describe.each(dialects)('on %s', (dialect) => {
 test('a long job of the quarantine queue leaves its slot, so that others do not wait for minutes behind it', async () => {
   const services = await openServices('sqlite')
   await insert(services, 'fan-out-broadcast', 3)
-  await claim(services, 'fan-out')
+  await claim(services, 'database', { priority: 'bulk' })
   await lapse(services)
   await insert(services, 'issue-pass', 6)
   await claim(services, 'issuing')
@@ -228,8 +228,8 @@ async function insert({ store, workspaceId, clock }: TestServices, kind: JobKind
   return subjects
 }
 
-function claim({ store, clock }: TestServices, queue: Queue, limit = 100): Promise<Job[]> {
-  return store.transaction((tx) => tx.jobs.claim(queue, clock(), { limit, leaseSeconds: 10 }))
+function claim({ store, clock }: TestServices, queue: Queue, options: Partial<ClaimOptions> = {}): Promise<Job[]> {
+  return store.transaction((tx) => tx.jobs.claim(queue, clock(), { limit: 100, leaseSeconds: 10, ...options }))
 }
 
 /** Whatever is claimed lapses, as when the process that holds it is killed. */

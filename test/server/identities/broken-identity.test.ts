@@ -16,8 +16,8 @@ import { eventually, gate } from '../jobs/fixtures.ts'
 const [BROKEN, SOUND] = [40, 2]
 const queues = {
   ...queueOptions,
-  wallets: { batchSize: 5, batches: 5 },
-  google: { batchSize: 2, batches: 5 },
+  pushes: { interactive: { batchSize: 5, batches: 5 } },
+  google: { interactive: { batchSize: 2, batches: 5 } },
 }
 
 describe.each(dialects)('on %s', (dialect) => {

@@ -3,10 +3,13 @@ import { contract } from '../../../src/core/contract/contract.ts'
 import { newId } from '../../../src/core/ids.ts'
 import { jobHandlers } from '../../../src/server/background/job-handlers.ts'
 import type { Services } from '../../../src/server/context.ts'
-import type { Queue, RegularQueue } from '../../../src/storage/jobs/job-kinds.ts'
+import type { Priority, Queue, QueuePlace } from '../../../src/storage/jobs/job-kinds.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'
 import { dialects } from '../../support/databases.ts'
 import { issuedPass, makeProject } from '../fixtures.ts'
+
+const inDatabase: QueuePlace = { queue: 'database', priority: 'bulk' }
+const ofWebhooks: QueuePlace = { queue: 'webhooks', priority: 'interactive' }
 
 describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
@@ -17,15 +20,17 @@ describe.each(dialects)('on %s', (dialect) => {
     await api.database.writer('jobs').delete()
   })
 
-  const claim = async (queue: Queue) => {
+  const claim = async ({ queue, priority }: { queue: Queue; priority?: Priority }) => {
     const { store } = api.services
-    const [job] = await store.transaction((tx) => tx.jobs.claim(queue, api.now, { limit: 1, leaseSeconds: 10 }))
+    const [job] = await store.transaction((tx) =>
+      tx.jobs.claim(queue, api.now, { priority, limit: 1, leaseSeconds: 10 }),
+    )
     return job!
   }
 
   /** Runs a job on a server that is told to stop, while its first chunk is under way or before. */
-  async function runUntilStopped(queue: RegularQueue, { chunks }: { chunks: 0 | 1 }): Promise<void> {
-    const job = await claim(queue)
+  async function runUntilStopped(place: QueuePlace, { chunks }: { chunks: 0 | 1 }): Promise<void> {
+    const job = await claim(place)
     const { store } = api.services
     const stopping = new AbortController()
     const transaction: Services['store']['transaction'] = async (work) => {
@@ -39,16 +44,16 @@ describe.each(dialects)('on %s', (dialect) => {
   }
 
   /** Runs a job of one whose lease ended, and that another server has taken since. */
-  async function runTooLate(queue: RegularQueue): Promise<void> {
-    const job = await claim(queue)
+  async function runTooLate(place: QueuePlace): Promise<void> {
+    const job = await claim(place)
     api.advance(11)
     await api.services.store.transaction((tx) => tx.jobs.release(api.now))
-    await claim('quarantine')
+    await claim({ queue: 'quarantine' })
     await jobHandlers[job.kind]([job], api.services)
   }
 
-  const jobs = (queue: RegularQueue) =>
-    api.database.writer('jobs').where({ queue }).select('claim_token', 'run_at', 'attempts')
+  const jobs = (place: QueuePlace) =>
+    api.database.writer('jobs').where(place).select('claim_token', 'run_at', 'attempts')
 
   const givenBack = () => [{ claim_token: null, run_at: api.now.getTime(), attempts: 0 }]
 
@@ -79,46 +84,46 @@ describe.each(dialects)('on %s', (dialect) => {
 
   test('a fan-out that is stopped ends with its chunk, and the next server goes on at once', async () => {
     const { read } = await startBroadcast()
-    await runUntilStopped('fan-out', { chunks: 1 })
+    await runUntilStopped(inDatabase, { chunks: 1 })
     expect(await read()).toMatchObject({ status: 'PENDING' })
-    expect(await jobs('fan-out')).toEqual(givenBack())
+    expect(await jobs(inDatabase)).toEqual(givenBack())
     await api.runJobs()
     expect(await read()).toMatchObject({ status: 'DISPATCHED' })
-    expect(await jobs('fan-out')).toEqual([])
+    expect(await jobs(inDatabase)).toEqual([])
   })
 
   test('a fan-out whose job another server has taken over does nothing more', async () => {
     const { id } = await startBroadcast()
-    await runTooLate('fan-out')
+    await runTooLate(inDatabase)
     expect(await api.database.writer('broadcasts').where({ id }).first()).toMatchObject({ started_at: null })
-    expect(await jobs('fan-out')).toMatchObject([{ attempts: 2 }])
+    expect(await jobs(inDatabase)).toMatchObject([{ attempts: 2 }])
   })
 
   test('passes leave a deleted project until the server stops, and the rest of them with the next', async () => {
     const left = await deleteProject()
-    await runUntilStopped('maintenance', { chunks: 0 })
+    await runUntilStopped(inDatabase, { chunks: 0 })
     expect(await left()).toHaveLength(1)
-    expect(await jobs('maintenance')).toEqual(givenBack())
+    expect(await jobs(inDatabase)).toEqual(givenBack())
     await api.runJobs()
     expect(await left()).toEqual([])
-    expect(await jobs('maintenance')).toEqual([])
+    expect(await jobs(inDatabase)).toEqual([])
   })
 
   test('a server whose job was taken over takes no pass out of a deleted project', async () => {
     const left = await deleteProject()
-    await runTooLate('maintenance')
+    await runTooLate(inDatabase)
     expect(await left()).toHaveLength(1)
-    expect(await jobs('maintenance')).toMatchObject([{ attempts: 2 }])
+    expect(await jobs(inDatabase)).toMatchObject([{ attempts: 2 }])
   })
 
   test('deliveries of a disabled endpoint end until the server stops, and the rest of them with the next', async () => {
     const pending = await disableWebhook()
     expect(await pending()).toBe(1_501)
-    await runUntilStopped('webhooks', { chunks: 1 })
+    await runUntilStopped(ofWebhooks, { chunks: 1 })
     expect(await pending()).toBe(501)
-    expect(await jobs('webhooks')).toEqual(givenBack())
+    expect(await jobs(ofWebhooks)).toEqual(givenBack())
     await api.runJobs()
     expect(await pending()).toBe(0)
-    expect(await jobs('webhooks')).toEqual([])
+    expect(await jobs(ofWebhooks)).toEqual([])
   })
 })

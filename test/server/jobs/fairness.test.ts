@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { queueOptions } from '../../../src/server/background/job-handlers.ts'
 import { createShares } from '../../../src/server/jobs/fairness.ts'
+import type { WorkerQueues } from '../../../src/server/jobs/queue-options.ts'
 import type { JobHandler } from '../../../src/server/jobs/worker.ts'
-import type { JobKind } from '../../../src/storage/jobs/job-kinds.ts'
+import { type JobKind, queuePlaces } from '../../../src/storage/jobs/job-kinds.ts'
 import type { Job } from '../../../src/storage/jobs/jobs.ts'
 import { dialects } from '../../support/databases.ts'
 import { eventually, gate, openServices, type TestServices } from './fixtures.ts'
@@ -60,8 +61,9 @@ test('slots that are held forever leave one for each who comes, until there are 
   expect(['a', 'b', 'c', 'd'].map(takeAll)).toEqual([4, 2, 1, 1])
 })
 
-test('every lane has room for a second workspace', () => {
-  for (const { batches } of Object.values(queueOptions)) expect(batches).toBeGreaterThan(1)
+test('every priority of a queue that jobs have has options, and slots for a second workspace', () => {
+  const options: WorkerQueues = queueOptions
+  for (const { queue, priority } of queuePlaces) expect(options[queue][priority]?.batches).toBeGreaterThan(1)
 })
 
 async function insert(

@@ -1,17 +1,11 @@
 import { pino } from 'pino'
 import { onTestFinished } from 'vitest'
 import { createServices, type RunningServices } from '../../../src/server/boot/services.ts'
-import type { QueueOptions } from '../../../src/server/jobs/queue-options.ts'
+import type { QueueOptions, WorkerQueues } from '../../../src/server/jobs/queue-options.ts'
 import { type JobHandler, startWorker, type Worker, type WorkerOptions } from '../../../src/server/jobs/worker.ts'
 import { countEvent, createMetrics } from '../../../src/server/metrics/metrics.ts'
 import type { Database } from '../../../src/storage/db/database.ts'
-import {
-  type JobKind,
-  jobKinds,
-  type Queue,
-  type RegularQueue,
-  regularQueues,
-} from '../../../src/storage/jobs/job-kinds.ts'
+import { type JobKind, jobKinds, type Queue, queuePlaces, regularQueues } from '../../../src/storage/jobs/job-kinds.ts'
 import { createStore } from '../../../src/storage/store.ts'
 import type { Wallet } from '../../../src/wallets/wallet.ts'
 import { insertTemplate, insertWorkspace, later, openTestStore, start } from '../../storage/fixtures.ts'
@@ -71,10 +65,16 @@ export async function openServices(dialect: TestDialect, check: Wallet['check'] 
       const worker = startWorker(services, {
         ...options,
         handlers: { ...unexpected, ...options.handlers },
-        queues: Object.fromEntries(regularQueues.map((queue) => [queue, { batchSize, batches, perSecond }])) as Record<
-          RegularQueue,
-          QueueOptions
-        >,
+        queues: Object.fromEntries(
+          regularQueues.map((queue) => [
+            queue,
+            Object.fromEntries(
+              queuePlaces
+                .filter((place) => place.queue === queue)
+                .map(({ priority }) => [priority, { batchSize, batches, perSecond }]),
+            ),
+          ]),
+        ) as WorkerQueues,
       })
       wake = worker.wake
       onTestFinished(() => worker.stop())

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
 import { sendNotifications } from '../../../src/server/messages/send-notification.ts'
-import type { Queue } from '../../../src/storage/jobs/job-kinds.ts'
+import type { Priority, Queue } from '../../../src/storage/jobs/job-kinds.ts'
 import type { PushResult } from '../../../src/wallets/apple/push.ts'
 import { useApi } from '../../support/api.ts'
 import { dialects } from '../../support/databases.ts'
@@ -21,7 +21,8 @@ describe.each(dialects)('on %s', (dialect) => {
     )
     const body = { body: 'Now', platforms: ['apple' as const] }
     await workspace.ok(contract.notifications.create, { params: { id }, body })
-    const claim = (queue: Queue) => store.transaction((tx) => tx.jobs.claim(queue, api.now, lease))
+    const claim = (queue: Queue, priority?: Priority) =>
+      store.transaction((tx) => tx.jobs.claim(queue, api.now, { ...lease, priority }))
     const send = (outcome: PushResult['outcome'], jobs: Awaited<ReturnType<typeof claim>>) =>
       sendNotifications(jobs, {
         ...api.services,
@@ -38,7 +39,7 @@ describe.each(dialects)('on %s', (dialect) => {
       await store.transaction((tx) => tx.jobs.release(api.now))
       await send('sent', await claim('quarantine'))
     }
-    await send('failed', await claim('urgent'))
+    await send('failed', await claim('pushes', 'urgent'))
 
     const { items } = await workspace.ok(contract.notifications.list, { params: { id } })
     expect(items).toMatchObject([{ status: 'SENT', apple: { status: 'SENT', deviceCount: 1 } }])

@@ -44,9 +44,9 @@ test('a queue that is throttled takes its share and holds back the rest, however
   // One in a thousand seconds.
   const worker = services.work({ handlers: { 'update-apple': handler, 'issue-pass': handler }, perSecond: 0.001 })
   await eventually(() => expect(begun).toEqual(['update-apple']))
-  worker.wake('wallets')
+  worker.wake('pushes')
   await insert('issue-pass', 1)
   await eventually(() => expect(begun).toEqual(['update-apple', 'issue-pass']))
-  worker.wake('wallets')
+  worker.wake('pushes')
   expect(await services.database.reader('jobs').where({ kind: 'update-apple' })).toHaveLength(4)
 })

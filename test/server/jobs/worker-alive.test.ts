@@ -1,14 +1,14 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { eventually, gate, openServices } from './fixtures.ts'
 
-test('a worker of which a lane hangs is not running, until the lane goes on', async () => {
+test('a worker with a queue that hangs is not running until the queue continues', async () => {
   const services = await openServices('sqlite')
   const { jobs } = services.store
   const held = gate()
   const look = jobs.look.bind(jobs)
-  jobs.look = async (queue, at) => {
-    if (queue === 'issuing') await held.pass()
-    return look(queue, at)
+  jobs.look = async (queue, at, options) => {
+    if (queue === 'issuing' && options?.priority === 'bulk') await held.pass()
+    return look(queue, at, options)
   }
   const worker = services.work({ handlers: {}, pollSeconds: 0.01 })
   await eventually(() => expect(held.waiting()).toBe(1))

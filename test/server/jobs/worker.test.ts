@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { MAX_JOB_ATTEMPTS } from '../../../src/core/rules/sending/retries.ts'
 import type { JobHandler } from '../../../src/server/jobs/worker.ts'
-import type { JobKind, Queue } from '../../../src/storage/jobs/job-kinds.ts'
+import type { JobKind } from '../../../src/storage/jobs/job-kinds.ts'
 import type { Job } from '../../../src/storage/jobs/jobs.ts'
 import { createStore, type Store } from '../../../src/storage/store.ts'
 import { openTestDatabase } from '../../storage/fixtures.ts'
@@ -238,7 +238,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(Math.min(...counts)).toBeGreaterThan(0)
   })
 
-  test('work that hangs in one lane holds up no other, nor another batch of its own', async () => {
+  test('work that hangs in one queue holds up no other, nor another batch of its own', async () => {
     const services = await openServices(dialect)
     const issuing = recorder(services)
     const wallets = recorder(services)
@@ -271,7 +271,9 @@ describe.each(dialects)('on %s', (dialect) => {
     const unreachable = async () => {
       throw Object.assign(new Error('down'), { code: 'ECONNREFUSED' })
     }
-    const failing = { look: (queue: Queue, at: Date) => (isDown ? unreachable() : jobs.look(queue, at)) }
+    const failing = {
+      look: (...looked: Parameters<typeof jobs.look>) => (isDown ? unreachable() : jobs.look(...looked)),
+    }
     services.store = { ...services.store, jobs: Object.assign(Object.create(jobs), failing) }
     services.work({ handlers: { 'issue-pass': handler }, pollSeconds: 0.02 })
     const [subject] = await insertJobs(services, 1)

@@ -98,9 +98,9 @@ describe.each(dialects)('on %s', (dialect) => {
   test('is evaluated at its start, regardless of later changes of passes', async () => {
     const { params, passIds, queued } = await projectWith(2)
     const { id } = await send(params)
-    const claim = { limit: 1, leaseSeconds: 10 }
+    const claim = { priority: 'bulk' as const, limit: 1, leaseSeconds: 10 }
     const { store } = api.services
-    const [job] = await store.transaction((tx) => tx.jobs.claim('fan-out', api.now, claim))
+    const [job] = await store.transaction((tx) => tx.jobs.claim('database', api.now, claim))
     await store.transaction((tx) => tx.broadcasts.setStarted(workspace.id, id, api.now))
     api.advance(1)
     await workspace.ok(contract.passes.void, { params: { id: passIds[0]! }, body: {} })
@@ -143,8 +143,8 @@ describe.each(dialects)('on %s', (dialect) => {
       })
     }
     const { id } = await send(params)
-    const claim = { limit: 1, leaseSeconds: 10 }
-    const jobs = await store.transaction((tx) => tx.jobs.claim('fan-out', api.now, claim))
+    const claim = { priority: 'bulk' as const, limit: 1, leaseSeconds: 10 }
+    const jobs = await store.transaction((tx) => tx.jobs.claim('database', api.now, claim))
     await fanOutBroadcasts(jobs, api.services)
     const rows: { id: string; pass_id: string }[] = await api.database
       .writer('notifications')

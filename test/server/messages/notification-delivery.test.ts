@@ -119,11 +119,11 @@ describe.each(dialects)('on %s', (dialect) => {
     const { store } = api.services
     // As a crash leaves it: sent, and nothing written of it.
     const read = await schedule(id, { body: 'Again' })
-    const lost = async (lane: 'urgent' | 'urgent-google') => {
-      const claim = { limit: 1, leaseSeconds: 10 }
-      return (await store.transaction((tx) => tx.jobs.claim(lane, api.now, claim)))[0]!
+    const lost = async (queue: 'pushes' | 'google') => {
+      const claim = { priority: 'urgent' as const, limit: 1, leaseSeconds: 10 }
+      return (await store.transaction((tx) => tx.jobs.claim(queue, api.now, claim)))[0]!
     }
-    await lost('urgent')
+    await lost('pushes')
     api.advance(10)
     await store.transaction((tx) => tx.jobs.release(api.now))
     const [first] = await store.transaction((tx) =>
@@ -132,7 +132,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await sendNotifications([first!], api.services)
     const { id: messageId } = await read()
     const pass = (await store.passes.find(workspace.id, id))!
-    await lost('urgent-google')
+    await lost('google')
     const message = { id: messageId, header: undefined, body: 'Again', mayBeThere: false, isBulk: false }
     await api.services.google!.message(pass, message)
     api.advance(10)
@@ -259,7 +259,7 @@ describe.each(dialects)('on %s', (dialect) => {
       const sendAt = new Date(api.now.getTime() + 60_000).toISOString()
       const [now, later] = [await schedule(id, { body: 'now' }), await schedule(id, { body: 'later', sendAt })]
       const jobs = await api.services.store.transaction((tx) =>
-        tx.jobs.claim('urgent', api.now, { limit: 10, leaseSeconds: 10 }),
+        tx.jobs.claim('pushes', api.now, { priority: 'urgent', limit: 10, leaseSeconds: 10 }),
       )
       expect(jobs).toHaveLength(1)
       api.advance(jump)

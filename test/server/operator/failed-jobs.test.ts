@@ -104,7 +104,7 @@ async function insertFailed({ store, database, clock }: TestServices, workspaceI
   await database.writer('jobs').where({ subject: id }).delete()
   await store.transaction(async (tx) => {
     await tx.jobs.insert([{ workspaceId, kind, subject: id!, correlationId: 'c-1' }], clock())
-    const jobs = await tx.jobs.claim(kind === 'issue-pass' ? 'issuing' : 'wallets', clock(), lease)
+    const jobs = await tx.jobs.claim(kind === 'issue-pass' ? 'issuing' : 'pushes', clock(), lease)
     await tx.jobs.fail(jobs, clock(), 'no luck')
     if (kind !== 'issue-pass') return
     await tx.passes.setFailed(workspaceId, id!, { code: 'PASS_ISSUING_FAILED', message: 'no luck' }, clock())

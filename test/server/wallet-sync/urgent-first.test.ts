@@ -30,13 +30,15 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const { workspace, ids, update } = await heldPasses()
     const [voided, changed, ...others] = ids as [string, string, ...string[]]
     for (const id of ids) await update(id, 'Grace', true)
-    const waiting = async (queue: string): Promise<string[]> =>
-      (await api.database.writer('jobs').where({ kind: 'update-google', queue }).pluck('subject')).toSorted()
-    expect([await waiting('google'), await waiting('bulk-google')]).toEqual([[], ids.toSorted()])
+    const waiting = async (priority: string): Promise<string[]> =>
+      (
+        await api.database.writer('jobs').where({ kind: 'update-google', queue: 'google', priority }).pluck('subject')
+      ).toSorted()
+    expect([await waiting('interactive'), await waiting('bulk')]).toEqual([[], ids.toSorted()])
 
     await workspace.ok(contract.passes.void, { params: { id: voided } })
     await update(changed, 'Katherine', false)
-    expect(await waiting('google')).toEqual([voided, changed].toSorted())
-    expect(await waiting('bulk-google')).toEqual(others.toSorted())
+    expect(await waiting('interactive')).toEqual([voided, changed].toSorted())
+    expect(await waiting('bulk')).toEqual(others.toSorted())
   })
 })

@@ -87,7 +87,7 @@ describe.each(dialects)('on %s', (dialect) => {
     }
   })
 
-  test('of the jobs of a lane the oldest goes first, and those of other lanes stay', async () => {
+  test('of the jobs of a queue the oldest goes first, and those of other queues stay', async () => {
     const { store } = await openTestStore(dialect)
     await insert(store, { kind: 'detach-project', runAt: later(-60) })
     const second = await insert(store, { runAt: later(-1) })
@@ -97,7 +97,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const order = []
     for (let n = 0; n < 5; n++) order.push(...(await claim(store, start, { limit: 1 })))
     expect(order.map((job) => job.subject)).toEqual([first, second, third])
-    expect((await store.jobs.look('maintenance', start)).workspaceId).toBe(workspaceId)
+    expect((await store.jobs.look('database', start, { priority: 'bulk' })).workspaceId).toBe(workspaceId)
   })
 
   test('workers that claim at once never get the same job, and never more than they asked for', async () => {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { JobKind, Queue } from '../../../src/storage/jobs/job-kinds.ts'
-import type { Job, NewJob } from '../../../src/storage/jobs/jobs.ts'
+import type { ClaimOptions, Job, NewJob } from '../../../src/storage/jobs/jobs.ts'
 import type { Store } from '../../../src/storage/store.ts'
 import { dialects } from '../../support/databases.ts'
 import { explainSqlite, type Statement } from '../db/query-plans.ts'
@@ -26,7 +26,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect([await turn(a, [c!]), await turn(undefined, [a!]), await turn(a, [a!, c!])]).toEqual([a, c, undefined])
     expect(await turn(a, [], later(1))).toBe(b)
     expect(await turn(undefined, [], later(-1))).toBe(undefined)
-    expect((await store.jobs.look('wallets', start)).workspaceId).toBe(undefined)
+    expect((await store.jobs.look('pushes', start)).workspaceId).toBe(undefined)
   })
 
   test('a claim takes jobs of one workspace, the oldest first', async () => {
@@ -80,33 +80,36 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await claim(store, 'google', start)).toMatchObject([{ kind: 'update-google', subject }])
   })
 
-  test('what a person waits for has queues that bulk of the same kind never enters', async () => {
-    const { store } = await openTestStore(dialect)
-    const workspaceId = randomUUID()
-    const expected: [JobKind, Queue, Queue][] = [
-      ['issue-pass', 'issuing', 'bulk-issuing'],
-      ['update-apple', 'wallets', 'bulk-wallets'],
-      ['update-google', 'google', 'bulk-google'],
-    ]
-    for (const [kind, queue, bulkQueue] of expected) {
-      const [single] = await insert(store, workspaceId, 1, { kind })
-      const [bulk] = await insert(store, workspaceId, 1, { kind, isBulk: true })
-      expect(await claim(store, queue, start)).toMatchObject([{ subject: single }])
-      expect(await claim(store, bulkQueue, start)).toMatchObject([{ subject: bulk }])
-    }
-  })
-
-  test('notifications of broadcasts never enter the queues of single ones', async () => {
+  test('each priority of a queue is claimed apart from the others of the same kind', async () => {
     const { store } = await openTestStore(dialect)
     const workspaceId = randomUUID()
     const expected: [JobKind, Queue][] = [
-      ['send-broadcast-notification', 'bulk'],
-      ['message-google-broadcast', 'bulk-google'],
+      ['issue-pass', 'issuing'],
+      ['update-apple', 'pushes'],
+      ['update-google', 'google'],
+    ]
+    for (const [kind, queue] of expected) {
+      const [single] = await insert(store, workspaceId, 1, { kind })
+      const [bulk] = await insert(store, workspaceId, 1, { kind, isBulk: true })
+      expect(await claim(store, queue, start)).toMatchObject([{ subject: single }])
+      expect(await claim(store, queue, start)).toEqual([])
+      expect(await claim(store, queue, start, { priority: 'bulk' })).toMatchObject([{ subject: bulk }])
+    }
+  })
+
+  test('notifications of broadcasts never have the priority of single ones', async () => {
+    const { store } = await openTestStore(dialect)
+    const workspaceId = randomUUID()
+    const expected: [JobKind, Queue][] = [
+      ['send-broadcast-notification', 'pushes'],
+      ['message-google-broadcast', 'google'],
     ]
     for (const [kind, queue] of expected) {
       const [subject] = await insert(store, workspaceId, 1, { kind })
-      for (const urgent of ['urgent', 'urgent-google'] as const) expect(await claim(store, urgent, start)).toEqual([])
-      expect(await claim(store, queue, start)).toMatchObject([{ kind, subject }])
+      for (const priority of ['urgent', 'interactive'] as const) {
+        expect(await claim(store, queue, start, { priority })).toEqual([])
+      }
+      expect(await claim(store, queue, start, { priority: 'bulk' })).toMatchObject([{ kind, subject }])
     }
   })
 
@@ -122,8 +125,8 @@ describe.each(dialects)('on %s', (dialect) => {
     await once(true)
     await once(false)
     await once(true)
-    expect(await claim(store, 'wallets', start)).toMatchObject([{ subject: job.subject }])
-    expect(await claim(store, 'bulk-wallets', start)).toEqual([])
+    expect(await claim(store, 'pushes', start)).toMatchObject([{ subject: job.subject }])
+    expect(await claim(store, 'pushes', start, { priority: 'bulk' })).toEqual([])
   })
 })
 
@@ -138,12 +141,17 @@ test('on sqlite each look for a turn goes along the index of turns, and the firs
   const indexes = plans.map(({ text }) =>
     [...text.matchAll(/(?:SEARCH|SCAN) jobs USING (?:COVERING )?(.*)/g)].map(([, index]) => index),
   )
-  const moments = ['INDEX jobs_due (queue=? AND run_at<?)', 'INDEX jobs_due (queue=? AND run_at>?)']
-  const after = 'INDEX jobs_turns (queue=? AND workspace_id>?)'
-  const due = 'INDEX jobs_turns (queue=? AND workspace_id=? AND run_at<?)'
+  const moments = [
+    'INDEX jobs_due (queue=? AND priority=? AND run_at<?)',
+    'INDEX jobs_due (queue=? AND priority=? AND run_at>?)',
+  ]
+  const after = 'INDEX jobs_turns (queue=? AND priority=? AND workspace_id>?)'
+  const due = 'INDEX jobs_turns (queue=? AND priority=? AND workspace_id=? AND run_at<?)'
   expect(indexes[0]).toEqual(moments)
   // Those after the last turn, then all.
-  expect(indexes[1]?.toSorted()).toEqual([after, after, due, 'INDEX jobs_turns (queue=?)', after, due].toSorted())
+  expect(indexes[1]?.toSorted()).toEqual(
+    [after, after, due, 'INDEX jobs_turns (queue=? AND priority=?)', after, due].toSorted(),
+  )
 })
 
 test('on postgres jobs are found by what is asked for, though statistics are from when few waited', async () => {
@@ -186,7 +194,9 @@ test('on postgres a plan that is kept from when no job waited goes along indexes
   await look()
   const [kept] = await db('pg_prepared_statements').where({ name: 'look-queue' }).where('generic_plans', '>', 1)
   expect(kept).toBeDefined()
-  const { rows } = await db.raw(`explain execute "look-queue" (0, 'issuing', 0, 'issuing', 0)`)
+  const { rows } = await db.raw(
+    `explain execute "look-queue" (0, 'issuing', 'interactive', 0, 'issuing', 'interactive', 0)`,
+  )
   const plan = rows.map((row: Record<string, string>) => row['QUERY PLAN']).join('\n')
   expect(plan).toContain('using jobs_due on jobs')
   expect(plan).not.toContain('Seq Scan on jobs')
@@ -209,11 +219,6 @@ async function insert(
   return subjects
 }
 
-function claim(
-  store: Store,
-  queue: Queue,
-  at: Date,
-  options: { limit?: number; workspaceId?: string } = {},
-): Promise<Job[]> {
+function claim(store: Store, queue: Queue, at: Date, options: Partial<ClaimOptions> = {}): Promise<Job[]> {
   return store.transaction((tx) => tx.jobs.claim(queue, at, { ...lease, ...options }))
 }

@@ -74,9 +74,9 @@ async function checkNotifications(arena: Arena, { client }: ServerProcess, held:
     arena.check(isSame, `Google shows ${shown.length} messages for ${targeted.length} notifications of ${id}`)
     arena.did('messages at Google', shown.length)
   }
-  const { urgent, wallets } = queueOptions
+  const { urgent, interactive } = queueOptions.pushes
   // What one workspace has in flight.
-  const most = count * (urgent.batchSize * Math.ceil(urgent.batches / 2) + wallets.batchSize)
+  const most = count * (urgent.batchSize * Math.ceil(urgent.batches / 2) + interactive.batchSize)
   arena.check(repeated <= most, `${repeated} pushes were repeated after ${count} kills`)
   arena.did('pushes repeated', repeated)
 }

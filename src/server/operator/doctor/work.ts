@@ -1,6 +1,7 @@
 import { madeAt } from '../../../core/ids.ts'
 import { MAX_JOB_LAPSES } from '../../../core/rules/sending/retries.ts'
 import type { Database } from '../../../storage/db/database.ts'
+import type { QueueOverview } from '../../../storage/operations/overview.ts'
 import { createStore, type Store } from '../../../storage/store.ts'
 import { endingTokens } from '../../tokens.ts'
 import { type Check, examine, type Finding, failed, passed, skipped } from './check.ts'
@@ -158,15 +159,15 @@ function describeCounts(jobs: { kind: string; count: number }[]): string {
   return jobs.map(({ kind, count }) => `${count} ${kind}`).join(', ')
 }
 
-function checkQueue(queues: { queue: string; due: number; oldestDueAt: Date | null }[], at: Date): Finding {
-  const waits = queues.map(({ queue, due, oldestDueAt }) => ({
-    queue,
+function checkQueue(queues: QueueOverview[], at: Date): Finding {
+  const waits = queues.map(({ queue, priority, due, oldestDueAt }) => ({
+    place: `${queue} (${priority})`,
     due,
     seconds: oldestDueAt ? Math.round((at.getTime() - oldestDueAt.getTime()) / 1000) : 0,
   }))
   const late = waits.filter(({ seconds }) => seconds > MAX_WAIT_SECONDS)
   if (late.length > 0) {
-    const what = late.map(({ queue, due, seconds }) => `${due} in ${queue}, the oldest for ${seconds} s`).join('; ')
+    const what = late.map(({ place, due, seconds }) => `${due} in ${place}, the oldest for ${seconds} s`).join('; ')
     return failed(`Due and not run: ${what}.`, 'start a worker, or more of them: passes serve --role worker')
   }
   return passed(`${waits.reduce((sum, { due }) => sum + due, 0)} due, none for long`)

@@ -8,6 +8,7 @@ export async function createJobs(db: Knex): Promise<void> {
     table.uuid('workspace_id').notNullable()
     table.text('kind').notNullable()
     table.text('queue').notNullable()
+    table.text('priority').notNullable()
     table.uuid('subject').notNullable()
     table.text('correlation_id')
     table.bigInteger('run_at').notNullable()
@@ -22,8 +23,8 @@ export async function createJobs(db: Knex): Promise<void> {
   // A planner uses an index with `created_at > 0` only for a query that states that condition, which is true for every job.
   // Statistics from when few jobs waited would otherwise select the wrong index.
   const waits = 'claim_token is null and failed_at is null'
-  await db.raw(`create index jobs_due on jobs (queue, run_at) where ${waits} and created_at > 0`)
-  await db.raw(`create index jobs_turns on jobs (queue, workspace_id, run_at) where ${waits} and lapses = 0`)
+  await db.raw(`create index jobs_due on jobs (queue, priority, run_at) where ${waits} and created_at > 0`)
+  await db.raw(`create index jobs_turns on jobs (queue, priority, workspace_id, run_at) where ${waits} and lapses = 0`)
   await db.raw(`create index jobs_lapsed on jobs (workspace_id, run_at) where ${waits} and lapses > 0`)
   await db.raw(`create index jobs_of_workspace on jobs (workspace_id) where ${waits} and created_at > 0`)
   await db.raw('create index jobs_claimed on jobs (run_at) where claim_token is not null')

@@ -225,6 +225,7 @@ const claimedJob = (workspaceId: string, subject: string) => ({
   kind: 'issue-pass',
   subject,
   queue: 'issuing',
+  priority: 'interactive',
   run_at: now.getTime(),
   attempts: 1,
   claim_token: newId(now),
