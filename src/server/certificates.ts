@@ -5,22 +5,22 @@ import type { Logger } from './log.ts'
 /** A certificate that passes depend on. */
 export interface Certificate {
   id: 'apple_pass' | 'apple_wwdr'
-  /** As messages call it. */
+  /** The name in messages. */
   name: string
-  /** The identity of the database that it is of; the server's own where left out. */
+  /** The identity of the database that it belongs to. Default: the identity of the server. */
   identity?: string
   notAfter: Date
 }
 
 const DAY_SECONDS = 86_400
 
-/** From then on its end is warned of. */
+/** Days before the end from which doctor and the log warn. */
 export const WARNING_DAYS = 30
 
-/** From then on it is urgent: a renewal takes days. */
+/** Days before the end from which the log reports an error: a renewal takes days. */
 const URGENT_DAYS = 7
 
-/** The certificates that packages are signed with, by the days that they have left; none without Apple. */
+/** Returns the certificates that sign packages; none without Apple. */
 export function certificatesOf({ apple }: { apple?: AppleIdentity }): Certificate[] {
   if (!apple) return []
   return [
@@ -29,24 +29,24 @@ export function certificatesOf({ apple }: { apple?: AppleIdentity }): Certificat
   ]
 }
 
-/** The certificates of identities of the database. */
+/** Returns the certificates of identities of the database. */
 export function certificatesOfIdentities(identities: Pick<StoredIdentity, 'name' | 'expiresAt'>[]): Certificate[] {
   return identities.flatMap(({ name: identity, expiresAt: notAfter }) =>
     notAfter ? [{ id: 'apple_pass' as const, name: 'Apple pass certificate', identity, notAfter }] : [],
   )
 }
 
-/** Seconds until a certificate ends; negative once it has expired. */
+/** Seconds until a certificate expires; negative afterwards. */
 export function secondsLeft({ notAfter }: Pick<Certificate, 'notAfter'>, at: Date): number {
   return (notAfter.getTime() - at.getTime()) / 1000
 }
 
-/** Whole days until a certificate ends; negative once it has expired. */
+/** Whole days until a certificate expires; negative afterwards. */
 export function daysLeft(certificate: Pick<Certificate, 'notAfter'>, at: Date): number {
   return Math.floor(secondsLeft(certificate, at) / DAY_SECONDS)
 }
 
-/** Logs which certificates end soon: a warning from 30 days ahead, an error from 7. */
+/** Logs certificates that expire soon: a warning from 30 days before, an error from 7. */
 export function warnOfExpiry(certificates: Certificate[], at: Date, log: Logger): void {
   for (const certificate of certificates) {
     const days = daysLeft(certificate, at)

@@ -4,59 +4,63 @@ import type { Platform } from '../core/contract/platform.ts'
 import { sqliteFile } from '../storage/db/database.ts'
 import { CredentialError } from '../wallets/wallet.ts'
 
-/** What a process of a fleet does: answers requests, runs jobs and schedules, or both. */
+/**
+ * The role of a process in a fleet: it serves requests (`api`), runs jobs and schedules (`worker`), or both (`all`).
+ */
 export type ServerRole = 'all' | 'api' | 'worker'
 
-/** A credential: the path of a file, or its content, which starts with -----BEGIN or {. */
+/** A credential: the path of a file, or its content if it starts with -----BEGIN or {. */
 export type Secret = string
 
-/** How many days what is over is kept; 0 keeps it forever. */
+/** The number of days for which past records are kept; 0 keeps them forever. */
 export interface RetentionDays {
-  /** Webhook deliveries that ended, their attempts and events. */
+  /** Webhook deliveries that have ended, with their attempts and events. */
   deliveriesDays: number
-  /** Entries of the audit log. */
   auditDays: number
 }
 
-/** Every setting of the server, as flags and environment gave them. */
+/** The settings of a server, from flags and the environment. */
 export interface Config {
   host: string
-  /** 0 takes any free port. */
+  /** 0 uses any free port. */
   port: number
-  /** Where metrics are served, if anywhere; port 0 takes any free one. */
+  /** The address of the metrics, if they are served; port 0 uses any free one. */
   metrics?: { host: string; port: number } | undefined
   databaseUrl: string
-  /** The address that phones and browsers reach the server by; the listening address by default. */
+  /** The address for phones and browsers. Default: the listening address. */
   publicUrl?: string | undefined
   role: ServerRole
-  /** Refuses to start with a sandboxed platform, or without an https address. */
+  /** Whether the server refuses to start with a sandboxed platform or without an https address. */
   isProduction: boolean
-  /** Reads and writes nothing: every write is refused, and no background work is done. */
+  /** Whether every write is rejected and no background work runs. */
   isFrozen?: boolean
   platforms: Platform[]
   serverKey?: string | undefined
   previousServerKeys: string[]
-  /** Requests a second for each token; 0 turns the limit off. */
+  /** Requests per second and token; 0 disables the limit. */
   rateLimit: number
   rateBurst: number
-  /** Of what concerns many passes, those whose iPhones this process tells in a second; 0 tells them as quickly as Apple takes it. */
+  /**
+   * The number of iPhones that this process pushes to per second for changes of many passes; 0 pushes as fast as APNs
+   * accepts.
+   */
   pushRate?: number
-  /** Connections that are open at once. */
+  /** The maximum number of open connections. */
   maxConnections: number
-  /** Days that hosted links of a pass without an expiry live. */
+  /** The lifetime of hosted links of a pass without an expiry, in days. */
   linkTtlDays: number
-  /** The folder of the badges of Apple and Google that hosted pages show. */
+  /** The folder of the Apple and Google badges of hosted pages. */
   badgesFolder?: string | undefined
   retention: RetentionDays
-  /** For development: webhooks over plain http, and to hosts of the own network. */
+  /** For development: webhooks over plain http, and to hosts of the private network. */
   allowInsecureWebhooks: boolean
-  /** Proxies in front of the server whose X-Forwarded-For is believed. */
+  /** The number of proxies in front of the server whose X-Forwarded-For is trusted. */
   trustedProxies: number
-  /** Paths under which phones of passes from other providers ask, beside our own. */
+  /** Further paths that serve phones, for passes from other providers. */
   applePrefixes?: string[]
-  /** Where sandbox credentials are kept; beside a SQLite file by default. */
+  /** The folder of sandbox credentials. Default: next to the SQLite file. */
   sandboxFolder?: string | undefined
-  /** What the emulators of the sandbox are to do wrong. */
+  /** Faults that the emulators of the sandbox simulate. */
   faults: string[]
   apple: {
     certificate?: Secret | undefined
@@ -72,7 +76,7 @@ export interface Config {
   }
 }
 
-/** The file of the server key beside a SQLite database; undefined where the key must be given. */
+/** The file of the server key next to a SQLite database; undefined for PostgreSQL, whose key must be given. */
 export function serverKeyFile(config: Pick<Config, 'databaseUrl'>): string | undefined {
   const file = sqliteFile(config.databaseUrl)
   return file && `${resolve(file)}.key`
@@ -84,17 +88,14 @@ export function firstTokenFile(config: Pick<Config, 'databaseUrl'>): string | un
   return file && `${resolve(file)}.token`
 }
 
-/** The folder of the sandbox: the one that was set, else one beside a SQLite file. */
+/** The configured folder of the sandbox, else one next to the SQLite file. */
 export function sandboxFolder(config: Pick<Config, 'databaseUrl' | 'sandboxFolder'>): string {
   if (config.sandboxFolder) return resolve(config.sandboxFolder)
   const file = sqliteFile(config.databaseUrl)
   return file ? `${resolve(file)}.sandbox` : join(process.cwd(), 'passes.sandbox')
 }
 
-/**
- * The content of a credential and what to call it in an error.
- * @throws CredentialError
- */
+/** Returns the content of a credential and its name for errors. @throws CredentialError */
 export function readSecret(secret: Secret, flag: string): { source: string; pem: Buffer } {
   if (/^\s*(-----BEGIN|\{)/.test(secret)) return { source: flag, pem: Buffer.from(secret) }
   if (!existsSync(secret)) {

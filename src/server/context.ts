@@ -26,31 +26,33 @@ import type { Outbound } from './webhooks/outbound.ts'
 import type { WakeUps } from './webhooks/wake-ups.ts'
 import type { WebhookSecrets } from './webhooks/webhook-secrets.ts'
 
-/** What every part of the server works with. */
+/** The services that all parts of the server share. */
 export interface Services {
   store: Store
-  /** Those of the server itself: what is the same for all identities, and passes of no other one. */
+  /**
+   * The wallets of the server itself: for settings that all identities share, and for passes without another identity.
+   */
   wallets: Wallets
-  /** Who signs, pushes and writes for passes. */
+  /** The identities that sign, push, and write for passes. */
   identities: Identities
-  /** Whose work waits, since a platform does not answer it. */
+  /** Paused identities, whose platform does not respond. */
   breakers: Breakers
   links: Links
-  /** Buttons of hosted pages that the operator brought. */
+  /** Badges of hosted pages that the operator provided. */
   badges: Badges
   issuing: Issuing
   definitions: Definitions
   images: Images
-  /** Packages for Apple Wallet; absent where apple is not configured. */
+  /** Packages for Apple Wallet; undefined if apple is not configured. */
   packages?: Packages
-  /** Whose turn it is at the one thread. */
+  /** The event-loop scheduler, which shares time among workspaces. */
   thread: Thread
-  /** Apple push of the server itself; absent where apple is not configured. Passes are pushed by `pushTo`. */
+  /** The Apple push of the server's own identity; undefined if apple is not configured. Push passes with `pushTo`. */
   push?: ApplePush
-  /** What is kept at Google; absent where google is not configured. */
+  /** The synchronization with Google; undefined if google is not configured. */
   google?: GoogleSync
   webhookSecrets: WebhookSecrets
-  /** What heads of chains are signed with. */
+  /** The keys that sign heads of chains. */
   signingKeys: SigningKeys
   /** Registrations that ended because their devices are gone. */
   drops: Drops
@@ -59,46 +61,47 @@ export interface Services {
   openings: Openings
   doorLists: DoorLists
   takeQueue: TakeQueue
-  /** Sends to addresses that customers name. */
+  /** Sends to addresses that customers configure. */
   outbound: Outbound
   retention: RetentionDays
-  /** Aborted when the server stops: what is in flight finishes, nothing more begins. */
+  /** Aborted when the server stops: work in flight finishes, and no new work begins. */
   stopping: AbortSignal
-  /** The time, injected so that tests can set it. */
+  /** The time, which tests can set. */
   clock: () => Date
-  /** Whether the clock differs so much from the database's that nothing may go by it (metrics/database-watch.ts). */
+  /** Whether this clock differs from the database's by so much that it cannot be used (metrics/database-watch.ts). */
   isClockOff: () => boolean
   log: Logger
-  /** What this process counts. */
   metrics: Metrics
 }
 
-/** What work in the background needs at the least. */
+/** The services that every background job needs. */
 export type JobServices = Pick<Services, 'store' | 'clock' | 'log'>
 
-/** What work needs that may last: it ends between two transactions when the server stops. */
+/** The services of long jobs, which end between two transactions when the server stops. */
 export type LongJobServices = Pick<Services, 'store' | 'clock' | 'stopping'>
 
-/** The services without their store: a request works with its own, which is bounded and limited to the token's projects. */
+/**
+ * The services without the store: each request has its own, which is bounded and limited to the projects of the token.
+ */
 export type SharedServices = Omit<Services, 'store'>
 
-/** The context of a handler: the caller, the time, and the services. */
+/** The caller, the time, and the services of a handler. */
 export interface RequestContext {
   services: SharedServices
   store: Store
   workspaceId: string
   token: TokenWithWorkspace
   correlationId: string
-  /** The time of the request. Everything that it writes carries it. */
+  /** The time of the request, which all its writes use. */
   now: Date
   headers: Headers
-  /** The work of each workspace that this process has in flight. */
+  /** The work in flight in this process, by workspace. */
   inFlight: InFlight
-  /** Seals a cursor inside an encoded body. The cursors of other bodies are sealed when the response is written. */
+  /** Seals a cursor inside an encoded body. Cursors of other bodies are sealed when the response is written. */
   sealCursor: (cursor: string) => string
 }
 
-/** The context of a handler whose endpoint needs no token. */
+/** The context of a handler of an endpoint that needs no token. */
 export type PublicContext = Pick<RequestContext, 'services' | 'store' | 'correlationId' | 'now' | 'headers'>
 
 export type { Repositories }

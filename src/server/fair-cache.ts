@@ -1,13 +1,13 @@
-/** What an entry takes beside its bytes, more or less. */
+/** The approximate overhead of an entry, in bytes. */
 const ENTRY_BYTES = 200
 
 interface Kept<Value> {
   bytes: number
-  /** The one that was asked for last stands last. */
+  /** In order of use, the most recent last. */
   entries: Map<string, Value>
 }
 
-/** Values by workspace and key. */
+/** A cache of values by workspace and key. */
 export interface FairCache<Value> {
   get(workspaceId: string, key: string): Value | undefined
   set(workspaceId: string, key: string, value: Value): void
@@ -15,9 +15,10 @@ export interface FairCache<Value> {
 }
 
 /**
- * Keeps what workspaces used last. When it is full, the workspace that has most in it loses what it used longest ago.
+ * Creates a cache of recently used values. When it is full, the workspace with the most bytes loses its least recently
+ * used value.
  * @param maxBytes of all workspaces
- * @param bytesOf what a value counts for, always the same
+ * @param bytesOf the size of a value, which must not change
  */
 export function createFairCache<Value>(maxBytes: number, bytesOf: (value: Value) => number): FairCache<Value> {
   const workspaces = new Map<string, Kept<Value>>()

@@ -1,16 +1,16 @@
 import { monotonicSeconds } from './monotonic-clock.ts'
 
-/** Whether one more line is written, of those that strangers can cause. */
+/** A limit of log lines that strangers can cause. */
 export interface LineLimit {
-  /** @param source who caused it, such as an address or a workspace */
+  /** Whether to write a line. @param source the cause, such as an address or a workspace */
   admits(source: string): boolean
 }
 
-/** Lines a minute, and of those the lines of one source: nobody can fill a disk with them. */
+/** The maximum number of lines per minute, in total and by one source, so that no client can fill the disk. */
 const MAX_LINES = 60
 const MAX_LINES_BY_SOURCE = 10
 const WINDOW_SECONDS = 60
-/** Sources that are told apart in a minute. */
+/** The maximum number of sources that are counted separately in a minute. */
 const MAX_SOURCES = 10_000
 
 interface Window {
@@ -20,16 +20,15 @@ interface Window {
   bySource: Map<string, number>
 }
 
-/** Settings of a line limit. */
 export interface LineLimitOptions {
-  /** Lines of one source in a minute (default 10). */
+  /** Lines per minute and source (default 10). */
   linesBySource?: number
   now?: () => number
 }
 
 /**
- * Admits some of many lines that are alike.
- * @param onLeftOut told after a minute of which lines were left out: how many, and of how many sources there were lines
+ * Creates a limit of similar lines.
+ * @param onLeftOut called after a minute with omitted lines: gets their number, and the number of all sources
  */
 export function createLineLimit(
   onLeftOut: (leftOut: number, sources: number) => void,
@@ -59,7 +58,7 @@ export function createLineLimit(
         window.lines += 1
         return true
       }
-      // Told even if nothing more comes.
+      // Report omitted lines even if no other line follows.
       if (window.leftOut === 0) setTimeout(() => current === window && close(), WINDOW_SECONDS * 1000).unref()
       window.leftOut += 1
       return false

@@ -7,8 +7,7 @@ import type { StoredPass } from '../storage/passes/pass-row.ts'
 
 /**
  * The token of a hosted link: 42 bytes of facts and 18 of HMAC-SHA256, as 80 characters of base64url. 60 bytes fill
- * base64url exactly, so a token has one spelling only. It stands for itself: making one writes nothing, and checking one
- * reads nothing.
+ * base64url exactly, so a token has only one spelling. The database holds no tokens.
  *
  *     0      version (high half) and kind (low half)
  *     1..16  workspace id        33..36  generation
@@ -16,16 +15,16 @@ import type { StoredPass } from '../storage/passes/pass-row.ts'
  */
 
 type LinkKind = 'smart' | 'group' | Platform
-/** The kinds by their number in a token, which never changes: later platforms come after groups. */
+/** Kinds by their number in a token, which never changes: later platforms follow `group`. */
 export const linkKinds: readonly LinkKind[] = ['smart', ...platforms.slice(0, 2), 'group', ...platforms.slice(2)]
 
-/** What a hosted link says. */
+/** The content of a hosted link. */
 export interface Link {
   kind: LinkKind
   workspaceId: string
-  /** Of a link of the kind `group`, the id of the group. */
+  /** The id of the group for the kind `group`. */
   passId: string
-  /** The pass's link generation, 0 to 2^32 - 1; revoking raises it, and links of an older one are dead. */
+  /** The link generation of the pass, 0 to 2^32 - 1. Revoking increases it, which invalidates older links. */
   generation: number
   /** Rounded up to a whole second. */
   expiresAt: Date
@@ -33,7 +32,7 @@ export interface Link {
 
 type LinkCheck = { ok: true; link: Link } | { ok: false; reason: 'malformed' | 'tampered' | 'expired' }
 
-/** A KeyObject is set up for its use already. */
+/** A KeyObject is already set up for use. */
 type LinkKey = KeyObject | Uint8Array
 
 const VERSION = 1
@@ -43,12 +42,12 @@ const SHAPE = /^[A-Za-z0-9_-]{80}$/
 const DAY_MS = 86_400_000
 const MIN_DAYS = 30
 
-/** The token of a hosted link. @param key the subkey for links of the current server key */
+/** Returns the token of a hosted link. @param key the subkey for links of the current server key */
 export function signLink({ kind, ...facts }: Link, key: LinkKey): string {
   return sign(kind, toBytes(facts), key)
 }
 
-/** Room for a token with all facts in it but the kind: the links of a pass differ in nothing else. */
+/** Returns a buffer for a token with all facts except the kind, the only difference among the links of a pass. */
 function toBytes({ workspaceId, passId, generation, expiresAt }: Omit<Link, 'kind'>): Buffer {
   const bytes = Buffer.alloc(FACTS_BYTES + TAG_BYTES)
   parseUuid(workspaceId).copy(bytes, 1)
@@ -65,9 +64,9 @@ function sign(kind: LinkKind, bytes: Buffer, key: LinkKey): string {
 }
 
 /**
- * What the token of a hosted link says, and whether it is good.
- * @param keys the subkeys for links that are accepted: the current one first, then those before the last rotation
- * @param at a link is dead from its expiry on
+ * Returns the content of a token if it is valid.
+ * @param keys the accepted subkeys for links: the current one first, then those before the last rotation
+ * @param at a link is invalid from its expiry
  */
 export function verifyLink(token: string, keys: readonly LinkKey[], at: Date): LinkCheck {
   if (!SHAPE.test(token)) return { ok: false, reason: 'malformed' }
@@ -91,7 +90,10 @@ export function verifyLink(token: string, keys: readonly LinkKey[], at: Date): L
   }
 }
 
-/** Until when a link made at `at` lives: until the pass expires and at least 30 days, since people mail links. */
+/**
+ * Returns the expiry of a link that is created at `at`: that of the pass, and at least 30 days, since people mail
+ * links.
+ */
 export function linkExpiry(passExpiresAt: Date | null, at: Date, ttlDays = 400): Date {
   if (passExpiresAt === null) return new Date(at.getTime() + ttlDays * DAY_MS)
   return new Date(Math.max(passExpiresAt.getTime(), at.getTime() + MIN_DAYS * DAY_MS))
@@ -101,29 +103,26 @@ function tagOf(facts: Uint8Array, key: LinkKey): Buffer {
   return createHmac('sha256', key).update(facts).digest().subarray(0, TAG_BYTES)
 }
 
-/** Hosted add-to-wallet links: made on read without a write, checked without a read. */
+/** Hosted add-to-wallet links. Creating one writes nothing, and checking one reads nothing. */
 export interface Links {
-  /** Fresh links of an installable pass; a platform that is not configured has none. */
+  /** Returns fresh links of an installable pass; null for platforms that are not configured. */
   build(pass: StoredPass, at: Date): Record<LinkKind, string | null>
-  /** The link of one kind for a pass. */
   urlFor(kind: Platform | 'smart', pass: StoredPass, at: Date): string
   verify(token: string, at: Date): LinkCheck
-  /** What links, and the images that pages show, are reached below; without a slash at the end. */
+  /** The base URL of links and of the images that pages show, without a trailing slash. */
   publicUrl: string
 }
 
-/** What hosted links are signed and built with. */
 export interface LinksOptions {
   keys: ServerKeys
-  /** Without a slash at the end. */
+  /** Without a trailing slash. */
   publicUrl: string
   platforms: readonly Platform[]
   ttlDays: number
 }
 
 /**
- * Makes and verifies hosted links; they are signed with the current server key, and verified with the previous ones
- * too.
+ * Creates and verifies hosted links. They are signed with the current server key. Links of previous keys are accepted.
  */
 export function createLinks({ keys, publicUrl, platforms: configured, ttlDays }: LinksOptions): Links {
   const acceptedKeys = [keys.current, ...keys.previous].map((key) => createSecretKey(deriveKey(key, 'links')))

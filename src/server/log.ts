@@ -6,8 +6,8 @@ import { monotonicSeconds } from './monotonic-clock.ts'
 export type { Logger } from 'pino'
 
 /**
- * Structured logs on stderr: stdout belongs to what a command prints. Failures that repeat are logged once a minute, with
- * the number of lines left out.
+ * Creates a logger on stderr, since stdout is for the output of commands. Repeated failures are logged once a minute,
+ * with the number of omitted lines.
  */
 export function createLogger(
   level: string,
@@ -38,8 +38,8 @@ export function createLogger(
 }
 
 /**
- * The failure in a log line that need not be repeated: the database is unavailable, or the line has only an error, as those of
- * background work do. `undefined` for other lines.
+ * Returns the failure of a line that need not be repeated: the database is unavailable, or the line has only an error,
+ * as those of background work do.
  */
 function repeatableFailure([facts, message]: readonly unknown[]): string | undefined {
   const { err } = (facts ?? {}) as { err?: unknown }
@@ -49,8 +49,8 @@ function repeatableFailure([facts, message]: readonly unknown[]): string | undef
 }
 
 /**
- * Leaves out the stack and the statement of an unavailable database: they say nothing about an outage, and fill the log
- * with each request that fails in it. knex puts the statement before the message.
+ * Omits the stack and the statement if the database is unavailable: they do not explain an outage, and every failing
+ * request would log them. knex puts the statement before the message.
  */
 function serializeError(error: unknown): unknown {
   const reason = findUnavailability(error)

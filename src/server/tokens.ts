@@ -9,22 +9,21 @@ export interface TokenOptions {
   role: Role
   /** Default: all. */
   scopes?: Scope[] | undefined
-  /** The only projects that it sees; the whole workspace where left out. */
+  /** The only projects that it can access. Default: the whole workspace. */
   projectIds?: string[] | null | undefined
-  /** Null: never. In a year where left out. */
+  /** Null: never. Default: in a year. */
   expiresAt?: Date | null | undefined
 }
 
-/** A new token with its text. */
 export interface MadeToken {
-  /** The token itself, which is shown once: only its digest is stored. */
+  /** The text of the token. It is shown once, and only its digest is stored. */
   text: string
   token: StoredToken
 }
 
 const LIFETIME_MS = 365 * 86_400_000
 
-/** Unused tokens expire on their own, and doctor reports those that are still used. */
+/** Returns an expiry, so that unused tokens end automatically. Doctor reports those that are still used. */
 function defaultExpiry(at: Date): Date {
   return new Date(at.getTime() + LIFETIME_MS)
 }
@@ -50,11 +49,14 @@ export async function createToken(
   return { text, token }
 }
 
-/** The time before its end from which a token is reported. */
+/** The time before its expiry from which a token is reported. */
 const NOTICE_MS = 30 * 86_400_000
 const MAX_REPORTED = 20
 
-/** Tokens of any workspace that end within 30 days and that none follows, but for those that were made for so short a time. */
+/**
+ * Returns tokens of any workspace that end within 30 days and have no successor, except those created for such a short
+ * time.
+ */
 export function endingTokens({ tokens }: Pick<Repositories, 'tokens'>, at: Date): Promise<EndingToken[]> {
   return tokens.listEnding(at, new Date(at.getTime() + NOTICE_MS), MAX_REPORTED)
 }

@@ -24,27 +24,26 @@ import { mountPublic } from '../pages/public.ts'
 import { respondWithError, toApiError } from './error-response.ts'
 import type { Providers } from './providers.ts'
 
-/** What the app is put together from. */
 export interface AppOptions {
   services: Services
-  /** What the emulators and callbacks need; none of it in tests of the interface alone. */
+  /** Emulators and callbacks. Omitted in tests that need only the API. */
   providers?: Pick<Providers, 'callbacks' | 'sandbox'>
   readiness: Readiness
   cursors: Cursors
   limits: Limits
   trustedProxies: number
-  /** Paths that phones of passes from other providers ask under, beside our own; each of `applePrefixesOf`. */
+  /** Further paths that serve phones, for passes from other providers; each of `applePrefixesOf`. */
   applePrefixes?: readonly string[]
-  /** One of its own by default. */
+  /** Default: a separate log. */
   security?: SecurityLog
 }
 
 const linkPath = '/l/:token'
 
-/** Tells virtual phones where the emulators are. */
+/** Tells virtual phones the addresses of the emulators. */
 const sandboxPath = '/sandbox'
 
-/** The whole HTTP side of the server. */
+/** Creates the HTTP app of the server. */
 export function createApp(options: AppOptions): H3 {
   const { services, providers, readiness, cursors, limits, trustedProxies, applePrefixes = [] } = options
   const { security = createSecurityLog(services.log) } = options
@@ -101,7 +100,7 @@ export function createApp(options: AppOptions): H3 {
   })
   mountPublic(app, { services: publicServices, readiness, limitFiles })
   requireFree(app, applePrefixes)
-  // Phones come in bursts: beyond the limit of all wallets, only what is refused counts against an address.
+  // Phones send requests in bursts. Beyond the limit of all wallets, count only rejected requests against an address.
   const phoneLimits = {
     refused: limitAddress,
     removals: counted(limits.removals, () => rateLimited.inc({ limit: 'removal' })),
@@ -112,7 +111,7 @@ export function createApp(options: AppOptions): H3 {
   if (providers?.sandbox) app.get(sandboxPath, () => Response.json(providers.sandbox))
   answerHead(app)
   refuseOtherMethods(app)
-  // The router would take /v1/passes/ for /v1/passes: a path whose last part is empty names nothing.
+  // The router would treat /v1/passes/ as /v1/passes. A path with an empty last part names nothing.
   app.use((event) => {
     if (event.url.pathname.length > 1 && event.url.pathname.endsWith('/')) throw noRoute()
   })
@@ -124,8 +123,8 @@ export function createApp(options: AppOptions): H3 {
 }
 
 /**
- * Two hosts mean two things to two servers on the way: Node keeps the first and drops the others (RFC 9112, 3.2). That
- * HTTP/1.1 names one at all is seen to by Node.
+ * Rejects a second Host header: servers on the way could choose different ones, since Node keeps the first and drops
+ * the others (RFC 9112, 3.2). Node itself rejects HTTP/1.1 without a Host.
  */
 function requireOneHost(event: H3Event): void {
   const sent = event.runtime?.node?.req.rawHeaders ?? []
@@ -135,8 +134,8 @@ function requireOneHost(event: H3Event): void {
 }
 
 /**
- * What stands before everything that needs no token, as most that is not of the contract: a limit for each address, and so
- * much at once that it takes nothing from who has one. A new route is limited because it is there.
+ * Limits requests that need no token: by address, and by number in flight, so that they take no capacity from clients
+ * with a token. New routes outside the contract are limited by default.
  */
 function limitPublic(
   limits: Record<'health' | 'wallets' | 'files', (event: H3Event) => void>,
@@ -147,7 +146,7 @@ function limitPublic(
 
   async function enterPublic(event: H3Event, next: () => unknown): Promise<unknown> {
     const { pathname } = event.url
-    // A balancer that gets no answer takes the server for dead.
+    // A load balancer that gets no response removes the server.
     if (pathname === '/healthz' || pathname === '/readyz') {
       limits.health(event)
       return next()
@@ -174,7 +173,7 @@ function needsToken(pathname: string): boolean {
   return pathname.startsWith('/v1/') && !publicPaths.has(pathname)
 }
 
-/** Tells the operator of who was turned away, and from where. */
+/** Logs for the operator who was rejected, and from which address. */
 function noteRejection(security: SecurityLog, problem: ApiError, event: H3Event, address: string): void {
   const what = securityEventOf(problem)
   if (!what) return
@@ -195,7 +194,7 @@ function noteRejection(security: SecurityLog, problem: ApiError, event: H3Event,
   })
 }
 
-/** Tells of each rejection. */
+/** Calls `onRejection` for each rejection of a limit. */
 function counted(limit: Limit, onRejection: () => void): Limit {
   return (key, cost, party) => {
     try {
@@ -211,13 +210,13 @@ function noRoute(): ApiError {
   return new ApiError('NOT_FOUND', { message: 'There is no such route; see /openapi.json.' })
 }
 
-/** A path is `/old` or `/old/passes`: parts that need no encoding. */
+/** A path such as `/old` or `/old/passes`, of parts that need no encoding. */
 const PREFIX = /^(?:\/[\w~-][\w.~-]*){1,8}$/
 
-/** What is ours, whether or not this process serves it. */
+/** Path parts of this service, whether or not this process serves them. */
 const RESERVED = ['apple', 'google', sandboxPath.slice(1)]
 
-/** @throws SetupError for a prefix under which something else is served, or that is no path */
+/** @throws SetupError if a prefix is not a path or serves something else */
 function requireFree(app: H3, prefixes: readonly string[]): void {
   const taken = new Set([...RESERVED, ...app['~routes'].map(({ route }) => route?.split('/')[1])])
   for (const prefix of prefixes) {
@@ -237,13 +236,15 @@ function requireFree(app: H3, prefixes: readonly string[]): void {
   }
 }
 
-/** HEAD is answered wherever GET is (RFC 9110, 9.1): balancers and mail readers ask so. Node leaves the body out. */
+/**
+ * Responds to HEAD on every GET route (RFC 9110, 9.1), as load balancers and mail readers need it. Node omits the body.
+ */
 function answerHead(app: H3): void {
   const reading = app['~routes'].filter(({ method }) => method === 'GET')
   for (const { route, handler } of reading) app.head(route!, handler)
 }
 
-/** A path that exists, asked with a method that it does not take (a bare 404 in h3). */
+/** Rejects other methods on an existing path with 405, where h3 would respond with a bare 404. */
 function refuseOtherMethods(app: H3): void {
   for (const [path, routes] of groupBy(app['~routes'], ({ route }) => route!)) {
     const allow = routes.map(({ method }) => method).join(', ')

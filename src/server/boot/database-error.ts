@@ -4,7 +4,7 @@ import { sqliteFile } from '../../storage/db/database.ts'
 import { clearDamage } from '../../storage/db/sqlite-client.ts'
 import { findFault } from '../../storage/db/sqlite-file.ts'
 
-/** A database cannot be worked with: says which, why and what to do. */
+/** A database is not usable. The message names it, the reason, and the fix. */
 class DatabaseError extends SetupError {
   override readonly name = 'DatabaseError'
   constructor(databaseUrl: string, { why, fix }: Trouble, options?: ErrorOptions) {
@@ -24,7 +24,7 @@ interface Trouble {
 }
 
 /**
- * Does work on a database; what the database itself has to say comes in words of ours, without the statement.
+ * Runs work on a database and describes known errors of the database, without the SQL statement.
  * @throws DatabaseError
  */
 export async function onDatabase<T>(databaseUrl: string, work: () => Promise<T>): Promise<T> {
@@ -40,10 +40,7 @@ export async function onDatabase<T>(databaseUrl: string, work: () => Promise<T>)
   }
 }
 
-/**
- * Lets nobody serve from a file that was found damaged before, unless a check of the whole file finds nothing.
- * @throws DatabaseError
- */
+/** Refuses a file that was found damaged, unless a check of the whole file finds no fault. @throws DatabaseError */
 export async function assertSound(databaseUrl: string): Promise<void> {
   const file = sqliteFile(databaseUrl)
   const fault = file && (await clearDamage(file, findFault))
@@ -51,7 +48,7 @@ export async function assertSound(databaseUrl: string): Promise<void> {
   throw new DatabaseError(databaseUrl, { why: `it was found damaged, and a check says: it ${fault}`, fix: RESTORE })
 }
 
-/** A SQLite file that is not there, which opening would make. */
+/** The error if a SQLite file does not exist. */
 export function missingDatabase(databaseUrl: string): DatabaseError {
   return new DatabaseError(databaseUrl, {
     why: 'there is no such file',
@@ -59,7 +56,7 @@ export function missingDatabase(databaseUrl: string): DatabaseError {
   })
 }
 
-/** An address of a database, fit for messages. */
+/** Returns the address of a database without its password, for messages. */
 export function withoutPassword(databaseUrl: string): string {
   return databaseUrl.replace(/^(\w+:\/\/[^:@/]*):.*@/s, '$1:…@').replaceAll(/([?&]password=)[^&]*/g, '$1…')
 }
@@ -79,7 +76,7 @@ const closedWithTls = {
 
 const RESTORE = 'restore the last backup'
 
-/** By the codes of SQLite, of the network and of PostgreSQL. */
+/** By error codes of SQLite, the network, and PostgreSQL. */
 const troubles: Record<string, Trouble> = {
   SQLITE_CANTOPEN: {
     why: 'it cannot be opened',

@@ -11,7 +11,7 @@ import { pageResponse } from '../pages/html.ts'
 import { linkProblemPage } from '../pages/link/link-problem-page.ts'
 import { pageLanguage } from '../pages/words.ts'
 
-/** The answer to what a request threw, which is counted and, where it is ours, logged. */
+/** Returns the response to an error of a request. Counts the error and, if the server caused it, logs it. */
 export function respondWithError(
   problem: ApiError,
   event: H3Event,
@@ -39,7 +39,7 @@ export function respondWithError(
   return response
 }
 
-/** Whoever opens a link in a browser reads a page whatever goes wrong. */
+/** Whether a person opens a hosted link in a browser, who gets a page instead of JSON. */
 function isOpenedLink({ req, url }: H3Event): boolean {
   return ['GET', 'HEAD'].includes(req.method) && url.pathname.startsWith('/l/')
 }
@@ -58,9 +58,9 @@ const unavailable: Partial<Record<Unavailability, string>> = {
   unreachable: 'The database does not respond. Retry later.',
 }
 
-/** Turns whatever was thrown into the rejection that the caller is told. */
+/** Converts anything thrown to the error that the caller receives. */
 export function toApiError(thrown: unknown): ApiError {
-  // h3 wraps what it does not know; its own errors carry facts of theirs as their cause.
+  // h3 wraps errors of handlers. The cause of its own errors is details.
   const error = thrown instanceof HTTPError && thrown.unhandled ? thrown.cause : thrown
   if (error instanceof ApiError) return error
   const why = findUnavailability(error)
@@ -69,13 +69,13 @@ export function toApiError(thrown: unknown): ApiError {
     return new ApiError('SERVICE_UNAVAILABLE', { message, cause: error, headers: { 'retry-after': '1' } })
   }
   if (error instanceof HTTPError && error.status < 500) {
-    // A path that cannot be decoded, or two announced lengths of one body.
+    // For example, a path that cannot be decoded, or two Content-Length headers.
     return validationError([{ path: [], message: 'The request is malformed' }])
   }
   return new ApiError('INTERNAL_ERROR', { cause: error })
 }
 
-/** The answer to an error: `error` with code, message, correlation id and details. */
+/** Returns the response to an error: `error` with code, message, correlation ID, and details. */
 function errorResponse(problem: ApiError, correlationId: string, { withoutCode }: { withoutCode: boolean }): Response {
   const { code, message, details } = problem
   const told: ErrorBodyWithoutCode = { message, correlationId, details }
@@ -87,14 +87,14 @@ function errorResponse(problem: ApiError, correlationId: string, { withoutCode }
   })
 }
 
-/** What an operator should see: our faults whole, and what keeps us from serving. */
+/** Logs faults of the server in full, and reasons why it cannot serve. */
 function logError(
   log: Logger,
   problem: ApiError,
   facts: { correlationId: string; method: string; path: string },
 ): void {
   const { status, code, cause } = problem
-  // What was turned away for being too much has no cause: nothing failed, and a crowd must not fill the log.
+  // A rejection due to load has no cause. Do not let a crowd of clients fill the log with it.
   if (status < 500 || (code === 'SERVICE_UNAVAILABLE' && cause === undefined)) return
   log.error({ ...facts, code, err: cause ?? problem }, 'request failed')
 }

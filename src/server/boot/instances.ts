@@ -5,18 +5,18 @@ import type { Services } from '../context.ts'
 import type { Buckets } from '../http/middleware/rate-limit.ts'
 import { monotonicSeconds } from '../monotonic-clock.ts'
 
-/** The exchange of usage with the other servers on the database. */
+/** The exchange of rate-limit usage with the other servers on the database. */
 export interface Instances {
-  /** Tells the others that this server is gone. */
+  /** Deregisters this server. */
   stop(): Promise<void>
 }
 
-/** A fleet at work writes and reads so often, one at rest (or a server alone, which only looks) each second. */
+/** The interval of exchanges: under load, and at rest or without other servers (which only reads). */
 const BUSY_MS = 150
 const REST_MS = 1_000
-/** A server that says nothing for so long is gone. */
+/** The time without a heartbeat after which a server counts as stopped. */
 const GONE_SECONDS = 5
-/** Its row is removed by whoever notices, long after. */
+/** The time after which any server deletes the row of a stopped one. */
 const REMOVED_SECONDS = 60
 
 interface KnownInstance {
@@ -26,9 +26,9 @@ interface KnownInstance {
 }
 
 /**
- * Keeps the rate limits of servers on one database together: each writes what it let through into a row of its own, and
- * reads those of the others. No request waits for it, and a server that is alone writes nothing. That another lives is
- * seen from its row changing, by our own clock: machines need not agree on the time.
+ * Shares rate limits among the servers on a database. Each writes the requests that it admitted to its own row, and
+ * reads the rows of the others. No request waits for this, and a single server writes nothing. A server is alive while
+ * its row changes, by the local clock, so machines need not agree on the time.
  */
 export function startInstances({ store, log }: Pick<Services, 'store' | 'log'>, buckets: Buckets): Instances {
   const id = randomUUID()
@@ -60,7 +60,7 @@ export function startInstances({ store, log }: Pick<Services, 'store' | 'log'>, 
     const before = known.get(from)
     if (before?.heartbeat === latest) return
     known.set(from, { heartbeat: latest, changedAt: now, usage })
-    // What servers let through before this one came is past.
+    // Ignore usage from before this server started.
     if (isFirst) return
     for (const [key, count] of Object.entries(usage)) {
       const counted = before?.usage[key] ?? 0
@@ -80,7 +80,7 @@ export function startInstances({ store, log }: Pick<Services, 'store' | 'log'>, 
     while (!stopped.signal.aborted) {
       const { isBusy } = await exchange().catch((error) => {
         log.warn({ err: error }, 'could not share the rate limits with the other servers')
-        // The others may take this one for gone.
+        // The others can have taken this server for stopped.
         isAnnounced = false
         return { isBusy: false }
       })

@@ -6,24 +6,20 @@ import type { Config } from '../config.ts'
 import { addressKey } from '../http/client-address.ts'
 import { ListenError } from '../listen-error.ts'
 
-/** Where requests come in. */
 export interface Listener {
-  /** Goes on answering, and asks clients to come on no connection again. */
+  /** Continues to serve requests, and asks clients to close their connections. */
   drain(): void
-  /** No new connections; what is in flight is answered first. */
+  /** Stops accepting connections, and waits for requests in flight. */
   close(): Promise<void>
 }
 
-/** Who is answered before the whole request was sent has so long to read it. */
+/** The time for a client to read a response that was sent before its whole request arrived. */
 const LINGER_MS = 1_000
 
-/** Requests in flight at the end have so long to finish. */
+/** The time for requests in flight to finish when the server stops. */
 const CUT_OFF_MS = 10_000
 
-/**
- * Listens for HTTP.
- * @throws SetupError where the address is taken or not of this machine
- */
+/** Listens for HTTP. @throws SetupError if the address is taken, or not one of this machine */
 export async function startListener(
   hostname: string,
   port: number,
@@ -48,7 +44,7 @@ export async function startListener(
     qr: false,
     publicURL: '',
   }).catch((error: NodeJS.ErrnoException) => {
-    // Somebody else took it since it was tried: listhen finds so before it listens, or the system as it does.
+    // Another process took the port after the probe. Either listhen or the system detects it.
     throw error.name === 'GetPortError' || error.code === 'EADDRINUSE' ? taken() : error
   })
   if ((listener.server.address() as AddressInfo).port !== port) {
@@ -68,9 +64,10 @@ export async function startListener(
 }
 
 /**
- * A request may be answered before its body has come, one that is too large. Node then takes the socket from the request,
- * and listhen looks for it there when the answer is out: an uncaught error, the end of the process. And a socket that is
- * closed over bytes that nobody read is reset, so that the client may lose the answer: it gets a moment to read it.
+ * Handles responses that are sent before the whole body arrived, such as 413. Node then detaches the socket from the
+ * request, and listhen looks for it there after the response, which would be an uncaught error that ends the process.
+ * Closing a socket with unread bytes also resets it, and the client can lose the response, so the client gets a moment
+ * to read it.
  */
 function lingerOnUnreadBody(...[request, response]: Parameters<RequestListener>): void {
   const { socket } = request
@@ -84,14 +81,14 @@ function lingerOnUnreadBody(...[request, response]: Parameters<RequestListener>)
   })
 }
 
-/** A client that is still sending its request after a while is cut off. */
+/** Closes the server, and cuts off clients that are still sending their request after CUT_OFF_MS. */
 async function close(listener: Listhen): Promise<void> {
   const cutOff = setTimeout(() => (listener.server as Server).closeAllConnections(), CUT_OFF_MS)
   await listener.close()
   clearTimeout(cutOff)
 }
 
-/** listhen moves to another port without a word where one is taken, so the port is tried first. */
+/** Probes the port: listhen silently uses another port if this one is taken. */
 export async function choosePort({ host, port }: Pick<Config, 'host' | 'port'>): Promise<number> {
   const probe = createServer()
   try {
@@ -105,45 +102,51 @@ export async function choosePort({ host, port }: Pick<Config, 'host' | 'port'>):
   }
 }
 
-/** The host of an address that this machine reaches the server by. */
+/** The host of a URL by which this machine reaches the server. */
 export function urlHost(host: string): string {
   if (host === '0.0.0.0' || host === '::') return '127.0.0.1'
   return host.includes(':') ? `[${host}]` : host
 }
 
-/** What one connection, one address and all of them may hold of the server. */
+/** Limits of one connection, one address, and all connections. */
 export interface ConnectionsOptions {
-  /** Connections at once; more are closed as they come. */
+  /** The maximum number of connections. Further ones are closed immediately. */
   maxConnections: number
-  /** Whether a client's address is that of its connection, so that one of them can be told from many. */
+  /** Whether clients connect directly, so that the address of a connection identifies a client. */
   isDirect: boolean
-  /** Told of each connection that is closed on a client. */
+  /** Called for each connection that the server closes on a client. */
   onRefused(reason: string, address: string): void
-  /** For tests, which wait for them. */
+  /** Overrides for tests. */
   patience?: Partial<typeof PATIENCE>
 }
 
-/** Requests that may wait behind the one that is answered. Honest clients that pipeline at all send a handful. */
+/** The maximum number of pipelined requests that wait on a connection. Honest clients send a handful. */
 const MAX_WAITING = 16
 
-/** Connections of one address that are closed for pipelining, in so long; then its new ones are not served. */
+/**
+ * The number of connections of one address that are closed for pipelining within the interval, after which its new
+ * connections are not served.
+ */
 const MAX_OFFENCES = 5
 const OFFENCES_MS = 10_000
 
-/** The part of all connections that may be held so; more are closed as they come. */
+/** The fraction of all connections that can be held unserved. Further ones are closed immediately. */
 const HELD_PART = 0.1
 
-/** How long clients may take. */
+/** Time limits of clients. */
 const PATIENCE = {
   headersMs: 10_000,
-  /** For a request in all: 8 MiB at 1 Mbit/s take 70 s. */
+  /** For a whole request: 8 MiB at 1 Mbit/s take 70 s. */
   requestMs: 120_000,
-  /** As long as a body comes, at least so much of it comes in so long. */
+  /** The minimum rate of a request body: this many bytes within this time. */
   bodyBytes: 64 * 1024,
   bodyMs: 10_000,
-  /** An answer of which nothing was read for so long is not waited for. */
+  /** The time after which a response of which no byte was read is dropped. */
   unreadMs: 20_000,
-  /** Who would only come again at once is kept waiting: opening connections costs the most of what such a client does. */
+  /**
+   * The time for which an offender is held: it would otherwise reconnect at once, and opening connections is its main
+   * cost.
+   */
   heldMs: 10_000,
 }
 const CHECK_EVERY_MS = 500
@@ -155,30 +158,30 @@ interface Receiving {
   bytesThen: number
 }
 
-/** What Node's own listener of its parser returns where no HTTP follows. */
+/** The return value of Node's own parser listener if no HTTP follows. */
 const NO_MORE_HTTP = 2
 
 /**
- * Node would parse the rest of what it has read of a closed connection, a thousand requests in a packet, and then abort each
- * with an error and its stack: that holds up everybody for tens of milliseconds.
+ * Stops the parser of a closed connection. Node would otherwise parse the rest of the data, up to a thousand requests
+ * in a packet, and abort each with an error and its stack, which blocks the event loop for tens of milliseconds.
  */
 function skipUnparsed(socket: Socket & { parser?: { onIncoming: () => number } | null }): void {
   if (socket.parser) socket.parser.onIncoming = () => NO_MORE_HTTP
 }
 
-/** Bounds what connections hold: requests at once, time and memory. */
+/** Limits what connections take: concurrent requests, time, and memory. */
 function createConnections({ maxConnections, isDirect, onRefused, ...options }: ConnectionsOptions) {
   const patience = { ...PATIENCE, ...options.patience }
-  /** Requests that wait for their turn, of each connection that is busy. */
+  /** Waiting requests of each busy connection. */
   const lines = new WeakMap<Socket, [IncomingMessage, ServerResponse][]>()
   const receiving = new Map<IncomingMessage, Receiving>()
   const byAddress = new Map<string, number>()
-  /** By address, in the present stretch of time: what was parsed of such a connection has cost its milliseconds already. */
+  /** The number of offenses by address in the current interval. Each has already cost milliseconds of parsing. */
   const offences = new Map<string, number>()
-  /** Connections of such addresses, none of which is read. */
+  /** Held connections of offenders, from which nothing is read. */
   const held = new Set<Socket>()
 
-  /** Once: a connection may offend more than once before it is closed. */
+  /** Closes a connection. It acts only once, since a connection can offend repeatedly before it is closed. */
   function refuse(socket: Socket, reason: string): void {
     if (socket.destroyed) return
     onRefused(reason, socket.remoteAddress ?? 'unknown')
@@ -187,8 +190,8 @@ function createConnections({ maxConnections, isDirect, onRefused, ...options }: 
   }
 
   /**
-   * Node parses whatever a client has sent and calls for every request at once, however many they are. Here a connection
-   * has one in work; the others wait, and while some wait nothing more is read.
+   * Processes one request of a connection at a time. Node parses all pipelined requests and calls the handler for each
+   * at once. Here the others wait, and nothing more is read while some wait.
    */
   function oneAtATime(handler: RequestListener): RequestListener {
     const start = (request: IncomingMessage, response: ServerResponse) => {
@@ -220,12 +223,12 @@ function createConnections({ maxConnections, isDirect, onRefused, ...options }: 
         return refuse(socket, 'too many requests at once on one connection')
       }
       line.push([request, response])
-      // Node reads on after each request of what it has parsed: afterwards is the time to stop.
+      // Node resumes reading after each parsed request, so pause afterwards.
       if (line.length === 1) process.nextTick(() => lines.get(socket)?.length && socket.pause())
     }
   }
 
-  /** Closes what sends too slowly, also the rest of a body that was answered before: each holds a connection. */
+  /** Closes connections that send a body too slowly, including the rest of one that was already responded to. */
   function checkBodies(): void {
     const now = performance.now()
     for (const [request, state] of receiving) {
@@ -252,7 +255,9 @@ function createConnections({ maxConnections, isDirect, onRefused, ...options }: 
     })
   }
 
-  /** Whether a connection is to be served. Half of all are for one address: another client always finds room. */
+  /**
+   * Whether to serve a connection. One address gets at most half of all connections, so that other clients can connect.
+   */
   function admit(socket: Socket): boolean {
     const key = addressKey(socket.remoteAddress ?? 'unknown')
     if ((offences.get(key) ?? 0) >= MAX_OFFENCES) {
@@ -274,17 +279,17 @@ function createConnections({ maxConnections, isDirect, onRefused, ...options }: 
   return {
     oneAtATime,
 
-    /** Those that are held would keep the server from closing. */
+    /** Closes held connections, which would keep the server from closing. */
     letGo(): void {
       for (const socket of held) socket.destroy()
     },
 
-    /** Sets what Node itself can bound. */
+    /** Sets the limits that Node supports. */
     watch(server: Server): void {
       server.maxConnections = maxConnections
       server.on('drop', (dropped) => onRefused('too many connections', dropped?.remoteAddress ?? 'unknown'))
       if (isDirect) {
-        // Before Node makes a parser for it.
+        // Decide before Node creates a parser for the connection.
         const listeners = server.listeners('connection')
         server.removeAllListeners('connection')
         server.on('connection', (socket) => {
@@ -293,7 +298,8 @@ function createConnections({ maxConnections, isDirect, onRefused, ...options }: 
       }
       server.headersTimeout = patience.headersMs
       server.requestTimeout = patience.requestMs
-      // Whatever is read of an answer counts as life. A handler that takes its time, with all sent before, is no fault.
+      // Any read of a response resets the timer. A handler can take long without unsent data: that is no fault of the
+      // client.
       server.setTimeout(patience.unreadMs, (socket) => {
         if (lines.has(socket) && socket.writableLength === 0) return
         if (lines.has(socket)) onRefused('answer not read', socket.remoteAddress ?? 'unknown')
@@ -305,8 +311,8 @@ function createConnections({ maxConnections, isDirect, onRefused, ...options }: 
         clearInterval(checking)
         clearInterval(forgetting)
       })
-      // Node looks each 30 s for what takes too long. How often is an option of createServer that listhen does not pass
-      // on, and that is read when a server begins to listen.
+      // Node checks timeouts every 30 s by default. listhen does not pass on the option for the interval, which is read
+      // when a server begins to listen.
       Object.assign(server, { connectionsCheckingInterval: CHECK_EVERY_MS })
       server.emit('listening')
     },

@@ -17,25 +17,26 @@ import type { Logger } from '../log.ts'
 import { loadSandboxApple, loadSandboxGoogle, sandboxIssuers } from './sandbox.ts'
 import type { ServerIdentities } from './wallets.ts'
 
-/** The connections to Apple and Google, or to their local emulators: only addresses, keys and trust roots differ. */
+/**
+ * The connections to Apple and Google, or to their emulators, which differ only in addresses, keys, and trust roots.
+ */
 export interface Providers {
   push?: ApplePush
-  /** The same push, where its certificate is a real one, which ends and is renewed. */
+  /** The same push, if its certificate is a real one that expires and is renewed. */
   renewable?: RenewablePush
   googleApi?: GoogleApi
   callbacks?: CallbackVerifier
-  /** The same for identities of the database. */
+  /** Connections of identities of the database. */
   connections: IdentityConnections
-  /** Where virtual phones find the emulators at this moment; null where every platform is real. */
+  /** The current addresses of the emulators for virtual phones; null if every platform is real. */
   readonly sandbox: SandboxDirectory | null
   close(): Promise<void>
 }
 
-/** What the connections to Apple and Google are opened with. */
 export interface ProvidersOptions {
   config: Config
   identities: ServerIdentities
-  /** Where this process listens, for callbacks of the emulator; empty for one that only works. */
+  /** The address of this process, for callbacks of the emulator; empty for a worker. */
   url: string
   clock: () => Date
   log: Logger
@@ -43,8 +44,8 @@ export interface ProvidersOptions {
 }
 
 /**
- * Of processes that share a sandbox folder one emulates each platform, and another takes over when it ends. One that only
- * works never does: the emulator for Google could not call it back.
+ * Of the processes that share a sandbox folder, one emulates each platform, and another takes over when it ends. A
+ * worker never does, since the Google emulator could not call it back.
  */
 export async function startProviders(options: ProvidersOptions): Promise<Providers> {
   const { identities, config, clock, onCall } = options
@@ -81,7 +82,10 @@ export async function startProviders(options: ProvidersOptions): Promise<Provide
   }
 }
 
-/** Identities of the database go to the same places, each over a connection of its own. The sandbox is emulated once one needs it. */
+/**
+ * Connects identities of the database to the same addresses, each over a separate connection. An emulator starts with
+ * its first use.
+ */
 function connect(emulators: Emulators, { clock, onCall }: ProvidersOptions): IdentityConnections {
   const counted = (name: string) => onCall && ((call: ProviderCall) => onCall({ ...call, identity: name }))
   return {
@@ -116,7 +120,7 @@ interface Emulators {
   google: Once<Awaited<ReturnType<typeof startGoogleEmulator>>>
 }
 
-/** Started with the first call; `started` starts nothing. */
+/** Starts something on the first call. `started` returns it without starting it. */
 interface Once<T> {
   (): Promise<T>
   started(): Promise<T> | undefined
@@ -214,7 +218,7 @@ function openGoogle(
   }
 }
 
-/** Asked while nobody emulates a platform: nobody listens there, as when the real one is down. */
+/** The address if no process emulates a platform. Nothing listens there, as if the platform were down. */
 const NOWHERE = 'http://127.0.0.1:9'
 
 function share<Addresses extends object>(
@@ -230,7 +234,7 @@ function share<Addresses extends object>(
   })
 }
 
-/** Loads the client of APNs, which is a tenth of the start of a server, where there is something to push to. */
+/** Imports the APNs client on demand: it takes a tenth of the start of a server. */
 async function openPush(options: ApplePushOptions): Promise<RenewablePush> {
   const { createApplePush } = await import('../../wallets/apple/push.ts')
   return createApplePush(options)

@@ -4,12 +4,11 @@ import type { Config } from '../config.ts'
 import type { Logger } from '../log.ts'
 import { readAppleCredentials, type ServerIdentities } from './wallets.ts'
 
-/** What takes renewed certificates, and where they come from. */
 export interface WatchAppleFilesOptions {
   config: Pick<Config, 'apple'>
-  /** What is signed with now; `renew` changes it. */
+  /** The identities in use, which `renew` changes. */
   identities: Pick<ServerIdentities, 'apple'>
-  /** Signs and pushes with it from now on. */
+  /** Signs and pushes with the identity from now on. */
   renew: (identity: AppleIdentity) => void
   clock: () => Date
   log: Pick<Logger, 'info' | 'error'>
@@ -17,18 +16,19 @@ export interface WatchAppleFilesOptions {
 
 /** A watch over the files that the flags name. */
 export interface AppleFilesWatch {
-  /** Looks now, as the watch does by itself every 3 seconds. */
+  /** Checks now. The watch also checks every 3 seconds. */
   look(): void
   stop(): Promise<void>
 }
 
-/** Two looks take what is new: well within the 10 seconds in which a change is to reach each process. */
+/** A change needs two checks, well within the 10 seconds in which it must reach each process. */
 const LOOK_MS = 3_000
 
 /**
- * Takes renewed certificates from the files that the flags name, as an operator or a secret store puts them there
- * (decisions/0014). What would lose passes, or phones would refuse, is not taken: the log says why, once, and what was
- * signed with goes on. Files are written one after the other, so they are checked once two looks have read the same.
+ * Loads renewed certificates from the files that the flags name, when an operator or a secret store replaces them
+ * (decisions/0014). A certificate that would lose passes, or that phones would reject, is ignored: the log gives the
+ * reason once, and the current one stays in use. Files are written one after the other, so a change is loaded when two
+ * checks have read the same content.
  */
 export function watchAppleFiles({ config, identities, renew, clock, log }: WatchAppleFilesOptions): AppleFilesWatch {
   let taken: string | undefined
@@ -44,7 +44,7 @@ export function watchAppleFiles({ config, identities, renew, clock, log }: Watch
       found = [certificate, key, wwdr].map(({ pem }) => hash('sha256', pem)).join()
       take = () => takeOver(credentials)
     } catch (error) {
-      // Files that are being replaced are missing for a moment, too.
+      // Files are missing for a moment while they are replaced.
       found = (error as Error).message
       take = () => {
         throw error
@@ -69,7 +69,7 @@ export function watchAppleFiles({ config, identities, renew, clock, log }: Watch
     log.info({ certificate: 'apple_pass', passTypeIdentifier, notAfter }, 'signs with the renewed Apple certificate')
   }
 
-  /** Whether it is new, and was there the last time as well. */
+  /** Whether the content is new and equals that of the previous check. */
   function isSettled(found: string): boolean {
     const before = seen
     seen = found

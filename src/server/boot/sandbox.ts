@@ -10,30 +10,34 @@ import { createSandboxGoogle, type ServiceAccount } from '../../wallets/sandbox/
 import { CredentialError } from '../../wallets/wallet.ts'
 import { type Config, sandboxFolder } from '../config.ts'
 
-/** Sandbox credentials: made on first start, kept beside the database, readable by their owner only. */
+/**
+ * Sandbox credentials are created on the first start, stored next to the database, and readable only by their owner.
+ */
 
-/** No real phone holds a pass of this one. */
+/** No real phone holds a pass of this type. */
 export const SANDBOX_PASS_TYPE = 'pass.test.passes.sandbox'
 
 const APPLE = { passTypeIdentifier: SANDBOX_PASS_TYPE, teamIdentifier: 'SANDBOX001' }
 
-/** Who signs in the sandbox, and what the emulator for APNs shows and trusts. */
+/** The signing identity of the sandbox, and the certificates of the APNs emulator. */
 export interface AppleSandbox {
   identity: AppleIdentity
   rootPem: string
   wwdrPem: string
   serverCertificatePem: string
   serverKeyPem: string
-  /** What signs further pass certificates; undefined in a sandbox that an older program made. */
+  /** The key that signs further pass certificates; undefined if an older version created the sandbox. */
   wwdrKeyPem: string | undefined
 }
 
-/** The sandbox's certificates for Apple; made on the first start, and again when they are broken or expired. */
+/**
+ * Returns the Apple certificates of the sandbox. Creates them on the first start, and if they are damaged or expired.
+ */
 export function loadSandboxApple(config: Config, at: Date): Promise<AppleSandbox> {
   return loadOrCreate(
     join(sandboxFolder(config), 'apple'),
     async () => {
-      // Loaded on the first start only: nothing else of a server needs what makes certificates.
+      // Imported on the first start only: a server uses it for nothing else.
       const { createSandboxApple } = await import('../../wallets/sandbox/apple/certificates.ts')
       const made = await createSandboxApple({ ...APPLE, at })
       return {
@@ -67,7 +71,7 @@ export function loadSandboxApple(config: Config, at: Date): Promise<AppleSandbox
   )
 }
 
-/** The sandbox's service account for Google; made on the first start, and again when it is broken. */
+/** Returns the Google service account of the sandbox. Creates it on the first start, and if it is damaged. */
 export function loadSandboxGoogle(config: Config): Promise<GoogleIdentity> {
   return loadOrCreate(
     join(sandboxFolder(config), 'google'),
@@ -84,8 +88,7 @@ export function loadSandboxGoogle(config: Config): Promise<GoogleIdentity> {
 }
 
 /**
- * A pass certificate more in the sandbox, for an identity of its own: the emulator and virtual phones trust it as they do the
- * first.
+ * Creates another pass certificate of the sandbox, for another identity. The emulator and virtual phones trust it.
  * @throws CredentialError
  */
 export async function makeSandboxPass(
@@ -105,7 +108,7 @@ export async function makeSandboxPass(
   return { certificate: made.certificatePem, key: made.keyPem, wwdr: wwdrPem }
 }
 
-/** Starts another provider of passes, whose certificate hangs on the chain of the sandbox in a folder. */
+/** Starts an emulated other provider, whose certificate is signed by the sandbox in the folder. */
 export async function startSandboxProvider(
   sandboxFolder: string,
   options: Omit<OtherProviderOptions, 'wwdrPem' | 'wwdrKeyPem' | 'at'>,
@@ -116,13 +119,13 @@ export async function startSandboxProvider(
   return startOtherProvider({ ...options, wwdrPem, wwdrKeyPem: wwdrKeyPem!, at })
 }
 
-/** The files of what the emulator for Google knows of further issuers, one a key. */
+/** The folder of the further issuers that the Google emulator knows, with one file per key. */
 const issuersFolder = (config: Pick<Config, 'databaseUrl' | 'sandboxFolder'>) =>
   join(sandboxFolder(config), 'google-issuers')
 
 /**
- * A key more of the service account of a further issuer, which the emulator for Google takes at once; as at Google, those of before
- * stay good. Returns its key file.
+ * Creates another key of the service account of a further issuer. The Google emulator accepts it immediately, and keeps
+ * accepting previous keys, as Google does. Returns the key file.
  */
 export async function makeSandboxIssuer(config: Config, issuerId: string): Promise<string> {
   const { serviceAccountJson } = await createSandboxGoogle(`sandbox-${issuerId}`)
@@ -135,7 +138,7 @@ export async function makeSandboxIssuer(config: Config, issuerId: string): Promi
   return serviceAccountJson
 }
 
-/** The accounts of further issuers with each of their keys, read as they are now. */
+/** Reads the service accounts of further issuers, one per key. */
 export function sandboxIssuers(config: Pick<Config, 'databaseUrl' | 'sandboxFolder'>): ServiceAccount[] {
   const folder = issuersFolder(config)
   if (!existsSync(folder)) return []
@@ -147,7 +150,10 @@ export function sandboxIssuers(config: Pick<Config, 'databaseUrl' | 'sandboxFold
     })
 }
 
-/** Root and push server; who signs was checked when it was read. */
+/**
+ * Whether the certificates of the root and the push server are valid. The signing identity was checked when it was
+ * read.
+ */
 function isChainSound({ rootPem, wwdrPem, serverCertificatePem, serverKeyPem }: AppleSandbox, at: Date): boolean {
   try {
     const [root, wwdr, server] = [rootPem, wwdrPem, serverCertificatePem].map((pem) => new X509Certificate(pem))
@@ -157,15 +163,15 @@ function isChainSound({ rootPem, wwdrPem, serverCertificatePem, serverKeyPem }: 
       server!.checkPrivateKey(createPrivateKey(serverKeyPem))
     )
   } catch {
-    // What cannot be read is not sound.
+    // Unreadable certificates are invalid.
     return false
   }
 }
 
 /**
- * Reads the folder, which is made where it is not there. Where something in it is missing, broken or expired the next one
- * stands in its place (`apple`, `apple-2`, `apple-3`): each appears whole or not at all, and of servers that start
- * together the first one's stands.
+ * Reads the folder, and creates it if it does not exist. If a file in it is missing, damaged, or expired, the next
+ * folder is used (`apple`, `apple-2`, `apple-3`). A folder appears in one step, and the first of several starting
+ * servers wins.
  */
 async function loadOrCreate<T>(
   base: string,

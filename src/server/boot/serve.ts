@@ -39,44 +39,44 @@ import { loadServerKeys } from './server-key.ts'
 import { createServices } from './services.ts'
 import { createWallets, loadIdentities, type ServerIdentities } from './wallets.ts'
 
-/** A server that answers, works, or both. */
+/** A running server: API, worker, or both. */
 export interface RunningServer {
-  /** The listening address; empty for a server that only works. */
+  /** The listening address; empty for a worker. */
   url: string
   publicUrl: string
-  /** Where metrics are served. */
+  /** The address of the metrics. */
   metricsUrl: string | undefined
-  /** Platforms that run against local emulators. */
+  /** Platforms that use local emulators. */
   sandboxed: Platform[]
-  /** An owner token of the workspace `default`, when the database was empty. */
+  /** An owner token of the workspace `default`, if the database was empty. */
   firstToken: string | undefined
-  /** When that token ends. */
+  /** The expiry of that token. */
   firstTokenEnds: Date | undefined
-  /** No token of the database was ever used: perhaps nobody has one. */
+  /** Whether no token of the database was ever used: perhaps the operator has none. */
   lacksToken: boolean
   /**
-   * No new claims, and no new connections; what is in flight finishes. Before that, requests are still answered for a
-   * while, in which /readyz tells proxies to send no more.
+   * Stops claiming jobs and accepting connections, and waits for work in flight. During `drainSeconds` before that,
+   * requests are still served, and /readyz tells proxies to send no more.
    */
   close(options?: { drainSeconds: number }): Promise<void>
-  /** Gives back the jobs that are still in flight, where close takes too long and the process is ended. */
+  /** Returns jobs in flight to the queue, if `close` takes too long and the process ends. */
   abandon(): Promise<void>
 }
 
-/** What a server is started with. */
 export interface ServeOptions {
   config: Config
   log: Logger
-  /** Of the program, as metrics tell it. */
+  /** The version of the program, for metrics. */
   version?: string
   clock?: () => Date
-  /** Whether an empty database gets an owner token, which the caller must hand over; true by default. */
+  /** Whether an empty database gets an owner token, which the caller must show. Default: true. */
   makesFirstToken?: boolean
 }
 
 /**
- * Migrates the database, checks credentials, and serves.
- * @throws SettingsError, CredentialError, ServerKeyError, DatabaseError, DatabaseUrlError, ListenError: each says what to do
+ * Migrates the database, checks the credentials, and serves.
+ * @throws SettingsError, CredentialError, ServerKeyError, DatabaseError, DatabaseUrlError, ListenError: each with its
+ * fix
  */
 export async function startServer(options: ServeOptions): Promise<RunningServer> {
   const { config, log, clock = () => new Date(), version = 'unknown', makesFirstToken = true } = options
@@ -216,7 +216,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
         onRefused: (reason, address) => security.note('connection refused', { address, reason }),
       })
     }
-    // Shown only once, so made only when nothing is left that could fail.
+    // The token is shown only once, so create it after everything that can fail.
     const first = makesFirstToken ? await createFirstToken(store, clock()) : undefined
     const lacksToken = !first && (await store.tokens.isUnused())
     const ending = await endingTokens(store, clock())
@@ -230,16 +230,16 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
   }
 }
 
-/** What phones hold is theirs for years: checks that keep a start from losing them. */
+/** Checks that stop a start that would lose passes, which phones keep for years. */
 
-/** A setting that cannot work: says which one, why, and what to do. Stops the start of the server. */
+/** A setting that cannot work, with the reason and the fix. Stops the start of the server. */
 class SettingsError extends SetupError {
   override readonly name = 'SettingsError'
 }
 
 /**
- * The public URL is written into every pass, and phones ask nowhere else for as long as they hold it.
- * @throws SettingsError in production, where it must be https
+ * The public URL is written into every pass, and phones use no other address while they hold it.
+ * @throws SettingsError in production, if it is not https
  */
 function requirePublicUrl({ isProduction, publicUrl, role }: Config): void {
   if (!isProduction || publicUrl?.startsWith('https://')) return
@@ -254,8 +254,8 @@ function requirePublicUrl({ isProduction, publicUrl, role }: Config): void {
 const PASS_TYPE = 'apple-pass-type'
 
 /**
- * A phone knows a pass by its pass type identifier: signed and pushed under another one, what it holds would never be
- * updated again. The database remembers the identifier; it may change while no phone holds a pass.
+ * A phone identifies a pass by its pass type. Under another pass type, passes on phones would never be updated again.
+ * The database stores the pass type, which can change only while no phone holds a pass.
  * @throws CredentialError
  */
 async function requireSamePassType({ apple }: ServerIdentities, store: Store): Promise<void> {
@@ -264,7 +264,7 @@ async function requireSamePassType({ apple }: ServerIdentities, store: Store): P
   const known = await store.transaction(async (tx) => {
     const first = await tx.settings.insert(PASS_TYPE, passTypeIdentifier)
     if (first === passTypeIdentifier) return first
-    // Phones of the sandbox are no real ones.
+    // Phones of the sandbox do not count.
     if (first !== SANDBOX_PASS_TYPE && (await tx.registrations.hasAny())) return first
     await tx.settings.update(PASS_TYPE, passTypeIdentifier)
     return passTypeIdentifier

@@ -16,8 +16,9 @@ import { type Config, serverKeyFile } from '../config.ts'
 const FINGERPRINT = 'server-key-fingerprint'
 
 /**
- * The key as configured, else the file beside the SQLite database, made on first start. The database remembers a
- * fingerprint of the key, so that a server with another key refuses to start rather than break links and secrets.
+ * Returns the configured key, else that of the file next to the SQLite database, which the first start creates. The
+ * database stores a fingerprint of the key, so that a server with another key does not start and break links and
+ * secrets.
  * @throws ServerKeyError
  */
 export async function loadServerKeys(config: Config, store: Store): Promise<ServerKeys> {
@@ -31,10 +32,13 @@ export async function loadServerKeys(config: Config, store: Store): Promise<Serv
   return keys
 }
 
-/** How the key beside a SQLite database stands to the one that its data was made with. */
+/** How the key next to a SQLite database compares with the one that its data was created with. */
 export type KeyState = 'matches' | 'missing' | 'differs' | 'unused'
 
-/** Whether the key beside a database is that of its data. @param draft a copy of what is to stand at `database`, up to date */
+/**
+ * Compares the key next to a database with its data. @param draft an up-to-date copy of the future content of
+ * `database`
+ */
 export async function keyStateOf(draft: string, database: string): Promise<KeyState> {
   const opened = openDatabase(`sqlite:${draft}`)
   try {
@@ -49,7 +53,7 @@ export async function keyStateOf(draft: string, database: string): Promise<KeySt
 }
 
 /**
- * The key as configured, or what the file beside SQLite holds; undefined where the first start will make that file.
+ * Returns the configured key, or that of the file next to SQLite; undefined if the first start will create the file.
  * @throws ServerKeyError
  */
 export async function findServerKey(config: Config): Promise<string | undefined> {
@@ -63,12 +67,12 @@ export async function findServerKey(config: Config): Promise<string | undefined>
   return existsSync(file) ? readFile(file, 'utf8') : undefined
 }
 
-/** The fingerprint of the key that a database was made with; undefined for one that no server has used yet. */
+/** Returns the fingerprint of the key of a database; undefined if no server has used it yet. */
 export function findFingerprint(store: Store): Promise<string | undefined> {
   return store.settings.find(FINGERPRINT)
 }
 
-/** That a database was made with one of the keys. @param known its fingerprint @throws ServerKeyError */
+/** Checks that one of the keys belongs to a database. @param known its fingerprint @throws ServerKeyError */
 export function assertKeyOf(known: string, { current, previous }: ServerKeys): void {
   if ([current, ...previous].some((key) => fingerprint(key) === known)) return
   throw new ServerKeyError(
@@ -82,7 +86,7 @@ async function createKeyFile(config: Config): Promise<string> {
   const draft = `${file}.${randomUUID()}`
   await writePrivate(draft, `${newServerKey()}\n`)
   try {
-    // A link appears whole or fails: of servers that start together one makes the key and the others read it.
+    // A link appears in one step or fails. Of several starting servers, one creates the key and the others read it.
     await link(draft, file)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error

@@ -29,35 +29,35 @@ import { releaseHeld } from '../wallet-sync/platform-calls.ts'
 import { createWakeUps } from '../webhooks/wake-ups.ts'
 import { createWebhookSecrets } from '../webhooks/webhook-secrets.ts'
 
-/** What differs from one server to the next, and in tests and benchmarks. */
+/** The options that differ among servers, tests, and benchmarks. */
 export interface ServicesOptions
   extends Pick<Services, 'store' | 'outbound' | 'retention' | 'stopping' | 'clock' | 'log' | 'metrics'> {
   keys: ServerKeys
-  /** Where phones and people reach the server; without a slash at the end. */
+  /** The address for phones and browsers, without a trailing slash. */
   publicUrl: string
   linkTtlDays: number
-  /** Never by default. */
+  /** Default: never. */
   isClockOff?: () => boolean
-  /** Buttons of text by default. */
+  /** Default: text buttons. */
   badges?: Badges | undefined
   createWallets: (loadImageFiles: LoadImageFiles) => Wallets
   push?: ApplePush | undefined
-  /** How identities of the database reach their platforms; not at all by default. */
+  /** Connections of identities of the database. Default: none. */
   connections?: IdentityConnections
   googleApi?: GoogleApi | undefined
-  /** One of its own by default. */
+  /** Default: a separate decoder. */
   decoder?: Decoder
-  /** After so long without an answer a call of a platform hangs; see createBreakers. */
+  /** The time after which a platform call without a response counts as hanging; see createBreakers. */
   hangSeconds?: number
 }
 
-/** All services of a process, and how they end. */
+/** The services of a process, which end with `close`. */
 export interface RunningServices extends Services {
-  /** Ends what runs beside this thread: the process that decodes images, and the watch over the thread. */
+  /** Ends the process that decodes images, and the watch over the event loop. */
   close(): void
 }
 
-/** Puts together what every part of the server works with: the one place where that is done. */
+/** Creates the services of a process. No other place does. */
 export function createServices(options: ServicesOptions): RunningServices {
   const {
     keys,

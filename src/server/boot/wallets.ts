@@ -21,17 +21,14 @@ import { loadKeyless } from '../identities/secrets.ts'
 import { webServiceUrl } from '../inbound/own-address.ts'
 import { loadSandboxApple, loadSandboxGoogle } from './sandbox.ts'
 
-/** Who signs as the flags say (the identity `server`), for each configured platform, and which of them are emulators. */
+/** The signing identities of the flags (the identity `server`), by platform, and which platforms are emulated. */
 export interface ServerIdentities {
   apple?: AppleIdentity
   google?: GoogleSigner
   sandboxed: Platform[]
 }
 
-/**
- * Reads or makes the credentials of the configured platforms and checks them.
- * @throws CredentialError
- */
+/** Reads or creates the credentials of the configured platforms and checks them. @throws CredentialError */
 export async function loadIdentities(config: Config, at: Date): Promise<ServerIdentities> {
   const sandboxed = sandboxedPlatforms(config)
   const has = (platform: Platform) => config.platforms.includes(platform)
@@ -42,10 +39,7 @@ export async function loadIdentities(config: Config, at: Date): Promise<ServerId
   }
 }
 
-/**
- * The configured platforms that have no credentials.
- * @throws CredentialError in production, where there must be none
- */
+/** Returns the configured platforms without credentials. @throws CredentialError in production if there are any */
 export function sandboxedPlatforms(config: Config): Platform[] {
   const sandboxed = config.platforms.filter((platform) => !hasCredentials(config, platform))
   if (config.isProduction && sandboxed.length > 0) {
@@ -57,7 +51,6 @@ export function sandboxedPlatforms(config: Config): Platform[] {
   return sandboxed
 }
 
-/** The platforms that this server issues for. */
 export function createWallets(
   identities: ServerIdentities,
   options: { publicUrl: string; loadImageFiles: LoadImageFiles },
@@ -75,7 +68,7 @@ export function createWallets(
   }
 }
 
-/** True where a platform was given credentials, and so does not run in the sandbox. */
+/** Whether a platform has credentials, and so does not run in the sandbox. */
 export function hasCredentials({ apple, google }: Config, platform: Platform): boolean {
   return platform === 'apple'
     ? [apple.certificate, apple.key, apple.wwdr].some((value) => value !== undefined)
@@ -87,10 +80,7 @@ async function loadApple(config: Config, isSandboxed: boolean, at: Date): Promis
   return parseAppleIdentity(readAppleCredentials(config), at)
 }
 
-/**
- * What stands in the files, not looked at yet.
- * @throws CredentialError
- */
+/** Reads the credential files without checking them. @throws CredentialError */
 export function readAppleCredentials({ apple }: Pick<Config, 'apple'>): AppleCredentials {
   const { certificate, key, keyPassphrase, wwdr, passTypeIdentifier, teamIdentifier } = apple
   const given = readSecret(required(certificate, '--apple-certificate'), '--apple-certificate')
@@ -104,8 +94,8 @@ export function readAppleCredentials({ apple }: Pick<Config, 'apple'>): AppleCre
 }
 
 /**
- * A certificate and its key, which a .p12 file holds together.
- * @param passphrase of the key, or of the .p12 file
+ * Returns a certificate and its key, which one .p12 file can hold.
+ * @param passphrase of the key or the .p12 file
  * @throws CredentialError
  */
 export function readPassFiles(
@@ -126,7 +116,8 @@ async function loadGoogle(config: Config, isSandboxed: boolean): Promise<GoogleS
 }
 
 /**
- * The service account of a key, of a configuration of workload identity, or where only the issuer is given of this machine.
+ * Returns the service account of a key file or a workload identity configuration. If only the issuer is given, returns
+ * the account of this machine.
  * @throws CredentialError
  */
 export async function readGoogleIdentity({ google }: Pick<Config, 'google'>): Promise<GoogleSigner> {
