@@ -112,7 +112,7 @@ function mostWork(): DefinitionInput {
   const back = [...Array(50).keys()].map((n) => ({
     key: `k${n}`,
     label: inEach(`${n} ${'x'.repeat(80)}`),
-    value: inEach(`${n}${'{{a}}'.repeat(9)}`),
+    value: inEach(`${n}${'{{a}}'.repeat(4)}`),
   }))
   const { design, ...parts } = definition('', { maxLength: 1, default: 'a' })
   return {
@@ -121,7 +121,7 @@ function mostWork(): DefinitionInput {
     design: { ...design, fields: { back }, barcode: { format: 'qr', message: `{{pass.scanCode}} ${'x'.repeat(900)}` } },
     apple: { userInfo: { list: [...Array(1_980).keys()].map((n) => n % 10) } },
     google: {
-      object: { textModulesData: [...Array(1_400).keys()].map((n) => ({ id: `t${n}`, header: 'H', body: 'B' })) },
+      object: { textModulesData: [...Array(280).keys()].map((n) => ({ id: `t${n}`, header: 'H', body: 'B' })) },
     },
   } as DefinitionInput
 }

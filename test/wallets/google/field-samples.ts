@@ -113,9 +113,9 @@ export function replaced(current: unknown, [key, ...rest]: Path, value: unknown)
   return copy
 }
 
-/** What a definition has to override so that its pass has every field of its kind. */
+/** What a definition has to override so that its pass has every field of its kind, except the copy of the class that Google adds. */
 export function fullOverrides(kind: GoogleKind, typeOf: (kind: GoogleKind, role: 'Class' | 'Object') => RecordType) {
   const { id: _, ...ofClass } = fullRecord(typeOf(kind, 'Class'))
-  const { id: __, classId: ___, state: ____, ...object } = fullRecord(typeOf(kind, 'Object'))
+  const { id: __, classId: ___, state: ____, classReference: _____, ...object } = fullRecord(typeOf(kind, 'Object'))
   return { kind, class: ofClass, object }
 }

@@ -80,15 +80,19 @@ describe.each(allKinds)('of the kind %s', (kind) => {
     async (passType) => {
       // Each style says all that it can to Apple with one of the kinds.
       const isFull = allKinds.indexOf(kind) === styles.indexOf(passType)
-      const definition = define({
-        google: google.fullOverrides(kind, typeOf),
-        apple: isFull ? apple.fullOverrides(passType) : { transitType: 'PKTransitTypeTrain' },
-      })
-      expect(await publish(definition, passType)).toEqual([])
-      expect(answersOf(definition, passType)).toEqual([true, true])
-      const json = jsonOf(definition, passType)
-      expect(PassProps.validate(json, { allowUnknown: true }).error?.message).toBeUndefined()
-      expect(PassJson.safeParse(json).error?.issues).toBeUndefined()
+      const full = google.fullOverrides(kind, typeOf)
+      // A definition has no room for every field of both.
+      for (const own of [{ class: full.class }, { object: full.object }]) {
+        const definition = define({
+          google: { kind, class: neededOf(kind, 'Class'), object: neededOf(kind, 'Object'), ...own },
+          apple: isFull ? apple.fullOverrides(passType) : { transitType: 'PKTransitTypeTrain' },
+        })
+        expect(await publish(definition, passType)).toEqual([])
+        expect(answersOf(definition, passType)).toEqual([true, true])
+        const json = jsonOf(definition, passType)
+        expect(PassProps.validate(json, { allowUnknown: true }).error?.message).toBeUndefined()
+        expect(PassJson.safeParse(json).error?.issues).toBeUndefined()
+      }
     },
   )
 })

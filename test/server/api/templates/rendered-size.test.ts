@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { contract } from '../../../../src/core/contract/contract.ts'
 import type { DefinitionInput } from '../../../../src/core/contract/definition.ts'
+import { MAX_PLACEHOLDERS } from '../../../../src/core/rules/template/render-work.ts'
 import { type TestWorkspace, useApi } from '../../../support/api.ts'
 import { oneDialect } from '../../../support/databases.ts'
 import { issuedPass, makePass, passBody, publishedTemplate } from '../../fixtures.ts'
@@ -57,12 +58,12 @@ describe.each(oneDialect)('on %s', (dialect) => {
 
   test('rejects a draft that is too much work to render, and keeps an older one readable', async () => {
     const workspace = await api.workspace()
-    const excess: DefinitionInput = { ...sound, apple: { userInfo: { x: '{{about}}'.repeat(10_001) } } }
+    const excess: DefinitionInput = { ...sound, apple: { userInfo: { x: '{{about}}'.repeat(MAX_PLACEHOLDERS + 1) } } }
     const issues = [
       {
         path: ['definition', 'apple', 'userInfo', 'x'],
         message: expect.stringContaining(
-          'render 10002 placeholders in all of its languages, and at most 10000 are allowed',
+          `render ${MAX_PLACEHOLDERS + 2} placeholders in all of its languages, and at most ${MAX_PLACEHOLDERS} are allowed`,
         ),
       },
     ]
