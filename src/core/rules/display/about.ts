@@ -5,12 +5,12 @@ import { isJsonObject } from '../../json.ts'
 import { isTimeZone } from '../redemption/time-zones.ts'
 import { fill, type Scope } from '../template/placeholder.ts'
 
-/** An event or a trip with its placeholders filled: what says nothing, or nothing of its kind, is left out. */
+/** An event or a trip with its placeholders filled. Empty values and values of the wrong kind are omitted. */
 export type Filled<Facts> = Facts extends object
   ? { [Key in keyof Facts]?: Key extends keyof typeof degreeKeys ? number : Filled<Facts[Key]> }
   : Facts
 
-/** What a pass is about. */
+/** The event or the trip that a pass is for. */
 export interface About {
   event?: Filled<EventFacts> | undefined
   trip?: (Filled<TripFacts> & Pick<TripFacts, 'mode'>) | undefined
@@ -18,7 +18,7 @@ export interface About {
 
 type AboutContent = Pick<Definition, 'event' | 'trip'>
 
-/** The event or trip of a definition with what the variables of a pass put into it. */
+/** Fills the event or trip of a definition with the variables of a pass. */
 export function aboutOf({ event, trip }: AboutContent, scope: Scope): About {
   return {
     ...(event && { event: (filled('event', event, scope) ?? {}) as About['event'] }),
@@ -45,13 +45,16 @@ function isSaid(key: string, text: string): string | number | undefined {
   return Math.abs(degrees) <= degreeKeys[key as keyof typeof degreeKeys] ? degrees : undefined
 }
 
-/** Facts as a definition has them, or filled. */
+/** Facts with placeholders, as in a definition, or filled. */
 interface Facts {
   event?: EventFacts | About['event']
   trip?: TripFacts | About['trip']
 }
 
-/** What Apple's pass says of them by itself: its semantic tags, and of a trip how one travels. Overrides go before. */
+/**
+ * Returns the top-level keys of pass.json that Apple derives from the facts: the semantic tags, and the transit type of
+ * a trip. Overrides take precedence.
+ */
 export function appleOf({ event, trip }: Facts): Record<string, unknown> {
   const semantics = known({ ...(event && eventTags(event)), ...(trip && tripTags(trip)) })
   return known({ semantics, transitType: trip && transitTypes[trip.mode] }) ?? {}
@@ -131,13 +134,13 @@ function listed(facts: Record<string, unknown>) {
   return said && [said]
 }
 
-/** Undefined where there is nothing. */
+/** Returns `undefined` if every value is undefined. */
 function known(facts: Record<string, unknown>): Record<string, unknown> | undefined {
   const entries = Object.entries(facts).filter(([, value]) => value !== undefined)
   return entries.length > 0 ? Object.fromEntries(entries) : undefined
 }
 
-/** The overrides over what comes of the facts: objects merge, anything else of an override stands as it is. */
+/** Merges overrides over derived keys: objects merge, and any other value of an override replaces the derived one. */
 export function mergeUnder(
   facts: Record<string, unknown>,
   overrides: Record<string, unknown>,
@@ -150,7 +153,10 @@ export function mergeUnder(
   return Object.fromEntries(merged)
 }
 
-/** A card's keys for Apple: its own over what its facts say. The number of a flight is one for Apple, or nothing. */
+/**
+ * Returns the Apple keys of a card: its overrides over those derived from its facts. Apple's `flightNumber` is a
+ * number, so any other flight number is omitted.
+ */
 export function appleKeys(about: About, overrides: Record<string, unknown>): Record<string, unknown> {
   const { trip } = about
   if (!about.event && !trip) return overrides
@@ -161,13 +167,13 @@ export function appleKeys(about: About, overrides: Record<string, unknown>): Rec
   return mergeUnder({ ...facts, ...known({ semantics: known(numbered) }) }, overrides)
 }
 
-/** Where the pass is wanted: at the venue, or where the trip begins. */
+/** The place of the pass: the venue, or the origin of the trip. */
 export function placeAbout({ event, trip }: About): { latitude: number; longitude: number } | undefined {
   const { latitude, longitude } = event?.venue ?? trip?.from ?? {}
   return latitude !== undefined && longitude !== undefined ? { latitude, longitude } : undefined
 }
 
-/** When it is about: from when on, and until when where that is later. */
+/** The time range of the pass. `until` is omitted if it is not later than `from`. */
 export function timeAbout({ event, trip }: About): { from: Date; until?: Date } | undefined {
   const [from, until] = event
     ? [event.doorsAt ?? event.startsAt, event.endsAt]

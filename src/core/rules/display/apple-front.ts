@@ -2,28 +2,28 @@ import type { FieldGroup, PassType } from '../../contract/definition.ts'
 import type { Card, CardField } from './card.ts'
 
 /**
- * The front of a pass as an iPhone lays it out, by Apple's guide: what the preview draws by, and warnings are made of.
- * Lengths are points.
+ * The front of a pass as an iPhone lays it out according to Apple's guide. The preview and the warnings use it. Lengths
+ * are in points.
  */
 
-/** The inside of a card on the narrowest phones that have Wallet. */
+/** The content width of a card on the narrowest phones that have Wallet. */
 export const CONTENT_WIDTH = 320
-/** Between the fields of a row, and between a picture and what stands beside it. */
+/** The gap between the fields of a row, and between an image and the text next to it. */
 export const GAP = 16
-/** Of the labels of fields. */
+/** The font size of field labels. */
 export const LABEL_SIZE = 11
-/** Of the values in small. */
+/** The font size of small values. */
 export const VALUE_SIZE = 17
-/** The room of the logo. */
+/** The maximum size of the logo. */
 export const LOGO = { width: 160, height: 40 } as const
 /** The side of the thumbnail. */
 export const THUMBNAIL = 90
-/** What the fields of the header may take of the first line. */
+/** The share of the first line that header fields can use. */
 export const HEADER_SHARE = 0.6
-/** Of the sign between origin and destination, with the gaps around it. */
+/** The width of the transit icon between origin and destination, including its gaps. */
 export const SIGN_WIDTH = 64
 
-/** Of the values in large. */
+/** The font size of large values. */
 export const primarySizes: Record<PassType, number> = {
   generic: 28,
   eventTicket: 28,
@@ -32,7 +32,7 @@ export const primarySizes: Record<PassType, number> = {
   boardingPass: 36,
 }
 
-/** How far values in large are shrunk to fit, in steps; longer ones are cut. */
+/** The scales to which large values shrink to fit. Text that is still too long is cut. */
 export const scales = [1, 0.9, 0.8, 0.7, 0.6, 0.5] as const
 
 type FrontGroup = Exclude<FieldGroup, 'back'>
@@ -40,28 +40,28 @@ type FrontGroup = Exclude<FieldGroup, 'back'>
 /** A field with its place on the front; lengths are points. */
 export interface FrontField extends CardField {
   group: FrontGroup
-  /** What the wider of its label and its value needs, at the scale of the row. */
+  /** The width that the wider of the label and the value needs, at the scale of the row. */
   width: number
-  /** What the row leaves it: a text that is wider is cut. */
+  /** The width that the row allows. Wider text is cut. */
   room: number
 }
 
-/** A row of the front, from the leading edge; see layOutFront. */
+/** A row of the front, from the leading edge. */
 export interface FrontRow {
   name: FrontGroup
   fields: FrontField[]
-  /** Fields that the style has no place for: no phone shows them. */
+  /** Fields beyond `max`, which no phone shows. */
   surplus: FrontField[]
-  /** How many fields the row takes at most. */
+  /** The maximum number of fields in the row. */
   max: number
-  /** How large its values are, in shares of their usual size. */
+  /** The scale of the values, relative to their usual size. */
   scale: number
 }
 
-/** What the front is laid out by. */
+/** The parts of a card that determine the layout of the front. */
 export type FrontContent = Pick<Card, 'passType' | 'images' | 'fields' | 'barcode'>
 
-/** The rows of the front, from the top. Fields that say nothing are left out, as wallets do. */
+/** Lays out the rows of the front, from the top. Empty fields are omitted, as in wallets. */
 export function layOutFront(card: FrontContent): FrontRow[] {
   const { passType, images } = card
   const isBoarding = passType === 'boardingPass'
@@ -81,10 +81,16 @@ export function layOutFront(card: FrontContent): FrontRow[] {
   return [header, primary, secondary, toRow(card, ['auxiliary'], left)]
 }
 
-/** Of secondary and auxiliary fields where they share a row, and on a generic pass whose square code takes the room. */
+/**
+ * The maximum number of secondary and auxiliary fields together, if they share a row or if a generic pass has a square
+ * barcode.
+ */
 const MAX_TOGETHER = 4
 
-/** What is left of the first line for the text beside the logo; the ratio is that of the logo's width to its height. */
+/**
+ * Returns the width that remains in the first line for the text next to the logo. `logoRatio` is the logo's width
+ * divided by its height.
+ */
 export function roomForLogoText(card: Card, header: FrontRow, logoRatio = SOME_RATIO): number {
   const taken = header.fields.reduce((sum, { width, room }) => sum + Math.min(width, room) + GAP, 0)
   const brand = CONTENT_WIDTH - taken
@@ -92,15 +98,15 @@ export function roomForLogoText(card: Card, header: FrontRow, logoRatio = SOME_R
   return card.images.logo === undefined ? brand : brand - logo - GAP / 2
 }
 
-/** The shape of a logo of which nothing is known. */
+/** The assumed aspect ratio of an unknown logo. */
 const SOME_RATIO = 2
 
-/** The width of the text beside the logo. */
+/** Returns the estimated width of the text next to the logo. */
 export function logoTextWidth(text: string): number {
   return estimateWidth(text.trim()) * VALUE_SIZE * SEMIBOLD
 }
 
-/** Letters in a heavier weight are wider. */
+/** The width factor of semibold text. */
 const SEMIBOLD = 1.05
 
 interface RowOptions {
@@ -131,7 +137,7 @@ function toRow(card: FrontContent, groups: FrontGroup[], max: number, options: R
   }
 }
 
-/** True of a field that shows anything. */
+/** Whether a field shows any text. */
 export function saysSomething({ label, value }: Pick<CardField, 'label' | 'value'>): boolean {
   return `${label}${value}`.trim() !== ''
 }
@@ -140,7 +146,10 @@ function hasSquareCode({ barcode: { format, message } }: FrontContent): boolean 
   return message !== '' && (format === 'qr' || format === 'aztec')
 }
 
-/** The most that one of a row may take: each takes what it needs up to that, and what it leaves goes to the others. */
+/**
+ * Returns the maximum width of one field of a row. Each field takes the width it needs up to that maximum, and the
+ * others share the rest.
+ */
 function largestShare(widths: number[], space: number): number {
   let left = space
   const ascending = widths.toSorted((a, b) => a - b)
@@ -157,8 +166,8 @@ function sum(numbers: number[]): number {
 }
 
 /**
- * About how wide a text is in the sans serif of a phone, in units of its font size. The widths of letters are rounded means
- * of such fonts: good to some per cent for a word, which is enough to say that a text will be cut.
+ * Estimates the width of a text in the sans-serif font of a phone, in units of its font size. Letter widths are rounded
+ * averages of such fonts. The estimate is within a few percent for a word, which is enough to warn about cut text.
  */
 export function estimateWidth(text: string): number {
   let width = 0
@@ -178,7 +187,7 @@ const LETTER_CLASSES: readonly (readonly [pattern: RegExp, width: number])[] = [
 const USUAL = 0.56
 
 function widthOf(char: string): number {
-  // Digits and signs such as © are pictographs by name alone.
+  // Digits and signs such as © are Extended_Pictographic too, although they are narrow.
   if (char > '\u2000' && FULL_WIDTH.test(char)) return 1
   if (char !== '\n' && NOTHING.test(char)) return 0
   return LETTER_CLASSES.find(([pattern]) => pattern.test(char))?.[1] ?? USUAL

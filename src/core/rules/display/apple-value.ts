@@ -5,7 +5,7 @@ import type { CardField } from './card.ts'
 import { formatMoment, formatValue, isOfKind, type ValueLocale, type ValueType } from './format-value.ts'
 import { directionOfLanguage } from './language-match.ts'
 
-/** A value as pass.json holds it, with the styles that an iPhone writes it in. */
+/** A value as pass.json holds it, with the styles that an iPhone formats it with. */
 export interface AppleValue {
   value: string | number
   numberStyle?: string
@@ -20,8 +20,8 @@ const dateStyles = { short: 'PKDateStyleShort', medium: 'PKDateStyleMedium', lon
 const NO_DATE = 'PKDateStyleNone'
 
 /**
- * A value with its type, for an iPhone to write in its own language; as text where its styles would show something else,
- * such as the digits of a number that JSON does not carry.
+ * Returns a typed value that an iPhone formats in its own language. Returns the formatted text if the styles of Apple
+ * would change the value, for example a number with more digits than JSON can carry.
  */
 export function toAppleValue(text: string, type: ValueType, locale: ValueLocale): AppleValue {
   const { as = 'text', currency = '', style = 'short' } = type
@@ -33,7 +33,7 @@ export function toAppleValue(text: string, type: ValueType, locale: ValueLocale)
       return value === undefined ? asText : { value, numberStyle: 'PKNumberStyleDecimal' }
     }
     case 'percent': {
-      // An iPhone multiplies by a hundred, and shows no fraction of a per cent.
+      // An iPhone multiplies by 100 and shows no fraction of a percent.
       const value = exactNumber(text)
       return value === undefined || !Number.isInteger(value)
         ? asText
@@ -46,7 +46,7 @@ export function toAppleValue(text: string, type: ValueType, locale: ValueLocale)
     case 'date':
       return { ...momentIn(text, locale), dateStyle: dateStyles[style], timeStyle: NO_DATE }
     case 'time':
-      // A long time would name a zone, which need not be that of the value.
+      // A long time includes the name of a zone, which can differ from the zone of the value.
       return {
         ...momentIn(text, locale),
         dateStyle: NO_DATE,
@@ -61,14 +61,14 @@ export function toAppleValue(text: string, type: ValueType, locale: ValueLocale)
   }
 }
 
-/** Digits that a double holds, whatever they are. */
+/** The number of decimal digits that a double always holds exactly. */
 const EXACT_DIGITS = 15
 
 function exactNumber(text: string): number | undefined {
   return text.replace(/^-?0*\.?0*/, '').replace('.', '').length <= EXACT_DIGITS ? Number(text) : undefined
 }
 
-/** A date or a time alone, and one in the time zone of the definition, are the same wherever the phone is. */
+/** A date, a time, and a date-time in the definition's time zone are shown the same in every zone of the phone. */
 function momentIn(text: string, { timeZone }: ValueLocale): Pick<AppleValue, 'value' | 'ignoresTimeZone'> {
   if (!text.includes('T')) {
     const isTime = text.includes(':')
@@ -81,7 +81,7 @@ function momentIn(text: string, { timeZone }: ValueLocale): Pick<AppleValue, 'va
 
 type Alignment = NonNullable<FieldDefinition['align']>
 
-/** Where a value stands, which Apple says by left and right. */
+/** Returns Apple's alignment, which uses left and right instead of start and end. */
 export function toAlignment(align: Alignment, { language }: ValueLocale): string {
   if (align === 'center') return 'PKTextAlignmentCenter'
   return (align === 'start') === (directionOfLanguage(language) === 'rtl')
@@ -89,7 +89,7 @@ export function toAlignment(align: Alignment, { language }: ValueLocale): string
     : 'PKTextAlignmentLeft'
 }
 
-/** The same the other way round; undefined where the phone decides. */
+/** The inverse of `toAlignment`. Returns `undefined` if the phone decides. */
 function readAlignment(textAlignment: unknown, { language }: ValueLocale): Alignment | undefined {
   if (textAlignment === 'PKTextAlignmentCenter') return 'center'
   if (textAlignment !== 'PKTextAlignmentLeft' && textAlignment !== 'PKTextAlignmentRight') return undefined
@@ -105,7 +105,7 @@ const fullStyles = new Map<unknown, 'short' | 'medium' | 'long' | 'full'>([
 
 const MOMENT = /^(\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(?:Z|[+-]\d\d:\d\d)$/
 
-/** A field of pass.json as an iPhone of the language shows it. */
+/** Returns a field of pass.json as an iPhone in the given language shows it. */
 export function readAppleField(
   field: { key: string; label: string } & Record<string, unknown>,
   locale: ValueLocale,
@@ -126,6 +126,6 @@ function readAppleValue(field: Record<string, unknown>, locale: ValueLocale): st
   const local = MOMENT.exec(text)?.[1]
   if (local === undefined || (dateStyle === undefined && timeStyle === undefined)) return text
   const style = { ...(dateStyle && { dateStyle }), ...(timeStyle && { timeStyle }) }
-  // Without its offset it is written as it stands, the same wherever the phone is.
+  // Without its offset, a date-time is formatted as written, regardless of the phone's zone.
   return formatMoment(ignoresTimeZone === true ? local : text, style, locale)
 }

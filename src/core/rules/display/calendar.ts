@@ -1,25 +1,28 @@
 import type { Card } from './card.ts'
 
-/** What a calendar needs to know of a pass beside its card. */
+/** The properties of a pass that a calendar entry needs in addition to the card. */
 export interface CalendarFacts {
-  /** Names the entry for good: another file of the same pass replaces it. */
+  /** The permanent ID of the entry. A later file with the same ID replaces the entry. */
   uid: string
-  /** Raised by each change of the pass. */
+  /** Increases with each change of the pass. */
   sequence: number
   changedAt: Date
 }
 
-/** An appointment as calendars take it. */
+/** A calendar entry. */
 export interface Appointment {
   title: string
   place: string | undefined
   position: { latitude: number; longitude: number } | undefined
   start: Date
-  /** After its start, where it is known. */
+  /** Later than `start`, if known. */
   end: Date | undefined
 }
 
-/** The event or the trip of a pass; undefined where it has no time. Doors and boarding are no part of it. */
+/**
+ * Returns the event or trip of a pass as an appointment, or `undefined` if it has no time. Doors and boarding times are
+ * not part of it.
+ */
 export function appointmentOf({ event, trip, description, organizationName }: Card): Appointment | undefined {
   const [from, until] = event
     ? [event.startsAt ?? event.doorsAt, event.endsAt]
@@ -48,7 +51,7 @@ function oneLine(text: string): string {
     .join(', ')
 }
 
-/** The file of a calendar (RFC 5545). Moments are in UTC, which each calendar shows in the zone of whoever looks. */
+/** Writes a calendar file (RFC 5545). Times are in UTC, which calendars show in the viewer's zone. */
 export function calendarFile(appointment: Appointment, { uid, sequence, changedAt }: CalendarFacts): string {
   const { title, place, position, start, end } = appointment
   const lines = [
@@ -78,13 +81,13 @@ function utc(at: Date): string {
 
 function escapeText(text: string): string {
   const escaped = text.replaceAll(/[\\;,]/g, (sign) => `\\${sign}`).replaceAll(/\r\n?|\n/g, '\\n')
-  // Whatever else controls would end the line, or the file.
+  // Other control characters would end the line or the file.
   return escaped.replaceAll(/[\p{Cc}\u2028\u2029]/gu, ' ')
 }
 
 const MAX_BYTES = 75
 
-/** A line has at most 75 bytes, and none of them ends within a character. */
+/** Folds a line after at most 75 bytes, never within a character. */
 function fold(line: string): string {
   const parts: string[] = []
   let part = ''
@@ -93,7 +96,7 @@ function fold(line: string): string {
     const size = Buffer.byteLength(character)
     if (bytes + size > MAX_BYTES) {
       parts.push(part)
-      // The space that begins a line counts, too.
+      // The space at the start of a continuation line counts.
       part = ''
       bytes = 1
     }

@@ -31,38 +31,40 @@ import { colorsOf } from './colors.ts'
 import { type Flight, flightOf } from './flight.ts'
 import { formatValue, type ValueLocale, type ValueType } from './format-value.ts'
 
-/** What a pass shows, free of any platform: every placeholder filled, every text well-formed. */
+/** The content of a pass, independent of any platform: every placeholder is filled and every text is well-formed. */
 export interface Card extends About {
   passType: PassType
-  /** BCP 47; a definition that names no languages does not say. */
+  /** BCP 47. Omitted if the definition names no languages. */
   language?: string
   organizationName: string
   description: string
   logoText: string | null
   colors: { background: string | null; foreground: string | null; label: string | null }
-  /** Image ids by role; a role without one is left out. */
+  /** Image IDs by role. Roles without an image are omitted. */
   images: Partial<Record<ImageRole, string>>
-  /** The roles whose image is a matter of the pass, where there are any; the others are the same for all of a version. */
+  /**
+   * The roles whose image differs from pass to pass. The images of other roles are shared by all passes of a version.
+   */
   ownImages?: ImageRole[]
   fields: Record<FieldGroup, CardField[]>
   barcode: { format: BarcodeFormat; message: string; altText: string | null }
   locations: { latitude: number; longitude: number; relevantText?: string }[]
-  /** As the definition's text came out; a platform leaves out what is no ISO 8601 date-time or date. */
+  /** The filled text of the definition. Platforms omit it if it is not an ISO 8601 date or date-time. */
   relevantDate: string | null
-  /** Where a day begins; UTC where the definition gives none. */
+  /** The time zone in which a day begins. UTC if undefined. */
   timeZone?: string | undefined
   /**
-   * Where times are shown that have no timeZone: where a trip departs, else that of the redemption policy, IANA or an offset
-   * such as UTC+2; UTC by default.
+   * The time zone for times if there is no `timeZone`: the zone where a trip departs, else that of the redemption
+   * policy. An IANA name or an offset such as UTC+2. The default is UTC.
    */
   fallbackZone?: string
   links: { label: string; url: string }[]
   expiresAt: Date | null
-  /** True once the pass is void: it is still served, and shown as no longer valid. */
+  /** A void pass is still served, and shown as no longer valid. */
   voided: boolean
-  /** The name of the holder; a card of nobody has none. */
+  /** The holder's name. */
   holder?: string | undefined
-  /** Of a boarding pass by air that says all that Google requires. */
+  /** Only for a boarding pass by air with all facts that Google requires. */
   flight?: Flight | undefined
   apple: Record<string, unknown>
   google: { kind?: GoogleKind; points?: string; class?: Record<string, unknown>; object?: Record<string, unknown> }
@@ -72,31 +74,31 @@ export interface Card extends About {
 export interface CardField {
   key: string
   label: string
-  /** BCP 47, of a label that is a wallet's own word, and no text of the card. */
+  /** BCP 47. Set if the label is the wallet's own text, not a text of the card. */
   labelLanguage?: string
-  /** As people read it, in the language of the card. */
+  /** The formatted value, in the language of the card. */
   value: string
-  /** What the value is where it is no text, and how it was given. */
+  /** The type and the raw text of a value that is not plain text. */
   typed?: ValueType & { text: string }
   align?: NonNullable<FieldDefinition['align']>
-  /** Holds %@, where the new value goes. */
+  /** Contains `%@`, which the new value replaces. */
   changeMessage?: string
 }
 
-/** What a card is rendered from. */
+/** The input of `renderCard`. */
 export interface CardFacts {
   passType: PassType
   definition: Definition
-  /** What placeholders are filled by: the variables of the pass and the system variables. */
+  /** The values of placeholders: the variables of the pass and the system variables. */
   scope: Scope
-  /** Null for a pass that never expires. */
+  /** `null` if the pass never expires. */
   expiresAt: Date | null
   voided: boolean
 }
 
 /**
- * Renders a definition for one pass: whatever the values hold comes out as text.
- * @throws ApiError PASS_ISSUING_FAILED where it would come out too large, before any of it is made
+ * Renders a definition for one pass. Values of any type are inserted as text.
+ * @throws ApiError PASS_ISSUING_FAILED if the result would be too large; nothing is rendered then
  */
 export function renderCard({ passType, definition, scope, expiresAt, voided }: CardFacts): Card {
   requireFits(definition, scope)
@@ -144,7 +146,7 @@ export function renderCard({ passType, definition, scope, expiresAt, voided }: C
     })),
     relevantDate: optional(design.relevantDate),
     ...zones,
-    // Passes from before links were checked can hold others.
+    // Passes created before links were checked can have unsafe links.
     links: design.links
       .map((link) => ({ label: filled(link.label), url: filled(link.url) }))
       .filter(({ url }) => isSafeLink(url)),
@@ -158,7 +160,7 @@ export function renderCard({ passType, definition, scope, expiresAt, voided }: C
   }
 }
 
-/** A phone that knows no posters shows the older style. */
+/** Phones that do not support posters show the second style. */
 function posterKeys({ poster, ...overrides }: Record<string, unknown>): Record<string, unknown> {
   return poster === true ? { preferredStyleSchemes: ['posterEventTicket', 'eventTicket'], ...overrides } : overrides
 }
@@ -171,7 +173,7 @@ function shownValue(field: FieldDefinition, scope: Scope, locale: ValueLocale): 
   return { value: formatValue(text, type, locale), typed: { ...type, text } }
 }
 
-/** For whom the values of a card are written. */
+/** The language and zones in which the values of a card are formatted. */
 export function localeOf(card: Pick<Card, 'language' | 'timeZone' | 'fallbackZone'>): ValueLocale {
   const { language = UNSAID_LANGUAGE, timeZone, fallbackZone } = card
   return { language, timeZone, fallbackZone }
@@ -186,22 +188,22 @@ function zonesOf(
   if (trip?.from?.timeZone !== undefined) return { fallbackZone: trip.from.timeZone }
   const zone = zoneOf(redemption ?? null, (text) => fill(text, scope))
   const name = typeof zone === 'string' ? zone : zone.name
-  // It is what times fall back to anyway.
+  // UTC is the default anyway.
   if (name === 'UTC') return {}
-  // Of a draft the values may be none.
+  // The values of a draft can be invalid.
   const isZone = typeof zone === 'string' ? isTimeZone(zone) : zone.isValid
   return isZone ? { fallbackZone: name } : {}
 }
 
 /**
- * What a scanner reads off the pass: what another provider printed, else the definition's message, or the scan code where it gives
- * none or has no barcode.
+ * Returns the content of the barcode: the one that another provider printed, else the message of the definition, or the
+ * scan code if the definition has no message or no barcode.
  */
 export function barcodeMessage(definition: Definition, scope: Scope): string {
   return scope.get(SCAN_PAYLOAD) ?? fill(definition.design.barcode?.message ?? '{{pass.scanCode}}', scope)
 }
 
-/** True where a new scan code is another thing for scanners to read, and something on the pass shows it. */
+/** Whether a new scan code changes the barcode or any text on the pass. */
 export function showsScanCode({ design, apple, google }: Definition): boolean {
   const code: SystemVariable = 'pass.scanCode'
   if (design.barcode)
@@ -209,7 +211,10 @@ export function showsScanCode({ design, apple, google }: Definition): boolean {
   return [...placeholdersDeep({ design, apple, google })].some(({ name }) => name === code)
 }
 
-/** The moment that a card is for, a date alone being the start of that day; null where its text is neither. */
+/**
+ * Returns the relevant time of a card, or `null` if its text is not a date or date-time. A date means the start of that
+ * day.
+ */
 export function relevantMoment({
   relevantDate,
   timeZone = 'UTC',

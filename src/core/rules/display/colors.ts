@@ -2,26 +2,28 @@ import type { ColorChoice, Definition } from '../../contract/definition.ts'
 import { choose } from '../template/image-choice.ts'
 import type { Scope } from '../template/placeholder.ts'
 
-/** The colours of a card, as `#rrggbb`. */
+/** The colors of a card, as `#rrggbb`. */
 type ShownColors = Record<'background' | 'foreground' | 'label', string | null>
 
 type DesignColors = Definition['design']['colors']
 
-/** The colours of a design for one pass; of a choice that comes to none nothing. */
+/** Returns the colors of a design for one pass, with `null` for a choice without a match. */
 export function colorsOf({ background, foreground, label }: DesignColors, scope: Scope): ShownColors {
   const pick = (color: ColorChoice | undefined) => (typeof color === 'object' ? choose(color, scope) : color) ?? null
   return { background: pick(background), foreground: pick(foreground), label: pick(label) }
 }
 
-/** What is the same for all passes: of a choice what stands for any other state. */
+/** Returns the color that all passes of a version share. For a choice, this is its `else` color. */
 export function sharedColor(color: ColorChoice | undefined): string | undefined {
   return typeof color === 'object' ? color.else : color
 }
 
-/** More are looked at by nobody; what three choices of a hundred states make together would stop the server. */
+/**
+ * The maximum number of variants. Three choices of 100 states each would otherwise make a million and block the server.
+ */
 const MAX_VARIANTS = 1000
 
-/** The colours of a design in each state that its choices know, with the keys of the state. */
+/** Returns the colors of a design in each state of its choices, with the keys of the state. */
 export function colorVariants(colors: DesignColors): { keys: string[]; colors: ShownColors }[] {
   const choices = Object.values(colors).filter((color) => typeof color === 'object')
   const keysBy = new Map<string, Set<string | undefined>>()
@@ -46,22 +48,22 @@ export function colorVariants(colors: DesignColors): { keys: string[]; colors: S
   })
 }
 
-/** Colours as `#rrggbb`. */
+/** Colors as `#rrggbb`. */
 export interface CardColors {
   background: string
   foreground: string
   label: string
 }
 
-/** What WCAG 2 asks of text at level AA. */
+/** The minimum contrast of text at WCAG 2 level AA. */
 export const MIN_CONTRAST = 4.5
 
 const WHITE = '#ffffff'
 const BLACK = '#000000'
 
 /**
- * The colours that phones draw a card in: those that it gives, however they read together. Texts without a colour are
- * written in one that stands out.
+ * Returns the colors with which phones draw a card. Given colors are kept regardless of their contrast. Missing text
+ * colors are chosen for contrast.
  */
 export function cardColors({ background, foreground, label }: ShownColors): CardColors {
   const behind = background ?? WHITE
@@ -69,13 +71,13 @@ export function cardColors({ background, foreground, label }: ShownColors): Card
   return { background: behind, foreground: text, label: label ?? readable(mix(text, behind, 0.3), behind) }
 }
 
-/** The contrast ratio of WCAG 2 between two colours, 1 to 21. */
+/** Returns the WCAG 2 contrast ratio of two colors, from 1 to 21. */
 export function contrast(one: string, other: string): number {
   const [darker, lighter] = [luminance(one), luminance(other)].sort((a, b) => a - b) as [number, number]
   return (lighter + 0.05) / (darker + 0.05)
 }
 
-/** The colour as Apple writes it, `rgb(26, 43, 60)`, as `#1a2b3c`; null for any other text. */
+/** Converts a color as Apple writes it, such as `rgb(26, 43, 60)`, to `#1a2b3c`. Returns `null` for any other text. */
 export function parseRgb(text: string | undefined): string | null {
   const channels = /^rgb\((\d{1,3}), ?(\d{1,3}), ?(\d{1,3})\)$/
     .exec(text ?? '')
@@ -86,7 +88,9 @@ export function parseRgb(text: string | undefined): string | null {
 
 const STEPS = 20
 
-/** The colour itself, or moved towards black or white in steps until it stands out; one of the two always does. */
+/**
+ * Returns the color, moved towards black or white in steps until its contrast is sufficient. Black or white always is.
+ */
 function readable(color: string, background: string): string {
   const target = farthest(background)
   for (let step = 0; step < STEPS; step++) {

@@ -4,12 +4,15 @@ import type { Issue } from '../../errors.ts'
 import { fill, type Scope } from '../template/placeholder.ts'
 import { type About, aboutOf } from './about.ts'
 
-/** More than anybody reads at a door; lists of thousands hold the view of each pass. */
+/** The maximum length of a text. Lists of thousands of passes hold the view of each pass. */
 const MAX_LENGTH = 500
 
 type DoorDefinition = Pick<Definition, 'door' | 'variables' | 'event' | 'trip'>
 
-/** What the operator must see of a pass; undefined where its version says nothing. What has no value is left out. */
+/**
+ * Returns the fields and notice that the operator sees for a pass, or `undefined` if its version defines no door view.
+ * Empty fields are omitted.
+ */
 export function doorViewOf(definition: DoorDefinition, scope: Scope): DoorView | undefined {
   const { door, variables } = definition
   if (!door) return undefined
@@ -21,7 +24,7 @@ export function doorViewOf(definition: DoorDefinition, scope: Scope): DoorView |
   return { fields: fields.filter(({ value }) => value !== ''), notice: notice || null }
 }
 
-/** Which event or trip, and which place: what counts at a door whose template chooses nothing itself. */
+/** Returns the event or trip and the seat: the default fields if a template chooses none. */
 function factFields({ event, trip }: About): DoorView['fields'] {
   const { section, row, seat, gate } = event?.seat ?? {}
   const code = [trip?.carrier?.code, trip?.number].filter(Boolean).join(' ')
@@ -47,7 +50,7 @@ function cut(text: string): string {
   return `${text.slice(0, MAX_LENGTH - 1).toWellFormed()}…`
 }
 
-/** What is wrong with the names of a door view; placeholders of its notice are checked with all others. */
+/** Checks the variable names of a door view. Placeholders of its notice are checked elsewhere, with all others. */
 export function* checkDoor({ door, variables }: DoorDefinition): Generator<Issue> {
   const declared = new Set(variables.map(({ name }) => name))
   for (const [index, name] of (door?.show ?? []).entries()) {

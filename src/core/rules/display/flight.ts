@@ -5,14 +5,14 @@ import { oneSpelling } from '../redemption/time-zones.ts'
 import { fill, placeholdersDeep, placeholdersIn, placeholdersOfOnePass, type Scope } from '../template/placeholder.ts'
 import { appleOf, mergeUnder } from './about.ts'
 
-/** What Google has to know of a flight, which all of its passengers share. */
+/** The facts of a flight that Google requires. All passengers of the flight share them. */
 export interface Flight {
-  /** IATA's codes: of the airline two letters or digits, of the airports three letters. */
+  /** IATA codes: two letters or digits for the airline, three letters for airports. */
   carrier: string
   number: string
   origin: Airport
   destination: Airport
-  /** Times of the clock on the wall of the airport, without an offset. */
+  /** Local times at the airport, without an offset. */
   departsAt: string
   boardsAt?: string | undefined
   arrivesAt?: string | undefined
@@ -27,9 +27,9 @@ interface Airport {
 type FlightContent = Pick<Definition, 'design' | 'apple' | 'google' | 'timeZone' | 'trip'>
 
 /**
- * The flight of a boarding pass by air, as its semantic tags for Apple say it, and in place of the airports' codes the two
- * primary fields where they are codes. What is in a placeholder differs from holder to holder, and is no part of it, unless
- * `google.classKey` makes a class for each value; the facts of a trip do so by themselves.
+ * Returns the flight of a boarding pass by air. It uses the semantic tags for Apple and, if they have no airport codes,
+ * the two primary fields. Texts with placeholders differ among holders and are ignored, unless `google.classKey`
+ * creates a class for each value. The facts of a trip create such classes automatically.
  */
 export function flightOf(definition: FlightContent, passType: PassType, scope: Scope): Flight | undefined {
   if (passType !== 'boardingPass') return undefined
@@ -56,8 +56,8 @@ export function flightOf(definition: FlightContent, passType: PassType, scope: S
 }
 
 /**
- * What keeps a boarding pass by air from being a flight at Google, as the tags that would say it.
- * @param scope values to try it with; of variables that have any, since what another is nobody knows
+ * Returns the semantic tags that are missing for Google to show a boarding pass by air as a flight.
+ * @param scope sample values; a variable without a value is assumed to be valid
  */
 export function missingOfFlight(definition: FlightContent, passType: PassType, scope: Scope): string[] {
   const leaves = passType === 'boardingPass' && leavesOf(definition)
@@ -73,7 +73,7 @@ export function missingOfFlight(definition: FlightContent, passType: PassType, s
   ].filter((tag) => tag !== false)
 }
 
-/** The placeholders that stand in the flight of a definition whose classes differ by `google.classKey`. */
+/** Returns the placeholders in the flight of a definition whose classes differ by `google.classKey`. */
 export function flightVariables(definition: FlightContent): string[] {
   const leaves = leavesOf(definition)
   if (!leaves) return []
@@ -84,11 +84,11 @@ export function flightVariables(definition: FlightContent): string[] {
   return [...required, ...others].flatMap((leaf) => leaf?.names ?? [])
 }
 
-/** One thing that a flight says. */
+/** One fact of a flight. */
 interface Leaf {
-  /** The placeholders that it is made of. */
+  /** The placeholders in its texts. */
   names: readonly string[]
-  /** What it comes to with these values; undefined where they come to nothing of its kind. */
+  /** Returns the value, or `undefined` if the filled text is not of the right kind. */
   read(scope: Scope): string | undefined
 }
 
@@ -101,14 +101,14 @@ const AIRLINE_OF_FLIGHT = /^([A-Z0-9]{2}) ?\d{1,4}$/
 const NUMBER_OF_FLIGHT = /^[A-Z0-9]{2} ?(\d{1,4})$/
 const ANYTHING = /^([\s\S]+)$/
 
-/** Undefined where no flight is meant. */
+/** Returns `undefined` if the pass is not a flight. */
 function leavesOf({ design, apple: overrides = {}, google, timeZone, trip }: FlightContent) {
   const apple = mergeUnder(appleOf({ trip }), overrides)
   if (apple.transitType !== 'PKTransitTypeAir' || (google?.kind ?? 'flight') !== 'flight') return undefined
   const tags = semanticTags(apple)
   const isShared = sharedTexts(google?.classKey, trip)
   const noValues: Scope = new Map()
-  /** The first of the texts that is of the kind, or may be. */
+  /** Returns the first of the texts that is of the right kind, or can be once its placeholders are filled. */
   const firstOf = (...some: (Leaf | undefined)[]) =>
     some.find((leaf) => leaf && (leaf.names.length > 0 || leaf.read(noValues) !== undefined))
   const leaf = (pattern: RegExp, text: string | undefined): Leaf | undefined => {
@@ -149,7 +149,10 @@ function leavesOf({ design, apple: overrides = {}, google, timeZone, trip }: Fli
   }
 }
 
-/** Whether a text is the same for all passes of a class: without a key only what holds no placeholder. */
+/**
+ * Returns a predicate: whether a text is the same for all passes of a class. Without a key, only texts without
+ * placeholders are.
+ */
 function sharedTexts(classKey: string | undefined, trip: TripFacts | undefined): (text: string) => boolean {
   const keyNames = classKey === undefined ? sharedNames(trip) : placeholdersIn(classKey)
   const isShared = (name: string) =>
@@ -157,7 +160,7 @@ function sharedTexts(classKey: string | undefined, trip: TripFacts | undefined):
   return (text) => placeholdersIn(text).every(isShared)
 }
 
-/** The placeholders of what the passengers of a flight share, which makes the key of their class where none is given. */
+/** The placeholders in the facts that all passengers of a flight share. They are the default class key. */
 function sharedNames(trip: TripFacts | undefined): string[] {
   if (trip?.mode !== 'air') return []
   const { carrier, number, from, to, gate, boardsAt, departsAt, arrivesAt } = trip
@@ -168,7 +171,7 @@ function sharedNames(trip: TripFacts | undefined): string[] {
 
 const OFFSET = /(?:Z|[+-]\d\d:?\d\d)$/
 
-/** The time that clocks show there; undefined where neither an offset nor a zone says where "there" is. */
+/** Returns the local time at the airport, or `undefined` if neither an offset nor a zone is known. */
 function localTime(text: string | undefined, zone: string | undefined): string | undefined {
   if (!text?.includes('T') || !OFFSET.test(text)) return undefined
   const ownOffset = !text.endsWith('Z')
@@ -177,15 +180,17 @@ function localTime(text: string | undefined, zone: string | undefined): string |
   return moment.isValid ? moment.toFormat("yyyy-MM-dd'T'HH:mm:ss") : undefined
 }
 
-/** What the semantic tags of a pass for Apple say; numbers as their digits. */
+/** Access to the semantic tags of a pass for Apple. Numbers are read as their digits. */
 export interface SemanticTags {
-  /** The first of the tags that says something. */
+  /** Returns the first non-empty tag. */
   text(...names: string[]): string | undefined
-  /** The tags within the first of a list, or within one. */
+  /** Returns the nested tags, or those of the first item if the tag is a list. */
   within(name: string): SemanticTags
 }
 
-/** The semantic tags of a pass, to be read. @param overrides what a definition says for Apple, with its placeholders filled */
+/**
+ * Reads the semantic tags of a pass. @param overrides the Apple keys of a definition, with their placeholders filled
+ */
 export function semanticTags(overrides: Record<string, unknown>): SemanticTags {
   return tagsOf(overrides.semantics)
 }

@@ -2,16 +2,16 @@ import { dateTimeParts, timestampPattern } from '../../contract/common.ts'
 import type { FieldDefinition, ValueKind } from '../../contract/definition.ts'
 import { dateFormat, numberFormat, writeMoment } from '../../intl-formats.ts'
 
-/** What a value is; its currency with placeholders filled. */
+/** The type of a value, with the placeholders of its currency filled. */
 export type ValueType = Pick<FieldDefinition, 'as' | 'currency' | 'style'>
 
-/** For whom a value is written. */
+/** The language and zones in which a value is formatted. */
 export interface ValueLocale {
   /** BCP 47. */
   language: string
   /** IANA. */
   timeZone?: string | undefined
-  /** Where times are shown without one: IANA or an offset such as UTC+5:30, UTC by default. */
+  /** The zone if there is no `timeZone`: an IANA name or an offset such as UTC+5:30. The default is UTC. */
   fallbackZone?: string | undefined
 }
 
@@ -19,7 +19,7 @@ const NUMBER = '-?(?:0|[1-9][0-9]{0,29})(?:\\.[0-9]{1,18})?'
 const { date, time } = dateTimeParts
 const moment = timestampPattern.slice(1, -1)
 
-/** What a value of each kind looks like, without anchors, and in words. */
+/** The pattern of each kind of value, without anchors, and its description for messages. */
 export const valueKinds: Record<Exclude<ValueKind, 'text'>, { pattern: string; wanted: string }> = {
   number: { pattern: NUMBER, wanted: 'a number such as 1250 or -0.5' },
   percent: { pattern: NUMBER, wanted: 'a number of per cent, such as 15 or 2.5' },
@@ -34,27 +34,26 @@ const patterns = new Map(
   Object.entries(valueKinds).map(([kind, { pattern }]) => [kind, new RegExp(`^${pattern}$`)] as const),
 )
 
-/** Whether a text is a value of the kind; every text is one. */
+/** Whether a text is a value of the kind. Any text is of kind `text`. */
 export function isOfKind(kind: ValueKind, text: string): boolean {
   return patterns.get(kind)?.test(text) ?? true
 }
 
-/** Whether the kind is written as a number. */
 export function isNumberKind(kind: ValueKind | undefined): kind is 'number' | 'percent' | 'currency' {
   return kind === 'number' || kind === 'percent' || kind === 'currency'
 }
 
 let knownCurrencies: readonly string[] | undefined
 
-/** The codes of ISO 4217 in use. */
+/** Returns the currency codes of ISO 4217 in use. */
 export function currencies(): readonly string[] {
   knownCurrencies ??= Intl.supportedValuesOf('currency')
   return knownCurrencies
 }
 
 /**
- * A value as people of a language write it, the one way that wallets, pages and terminals show it; one that is not of its
- * kind stays as it is. Numbers keep all their digits, however long.
+ * Formats a value for readers of a language, the same for wallets, pages, and terminals. Returns a value that is not of
+ * its kind unchanged. Numbers keep all their digits, no matter how many.
  */
 export function formatValue(value: string, type: ValueType, locale: ValueLocale): string {
   const { as = 'text', currency = '', style = 'short' } = type
@@ -63,7 +62,7 @@ export function formatValue(value: string, type: ValueType, locale: ValueLocale)
     case 'number':
       return formatNumber(value, {}, locale)
     case 'percent':
-      // The style of that name multiplies by a hundred, and rounds.
+      // The style `percent` multiplies by 100 and rounds.
       return formatNumber(value, { style: 'unit', unit: 'percent' }, locale)
     case 'currency':
       return /^[A-Z]{3}$/.test(currency) ? formatNumber(value, { style: 'currency', currency }, locale) : value
@@ -79,15 +78,15 @@ export function formatValue(value: string, type: ValueType, locale: ValueLocale)
 }
 
 function formatNumber(text: string, options: Intl.NumberFormatOptions, { language }: ValueLocale): string {
-  // Formatted as a text: as a number it would lose digits.
+  // Pass the text: a number would lose digits.
   return numberFormat(language, options).format(text as Intl.StringNumericLiteral)
 }
 
 type MomentStyle = Pick<Intl.DateTimeFormatOptions, 'dateStyle' | 'timeStyle'>
 
 /**
- * A date, a time or a moment. A moment, which has an offset, is shown in the zone of the locale, and its time with the name
- * of that; what has none is shown as it is written.
+ * Formats a date, a time, or a date-time. A text with an offset is shown in the zone of the locale, and its time
+ * includes the zone name. A text without an offset is shown as written.
  */
 export function formatMoment(text: string, style: MomentStyle, locale: ValueLocale): string {
   const { language, timeZone, fallbackZone = 'UTC' } = locale
@@ -96,7 +95,7 @@ export function formatMoment(text: string, style: MomentStyle, locale: ValueLoca
   const [day, time] = text.includes('T') ? text.split('T') : hasTime(text) ? ['1970-01-01', text] : [text, '00:00']
   const at = new Date(isMoment ? text : `${day}T${time}Z`)
   const zone = isMoment ? (timeZone ?? fallbackZone) : 'UTC'
-  // A longer time names a zone by itself: that of nobody where the text has none.
+  // A longer time style adds a zone name, which would be wrong if the text has no zone.
   const withoutName = {
     ...style,
     ...(timeStyle && ({ timeStyle: timeStyle === 'short' ? timeStyle : 'medium' } as const)),
@@ -107,7 +106,7 @@ export function formatMoment(text: string, style: MomentStyle, locale: ValueLoca
 
 const OFFSET = /(?:Z|[+-]\d\d:\d\d)$/
 
-/** As people of the language write it at a moment, such as GMT+1. */
+/** Returns the name of a zone at a time, such as GMT+1. */
 function zoneName(at: Date, timeZone: string, language: string): string {
   if (timeZone.startsWith('UTC')) return timeZone
   const parts = dateFormat(language, { timeZone, timeZoneName: 'short' }).formatToParts(at)
@@ -118,7 +117,7 @@ function hasTime(text: string): boolean {
   return text.includes(':')
 }
 
-/** The digits after a decimal point that say something. */
+/** Removes trailing zeros from the digits after a decimal point. */
 export function withoutTrailingZeros(fraction: string): string {
   return fraction.slice(0, [...fraction].findLastIndex((digit) => digit !== '0') + 1)
 }

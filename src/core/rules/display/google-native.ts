@@ -6,7 +6,7 @@ import { walletWord } from './wallet-words.ts'
 
 const text = z.string().optional().catch(undefined)
 
-/** What an object may lack is nothing, and so is what has another shape. */
+/** A missing part, or one of another shape, is read as empty. */
 function part<Shape extends z.ZodRawShape>(shape: Shape) {
   return z.preprocess((value) => (isJsonObject(value) ? value : {}), z.object(shape))
 }
@@ -37,7 +37,10 @@ const OfObject = part({
   }),
 })
 
-/** What Google Wallet shows of an event or a trip in places of its own, row by row: venue, times, seat, passenger; of texts in one language. */
+/**
+ * Returns the rows that Google Wallet shows of an event or a trip in dedicated places: venue, times, seat, passenger.
+ * Texts must be in one language.
+ */
 export function nativeRows(ofClass: unknown, object: unknown, locale: ValueLocale): CardField[][] {
   const timeOf = (moment: string | undefined) => localTime(moment, locale)
   const { venue, dateTime, origin, ...flight } = OfClass.parse(ofClass)
@@ -79,7 +82,7 @@ function fieldsOf(row: Record<string, string | undefined>, { language }: ValueLo
 
 const LOCAL = /^\d{4}-\d\d-\d\dT\d\d:\d\d/
 
-/** Google shows the time of the place: what is written, whatever its offset. */
+/** Google shows the local time at the place: the time as written, regardless of its offset. */
 function localTime(moment: string | undefined, { language }: ValueLocale): string | undefined {
   const local = moment && LOCAL.exec(moment)?.[0]
   if (!local || Number.isNaN(Date.parse(`${local}Z`))) return undefined

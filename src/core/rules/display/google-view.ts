@@ -9,25 +9,25 @@ import { nearestLanguage } from './language-match.ts'
 
 import { walletWord } from './wallet-words.ts'
 
-/** Google shows so many texts of an object below its front, and so many links. */
+/** The number of texts that Google shows below the front of an object, and the number of links. */
 export const MAX_GOOGLE_MODULES = 10
 
-/** What Google Wallet shows of an object and its class, read off the JSON as Google would read it. */
+/** The view of an object and its class in Google Wallet, read from their JSON as Google reads it. */
 export interface GoogleView {
-  /** BCP 47: what it is read in; undefined where the definition names none. */
+  /** BCP 47. `undefined` if the definition names no language. */
   language?: string | undefined
-  /** Who issued it: the line at the top of the card. */
+  /** The issuer, in the top line of the card. */
   name: string
   title: string | null
   subtitle: string | null
   background: string | null
-  /** The rows on the front of the card: those that the class names, else Google's own. */
+  /** The rows on the front of the card: those that the class names, else Google's default rows. */
   rows: CardField[][]
-  /** What stands in the details alone. */
+  /** The fields that appear only in the details. */
   details: CardField[]
   links: Card['links']
   barcode: Card['barcode']
-  /** ACTIVE, or why the pass is over: EXPIRED, INACTIVE, … */
+  /** ACTIVE, or the reason that the pass is no longer valid: EXPIRED, INACTIVE, … */
   state: string
 }
 
@@ -91,9 +91,9 @@ const Visible = z.object({
 })
 
 /**
- * Reads a class and an object of it as a phone of a language does, by default an English one; whatever has another shape is not
- * shown.
- * @param spoken what the phone writes by itself in, where that is another language than that of the texts
+ * Reads a class and one of its objects as a phone in the given language does (default English). Values of another shape
+ * are not shown.
+ * @param spoken the language of the phone's own labels, if it differs from that of the texts
  */
 export function readGoogleView(
   ofClass: unknown,
@@ -136,7 +136,7 @@ export function readGoogleView(
   }
 }
 
-/** What Google shows in places of their own, by the paths that rows name. */
+/** The fields that Google shows in dedicated places, by the paths that rows use. */
 function* nativeFields(
   { loyaltyPoints, balance }: Seen,
   locale: ValueLocale,
@@ -186,7 +186,7 @@ const formats = new Map<string, BarcodeFormat>([
 
 const TEXT_MODULE = /^object\.textModulesData\['([^']+)'\]$/
 
-/** The ids of the text modules in each row: whatever stands in the template, in the order in which it stands there. */
+/** Returns the IDs of the text modules in each row, in the order of the template. */
 function templateRows(info: unknown): string[][] {
   const rows = z
     .object({ cardTemplateOverride: z.object({ cardRowTemplateInfos: z.array(z.unknown()) }) })
@@ -206,8 +206,8 @@ function toField({ id, header, body }: z.output<typeof TextModule>): CardField {
 }
 
 /**
- * A resource of Google as a phone of a language reads it: each text that is there in several languages is one text, the
- * nearest to that language or else the default, and goes before the text in one language that stands beside it.
+ * Returns a Google resource as a phone in the given language reads it. A text in several languages becomes one text in
+ * the nearest language, or else the default. It takes precedence over the single-language text of the same name.
  */
 export function googleTexts(resource: unknown, language: string): unknown {
   if (Array.isArray(resource)) return resource.map((item) => googleTexts(item, language))

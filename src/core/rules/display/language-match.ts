@@ -1,9 +1,9 @@
-/** Languages of before, as old phones name them. */
+/** Obsolete language tags that old phones send. */
 const formerTags: ReadonlyMap<string, string> = new Map([['iw', 'he']])
 
 /**
- * The first locale that is among some languages, if need be without its region, and then rather in its own script: zh-TW finds
- * zh-Hant, and de-AT finds de.
+ * Returns the first locale that matches one of the languages. A match without the region counts, and one with the same
+ * script is preferred: zh-TW matches zh-Hant, and de-AT matches de.
  */
 export function nearestLanguage(
   locales: readonly string[],
@@ -19,13 +19,13 @@ export function nearestLanguage(
   return undefined
 }
 
-/** Of a locale, without region and script. */
+/** Returns the language of a locale, without region and script. */
 export function bareTag(locale: string): string {
   const language = locale.split('-')[0]!.toLowerCase()
   return formerTags.get(language) ?? language
 }
 
-/** What a locale is likely written in, as `Hant` for zh-TW; undefined for what is none. */
+/** Returns the likely script of a locale, such as `Hant` for zh-TW, or `undefined` for an invalid tag. */
 function scriptOf(locale: string): string | undefined {
   try {
     return new Intl.Locale(locale).maximize().script
@@ -36,7 +36,7 @@ function scriptOf(locale: string): string | undefined {
 
 const RIGHT_TO_LEFT = /^(?:ar|he|iw|fa|ur|ps|sd|ug|yi|dv|ckb)\b/i
 
-/** Which side a language is read from. */
+/** Returns the reading direction of a language. */
 export function directionOfLanguage(language: string): 'ltr' | 'rtl' {
   return RIGHT_TO_LEFT.test(language) ? 'rtl' : 'ltr'
 }

@@ -29,23 +29,23 @@ export interface PixelSize {
   height: number
 }
 
-/** What warnings are found from: a definition, and a sample of it as each wallet draws it. */
+/** The input of the lint: a definition, and a sample of it as each wallet draws it. */
 export interface LintFacts {
   definition: Definition
   passType: PassType
-  /** A sample with long values as an iPhone shows it; null where the server does not issue for Apple. */
+  /** A sample with long values as an iPhone shows it. `null` if the server does not issue for Apple. */
   apple: Card | null
-  /** The same as Google Wallet shows it, with the neutral card that it was made of. */
+  /** The same sample as Google Wallet shows it, with the neutral card that it was made from. */
   google: { kind: GoogleKind; needsLogo: boolean; card: Card; view: GoogleView } | null
-  /** The uploaded images by role, as far as they are known. */
+  /** The sizes of uploaded images by role, if known. */
   images: Partial<Record<ImageRole, PixelSize>>
-  /** What wallets show of an image at their largest, by role. */
+  /** The largest size at which wallets show an image, by role. */
   wantedPixels: Partial<Record<ImageRole, PixelSize>>
 }
 
 /**
- * What holders would see and nobody wants, in the first place: texts that cannot be read, fields and texts that are not
- * shown, images that are not there or not sharp. What the definition accepts is left out; 100 are listed at most.
+ * Returns warnings about problems that holders would see: unreadable text, fields and texts that are not shown, missing
+ * or blurred images. Omits warnings that the definition accepts. Returns at most 100.
  */
 export function lintDefinition(facts: LintFacts): Warning[] {
   const accepted = new Set(facts.definition.accept)
@@ -99,7 +99,7 @@ function* lintColors({ definition, apple }: LintFacts): Generator<Warning> {
 
 type ColorRole = keyof Card['colors']
 
-/** What an override says goes before the design, in each state. */
+/** An override takes precedence over the design, in each state. */
 function withOverrides(colors: Card['colors'], shown: Card['colors'], isOverride: (role: ColorRole) => boolean) {
   const pick = (role: ColorRole) => (isOverride(role) ? shown : colors)[role]
   return { background: pick('background'), foreground: pick('foreground'), label: pick('label') }
@@ -173,7 +173,7 @@ function* lintImages({ apple, google, images, definition, wantedPixels }: LintFa
   for (const [role, size] of Object.entries(images) as [ImageRole, PixelSize][]) {
     const wanted = wantedPixels[role]
     const isShown = role === 'hero' ? google !== null : role === 'icon' || apple?.images[role] !== undefined
-    // An image is fitted into its place: it fills that when one of its sides does.
+    // An image is scaled to fit its frame, so it is sharp if one of its sides is large enough.
     if (!wanted || !isShown || size.width >= wanted.width || size.height >= wanted.height) continue
     yield warn(
       'image-small',
@@ -187,7 +187,7 @@ function sizeText(size: PixelSize | undefined): string {
   return size ? `${size.width} x ${size.height} pixels` : 'the size that the guide says'
 }
 
-/** What Google advises for names at the top of the card. */
+/** The length that Google recommends for names at the top of the card. */
 const MAX_GOOGLE_NAME = 20
 
 function* lintGoogle({ definition, passType, google }: LintFacts): Generator<Warning> {
@@ -230,7 +230,7 @@ function* lintGoogle({ definition, passType, google }: LintFacts): Generator<War
   }
   const isRowShown = view.rows.some((row) => row.some(saysSomething))
   const isTitleShown = front.some(({ value }) => value.trim() !== '' && view.title?.includes(value))
-  // A flight has a front of its own: its airports, times and number.
+  // A flight has a dedicated front: its airports, times, and number.
   if (kind !== 'flight' && !isRowShown && !isTitleShown) {
     yield warn(
       'google-front-empty',
@@ -250,7 +250,7 @@ function* lintGoogle({ definition, passType, google }: LintFacts): Generator<War
   }
 }
 
-/** What a trip calls the tags of a flight, and what Google takes them for. */
+/** The trip facts by Apple's flight tags, with the values that Google accepts. */
 const ofTrip: Record<string, string> = {
   airlineCode: 'carrier.code (two letters or digits of IATA)',
   flightNumber: 'number (one to four digits)',
@@ -259,7 +259,7 @@ const ofTrip: Record<string, string> = {
   'originalDepartureDate with its offset': 'departsAt with its offset',
 }
 
-/** The texts at the top of the card for which Google advises a length. */
+/** The texts at the top of the card for which Google recommends a length. */
 function* namesOf(facts: { definition: Definition; passType: PassType; kind: GoogleKind; view: GoogleView }) {
   const { definition, kind, view } = facts
   const place = (key: string, ...otherwise: string[]) =>
@@ -275,7 +275,7 @@ function pathOf(definition: Definition, passType: PassType, { key, group }: Fron
   return pathIn(definition, key) ?? ['apple', passType, `${group}Fields`]
 }
 
-/** Where the design has a field of that key; undefined where it comes from an override. */
+/** Returns the path of the field with this key in the design, or `undefined` if the field comes from an override. */
 function pathIn({ design }: Definition, key: string): Warning['path'] | undefined {
   for (const [group, fields] of Object.entries(design.fields) as [FieldGroup, { key: string }[]][]) {
     const index = fields.findIndex((field) => field.key === key)

@@ -4,18 +4,21 @@ import { semanticTags } from './flight.ts'
 import { formatValue, type ValueLocale } from './format-value.ts'
 import { walletWord } from './wallet-words.ts'
 
-/** A poster ticket as iPhones from iOS 18 on show it: what it says comes of its semantic tags. */
+/** A poster ticket as iPhones with iOS 18 or later show it, based on its semantic tags. */
 export interface Poster {
   event: string
   venue: string
   starts: string | null
-  /** Where its holder sits, and by which gate one goes in. */
+  /** The gate and the seat. */
   seat: CardField[]
 }
 
 const seatTags = { seatSection: 'Section', seatRow: 'Row', seatNumber: 'Seat' }
 
-/** Reads a pass.json; null for a pass that asks for no poster, or lacks what one needs: phones show the older style then. */
+/**
+ * Reads the poster of a pass.json. Returns `null` if the pass requests no poster or lacks the required tags. Phones
+ * then show the older style.
+ */
 export function readPoster(passJson: Record<string, unknown>, locale: ValueLocale): Poster | null {
   const schemes = passJson.preferredStyleSchemes
   const isAsked = Array.isArray(schemes) && schemes[0] === 'posterEventTicket' && isJsonObject(passJson.eventTicket)

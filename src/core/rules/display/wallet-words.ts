@@ -2,8 +2,8 @@ import type { SpokenLanguage } from '../../../locales/languages.ts'
 import { bareTag } from './language-match.ts'
 
 /**
- * What wallets call what they show by themselves, in the order of the English ones. A gate is that of a hall and of an airport,
- * a departure that of a train and of a flight.
+ * The wallets' own labels, in the order of the English ones. A gate is that of a hall or an airport, and a departure
+ * that of a train or a flight.
  */
 const words: Record<SpokenLanguage, string> = {
   en: 'Venue|Doors|Starts|Ends|Gate|Section|Row|Seat|Boarding|Departure|Arrival|Terminal|Platform|Carriage|Group|Sequence|Passenger|Confirmation|Operator|Balance|Link|Hold near the reader',
@@ -26,7 +26,7 @@ const words: Record<SpokenLanguage, string> = {
 const columns = new Map(words.en.split('|').map((word, column) => [word, column]))
 const rows = new Map(Object.entries(words).map(([language, row]) => [language, row.split('|')]))
 
-/** A label of a wallet's own in a language (BCP 47); the English one in a language that we do not speak. */
+/** Returns a label of the wallet in a language (BCP 47), or the English label if there is no translation. */
 export function walletWord(word: string, language: string): string {
   const column = columns.get(word)
   return (column !== undefined && rows.get(bareTag(language))?.[column]) || word

@@ -1,13 +1,13 @@
 import type { LedgerReason, ScanReasonCode } from '../../contract/scan-shapes.ts'
 import type { Outcome } from './outcome.ts'
 
-/** yes lets in, no does not, ask wants a choice, note is no decision. */
+/** `yes` admits, `no` rejects, `ask` needs a choice, and `note` is not a decision. */
 export type Tone = 'yes' | 'no' | 'ask' | 'note'
 
-/** What a door calls an outcome in a word: the reason where there is one. */
+/** The word that a door shows for an outcome: the reason, if there is one. */
 export type BadgeWord = ScanReasonCode | 'denied' | 'same_scan' | 'undone' | 'not_judged'
 
-/** What a door calls a reason of the ledger, such as that of a conflict. */
+/** Returns the reason code that a door shows for a reason of the ledger, such as that of a conflict. */
 export function wordOfReason(reason: LedgerReason): ScanReasonCode {
   switch (reason) {
     case 'already_used':
@@ -21,14 +21,13 @@ export function wordOfReason(reason: LedgerReason): ScanReasonCode {
   }
 }
 
-/** How an outcome looks at a glance: colour, sign and word together, never colour alone. */
+/** The appearance of an outcome at a glance: color, sign, and word together, never color alone. */
 export interface Badge {
   tone: Tone
   sign: string
   word: BadgeWord
 }
 
-/** The colour, the sign and the word that an outcome is shown with, from an arm's length away. */
 export function badgeOf({ result, reasonCode }: Pick<Outcome, 'result' | 'reasonCode'>): Badge {
   switch (result) {
     case 'accepted':

@@ -1,35 +1,36 @@
 import type { SnapshotItem } from '../../contract/scanner.ts'
 import { searchByName } from './matches.ts'
 
-/** One page of what changed since a snapshot. */
+/** One page of the changes since a snapshot. */
 export interface SnapshotDelta {
   items: readonly SnapshotItem[]
   removed?: readonly string[] | undefined
 }
 
-/** The passes of a snapshot as a device looks them up; it changes where a delta is merged into it. */
+/** The passes of a snapshot, indexed for lookups. Merging a delta changes it. */
 export interface DoorList {
   readonly size: number
-  /** In no order that means anything. */
+  /** Returns the passes in no particular order. */
   items(): Iterable<SnapshotItem>
   get(passId: string): SnapshotItem | undefined
   /**
-   * Passes that a payload belongs to: those whose active identifier it is, else those where it was one before.
+   * Returns the passes whose active identifier is the payload, else those for which it is a stale identifier.
    * @param digest SHA-256 of the payload, in hex
    */
   find(digest: string): { items: readonly SnapshotItem[]; isStale: boolean }
-  /** The passes of a group, in the order of their ids. */
+  /** Returns the passes of a group, ordered by ID. */
   membersOf(groupId: string): readonly SnapshotItem[]
-  /** Passes whose name or external id holds a text, at most so many; those called exactly so first. */
+  /** Returns at most `limit` passes whose name or external ID contains a text, exact matches first. */
   search(text: string, limit: number): SnapshotItem[]
   /**
-   * Puts a page of a delta into the list, at a cost of what is in it. Pages come in their order; once all of a delta are
-   * merged the list is that of its id. One that broke off does no harm: ask again since the id of before.
+   * Merges a page of a delta. The cost depends on the size of the page only. Merge pages in order. Once all pages are
+   * merged, the list corresponds to the ID of the delta. An interrupted delta does no harm: request it again with the
+   * previous ID.
    */
   merge(delta: SnapshotDelta): void
 }
 
-/** A list of the items of a whole snapshot, which a device keeps up to date by deltas; for consoles and browsers alike. */
+/** Creates a list from a whole snapshot, which deltas then keep current. Works in consoles and browsers. */
 export function createDoorList(snapshot: readonly SnapshotItem[]): DoorList {
   const byId = new Map<string, SnapshotItem>()
   const active = createIndex()
@@ -75,11 +76,11 @@ export function createDoorList(snapshot: readonly SnapshotItem[]): DoorList {
   }
 }
 
-/** Items by a key that several may have. Most keys have one, which stands alone. */
+/** An index of items by a key that several items can share. Most keys have one item, which is stored without a set. */
 function createIndex() {
   const byKey = new Map<string, SnapshotItem | Set<SnapshotItem>>()
   return {
-    /** In the order of their ids. */
+    /** Ordered by ID. */
     get(key: string): readonly SnapshotItem[] {
       const found = byKey.get(key)
       if (found === undefined) return []

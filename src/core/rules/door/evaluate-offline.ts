@@ -10,13 +10,13 @@ import { candidateOfItem, type Matches } from './matches.ts'
 import type { Attempt, Outcome, Station } from './outcome.ts'
 import type { OfflineDecision } from './own-scans.ts'
 
-/** What a door knows when it evaluates an attempt by its list. */
+/** The facts that a door uses to evaluate an attempt offline. */
 export interface OfflineFacts {
   snapshotId: string
   matches: Matches
-  /** The passes of the group of the one that matches, in the order of their ids; as many as a door looks at, and one more. */
+  /** The passes in the group of the matching pass, ordered by ID: one more than a door evaluates. */
   members: readonly SnapshotItem[]
-  /** The accepted scans of a pass of the list, oldest first, with what the door knows itself. */
+  /** Returns the accepted scans of a listed pass, oldest first, including those that only the door knows. */
   acceptedScansOf: (item: SnapshotItem) => AcceptedScan[]
   station: Station
   language?: DoorLanguage | undefined
@@ -24,7 +24,10 @@ export interface OfflineFacts {
 
 const MAX_CANDIDATES = 20
 
-/** Evaluates an attempt by a list, as the server does: what to show, and what to store and report. */
+/**
+ * Evaluates an attempt against a list, with the rules of the server. Returns the outcome to show and the record to
+ * store and upload.
+ */
 export function evaluateOffline(
   attempt: Attempt,
   { snapshotId, matches: { items, isStale }, members, acceptedScansOf, station, language }: OfflineFacts,
@@ -79,7 +82,10 @@ export function evaluateOffline(
   return { outcome, record }
 }
 
-/** How far the group of a pass has been let in, with the scan that is being evaluated; null where it is in none. */
+/**
+ * Returns how many members of a pass's group are admitted, including the current scan, or `null` if the pass has no
+ * group.
+ */
 export function groupOf(
   { passId, groupId }: SnapshotItem,
   { at, scanContextKey }: Pick<Attempt, 'at' | 'scanContextKey'>,
@@ -110,7 +116,7 @@ function lookAt(
   return { plan, history: historyOf(plan, accepted), isStaleCode }
 }
 
-/** It may have expired since the list was made. */
+/** The pass can expire after the list was created. */
 function statusOf(item: SnapshotItem, at: Date) {
   return statusAsOf({ status: item.status, expiresAt: expiryOf(item) }, at)
 }

@@ -1,7 +1,7 @@
 import type { DoorGroup } from '../../contract/scan-shapes.ts'
 import type { PassStatus } from '../pass/pass-status.ts'
 
-/** The most passes of a group that a scan looks at. */
+/** The maximum number of group members that a scan evaluates. */
 export const MAX_GROUP_AT_DOOR = 100
 const MAX_OPEN = 20
 
@@ -11,11 +11,14 @@ export interface GroupMember {
   externalPassId: string
   label: string
   status: PassStatus
-  /** Whether it was let in, in the scan context of the attempt. */
+  /** Whether it was admitted in the scan context of the attempt. */
   isUsed: boolean
 }
 
-/** How far the group of a scanned pass has been let in, of its members by id: as many as a door looks at, and one more. */
+/**
+ * Summarizes the group of a scanned pass.
+ * @param members ordered by ID, at most one more than a door evaluates
+ */
 export function groupAtDoor(members: GroupMember[], scannedPassId: string): DoorGroup {
   const counted = members.slice(0, MAX_GROUP_AT_DOOR).filter(({ status, isUsed }) => isUsed || status !== 'VOID')
   const open = counted.filter(({ passId, status, isUsed }) => {

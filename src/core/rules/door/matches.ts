@@ -1,17 +1,18 @@
 import type { SnapshotItem } from '../../contract/scanner.ts'
 import type { Attempt, Candidate } from './outcome.ts'
 
-/** The passes that an attempt names in a list. */
+/** The passes of a list that match an attempt. */
 export interface Matches {
   items: readonly SnapshotItem[]
-  /** The code is one that the pass carried once and carries no more. */
+  /** Whether the code is a former identifier of the pass. */
   isStale: boolean
 }
 
 /**
- * The passes that an attempt names, of those that a list has for it. The id decides where both are given; what its pass
- * carried once is stale all the same.
- * @param found by id where the attempt has one, else those that carry the digest of its payload, or carried it once
+ * Returns the passes that an attempt names. If it has both an ID and a payload, the ID decides, but a former identifier
+ * still makes the match stale.
+ * @param found the pass with the ID, if the attempt has one; else the passes with the payload as an active or former
+ * identifier
  * @param digest of the payload, in hex; null without one
  */
 export function matchesOf(
@@ -27,8 +28,8 @@ export function matchesOf(
 }
 
 /**
- * Entries whose name or external id holds a text, those called exactly so first; at most so many. Without regard to case and
- * to marks over letters: who is called Wójcik is found by "wojcik", typed in a hurry or on a keyboard that has no ó.
+ * Returns at most `limit` entries whose name or external ID contains a text, exact matches first. Ignores case and
+ * diacritics: "wojcik" finds Wójcik.
  */
 export function searchByName<T extends Pick<SnapshotItem, 'label' | 'externalPassId'>>(
   items: Iterable<T>,
@@ -51,7 +52,7 @@ function foldMarks(text: string): string {
   return plain.toLowerCase()
 }
 
-/** A pass of a list, as one of several to choose from. */
+/** Returns a pass of a list as one of several candidates. */
 export function candidateOfItem(item: Omit<Candidate, 'standing'> & Pick<SnapshotItem, 'status'>): Candidate {
   const { passId, label, externalPassId, templateName, status } = item
   return { passId, label, externalPassId, templateName, standing: status === 'ISSUED' ? '' : status.toLowerCase() }

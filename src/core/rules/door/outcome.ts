@@ -9,19 +9,19 @@ import type {
   ScanResult,
 } from '../../contract/scan-shapes.ts'
 
-/** What is said of every scan of a door. */
+/** The properties that all scans of a door share. */
 export interface Station {
   projectId: string | undefined
   deviceId: string | undefined
   context: ScanContext
 }
 
-/** What somebody holds up, and what was asked for at that moment. */
+/** One scan attempt, with the settings at that time. */
 export interface Attempt {
-  /** The payload as it was read; null where a pass was chosen by hand. */
+  /** The payload as read, or `null` if a pass was selected manually. */
   payload: string | null
   passId: string | null
-  /** One for each scan, whatever becomes of it: the server records it once. */
+  /** The unique ID of the scan, regardless of its result. The server records each ID once. */
   externalRef: string
   at: Date
   scanContextKey: string | null
@@ -29,48 +29,48 @@ export interface Attempt {
   validityDate: string | null
 }
 
-/** A pass as the operator may choose it. */
+/** A pass that the operator can select. */
 export interface Candidate {
   passId: string
   label: string
   externalPassId: string
   templateName: string | null
-  /** A word on how it stands, such as its status. */
+  /** A word about the state of the pass, such as its status. */
   standing: string
 }
 
-/** What became of an attempt; one line of `scan --stdin`. */
+/** The outcome of an attempt, which is one line of `scan --stdin`. */
 export interface Outcome {
   payload: string | null
   externalRef: string
   result: ScanResult | 'same_scan' | 'error'
   reasonCode: ScanReasonCode | null
-  /** What to tell the operator. */
+  /** The message for the operator. */
   message: string
-  /** Who decided; null where nobody did. */
+  /** The mode of the decision, or `null` if there was none. */
   verified: 'online' | 'offline' | null
   scanId: string | null
   passId: string | null
   externalPassId: string | null
   label: string | null
   templateName: string | null
-  /** What the template wants the operator to see; null where it says nothing. */
+  /** The fields that the template shows to the operator, or `null` if it has none. */
   door: DoorView | null
-  /** How far the group of the pass has been let in; null where it is in none. */
+  /** The state of the group, or `null` if the pass has no group. */
   group: DoorGroup | null
-  /** When it was held up. */
+  /** The time of the attempt. */
   readAt: string
-  /** When it stands in the ledger for: another day, with a date override. */
+  /** The time of the scan in the ledger. It is on another day if the date was overridden. */
   scannedAt: string
   priorScanCount: number | null
-  /** The newest accepted scan of the pass in this context, where the answer says so. */
+  /** The time of the latest accepted scan of the pass in this context, if the response has one. */
   lastAcceptedAt: string | null
   candidates: Candidate[]
-  /** Why the server would have decided otherwise, once it has been told what was decided without it. */
+  /** The reason that the server would have decided differently, after an offline decision was uploaded. */
   conflict: LedgerReason | null
 }
 
-/** What a door shows of the server's decision. */
+/** Returns the outcome that a door shows for a server response. */
 export function outcomeOfResponse(
   attempt: Pick<Attempt, 'payload' | 'externalRef' | 'at'>,
   answer: ScanResponse,
@@ -98,7 +98,7 @@ export function outcomeOfResponse(
   }
 }
 
-/** Nobody evaluated it: the next scan goes on as if nothing had been. */
+/** Returns the outcome of an attempt that was not evaluated. It does not affect later scans. */
 export function failedOutcome(attempt: Attempt, message: string): Outcome {
   return {
     payload: attempt.payload,

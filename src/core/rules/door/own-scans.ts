@@ -2,17 +2,17 @@ import type { LedgerReason, ScanContext } from '../../contract/scan-shapes.ts'
 import type { OfflineScan } from '../../contract/scanner.ts'
 import type { AcceptedScan } from '../redemption/redemption-plan.ts'
 
-/** A decision that was made without the server, as POST /v1/scans/offline will take it, and as doors store it. */
+/** An offline decision, as doors store it and as POST /v1/scans/offline accepts it. */
 export interface OfflineDecision {
   kind: 'verdict'
   externalRef: string
-  /** The list that it was evaluated by. */
+  /** The list that was used for the evaluation. */
   snapshotId: string
   qrPayload?: string | undefined
   passId?: string | undefined
-  /** When it was held up. */
+  /** The time of the attempt. */
   scannedAt: string
-  /** As of which date it was evaluated, and when the scan stands for then. */
+  /** The date for which it was evaluated, and the resulting time of the scan. */
   validityDate?: string | undefined
   operationalAt?: string | undefined
   result: 'accepted' | 'denied'
@@ -20,50 +20,56 @@ export interface OfflineDecision {
   scanContextKey?: string | undefined
   deviceId?: string | undefined
   context?: ScanContext | undefined
-  /** The pass that was let in; what later scans are evaluated by. */
+  /** The admitted pass, for the evaluation of later scans. */
   acceptedPassId: string | null
 }
 
-/** What the server is told of a decision. */
+/** Returns the part of a decision that is uploaded to the server. */
 export function reportOf({ kind, snapshotId, acceptedPassId, operationalAt, ...scan }: OfflineDecision): OfflineScan {
   return scan
 }
 
-/** An accepted scan of a pass, as the list or a door knows it. */
+/** An accepted scan of a pass, as a list or a door knows it. */
 export interface ListedScan {
   scannedAt: string
   scanContextKey: string | null
   validityDate?: string | undefined
 }
 
-/** A scan that a door knows of itself, and the list maybe not. */
+/** A scan of this door, which the list may not contain yet. */
 export interface OwnScan extends ListedScan {
-  /** When the server recorded it; undefined while it waits for the server, null where the server refused it for good. */
+  /**
+   * The time when the server recorded it. `undefined` until it is uploaded, and `null` if the server permanently
+   * rejected it.
+   */
   recordedAt: string | null | undefined
 }
 
-/** A scan that a door took back, by the moment that it stood for. */
+/** A reversed scan, identified by its time. */
 export type ReversedScan = Pick<OwnScan, 'scannedAt' | 'recordedAt'>
 
-/** What an accepted decision is to later scans of its pass. */
+/** Returns an accepted decision as a scan that counts for later scans of its pass. */
 export function ownScanOf(decision: OfflineDecision, recordedAt: string | null | undefined): OwnScan {
   const { scannedAt, operationalAt, scanContextKey = null, validityDate } = decision
   return { scannedAt: operationalAt ?? scannedAt, scanContextKey, validityDate, recordedAt }
 }
 
-/** The list is read page by page while scans go on; what the server recorded just before may be missing in it. */
+/** A list is read page by page while scans continue, so it may lack scans recorded shortly before. */
 const OVERLAP_MS = 5_000
 
-/** Whether a list of that moment holds what the server recorded then. What it refused for good stands in no list, and never will. */
+/**
+ * Whether a list generated at that time contains a scan recorded at `recordedAt`. A rejected scan is in no list, so it
+ * counts as listed.
+ */
 export function isListed(recordedAt: string | null | undefined, generatedAt: string): boolean {
   if (recordedAt === undefined) return false
   return recordedAt === null || Date.parse(recordedAt) < Date.parse(generatedAt) - OVERLAP_MS
 }
 
 /**
- * The accepted scans of a pass, oldest first: those of a list, with what the door knows to have happened since.
- * @param own what the door accepted itself, with the server or without it
- * @param reversed what it took back
+ * Returns the accepted scans of a pass, oldest first: those of a list, updated with the scans that the door knows.
+ * @param own scans that the door accepted, online or offline
+ * @param reversed scans that the door reversed
  */
 export function acceptedScans(
   { listed, generatedAt }: { listed: readonly ListedScan[]; generatedAt: string },
@@ -78,8 +84,8 @@ export function acceptedScans(
 }
 
 /**
- * The scans of the list with those since: a moment that both know of is the same scan, as often as both know of it. As of
- * a date many scans stand for one moment.
+ * Merges the scans of the list with newer ones. Scans with the same time are the same scan, as many times as both sides
+ * have it. With a validity date, many scans have the same time.
  */
 function merged(listed: readonly ListedScan[], since: readonly ListedScan[]): ListedScan[] {
   const both = countByMoment(listed)
@@ -91,7 +97,7 @@ function merged(listed: readonly ListedScan[], since: readonly ListedScan[]): Li
   return [...listed, ...unknown]
 }
 
-/** Each reversal takes one scan of its moment. */
+/** Each reversal removes one scan with the same time. */
 function withoutReversed(scans: readonly ListedScan[], reversed: readonly ReversedScan[]): ListedScan[] {
   const taken = countByMoment(reversed)
   return scans.filter((scan) => {
@@ -107,7 +113,7 @@ function countByMoment(scans: readonly { scannedAt: string }[]): Map<number, num
   return counts
 }
 
-/** What tells an accepted scan of one pass from another. */
+/** The key that distinguishes the accepted scans of a pass. */
 function momentOf({ scannedAt }: { scannedAt: string }): number {
   return Date.parse(scannedAt)
 }

@@ -1,15 +1,18 @@
 import { type Attempt, failedOutcome, type Outcome } from './outcome.ts'
 
-/** What was read a moment ago, so that a reader in a nervous hand makes one scan and not two. */
+/** The recent readings, so that two quick readings of a code make one scan. */
 export interface RecentScans {
-  /** The attempt to make, or what it is the same as. */
+  /** Returns the attempt to make, or the outcome of the reading that it repeats. */
   take(attempt: Attempt): Attempt | { same: Outcome }
   resolve(attempt: Attempt, outcome: Outcome): void
-  /** It was taken back: the next reading is a new scan. */
+  /** Call it after a reversal: the next reading is a new scan. */
   forget(outcome: Outcome): void
 }
 
-/** For so long an attempt without an answer is sent again under its name: the server may have recorded it. */
+/**
+ * The period during which a failed attempt is retried with the same externalRef, in milliseconds. The server may have
+ * recorded it.
+ */
 const UNRESOLVED_MS = 10 * 60_000
 
 interface Reading {
@@ -17,7 +20,7 @@ interface Reading {
   outcome: Outcome | null
 }
 
-/** Knows the codes that were read within so many milliseconds: a second reading of one is no second scan. */
+/** @param sameScanMs the period, in milliseconds, during which a second reading of a code is not a new scan */
 export function createRecentScans(sameScanMs: number): RecentScans {
   const readings = new Map<string, Reading>()
 
@@ -52,7 +55,7 @@ export function createRecentScans(sameScanMs: number): RecentScans {
   }
 }
 
-/** Under another context or date it is another scan. */
+/** A different context or date makes a different scan. */
 function keyOf({ payload, scanContextKey, validityDate }: Attempt): string {
   return JSON.stringify([payload, scanContextKey, validityDate])
 }
