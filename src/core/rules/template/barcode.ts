@@ -4,7 +4,7 @@ import { barcodeMessage } from '../display/card.ts'
 import { placeholdersIn, SCAN_PAYLOAD, type Scope } from './placeholder.ts'
 import { pathOfValue } from './rendered-size.ts'
 
-/** What the largest symbol of a format holds, by the kind of its message; the first that the whole message fits counts. */
+/** The capacity of the largest symbol of a format. The first entry whose pattern matches the whole message applies. */
 interface Capacity {
   of: RegExp
   what: string
@@ -18,8 +18,8 @@ const LETTERS_OF_ONE_CASE = /^(?:[A-Z ]*|[a-z ]*)$/
 const ANY = /^/
 
 /**
- * By the standards: ISO/IEC 18004 (version 40, level L), 15438 (level 0) and 24778 (full range, 23 % correction). Code 128
- * (15417) has no bound of its own: beyond this one its thinnest bar is narrower than a pixel of any phone.
+ * From the standards ISO/IEC 18004 (version 40, level L), 15438 (level 0), and 24778 (full range, 23 % correction).
+ * Code 128 (15417) has no limit. With more than this one, its thinnest bar is narrower than a pixel of any phone.
  */
 const capacities: Record<BarcodeFormat, Capacity[]> = {
   qr: [
@@ -45,12 +45,15 @@ const capacities: Record<BarcodeFormat, Capacity[]> = {
 
 const NOT_ASCII = /[^\0-\x7f]/u
 
-/** True for a message that ISO 8859-1 can write, which is what scanners expect. */
+/** Whether the message can be encoded in ISO 8859-1, which scanners expect. */
 export function isLatin1(message: string): boolean {
   return !/[^\0-\xff]/u.test(message)
 }
 
-/** Why no phone can draw the message in the format; undefined where one can. Completes "It". */
+/**
+ * Returns the reason that no phone can draw the message in the format, as a phrase that completes "It". Returns
+ * `undefined` if phones can draw it.
+ */
 export function findUndrawable(format: BarcodeFormat, message: string): string | undefined {
   const foreign = format === 'code128' ? NOT_ASCII.exec(message)?.[0] : undefined
   if (foreign !== undefined) return `holds ${JSON.stringify(foreign)}, and code128 takes ASCII only`
@@ -59,7 +62,7 @@ export function findUndrawable(format: BarcodeFormat, message: string): string |
   return size > max ? `has ${size} ${what}, and ${format} holds at most ${max}` : undefined
 }
 
-/** A message that cannot be drawn whatever the values: as far as it is known when a definition is published. */
+/** Checks at publish, with examples and defaults, that the message can be drawn. */
 export function* checkBarcode(definition: Definition): Generator<Issue> {
   const known = definition.variables.flatMap(({ name, example, default: fallback }) => {
     const value = example ?? fallback
@@ -69,7 +72,10 @@ export function* checkBarcode(definition: Definition): Generator<Issue> {
   if (reason) yield { path: ['design', 'barcode', 'message'], message: `Cannot be drawn: it ${reason}` }
 }
 
-/** The check of a pass's values, and of what another provider printed; undefined where there is no barcode. */
+/**
+ * Compiles the check of a pass's values and of a printed barcode from another provider. Returns `undefined` if there is
+ * no barcode.
+ */
 export function compileBarcode(definition: Definition): ((scope: Scope) => Issue[]) | undefined {
   if (!definition.design.barcode) return undefined
   const names = placeholdersIn(definition.design.barcode.message ?? '').filter((name) => pathOfValue(name).length > 0)

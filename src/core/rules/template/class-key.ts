@@ -4,17 +4,17 @@ import type { Issue } from '../../errors.ts'
 import { flightVariables } from '../display/flight.ts'
 import { fill, placeholdersDeep, placeholdersIn, placeholdersOfOnePass, type Scope } from './placeholder.ts'
 
-/** The class at Google that a pass asks for: passes of a version with equal digests share it, and what stands in it. */
+/** The Google class that a pass needs. Passes of a version with the same digest share the class and its content. */
 export interface ClassClaim {
-  /** Of the text that `google.classKey` comes to. */
+  /** The digest of the filled `google.classKey`. */
   keyDigest: string
-  /** What stands in the class for placeholders, by their names. */
+  /** The placeholder values that appear in the class, by name. */
   values: Record<string, string>
 }
 
 /**
- * The class of a pass by the values that it brings; undefined where all passes of the version share one. A class is of one
- * issuer: passes of others (null: that of the server) never stand in it.
+ * Returns the class of a pass, or `undefined` if all passes of the version share one. A class belongs to one issuer
+ * (`null`: the server's default issuer) and never contains passes of another.
  */
 export function claimClass(
   definition: Definition,
@@ -33,15 +33,15 @@ export function claimClass(
 }
 
 /**
- * Whether passes of a version differ in their classes: by `google.classKey`, else by each fact of the event or the flight
- * that Google keeps in classes and that holds a placeholder.
+ * Whether passes of a version need different classes: because of `google.classKey`, or because a fact of the event or
+ * the flight that Google stores in classes contains a placeholder.
  */
 export function hasClassKeys(definition: Definition, passType: PassType): boolean {
   if (definition.google?.classKey !== undefined) return true
   return factVariables(definition, passType).some((name) => !isShared(name))
 }
 
-/** The placeholders in what a class says of the event or the trip of a definition. */
+/** The placeholders in the facts that a class shows of the event or the trip. */
 function factVariables(definition: Definition, passType: PassType): string[] {
   const { event, trip, google } = definition
   const { kind = passType } = google ?? {}
@@ -52,15 +52,15 @@ function factVariables(definition: Definition, passType: PassType): string[] {
   return trip && passType === 'boardingPass' ? flightVariables(definition) : []
 }
 
-/** 128 bits: nobody finds two keys of one digest. */
+/** The length in hex digits. 128 bits make collisions infeasible. */
 const DIGEST_LENGTH = 32
 
-/** Names of values in which two passes of one class differ. */
+/** Returns the names of the values that differ between two passes of a class. */
 export function differingNames(some: ClassClaim['values'], others: ClassClaim['values']): string[] {
   return Object.keys(others).filter((name) => some[name] !== others[name])
 }
 
-/** By definition: overrides may hold thousands of values, and each pass asks. */
+/** Cached by definition, since overrides can hold thousands of values and each pass needs the result. */
 const knownVariables = new WeakMap<Definition, { passType: PassType; names: string[] }>()
 
 function classVariables(definition: Definition, passType: PassType): string[] {
@@ -71,7 +71,10 @@ function classVariables(definition: Definition, passType: PassType): string[] {
   return names
 }
 
-/** What a class shows that is a matter of the pass: the placeholders of its key, of `google.class`, of its event and of its flight. */
+/**
+ * Returns the placeholders with values of the pass in a class: those of its key, of `google.class`, of its event, and
+ * of its flight.
+ */
 function findClassVariables(definition: Definition, passType: PassType): string[] {
   const { google } = definition
   const names = [
@@ -87,14 +90,14 @@ function namesDeep(value: unknown): string[] {
   return [...placeholdersDeep(value)].map(({ name }) => name)
 }
 
-/** The same for all passes of a version. */
+/** Whether the value is the same for all passes of a version. */
 function isShared(name: string): boolean {
   return name === 'template.name' || name === 'project.name'
 }
 
 /**
- * Everybody who holds a pass sees its class, so that a value of one holder can only stand there where a key gives each value
- * a class of its own.
+ * Checks that a class contains no value of a single holder, since all holders of the class see it. A class key for each
+ * value allows it.
  */
 export function* checkClassTexts({ google, event }: Definition): Generator<Issue> {
   const { classKey } = google ?? {}

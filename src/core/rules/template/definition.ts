@@ -29,13 +29,13 @@ import { resolveExpiry, resolveRedemption } from './resolve.ts'
 import { policyTexts } from './variable-uses.ts'
 import { checkDeclarations } from './variables.ts'
 
-/** Everything that keeps a definition from being published, each with its path (paths start below `definition`). */
+/** Returns all issues that prevent publishing a definition. Paths start below `definition`. */
 export function checkDefinition(definition: Definition | WrittenDefinition): Issue[] {
   return listIssues(findIssues(writtenOf(definition)))
 }
 
 function* findIssues(written: WrittenDefinition): Generator<Issue> {
-  // Bound the work of every other check first.
+  // Limit the work of every other check first.
   const excess = checkRenderWork(written)
   yield* excess
   if (excess.length > 0) return
@@ -48,13 +48,13 @@ function* findIssues(written: WrittenDefinition): Generator<Issue> {
   const found = new Set<string>()
   for (const language of languagesOf(written)) {
     if (language === languageOf(inItsLanguage)) continue
-    // The rest is the same in each language and was checked with the first.
+    // The rest is the same in each language and was checked with the first one.
     const { apple: _, redemption: __, google, ...translated } = translatedPart(written, language)
     const definition = { ...translated, google: { classKey: google?.classKey } }
     for (const issue of [...findTextIssues(definition), ...checkClassTexts(definition)]) {
       const isText = typeof textAt(written, issue.path) === 'object' && issue.path[1] !== 'images'
       const path = isText ? [...issue.path, language] : imagePlace(written, issue.path, language)
-      // What is said in every language was found in the first.
+      // An issue that is the same in every language was reported for the first one.
       if (!path || found.has(JSON.stringify(issue))) continue
       found.add(JSON.stringify(issue))
       yield { ...issue, path }
@@ -62,7 +62,10 @@ function* findIssues(written: WrittenDefinition): Generator<Issue> {
   }
 }
 
-/** A place within an image of one language as it is in what was written; undefined where it is not of that language. */
+/**
+ * Maps a path within the image of one language to the path in the written definition. Returns `undefined` if the image
+ * has no value for that language.
+ */
 function imagePlace(
   { design }: WrittenDefinition,
   path: Issue['path'],
@@ -110,11 +113,11 @@ const SAMPLES: Record<VariableFormat, string> = {
   number: '1',
   url: 'https://example.com/',
   email: 'ada@example.com',
-  // There is none that every workspace has: what it stands for is left out.
+  // No image exists in every workspace, so a sample has none.
   image: '',
 }
 
-/** Values that a definition can be tried with: its examples, else its defaults, else text that fits the format. */
+/** Returns sample values for a definition: its examples, else its defaults, else text of the right format. */
 export function sampleScope(definition: Definition): Scope {
   const { variables } = definition
   const typed = samplesOfUses(definition)
@@ -128,12 +131,14 @@ export function sampleScope(definition: Definition): Scope {
   ])
 }
 
-/** Of variables of which more is asked than to be a text. */
+/** Samples for variables that a typed field or a fact uses. */
 function samplesOfUses(definition: Definition): Map<string, string> {
   return new Map([...factSamples(definition), ...typedSamples(definition)])
 }
 
-/** The values that a definition itself gives: its examples, else its defaults; a variable without either is left out. */
+/**
+ * Returns the values that a definition gives: its examples, else its defaults. Variables without either are omitted.
+ */
 export function exampleScope({ variables }: Definition): Scope {
   return new Map(
     variables.flatMap(({ name, example, default: fallback }) => {
@@ -143,7 +148,7 @@ export function exampleScope({ variables }: Definition): Scope {
   )
 }
 
-/** As sampleScope, with values for which room is needed: the longer of example and default, else as long as allowed. */
+/** Like `sampleScope`, with long values: the longer of example and default, else text of `maxLength` characters. */
 export function longScope(definition: Definition): Scope {
   const typed = samplesOfUses(definition)
   const long = definition.variables.map(({ name, example, default: fallback, format = 'text', maxLength }) => {
@@ -159,12 +164,12 @@ export function longScope(definition: Definition): Scope {
   ])
 }
 
-/** Longer ones have room nowhere. */
+/** Longer text fits nowhere. */
 const LONG_TEXT = 'The longest value '.repeat(12)
 
 /**
- * True where the text at a place takes the value of a variable that nothing is known of: what a sample of our own comes to
- * says nothing about it, and each pass is checked with its own value.
+ * Whether the text at a path contains a variable without any known value. A sample then proves nothing, and each pass
+ * is checked with its own value.
  */
 export function standsForAnything(definition: Definition, path: Issue['path']): boolean {
   const text = textAt(definition, path)
@@ -217,8 +222,8 @@ function* checkPlaceholders(definition: Definition): Generator<Issue> {
 const KNOWN_PLACEHOLDERS = `declare the variable, or use one of ${systemVariables.join(', ')}`
 
 /**
- * Nothing may be taken at publish of which no pass, and no reader of the variables schema, could tell what it takes. What the
- * system's own variables come to is not a matter of the schema.
+ * Checks that each placeholder in the policies has a rule that the variables schema can express. System variables are
+ * not part of the schema.
  */
 function* checkPolicyTexts(definition: Definition): Generator<Issue> {
   const declared = new Set(definition.variables.map(({ name }) => name))
@@ -245,14 +250,14 @@ function describeTexts(path: Issue['path']): string {
         '{{date}}T{{time}}Z'
 }
 
-/** Expiry and policy: what depends on no placeholder must come out right for every pass. */
+/** Checks the parts of expiry and policy that contain no placeholder, since they must be valid for every pass. */
 function checkPolicies({ expiresAt, timeZone, redemption }: Definition): Issue[] {
   const expiry = expiresAt?.includes('{{') ? undefined : resolveExpiry({ expiresAt, timeZone }, new Map())
   const policy = resolveRedemption({ redemption: withoutPlaceholders(redemption) }, new Map())
   return [expiry, policy].flatMap((result) => (result && 'issues' in result ? result.issues : []))
 }
 
-/** The policy with each leaf that holds a placeholder replaced by a value that any bound accepts, or left open. */
+/** Returns the policy with each leaf that holds a placeholder replaced by a value within all bounds, or omitted. */
 function withoutPlaceholders<T>(value: T, key = ''): T {
   if (typeof value === 'string') {
     if (!value.includes('{{')) return value

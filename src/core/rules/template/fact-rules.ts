@@ -8,7 +8,7 @@ import { factTexts } from './variable-uses.ts'
 
 type Facts = Pick<Definition, 'event' | 'trip'>
 
-/** What is wrong with the event or the trip of a definition itself; each pass is checked with its own values. */
+/** Checks the event or trip of a definition. Values from placeholders are checked for each pass. */
 export function* checkFacts({
   event,
   trip,
@@ -37,8 +37,8 @@ export function* checkFacts({
 }
 
 /**
- * Compiles the check that no event and no trip of a pass ends before it begins; undefined where the definition says both
- * itself, or one alone.
+ * Compiles the check that the event or trip of a pass does not end before it begins. Returns `undefined` if neither
+ * time has a placeholder, or one of them is not given.
  */
 export function compileFacts(facts: Facts): ((scope: Scope) => Issue[]) | undefined {
   const spans = spansOf(facts).filter(({ begins, ends }) => placeholdersIn(begins + ends).length > 0)
@@ -61,7 +61,7 @@ function spansOf({ event, trip }: Facts) {
   )
 }
 
-/** What is no moment is told by itself. */
+/** False for an invalid time, which another check reports. */
 function isTurned(begins: string, ends: string): boolean {
   return Date.parse(ends) < Date.parse(begins)
 }
@@ -100,7 +100,7 @@ function isDegrees(key: string): key is keyof typeof degreeKeys {
   return Object.hasOwn(degreeKeys, key)
 }
 
-/** Values that the facts take of variables, by their names. */
+/** Returns sample values for the variables that facts use, by name. */
 export function factSamples({ event, trip }: Facts): Map<string, string> {
   return new Map(
     [...stringsDeep({ event, trip })].flatMap(({ text, path }) => {

@@ -4,7 +4,10 @@ import { currencies, isNumberKind, isOfKind, valueKinds } from '../display/forma
 import { lonePlaceholder, placeholdersIn } from './placeholder.ts'
 import { typedTexts } from './variable-uses.ts'
 
-/** What is wrong with the types of fields: what no pass could show, or nobody could say what a variable must be for. */
+/**
+ * Checks the types of fields: values that no pass could show, and placeholders without a rule that the schema can
+ * express.
+ */
 export function* checkFieldTypes(definition: Definition): Generator<Issue> {
   const { design, google } = definition
   for (const group of fieldGroups) {
@@ -52,7 +55,7 @@ function* checkField({ as = 'text', value, currency, style }: FieldDefinition): 
   if (isStatic && !isOfKind(as, value.trim())) yield { path: ['value'], message: `Must be ${valueKinds[as].wanted}` }
 }
 
-/** A typed value is one variable's, so that the variables schema can say what it takes. */
+/** A typed value must come from one variable, so that the variables schema can describe it. */
 function* checkPlaceholders(definition: Definition): Generator<Issue> {
   const declared = new Set(definition.variables.map(({ name }) => name))
   for (const { path, text, uses } of typedTexts(definition)) {
@@ -62,7 +65,7 @@ function* checkPlaceholders(definition: Definition): Generator<Issue> {
     const isMoment = key === 'value' && !isNumberKind(as) && as !== 'time'
     if (name === 'pass.expiresAt' && isMoment) continue
     const isSound = uses?.every((use) => declared.has(use.name))
-    // One that is not known at all is told as such.
+    // An undeclared variable is reported elsewhere.
     if (isSound || placeholdersIn(text).some((other) => !declared.has(other) && !other.includes('.'))) continue
     const wanted = key === 'currency' ? 'a currency of ISO 4217' : valueKinds[as as Exclude<ValueKind, 'text'>].wanted
     yield { path, message: `Must be ${wanted}, or the placeholder of one variable alone` }
@@ -79,7 +82,7 @@ const samples: Record<Exclude<ValueKind, 'text'>, string> = {
   relative: '2030-01-31',
 }
 
-/** Values that typed fields take of variables, by their names. */
+/** Returns sample values for the variables that typed fields use, by name. */
 export function typedSamples({ design }: Pick<Definition, 'design'>): Map<string, string> {
   const found = new Map<string, string>()
   for (const { as = 'text', value, currency = '' } of fieldGroups.flatMap((group) => design.fields[group])) {

@@ -5,7 +5,7 @@ import { formatPatterns } from './variables.ts'
 
 const IMAGE_ID = new RegExp(formatPatterns.image.pattern)
 
-/** One of several values, by what a text with placeholders comes to. */
+/** One of several values, selected by a filled text. */
 export interface Choice<Value> {
   by: string
   map: Record<string, Value>
@@ -14,12 +14,12 @@ export interface Choice<Value> {
 
 type ByLanguage = Exclude<DesignImage, ImageChoice>
 
-/** True of an image that is another in each language. */
+/** Whether an image differs by language. */
 export function isByLanguage(image: DesignImage | undefined): image is ByLanguage {
   return typeof image === 'object' && !('by' in image)
 }
 
-/** The images of a definition as they are in a language; what lacks it is as in the default. */
+/** Returns the images of a definition in a language. An image without that language uses the default one. */
 export function imagesIn(
   { design, languages }: Pick<WrittenDefinition, 'design' | 'languages'>,
   language: string,
@@ -31,13 +31,13 @@ export function imagesIn(
   return Object.fromEntries(images.filter(([, image]) => image !== undefined))
 }
 
-/** The value that a choice comes to for a pass; undefined where it has none. */
+/** Returns the value of a choice for a pass, or `undefined` if no key matches and there is no `else`. */
 export function choose<Value>({ by, map, else: otherwise }: Choice<Value>, scope: Scope): Value | undefined {
   const key = fill(by, scope).trim()
   return Object.hasOwn(map, key) ? map[key] : otherwise
 }
 
-/** The image of each role for one pass; a role that comes to none is left out. */
+/** Returns the image of each role for one pass. Roles without an image are omitted. */
 export function resolveImages(
   { design }: Pick<Definition, 'design'>,
   scope: Scope,
@@ -51,7 +51,7 @@ export function resolveImages(
   return images
 }
 
-/** The roles whose image is a matter of each pass. */
+/** Returns the roles whose image differs from pass to pass. */
 export function ownImageRoles({ design }: Pick<Definition, 'design'>): ImageRole[] {
   const choices = Object.entries(design.images) as [ImageRole, ImageChoice | undefined][]
   return choices
@@ -61,12 +61,11 @@ export function ownImageRoles({ design }: Pick<Definition, 'design'>): ImageRole
     .map(([role]) => role)
 }
 
-/** The names of the variables whose values are images. */
 export function imageVariables({ variables }: Pick<WrittenDefinition, 'variables'>): string[] {
   return variables.filter(({ format }) => format === 'image').map(({ name }) => name)
 }
 
-/** The images that the variables of a pass bring. */
+/** Returns the images in the variables of a pass. */
 export function imagesOfPass(definition: Pick<Definition, 'variables'>, variables: Record<string, unknown>) {
   return imageVariables(definition).flatMap((name) => {
     const id = Object.hasOwn(variables, name) ? variables[name] : undefined
@@ -77,11 +76,11 @@ export function imagesOfPass(definition: Pick<Definition, 'variables'>, variable
 interface NamedImage {
   path: (string | number)[]
   id: string
-  /** Undefined for one that a variable brings. */
+  /** `undefined` for an image of a variable. */
   role?: ImageRole
 }
 
-/** Each image that a definition names itself: those of its design, and of its variables' defaults and examples. */
+/** Yields each image ID in a definition: in its design, and in the defaults and examples of its variables. */
 export function* namedImages(definition: Definition | WrittenDefinition): Generator<NamedImage> {
   const { design, variables } = definition
   for (const [role, image] of Object.entries(design.images) as [ImageRole, DesignImage | undefined][]) {
@@ -98,10 +97,10 @@ export function* namedImages(definition: Definition | WrittenDefinition): Genera
   }
 }
 
-/** Images that a design may name in all of its states and languages. */
+/** The maximum number of images in a design, in all states and languages together. */
 const MAX_IMAGES = 2_000
 
-/** What is wrong with the images of a definition itself; whether there are such images is for the server to say. */
+/** Checks the images of a definition. The server checks that the images exist. */
 export function* checkImages(definition: Pick<WrittenDefinition, 'design' | 'variables'>): Generator<Issue> {
   const known = new Set(imageVariables(definition))
   let count = 0
@@ -121,7 +120,7 @@ export function* checkImages(definition: Pick<WrittenDefinition, 'design' | 'var
   }
 }
 
-/** Where images are taken from, which are texts; the text that a choice goes by is none of them. */
+/** Yields the image sources. The `by` text of a choice is not one. */
 function* sourcesOf(image: DesignImage | undefined): Generator<{ text: string; path: (string | number)[] }> {
   if (isByLanguage(image)) {
     for (const [language, choice] of Object.entries(image))

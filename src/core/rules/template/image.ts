@@ -1,27 +1,27 @@
-/** The types of images that may be uploaded, by their bytes and not by what a client says. */
+/** The image types that can be uploaded. The bytes decide, not the type that the client sent. */
 export type ImageType = 'image/png' | 'image/jpeg'
 
-/** No wallet shows more. */
+/** The maximum number of pixels. No wallet shows more. */
 export const MAX_PIXELS = 16_000_000
-/** Lines of millions of pixels, and millions of lines, cost far more than the same pixels in a square. */
+/** Millions of lines, or lines of millions of pixels, cost far more than the same number of pixels in a square. */
 const MAX_SIDE = 16_384
 
-/** What the structure of a file says of its picture, before anything is decoded; sizes in pixels, as stored. */
+/** The facts of a file that are known without decoding it. Sizes are in pixels, as stored. */
 export interface ImageFacts {
   contentType: ImageType
   width: number
   height: number
   isAnimated: boolean
-  /** The offset, in bytes, of what follows the picture: no decoder looks at it, and it could be anything. */
+  /** The offset, in bytes, of the end of the image. Decoders ignore the rest, which can be anything. */
   end: number
 }
 
-/** An image that can never be shown: the message says why, in words that fit after "The image". */
+/** An image that can never be shown. The message is the reason, as a phrase that completes "The image". */
 export class ImageFault extends Error {
   override readonly name = 'ImageFault'
 }
 
-/** The type that the first bytes of a file say, whatever its sender called it. */
+/** Returns the type according to the first bytes, regardless of the declared type. */
 function imageTypeOf(bytes: Uint8Array): ImageType | undefined {
   const starts = (...signature: number[]) => signature.every((byte, index) => bytes[index] === byte)
   if (starts(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a)) return 'image/png'
@@ -29,8 +29,8 @@ function imageTypeOf(bytes: Uint8Array): ImageType | undefined {
 }
 
 /**
- * Walks the parts of a PNG or JPEG file without decoding any, in one pass over its bytes: what a picture would cost to
- * decode does not follow from its size. A file that passes may still turn out to be broken when it is decoded.
+ * Parses the parts of a PNG or JPEG file without decoding them, in one pass over its bytes, because the size of a file
+ * does not limit the cost of decoding it. A file that passes can still fail to decode.
  */
 export function inspectImage(bytes: Uint8Array): ImageFacts | Unfit {
   const contentType = imageTypeOf(bytes)
@@ -44,18 +44,18 @@ export function inspectImage(bytes: Uint8Array): ImageFacts | Unfit {
   return { contentType, ...found }
 }
 
-/** Why an image can never be shown, in words that fit after "The image". */
+/** The reason that an image can never be shown, as a phrase that completes "The image". */
 interface Unfit {
   fault: string
 }
 
-/** A chunk of 4 KB is the least that programs write: as many as hold the largest file, with room to spare. */
+/** Programs write chunks of at least 4 KB. This is enough for the largest file. */
 const MAX_CHUNKS = 5_000
-/** Profiles, EXIF and text: what is compressed in there unfolds to a thousand times its size. */
+/** The limit for profiles, EXIF, and text, which can decompress to a thousand times their size. */
 const MAX_PNG_METADATA_BYTES = 1024 * 1024
 
 const SIGNATURE_BYTES = 8
-/** Length, type and checksum of a chunk. */
+/** The size of a chunk's length, type, and checksum. */
 const CHUNK_BYTES = 12
 
 const BROKEN_PNG: Unfit = { fault: 'is a broken PNG' }
@@ -90,24 +90,24 @@ function inspectPng(bytes: Uint8Array): Omit<ImageFacts, 'contentType'> | Unfit 
   return size && hasPixels ? { ...size, isAnimated, end: at } : BROKEN_PNG
 }
 
-/** The case of its first letter says whether a picture can be shown without a chunk. */
+/** The case of the first letter marks chunks that decoders can ignore. */
 function isAncillary(firstLetter: number): boolean {
   return (firstLetter & 0x20) !== 0
 }
 
 /**
- * Each scan of a progressive picture is a pass over all of its pixels, and needs no more than 12 bytes of the file.
- * Programs write at most 18 (four colours, each in steps); 10 are usual.
+ * The maximum number of scans. Each scan of a progressive image is a pass over all its pixels and can be as small as 12
+ * bytes. Programs write at most 18 scans (four colors, each in steps) and usually 10.
  */
 const MAX_SCANS = 32
-/** Profiles, EXIF and text, which whoever decodes the picture copies and parses. */
+/** The limit for profiles, EXIF, and text, which decoders copy and parse. */
 const MAX_JPEG_METADATA_BYTES = 2 * 1024 * 1024
 const MAX_SEGMENTS = 1_000
 
 /** Markers of ITU-T T.81, table B.1. */
 const marker = { startOfScan: 0xda, endOfImage: 0xd9, comment: 0xfe, temporary: 0x01 }
 
-/** Sequential with Huffman coding, the same extended, progressive: what every phone shows. */
+/** The frames that every phone shows: baseline, extended sequential with Huffman coding, and progressive. */
 const FRAMES = new Set([0xc0, 0xc1, 0xc2])
 
 const LOSSLESS = 'is a lossless JPEG, which phones do not show'
@@ -173,7 +173,7 @@ function tooMuchMetadata(): Unfit {
   }
 }
 
-/** Where the next marker stands: in the data of a scan a 0xff is followed by 0, or counts the data off (RST). */
+/** Returns the offset of the next marker. Within the data of a scan, 0xff is followed by 0 or by a restart marker. */
 function endOfScan(bytes: Uint8Array, start: number): number {
   for (let at = start; at < bytes.length; at += 1) {
     if (bytes[at] !== 0xff) continue

@@ -4,28 +4,28 @@ import type { Issue } from '../../errors.ts'
 import { imagesIn, isByLanguage } from './image-choice.ts'
 import { placeholdersIn } from './placeholder.ts'
 
-/** What texts without `languages` are taken to be written in. */
+/** The assumed language of texts without `languages`. */
 export const UNSAID_LANGUAGE = 'en'
 
-/** A text as a definition holds it: the same in each language, or one for each. */
+/** A text of a definition: the same in each language, or one per language. */
 export type WrittenText = string | Translations
 
 type Path = (string | number)[]
 
-/** Of what was written a definition in one language was made, and which that is. */
+/** The written definition and the language from which a definition in one language was made. */
 const origins = new WeakMap<object, { written: WrittenDefinition; language: string }>()
 
-/** By what was written, in each language that was asked for. */
+/** The definitions made from a written one, by language. */
 const known = new WeakMap<WrittenDefinition, Map<string, Definition>>()
 
-/** All languages of a definition, its default first; none where it names none. */
+/** Returns all languages of a definition, its default first. Returns an empty list if it names none. */
 export function languagesOf({ languages }: Pick<WrittenDefinition, 'languages'>): string[] {
   return languages ? [...new Set([languages.default, ...languages.others])] : []
 }
 
 /**
- * A definition as it reads in a language, by default its own default; a text that lacks it stands in the default. One whose
- * texts are in one language is returned as it is. Made once for each object and language.
+ * Returns a definition in a language (default: its own default). Texts without that language use the default one. A
+ * definition without translations is returned as it is. The result is cached by object and language.
  */
 export function inLanguage(definition: Definition | WrittenDefinition, language?: string): Definition {
   const written = writtenOf(definition)
@@ -39,17 +39,17 @@ export function inLanguage(definition: Definition | WrittenDefinition, language?
   return made
 }
 
-/** What a definition in one language was made of: itself, where it names no languages. */
+/** Returns the written definition from which a definition in one language was made, or the definition itself. */
 export function writtenOf(definition: Definition | WrittenDefinition): WrittenDefinition {
   return origins.get(definition)?.written ?? (definition as WrittenDefinition)
 }
 
-/** The language of a definition; undefined where it names none. */
+/** Returns the language of a definition, or `undefined` if it names none. */
 export function languageOf(definition: Definition): string | undefined {
   return origins.get(definition)?.language
 }
 
-/** The definition in its other languages. */
+/** Returns the definition in its other languages. */
 export function otherLanguages(definition: Definition): Definition[] {
   const written = writtenOf(definition)
   const language = languageOf(definition)
@@ -58,10 +58,10 @@ export function otherLanguages(definition: Definition): Definition[] {
     .map((other) => inLanguage(written, other))
 }
 
-/** A text in a language: else in the default, else, where it lacks that too, in English or the first that it has. */
+/** Returns a text in a language, else in the default, else in English, else the first one. */
 export function textIn(text: WrittenText, language: string, languages?: Pick<Languages, 'default'>): string {
   if (typeof text === 'string') return text
-  // Publishing asks for languages and the default. A draft may lack them, and so may the text of a broadcast.
+  // Publishing requires the default language. A draft or the text of a broadcast can lack it.
   return text[language] ?? text[languages?.default ?? ''] ?? text[UNSAID_LANGUAGE] ?? Object.values(text)[0] ?? ''
 }
 
@@ -74,7 +74,7 @@ function hasTranslations(written: WrittenDefinition): boolean {
   return [...listTranslated(written)].length > 0
 }
 
-/** What is there by language, with its place: texts and images. */
+/** Yields the texts and images that differ by language. */
 function* listTranslated(
   written: WrittenDefinition,
 ): Generator<{ what: 'text' | 'image'; translations: Record<string, unknown>; path: Path }> {
@@ -86,7 +86,7 @@ function* listTranslated(
   }
 }
 
-/** The definition with each of its translatable texts replaced. */
+/** Returns the definition with each translatable text replaced. */
 function mapTexts(written: WrittenDefinition, change: (text: WrittenText, path: Path) => string): Definition {
   const { design, door, event, trip } = written
   const optional = (text: WrittenText | undefined, key: string, path: Path) =>
@@ -151,12 +151,12 @@ function mapTexts(written: WrittenDefinition, change: (text: WrittenText, path: 
   } as Definition
 }
 
-/** Each translatable text with its place. */
+/** Returns each translatable text with its path. */
 export function listTexts(written: WrittenDefinition): { text: WrittenText; path: Path }[] {
   return splitTexts(written).texts
 }
 
-/** The translatable texts of a definition, and the definition with these texts empty. */
+/** Returns the translatable texts of a definition, and the definition with these texts empty. */
 export function splitTexts(written: WrittenDefinition): {
   texts: { text: WrittenText; path: Path }[]
   rest: Definition
@@ -169,7 +169,7 @@ export function splitTexts(written: WrittenDefinition): {
   return { texts, rest }
 }
 
-/** A definition in a language without the texts that are the same in each language, which are empty. */
+/** Returns a definition in a language, with only the texts that differ by language. The others are empty. */
 export function translatedPart(written: WrittenDefinition, language: string): Definition {
   return makeIn(
     written,
@@ -178,7 +178,7 @@ export function translatedPart(written: WrittenDefinition, language: string): De
   )
 }
 
-/** What is wrong with the languages of a definition; that a translation is missing is a warning. */
+/** Checks the languages of a definition. A missing translation is only a warning. */
 export function* checkLanguages(written: WrittenDefinition): Generator<Issue> {
   const languages = languagesOf(written)
   const others = written.languages?.others ?? []
@@ -205,8 +205,8 @@ export function* checkLanguages(written: WrittenDefinition): Generator<Issue> {
 }
 
 /**
- * An iPhone finds a translation by the text of the default language alone. One text cannot stand for two, as "Gate" of an
- * airport and of a stadium.
+ * Checks that equal texts have equal translations. An iPhone looks up a translation by the text in the default
+ * language, so one text cannot have two, such as "Gate" of an airport and of a stadium.
  */
 function* checkKeysOfTexts(written: WrittenDefinition): Generator<Issue> {
   if (!written.languages) return
@@ -233,12 +233,12 @@ function* checkKeysOfTexts(written: WrittenDefinition): Generator<Issue> {
   }
 }
 
-/** Doors alone show a notice, and only Google an address. */
+/** Only doors show a notice, and only Google shows an address. */
 function isNeverOnIphones(path: Path): boolean {
   return path[0] === 'door' || path.at(-1) === 'address'
 }
 
-/** Each translation that a text or an image lacks, of those that have any. */
+/** Yields each missing translation of a text or an image that has some. */
 export function* missingTranslations(
   written: WrittenDefinition,
 ): Generator<{ what: 'text' | 'image'; path: Path; language: string }> {

@@ -3,10 +3,10 @@ import type { Issue } from '../../errors.ts'
 import { fill, placeholdersIn, type Scope, stringsDeep } from './placeholder.ts'
 import { pathOfValue } from './rendered-size.ts'
 
-/** Schemes that open a page, a call, a message, or a map, and never run what the link holds. */
+/** Schemes that open a page, a call, a message, or a map, and never run the content of the link. */
 const schemes = ['https', 'http', 'tel', 'mailto', 'sms', 'geo']
 
-/** Schemes that run or read what the link holds. Links to apps can have any other scheme. */
+/** Schemes that run or read the content of the link. Links to apps can have any other scheme. */
 const unsafeSchemes = ['javascript', 'data', 'file', 'vbscript', 'blob', 'about']
 
 const WANTED = `start with ${schemes.map((scheme) => `${scheme}:`).join(', ')}`

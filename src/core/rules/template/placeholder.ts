@@ -1,9 +1,11 @@
-/** Placeholders are {{name}}: a variable of the version, or a system variable. No logic, no loops. */
+/**
+ * Placeholders are {{name}}: a variable of the version, or a system variable. There is no logic and there are no loops.
+ */
 
 const PLACEHOLDER = /\{\{\s*([A-Za-z][A-Za-z0-9_.]{0,127})\s*\}\}/g
 const LONE_PLACEHOLDER = /^\{\{\s*([A-Za-z][A-Za-z0-9_.]{0,127})\s*\}\}$/
 
-/** System variables: facts of the pass and what it belongs to, under names that no template variable can have. */
+/** Facts of the pass and its context, under names that no template variable can have. */
 export const systemVariables = [
   'pass.id',
   'pass.externalPassId',
@@ -14,24 +16,24 @@ export const systemVariables = [
   'project.name',
 ] as const
 
-/** A variable that every definition may name without declaring it. */
+/** A variable that every definition can use without declaring it. */
 export type SystemVariable = (typeof systemVariables)[number]
 
-/** What a scope holds under this name is read off the pass in place of what its template says; no template can name it. */
+/** A scope value under this name replaces the barcode message of the template. Templates cannot use the name. */
 export const SCAN_PAYLOAD = 'pass.scanPayload'
 
-/** No two passes have the same. */
+/** System variables that are unique for each pass. */
 export const placeholdersOfOnePass: ReadonlySet<string> = new Set(['pass.id', 'pass.externalPassId', 'pass.scanCode'])
 
 /**
- * Values by placeholder name; a name without a value renders as nothing. What a scope fills is kept as long as the scope:
- * make one for each pass, and do not change it after it is used.
+ * Values by placeholder name. A name without a value renders as an empty text. Results are cached for as long as the
+ * scope, so create one for each pass and do not change it after its first use.
  */
 export type Scope = ReadonlyMap<string, string>
 
 /**
- * The text with every placeholder replaced once: braces inside a value stay as they are. The result is well-formed, since
- * no wallet takes half a surrogate pair.
+ * Replaces every placeholder once. Placeholders inside a value stay as text. The result is well-formed, since wallets
+ * reject half a surrogate pair.
  */
 export function fill(template: string, scope: Scope): string {
   return template.includes('{{') ? oncePerScope(template, scope, fillText) : template.toWellFormed()
@@ -44,7 +46,9 @@ function fillText(template: string, scope: Scope): string {
   return filled.toWellFormed()
 }
 
-/** Fills every string inside a JSON value and keeps its keys. Returns parts without a placeholder as they are, not copied. */
+/**
+ * Fills every string inside a JSON value and keeps its keys. Returns parts without a placeholder without copying them.
+ */
 export function fillDeep<T>(value: T, scope: Scope): T {
   const isTree = value !== null && typeof value === 'object'
   return isTree ? oncePerScope(value, scope, fillWithin) : fillWithin(value, scope)
@@ -66,7 +70,7 @@ function fillWithin<T>(value: T, scope: Scope): T {
   return isChanged ? (Object.fromEntries(filled) as T) : value
 }
 
-/** The results of a scope by template. The languages of a pass share a scope and most of its texts. */
+/** The filled texts of a scope, by template. The languages of a pass share a scope and most of its texts. */
 const filledByScope = new WeakMap<Scope, Map<unknown, unknown>>()
 
 function oncePerScope<T>(template: T, scope: Scope, make: (template: T, scope: Scope) => T): T {
@@ -79,33 +83,33 @@ function oncePerScope<T>(template: T, scope: Scope, make: (template: T, scope: S
   return made
 }
 
-/** The name when the whole text is a single placeholder, else undefined. */
+/** Returns the name if the whole text is a single placeholder, else `undefined`. */
 export function lonePlaceholder(text: string): string | undefined {
   return LONE_PLACEHOLDER.exec(text)?.[1]
 }
 
-/** The names of the placeholders of a text, in their order, each as often as it stands there. */
+/** Returns the placeholder names of a text in order, with repetitions. */
 export function placeholdersIn(text: string): readonly string[] {
   return text.includes('{{') ? compileText(text).names : []
 }
 
-/** A text taken apart: the names of its placeholders, and the texts before, between and after them, one more. */
+/** A parsed text: the names of its placeholders, and the literals around them, one more than names. */
 export interface CompiledText {
   names: readonly string[]
   literals: readonly string[]
 }
 
-/** The length of all compiled texts that are kept, in characters. */
+/** The maximum length of all cached texts, in characters. */
 const MAX_COMPILED = 2 * 1024 * 1024
 
 const compiledTexts = new Map<string, CompiledText>()
 let compiledLength = 0
 
-/** Takes a text apart. Compiles the texts of a version once for all of its passes. */
+/** Parses a text. Texts are cached, so that those of a version are parsed once for all of its passes. */
 export function compileText(text: string): CompiledText {
   const known = compiledTexts.get(text)
   if (known) return known
-  // Split by a pattern with a group, every other part is what the group holds.
+  // With a group in the pattern, every second part is the content of the group.
   const parts = text.split(PLACEHOLDER)
   const compiled = {
     names: parts.filter((_, index) => index % 2 === 1),
@@ -120,12 +124,12 @@ export function compileText(text: string): CompiledText {
   return compiled
 }
 
-/** The text without its placeholders. */
+/** Returns the text without its placeholders. */
 export function literalPart(text: string): string {
   return text.includes('{{') ? compileText(text).literals.join('') : text
 }
 
-/** Each placeholder anywhere inside a JSON value, with the path of the string that holds it. */
+/** Yields each placeholder inside a JSON value, with the path of its string. */
 export function* placeholdersDeep(value: unknown): Generator<{ name: string; path: (string | number)[] }> {
   for (const { text, path } of stringsDeep(value)) for (const name of placeholdersIn(text)) yield { name, path }
 }

@@ -9,12 +9,15 @@ export const MAX_PLACEHOLDERS = 5_000
 /** The names and values of the overrides for one platform, at any depth. */
 export const MAX_OVERRIDE_VALUES = 2_000
 
-/** The currencies of all fields, once for every language: each needs a format of its own, which takes long to make. */
+/**
+ * The maximum number of currencies of all fields, times the number of languages. Each needs a separate formatter, which
+ * is slow to create.
+ */
 export const MAX_CURRENCY_FORMATS = 200
 
 /**
- * What makes a definition too much work to render, which its size in bytes does not show (decisions/0016). Run it before
- * the definition is checked in any other way.
+ * Checks that a definition is not too much work to render, which its size in bytes does not show (decisions/0016). Run
+ * it before any other check of the definition.
  */
 export function checkRenderWork(written: WrittenDefinition): Issue[] {
   const issues = platforms.flatMap((key) => {

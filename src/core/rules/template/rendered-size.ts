@@ -3,15 +3,15 @@ import { ApiError, type Issue, issueDetails, MAX_ISSUES } from '../../errors.ts'
 import { writtenOf } from './languages.ts'
 import { literalPart, placeholdersIn, type Scope, type SystemVariable, stringsDeep } from './placeholder.ts'
 
-/** The bytes (UTF-8) that a text with placeholders may come out at. One without is bounded by the contract. */
+/** The maximum size of a filled text, in bytes of UTF-8. The contract limits texts without placeholders. */
 export const MAX_TEXT_BYTES = 8 * 1024
-/** The bytes that all that a definition renders may come out at: the card, overrides, expiry and policy. */
+/** The maximum size of everything that a definition renders, in bytes: the card, overrides, expiry, and policy. */
 export const MAX_CARD_BYTES = 256 * 1024
 
-/** What a variable without maxLength counts as when a definition is published. */
+/** The assumed size of a variable without `maxLength` at publish. */
 const ASSUMED_BYTES = 1024
 
-/** The longest values of the system's own variables; the contract bounds names and labels. */
+/** The maximum sizes of the system variables. The contract limits names and labels. */
 const SYSTEM_BYTES: Record<SystemVariable, number> = {
   'pass.id': 36,
   'pass.externalPassId': 255,
@@ -22,40 +22,40 @@ const SYSTEM_BYTES: Record<SystemVariable, number> = {
   'project.name': 255,
 }
 
-/** A text, or the whole card, that comes out larger than it may. */
+/** A text, or the whole card, that is too large after filling. */
 export interface Oversize {
-  /** Below the definition; empty for the whole card. */
+  /** The path below the definition. Empty for the whole card. */
   path: (string | number)[]
   bytes: number
   max: number
-  /** The placeholder that makes most of it, and how often it stands there; undefined where there is none. */
+  /** The placeholder with the largest share and its number of occurrences, or `undefined` if there is none. */
   cause: { name: string; count: number } | undefined
 }
 
-/** What comes out too large, by the bytes that the value of each placeholder has. */
+/** Finds texts that are too large, by the size of each placeholder's value. */
 export type FindOversizes = (bytesOf: (name: string) => number) => Oversize[]
 
 interface Size {
   path: Oversize['path']
   max: number
-  /** Without the placeholders. */
+  /** The size of the text without its placeholders. */
   fixedBytes: number
   counts: Map<string, number>
 }
 
 /**
- * Reads a definition once, so that each pass costs an addition for each placeholder: sizes are computed, and no text is
- * made to be measured.
+ * Reads a definition once, so that each pass costs one addition per placeholder. Sizes are computed without filling any
+ * text.
  */
 export function compileSizes(rendered: Partial<Definition>): FindOversizes {
-  // In all its languages, which are one package.
+  // Measure all languages together, which are one package.
   const written = writtenOf(rendered as Definition)
   const find = compiled.get(written) ?? compile(written)
   compiled.set(written, find)
   return find
 }
 
-/** By definition: a pass is rendered in each of its languages, and passes of a version follow each other. */
+/** Cached by definition: a pass is rendered in each of its languages, and passes of a version follow each other. */
 const compiled = new WeakMap<object, FindOversizes>()
 
 function compile({ variables: _, ...content }: Partial<WrittenDefinition>): FindOversizes {
@@ -95,13 +95,13 @@ function measure({ path, max, fixedBytes, counts }: Size, known: Map<string, num
   return { path, bytes, max, cause: cause && { name: cause[0], count: cause[1] } }
 }
 
-/** The bytes of each value of a pass. */
+/** Returns the size of each value of a pass. */
 export function bytesIn(scope: Scope): (name: string) => number {
-  // Before it is resolved, the expiry is as long as any.
+  // Before the expiry is resolved, assume its maximum length.
   return (name) => bytesOfText(scope.get(name) ?? '') || (name === 'pass.expiresAt' ? SYSTEM_BYTES[name] : 0)
 }
 
-/** What of a definition comes out too large with the longest values that it allows. */
+/** Checks a definition with the longest values that it allows. */
 export function checkSizes(definition: Definition): Issue[] {
   const declared = new Map(definition.variables.map((variable) => [variable.name, variable]))
   const longest = new Map<string, number>([
@@ -129,7 +129,7 @@ function advice(declared: Map<string, VariableDefinition>, cause: Oversize['caus
     : `set a smaller maxLength of the variable ${name}${times} at up to ${variable.maxLength} characters each`
 }
 
-/** What is wrong with the values of a pass: each issue stands at the value that makes most of what is too large. */
+/** Converts oversizes to issues of a request. Each is at the value with the largest share. */
 export function toValueIssues(oversizes: Oversize[]): Issue[] {
   return oversizes.map(({ path, bytes, max, cause }) => ({
     path: cause ? pathOfValue(cause.name) : [],
@@ -137,7 +137,7 @@ export function toValueIssues(oversizes: Oversize[]): Issue[] {
   }))
 }
 
-/** Where a request gives the value of a placeholder; empty for one that the system gives. */
+/** Returns the path in a request of the value of a placeholder, or an empty path for a value of the system. */
 export function pathOfValue(name: string): string[] {
   if (name === 'pass.label') return ['label']
   if (name === 'pass.externalPassId') return ['externalPassId']
@@ -149,12 +149,12 @@ function placeOf(path: Oversize['path']): string {
 }
 
 /**
- * Refuses to render what is too large: a pass may be older than the bounds.
+ * Rejects a pass that would be too large. Passes created before the limits can be.
  * @throws ApiError PASS_ISSUING_FAILED
  */
 export function requireFits(rendered: Partial<Definition>, scope: Scope): void {
   const findOversizes = compileSizes(rendered)
-  // Sizes are of all languages, which share a scope.
+  // Sizes include all languages, which share a scope.
   if (fitting.get(scope) === findOversizes) return
   const oversizes = findOversizes(bytesIn(scope))
   const [first] = oversizes
@@ -171,7 +171,7 @@ export function requireFits(rendered: Partial<Definition>, scope: Scope): void {
   })
 }
 
-/** What the values of a scope were found to fit. */
+/** The definition that the values of a scope fit. */
 const fitting = new WeakMap<Scope, FindOversizes>()
 
 function bytesOfText(text: string): number {

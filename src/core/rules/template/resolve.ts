@@ -8,19 +8,19 @@ import { oneSpelling } from '../redemption/time-zones.ts'
 import { fill, lonePlaceholder, placeholdersIn, SCAN_PAYLOAD, type Scope, type SystemVariable } from './placeholder.ts'
 import type { Variables } from './variables.ts'
 
-/** What a pass enforces, once the placeholders of its version are filled. */
+/** The expiry and policy of a pass, with placeholders filled. */
 export interface Resolved {
   expiresAt: Date | null
   redemption: RedemptionPolicy | null
 }
 
-/** What placeholders of a pass stand for, beside its variables. */
+/** The values of a pass for system variables, in addition to its own variables. */
 export interface PassFacts {
   id: string
   externalPassId: string
   label: string
   scanCode: string
-  /** What another provider printed in place of both the code and the barcode's message. */
+  /** The barcode content that another provider printed. It replaces the scan code and the barcode message. */
   scanPayload?: string | null
   variables: Variables
   templateName: string
@@ -28,8 +28,8 @@ export interface PassFacts {
 }
 
 /**
- * The values that placeholders stand for: stored variables, defaults where none is stored, and the system's own.
- * @param expiresAt undefined while it is still to be resolved
+ * Returns the values of placeholders: stored variables, else their defaults, and the system variables.
+ * @param expiresAt undefined before it is resolved
  */
 export function buildScope(
   declared: readonly VariableDefinition[],
@@ -56,7 +56,7 @@ export function buildScope(
   return scope
 }
 
-/** Expiry and policy of one pass, or everything that keeps the values from making sense. */
+/** Returns the expiry and policy of a pass, or all issues of its values. */
 export function resolvePolicies(definition: Definition, facts: PassFacts): Resolved | { issues: Issue[] } {
   const expiresAt = resolveExpiry(definition, buildScope(definition.variables, facts))
   if ('issues' in expiresAt) return { issues: expiresAt.issues.map((issue) => atVariable(issue, definition)) }
@@ -65,7 +65,10 @@ export function resolvePolicies(definition: Definition, facts: PassFacts): Resol
   return { expiresAt: expiresAt.value, redemption: redemption.value }
 }
 
-/** Names the variable that alone brought the issue about: the request has no field that is called as the definition's. */
+/**
+ * Moves an issue to the variable that caused it, if only one did. The request has no field with the path in the
+ * definition.
+ */
 function atVariable(issue: Issue, definition: Definition): Issue {
   const text = issue.path.reduce<unknown>(
     (part, key) => (part as Record<string, unknown> | undefined)?.[key],
@@ -76,7 +79,10 @@ function atVariable(issue: Issue, definition: Definition): Issue {
   return isOne ? { ...issue, path: ['variables', name!] } : issue
 }
 
-/** The expiry of a pass. An empty text means none; a date without a time ends with that day in the definition's time zone. */
+/**
+ * Returns the expiry of a pass. An empty text means none. A date means the end of that day in the definition's time
+ * zone.
+ */
 export function resolveExpiry(
   { expiresAt, timeZone = 'UTC' }: Pick<Definition, 'expiresAt' | 'timeZone'>,
   scope: Scope,
@@ -94,13 +100,13 @@ const DateOnly = z.iso.date()
 
 function endOfDay(date: string, timeZone: string): Date {
   const end = DateTime.fromISO(date, { zone: oneSpelling(timeZone) }).endOf('day')
-  // West of UTC the last day of all ends in a year that ISO 8601 writes otherwise.
+  // West of UTC, the last representable day ends in year 10000, which ISO 8601 writes differently.
   return new Date(Math.min(end.toMillis(), LAST_MOMENT))
 }
 
 const LAST_MOMENT = Date.parse('9999-12-31T23:59:59.999Z')
 
-/** The policy of a pass, its placeholders filled in. */
+/** Returns the policy of a pass with its placeholders filled. */
 export function resolveRedemption(
   { redemption }: Pick<Definition, 'redemption'>,
   scope: Scope,
@@ -116,7 +122,7 @@ export function resolveRedemption(
     : parsed
 }
 
-/** A window that is over before it begins would let nobody in, ever. */
+/** Rejects windows that end before they start, which would never admit anyone. */
 function checkWindows({ windows = [] }: RedemptionPolicy): Issue[] {
   return windows.flatMap(({ start, end }, index) =>
     start !== undefined && end !== undefined && Date.parse(end) <= Date.parse(start)
@@ -128,8 +134,8 @@ function checkWindows({ windows = [] }: RedemptionPolicy): Issue[] {
 const TEXT_LEAVES = new Set(['start', 'end', 'timezone'])
 
 /**
- * Every leaf filled; a lone placeholder where a number belongs becomes that number. A placeholder without a value is
- * refused: leaving a limit out silently would let everyone in.
+ * Fills every leaf. A lone placeholder in place of a number becomes that number. A placeholder without a value is
+ * rejected, because omitting a limit would admit everyone.
  */
 function fillLeaves(value: unknown, path: (string | number)[], scope: Scope, issues: Issue[]): unknown {
   if (typeof value === 'string') {

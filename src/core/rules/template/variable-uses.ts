@@ -6,32 +6,32 @@ import { currencies, isNumberKind, valueKinds } from '../display/format-value.ts
 import { timeZones } from '../redemption/time-zones.ts'
 import { compileText, lonePlaceholder, placeholdersIn, stringsDeep } from './placeholder.ts'
 
-/** What a variable must be where its placeholder stands for a value of the expiry or the redemption policy, or a piece of one. */
+/** The rule for a variable whose placeholder is a value of the expiry or the policy, or a part of one. */
 export interface VariableUse {
-  /** What the text must look like, or all that it may be. */
+  /** The pattern of the text, or the list of all valid texts. */
   rule: { pattern: string } | { values: readonly string[] }
-  /** Completes "Must be". */
+  /** A phrase that completes "Must be". */
   wanted: string
-  /** Whether the value may not be left out. */
+  /** Whether the value is required. */
   isNeeded: boolean
 }
 
-/** What a definition decides by the values of a pass, beside how it looks. */
+/** The parts of a definition whose effect on a pass goes beyond its appearance. */
 export type Policies = Partial<Pick<Definition, 'expiresAt' | 'redemption'>>
 
-/** What asks more of a variable than to be a text. */
+/** The parts of a definition that require more of a variable than text. */
 export type Users = Policies & { design?: Pick<Definition['design'], 'fields'> } & Partial<
     Pick<Definition, 'event' | 'trip'>
   >
 
-/** A text that holds placeholders, and what they must be: undefined where that cannot be said. */
+/** A text with placeholders and the rules for them. `uses` is `undefined` if no rule can be derived. */
 export interface PolicyText {
   path: (string | number)[]
   text: string
   uses: { name: string; use: VariableUse }[] | undefined
 }
 
-/** The uses by variable. */
+/** Returns the uses of each variable. */
 export function usesOf(users: Users): Map<string, VariableUse[]> {
   const byName = new Map<string, VariableUse[]>()
   for (const { uses = [] } of [...policyTexts(users), ...typedTexts(users), ...factTexts(users)]) {
@@ -40,7 +40,7 @@ export function usesOf(users: Users): Map<string, VariableUse[]> {
   return byName
 }
 
-/** Each text with placeholders of the expiry and the policy. */
+/** Yields each text with placeholders in the expiry and the policy. */
 export function* policyTexts({ expiresAt, redemption }: Policies): Generator<PolicyText> {
   if (expiresAt && placeholdersIn(expiresAt).length > 0) {
     yield { path: ['expiresAt'], text: expiresAt, uses: usesInExpiry(expiresAt, EXPIRY) }
@@ -52,7 +52,7 @@ export function* policyTexts({ expiresAt, redemption }: Policies): Generator<Pol
   }
 }
 
-/** Each text with placeholders of the fields that have a type: their values, and the currencies of amounts. */
+/** Yields each text with placeholders in typed fields: values, and the currencies of amounts. */
 export function* typedTexts({ design }: Users): Generator<PolicyText> {
   if (!design) return
   for (const group of fieldGroups) {
@@ -71,7 +71,7 @@ export function* typedTexts({ design }: Users): Generator<PolicyText> {
   }
 }
 
-/** Each text of an event or a trip that is more than a text: its moments, its degrees and its time zones. */
+/** Yields each typed text of an event or a trip: times, degrees, and time zones. */
 export function* factTexts({ event, trip }: Users): Generator<PolicyText> {
   for (const { text, path } of stringsDeep({ event, trip })) {
     const key = String(path.at(-1))
@@ -104,7 +104,7 @@ function usesInValue(text: string, kind: Exclude<ValueKind, 'text'>): PolicyText
   const { pattern, wanted } = valueKinds[kind]
   const name = lonePlaceholder(text)
   if (name === undefined) return isNumberKind(kind) ? undefined : usesInDateTime(text)
-  // Without a value the field is not shown.
+  // A field without a value is not shown.
   const use = {
     rule: { pattern: `^\\s*(?:${pattern}\\s*)?$` },
     wanted: `${wanted}, as a field shows it`,
@@ -122,7 +122,7 @@ const CURRENCY = (): VariableUse => ({
 function usesInPolicy(text: string, key: string, expiresAt: Policies['expiresAt']): PolicyText['uses'] {
   const isBound = key === 'start' || key === 'end'
   const name = lonePlaceholder(text)
-  // What is resolved from the expiry is sound where there is one.
+  // A value derived from the expiry is valid if the expiry is.
   if (name === 'pass.expiresAt') return isBound && expiresAt ? usesInExpiry(expiresAt, NEEDED_EXPIRY) : undefined
   if (isBound) return name === undefined ? usesInDateTime(text) : [{ name, use: MOMENT }]
   if (key === 'timezone') return usesInTimeZone(text)
@@ -131,7 +131,7 @@ function usesInPolicy(text: string, key: string, expiresAt: Policies['expiresAt'
   return name === undefined ? undefined : [{ name, use: needed(`^(?:${upTo(max)})$`, wanted) }]
 }
 
-/** The expiry is trimmed before it is read. */
+/** The expiry is trimmed before it is parsed. */
 function usesInExpiry(expiresAt: string, lone: VariableUse): PolicyText['uses'] {
   const text = expiresAt.trim()
   if (placeholdersIn(text).length === 0) return []
@@ -163,7 +163,7 @@ function needed(pattern: string, wanted: string): VariableUse {
   return { rule: { pattern }, wanted, isNeeded: true }
 }
 
-/** With offsets the first and the last day may lie in years that ISO 8601 writes otherwise: there they are left out. */
+/** With an offset, the first and the last day can fall in years that ISO 8601 writes differently. Exclude them. */
 const moment = `(?!0000-01-01T[^+]*\\+|9999-12-31T[^-]*-)${timestampPattern.slice(1, -1)}`
 const dateOrMoment = `(?:${dateTimeParts.date}|${moment})`
 
@@ -175,7 +175,7 @@ const EXPIRY: VariableUse = {
 const NEEDED_EXPIRY = needed(`^\\s*${dateOrMoment}\\s*$`, 'a date or a date-time, as the expiry is made of it')
 const MOMENT = needed(`^${moment}$`, 'a date-time such as 2027-05-31T19:30:00Z, as a window is made of it')
 
-/** A pattern of the whole numbers from 1 to max, written without leading zeros. */
+/** Returns a pattern of the whole numbers from 1 to `max`, without leading zeros. */
 function upTo(max: number): string {
   const digits = String(max)
   const shorter = digits.length > 1 ? [`[1-9][0-9]{0,${digits.length - 2}}`] : []
@@ -187,7 +187,7 @@ function upTo(max: number): string {
   return [...shorter, ...sameLength, digits].join('|')
 }
 
-/** What one placeholder of a composed date-time must be. */
+/** The rule for one placeholder of a composed date-time. */
 export interface DateTimePiece {
   name: string
   /** Without anchors. */
@@ -200,7 +200,7 @@ const HOUR = '(?:[01]\\d|2[0-3])'
 const MINUTE = '[0-5]\\d'
 const SECOND = '[0-5]\\d(?:\\.\\d+)?'
 
-/** Stands for a placeholder; no date-time holds it. */
+/** Replaces a placeholder in a pattern. No date-time contains it. */
 const MARK = '\0'
 
 interface Piece {
@@ -221,10 +221,10 @@ const pieces = {
 
 type PieceName = keyof typeof pieces
 
-/** A piece that is written out, or the placeholder for it. */
+/** Returns a pattern for a literal piece or its placeholder. */
 const piece = (name: PieceName) => `(?<${name}>${MARK}|${pieces[name].pattern})`
 
-/** The ways to compose a date-time. In each, every choice of pieces makes a sound one: no piece depends on another. */
+/** The ways to compose a date-time. Pieces are independent: any valid choice of them makes a valid date-time. */
 const forms = [
   `${piece('date')}T${piece('time')}${piece('offset')}`,
   `${piece('date')}T${piece('hour')}:${piece('minute')}(?::${piece('second')})?${piece('offset')}`,
@@ -232,7 +232,10 @@ const forms = [
   `${piece('dateAndTime')}${piece('offset')}`,
 ].map((form) => new RegExp(`^${form}$`))
 
-/** What each placeholder of a date-time must be; undefined where the text does not tell, or can never be one. */
+/**
+ * Returns the rule for each placeholder of a date-time, or `undefined` if the text is ambiguous or can never be a
+ * date-time.
+ */
 function dateTimePieces(text: string): DateTimePiece[] | undefined {
   if (text.includes(MARK)) return undefined
   const { names, literals } = compileText(text)
@@ -242,7 +245,7 @@ function dateTimePieces(text: string): DateTimePiece[] | undefined {
     if (!groups) continue
     const found = Object.entries(groups).filter(([, part]) => part === MARK) as [PieceName, string][]
     const isUtc = groups.offset === 'Z'
-    // An offset could carry the first or the last day of all into a year that ISO 8601 writes otherwise.
+    // An offset could move the first or the last day into a year that ISO 8601 writes differently.
     if (!isUtc && (groups.date ?? groups.dateAndTime)?.match(EDGE)) return undefined
     return found.map(([piece, _], index) => {
       const { pattern, what } = pieces[piece]

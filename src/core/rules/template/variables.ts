@@ -5,14 +5,14 @@ import type { VariableDefinition, VariableFormat } from '../../contract/definiti
 import type { Issue } from '../../errors.ts'
 import { type Users, usesOf, type VariableUse } from './variable-uses.ts'
 
-/** The variables of a pass: declared ones are strings, others any JSON value (decisions on templates and variables). */
+/** The variables of a pass. Declared ones are strings, and others are any JSON value. */
 export type Variables = Record<string, unknown>
 
 const MAX_VARIABLES = 200
-/** What the variables of one pass may take as JSON in UTF-8: 64 KiB. */
+/** The maximum size of the variables of a pass: 64 KiB of JSON in UTF-8. */
 export const MAX_VARIABLES_BYTES = 64 * 1024
 
-/** One pattern for each format, both published in the JSON Schema and used by the server. */
+/** The pattern of each format, which the JSON Schema and the server's check share. */
 export const formatPatterns: Record<Exclude<VariableFormat, 'text'>, { pattern: string; example: string }> = {
   date: { pattern: z.regexes.date.source, example: '2027-05-31' },
   'date-time': { pattern: timestampPattern, example: '2027-05-31T19:30:00Z' },
@@ -24,10 +24,10 @@ export const formatPatterns: Record<Exclude<VariableFormat, 'text'>, { pattern: 
 
 const SYSTEM_NAME = '^[^.]*$'
 
-/** What the variables of a version are evaluated by: their declarations, and what expiry, policy and fields make of them. */
+/** The variable declarations of a version, with the parts that use them. */
 export type VariableRules = Users & { variables: readonly VariableDefinition[] }
 
-/** The JSON Schema (draft 2020-12) of the variables that a template version takes. */
+/** Returns the JSON Schema (draft 2020-12) of the variables of a template version. */
 export function variablesSchema(definition: VariableRules) {
   const rules = rulesOf(definition)
   return {
@@ -57,10 +57,10 @@ export function variablesSchema(definition: VariableRules) {
   }
 }
 
-/** Finds all that is wrong with the variables of a pass; empty where nothing is. */
+/** Returns all issues of the variables of a pass, or an empty list. */
 export type CheckVariables = (variables: Variables) => Issue[]
 
-/** Compiles the check that agrees exactly with `variablesSchema`; issues carry paths below `variables`. */
+/** Compiles a check that is equivalent to `variablesSchema`. Paths start at `variables`. */
 export function compileVariables(definition: VariableRules): CheckVariables {
   const checks = rulesOf(definition).map((rule) => ({ ...rule, check: compileValue(rule) }))
   return (variables) => {
@@ -81,12 +81,12 @@ export function compileVariables(definition: VariableRules): CheckVariables {
   }
 }
 
-/** True where variables are over 64 KiB as JSON. */
+/** Whether the variables exceed 64 KiB of JSON. */
 export function variablesTooLarge(variables: Variables): boolean {
   return Buffer.byteLength(JSON.stringify(variables)) > MAX_VARIABLES_BYTES
 }
 
-/** What is wrong with the declarations themselves: names given twice, defaults and examples that break their own rule. */
+/** Checks the declarations: duplicate names, and defaults and examples that break their own rule. */
 export function checkDeclarations(definition: VariableRules): Issue[] {
   const issues: Issue[] = []
   const seen = new Set<string>()
@@ -108,11 +108,11 @@ export function checkDeclarations(definition: VariableRules): Issue[] {
 interface VariableRule {
   variable: VariableDefinition
   isRequired: boolean
-  /** What the text must look like, by its format and its uses. */
+  /** The patterns of the text, from its format and its uses. */
   shapes: Pick<VariableUse, 'rule' | 'wanted'>[]
 }
 
-/** The one source of the published schema and of the server's own check. */
+/** Returns the rules that the published schema and the server's check share. */
 function rulesOf({ variables, ...users }: VariableRules): VariableRule[] {
   const usesByName = usesOf(users)
   return variables.map((variable) => {
