@@ -1,14 +1,17 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
 import { SetupError } from '../../errors.ts'
 
-/** The one secret of an installation. Everything that needs a key gets a subkey of its own, so none can stand for another. */
+/**
+ * The single secret of an installation. Each purpose uses a separate subkey, so that no key can be used for another
+ * purpose.
+ */
 
 const MIN_BYTES = 32
 const HEX = /^(?:[0-9a-f]{2})+$/i
 const BASE64 = /^[A-Za-z0-9+/_-]+={0,2}$/
 const HOW_TO_MAKE_ONE = 'Make one with: openssl rand -hex 32'
 
-/** A server key that cannot be used. The message never holds any of the key. */
+/** An invalid server key. The message never contains any part of the key. */
 export class ServerKeyError extends SetupError {
   override readonly name = 'ServerKeyError'
 }
@@ -20,19 +23,19 @@ export interface ServerKeys {
   previous: Buffer[]
 }
 
-/** What a key protects. A purpose must never be renamed: everything made under it would be lost. */
+/** The purpose of a subkey. Never rename one: everything that was made with it would become invalid. */
 export type KeyPurpose = 'links' | 'cursors' | SecretPurpose | 'fingerprint'
 
-/** What is sealed at rest. */
+/** The kinds of secrets that are sealed at rest. */
 export type SecretPurpose = 'webhook-secrets' | 'identities'
 
-/** A fresh key: 32 random bytes as base64url. */
+/** Returns a new key: 32 random bytes as base64url. */
 export function newServerKey(): string {
   return randomBytes(MIN_BYTES).toString('base64url')
 }
 
 /**
- * Reads a key of 32 or more bytes, as hex or base64url (plain base64 is taken too). White space around it is ignored.
+ * Reads a key of at least 32 bytes in hex, base64url, or base64. Surrounding white space is ignored.
  * @throws ServerKeyError
  */
 export function parseServerKey(text: string): Buffer {
@@ -50,28 +53,30 @@ export function parseServerKey(text: string): Buffer {
   return key
 }
 
-/** The subkey for one purpose: 32 bytes, always the same for the same key. */
+/** Returns the 32-byte subkey for one purpose. It is deterministic. */
 export function deriveKey(serverKey: Uint8Array, purpose: KeyPurpose): Buffer {
   return Buffer.from(hkdfSync('sha256', serverKey, new Uint8Array(), `passes/${purpose}`, 32))
 }
 
-/** Tells two server keys apart and reveals nothing of either: 16 hex characters, fit to be stored and shown. */
+/**
+ * Returns 16 hex characters that identify a server key and reveal nothing about it, so they can be stored and shown.
+ */
 export function fingerprint(serverKey: Uint8Array): string {
   return deriveKey(serverKey, 'fingerprint').toString('hex', 0, 8)
 }
 
-/** Secrets at rest: AES-256-GCM under a subkey of the server key, bound to the row that they belong to. */
+/** Secrets at rest: AES-256-GCM with a subkey of the server key, bound to their row. */
 
 const CIPHER = 'aes-256-gcm'
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 
-/** A sealed secret that none of the server keys opens: a key was lost, or the row was tampered with. */
+/** A sealed secret that no server key opens: a key is missing, or the row was modified. */
 export class SealError extends Error {
   override readonly name = 'SealError'
 }
 
-/** `<fingerprint of the server key>:<nonce, tag and ciphertext>`. */
+/** Returns `<fingerprint of the server key>:<nonce, tag, and ciphertext>`. */
 export function seal(
   secret: string,
   rowId: string,
@@ -85,7 +90,7 @@ export function seal(
   return `${fingerprint(serverKey)}:${Buffer.concat([nonce, cipher.getAuthTag(), text]).toString('base64url')}`
 }
 
-/** The secret that was sealed for a row, with whichever of the keys sealed it. @throws SealError */
+/** Opens the secret of a row with the key that sealed it. @throws SealError */
 export function unseal(
   sealed: string,
   rowId: string,
@@ -111,12 +116,15 @@ export function unseal(
   }
 }
 
-/** True where the secret was sealed under this key. */
+/** Whether the secret was sealed with this key. */
 export function isSealedUnder(sealed: string, serverKey: Uint8Array): boolean {
   return sealed.startsWith(`${fingerprint(serverKey)}:`)
 }
 
-/** What work gives that opens secrets; undefined where none of the keys opens one, which is told. Other errors are thrown. */
+/**
+ * Returns the result of work that opens secrets. If no key opens one, passes the error to `tell` and returns
+ * `undefined`. Throws other errors.
+ */
 export function unlessLost<T>(work: () => T, tell: (error: SealError) => void): T | undefined {
   try {
     return work()

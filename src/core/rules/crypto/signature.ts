@@ -2,31 +2,31 @@ import { createHmac, type Hmac, type KeyObject, randomBytes, timingSafeEqual } f
 import { parseJson } from '../../json.ts'
 
 /**
- * The signature of webhook deliveries: `t=<unix seconds>,v1=<hex>`, where v1 is the HMAC-SHA256 of
- * `<t>.<raw body>`, keyed with the whole secret, `whsec_` included. While a secret is being rotated there is a v1 for
- * each secret that lives, and a receiver accepts any of them.
+ * The signature of webhook deliveries: `t=<unix seconds>,v1=<hex>`, where v1 is the HMAC-SHA256 of `<t>.<raw body>`,
+ * keyed with the whole secret, including `whsec_`. During the rotation of a secret there is a v1 for each valid secret,
+ * and a receiver accepts any of them.
  */
 
 export const SIGNATURE_HEADER = 'X-Service-Signature'
 
-/** A fresh secret: 256 random bits. */
+/** Returns a new secret with 256 random bits. */
 export function newSecret(): string {
   return `whsec_${randomBytes(32).toString('base64url')}`
 }
 
-/** How far the time of a signature may lie from the receiver's clock, on either side. */
+/** The default maximum difference between the signature's time and the receiver's clock, in seconds. */
 export const TOLERANCE_SECONDS = 300
 
-/** Why a signature does not hold, so that whoever built a receiver finds the fault in it. */
+/** The reason that a signature is invalid, which helps to find the error in a receiver. */
 export type RejectionReason = 'malformed_header' | 'wrong_secret' | 'body_changed' | 'too_old' | 'too_new'
 
-/** Whether a delivery is what was signed, and when that was. */
+/** The result of a signature check. */
 export type SignatureCheck =
   | { ok: true; signedAt: Date }
-  /** `message` says in a sentence what is wrong; `hint`, where there is one, what to look at. */
+  /** `message` explains the problem in one sentence. `hint` suggests what to check. */
   | { ok: false; reason: RejectionReason; message: string; hint?: string }
 
-/** The moment to verify by, and how far the signature may lie from it: 300 s by default. */
+/** The time of the check, and the maximum age of the signature (default 300 s). */
 export interface VerifyOptions {
   at: Date
   toleranceSeconds?: number
@@ -35,21 +35,21 @@ export interface VerifyOptions {
 type Rejection = Extract<SignatureCheck, { ok: false }>
 
 interface Signature {
-  /** As it stands in the header, since these are the characters that were signed. */
+  /** As received, since exactly these characters were signed. */
   t: string
   tags: Buffer[]
 }
 
 /**
- * The signature of a body at a moment.
- * @param secrets those that live now, the newest first; at least one. As keys they are made ready once for many bodies.
+ * Returns the signature header of a body.
+ * @param secrets the valid secrets, newest first, at least one. Pass them as keys to prepare them once for many bodies.
  */
 export function sign(rawBody: string | Uint8Array, secrets: readonly (string | KeyObject)[], at: Date): string {
   const t = String(unixSeconds(at))
   return [`t=${t}`, ...secrets.map((secret) => `v1=${hmacOf(t, rawBody, secret).digest('hex')}`)].join(',')
 }
 
-/** Evaluates a delivery by its bytes exactly as they came. The time is looked at last: unsigned, it proves nothing. */
+/** Checks the raw bytes of a delivery. The time is checked last, because an unsigned time proves nothing. */
 export function verify(
   rawBody: string | Uint8Array,
   header: string,
@@ -68,7 +68,7 @@ const MAX_HEADER_LENGTH = 2048
 const TIME = /^(0|[1-9]\d{0,11})$/
 const TAG = /^[0-9a-f]{64}$/i
 
-/** Elements of other names are left alone: they are for receivers of another time. */
+/** Unknown elements are ignored, for compatibility with future versions. */
 function parseHeader(header: string): Signature | Rejection {
   if (header === '') return malformed('is missing')
   if (header.length > MAX_HEADER_LENGTH) return malformed('is too long')
@@ -89,7 +89,7 @@ function malformed(problem: string): Rejection {
   return { ok: false, reason: 'malformed_header', message: `The signature header ${problem}.`, hint }
 }
 
-/** Compares with every v1 in constant time, whichever of them matches. */
+/** Compares with every v1 in constant time, regardless of which one matches. */
 function isSignedBy({ t, tags }: Signature, rawBody: string | Uint8Array, secret: string): boolean {
   const expected = hmacOf(t, rawBody, secret).digest()
   return tags.filter((tag) => timingSafeEqual(tag, expected)).length > 0
@@ -105,17 +105,17 @@ function outsideWindow(age: number, toleranceSeconds: number): Rejection {
   return { ok: false, reason: 'too_old', message, hint: 'Is this a replay, or the clock of the receiver fast?' }
 }
 
-/** Bodies beyond this are never sent, and not worth the work of an explanation. */
+/** Larger bodies are never sent and not worth an explanation. */
 const MAX_EXPLAINED_BYTES = 256 * 1024
 
-/** A pattern would look at each run of newlines once for each of its newlines. */
+/** A regular expression would be quadratic in the length of a run of newlines. */
 function withoutNewlines(text: string): string {
   let end = text.length
   while (end > 0 && '\r\n'.includes(text[end - 1]!)) end -= 1
   return text.slice(0, end)
 }
 
-/** What frameworks and files do to a body, and how each is undone. */
+/** The changes that frameworks and files make to a body, with the inverse of each. */
 const changes: readonly { what: string; undo: (body: Buffer) => string | Uint8Array | undefined }[] = [
   { what: 'a newline was added at its end', undo: (body) => withoutNewlines(body.toString()) },
   { what: 'a byte order mark was put before it', undo: (body) => body.toString().replace(/^\uFEFF/, '') },
@@ -134,7 +134,7 @@ function explainMismatch(signature: Signature, body: Buffer, secret: string): Re
     const hint = 'The key is the whole secret with whsec_, and nothing around it.'
     return { ok: false, reason: 'wrong_secret', message: 'The secret is not written as it was given.', hint }
   }
-  // Deliveries are compact JSON, so whatever the secret is, another spelling was not what was sent.
+  // Deliveries are compact JSON, so any other format is a changed body, regardless of the secret.
   if (isSmall && JSON.stringify(parseJson(body.toString())) !== body.toString()) {
     return bodyChanged('The body was changed after it was signed: it is not the compact JSON that is sent.')
   }

@@ -1,8 +1,8 @@
 import { hash, randomInt } from 'node:crypto'
 
 /**
- * Access tokens: `psk_`, 32 random base62 characters (190 bits), 6 characters of checksum. The checksum lets a mistyped
- * or foreign token be refused without a database read, and secret scanners tell a token from any other text.
+ * Access tokens: `psk_`, 32 random base62 characters (190 bits), and 6 characters of checksum. The checksum allows
+ * rejecting a mistyped or foreign token without a database read, and lets secret scanners recognize tokens.
  */
 
 const PREFIX = 'psk_'
@@ -11,18 +11,18 @@ const RANDOM_LENGTH = 32
 const CHECKSUM_LENGTH = 6
 const SHAPE = /^psk_[0-9A-Za-z]{38}$/
 
-/** A new access token: 32 random letters and digits (190 bits) with a checksum after them. */
+/** Returns a new access token. */
 export function newToken(): string {
   const random = Array.from({ length: RANDOM_LENGTH }, () => ALPHABET[randomInt(ALPHABET.length)]).join('')
   return `${PREFIX}${random}${checksum(PREFIX + random)}`
 }
 
-/** Whether the text can be one of our tokens at all. Says nothing about whether it was ever issued. */
+/** Whether the text has the form of a token. It may not exist. */
 export function isWellFormedToken(text: string): boolean {
   return SHAPE.test(text) && checksum(text.slice(0, -CHECKSUM_LENGTH)) === text.slice(-CHECKSUM_LENGTH)
 }
 
-/** What is stored of a token: its SHA-256 in hex. Enough for a random secret of this length, which nobody can guess. */
+/** Returns the stored form of a token: its SHA-256 in hex. That is enough for a random secret of this length. */
 export function tokenDigest(token: string): string {
   return hash('sha256', token)
 }
@@ -43,7 +43,7 @@ const crcTable = Uint32Array.from({ length: 256 }, (_, byte) => {
   return remainder
 })
 
-/** The CRC32 of zip and PNG, over ASCII text. Catches every change within any four neighbouring characters. */
+/** Returns the CRC32 (as in zip and PNG) of ASCII text. It detects every change within four adjacent characters. */
 function crc32(text: string): number {
   let crc = 0xffffffff
   for (const byte of Buffer.from(text, 'latin1')) crc = crcTable[(crc ^ byte) & 0xff]! ^ (crc >>> 8)

@@ -4,8 +4,8 @@ import { chainNames, hex } from './chain.ts'
 import type { ChainedEntry, SignedHead } from './verification.ts'
 
 /**
- * Chains as they are taken elsewhere: the first line of a file says where the chain ends and which key signed it, then come the
- * heads of hours, then the entries in their order. Digests, salts and signatures are hexadecimal text.
+ * The file format of exported chains. The first line has the head and its public key. The signed heads of each hour
+ * follow, then the entries in order. Digests, salts, and signatures are hexadecimal text.
  */
 
 const Bytes = z
@@ -15,7 +15,6 @@ const Bytes = z
 const Count = z.int().min(0)
 const Values = z.record(z.string(), z.union([z.string(), z.number(), z.null()]))
 
-/** A signed head as JSON. */
 export const HeadJson = z.strictObject({
   chain: z.enum(chainNames),
   workspaceId: z.string(),
@@ -35,7 +34,7 @@ export const EvidenceStart = z.strictObject({
   head: HeadJson,
 })
 
-/** Any other line. */
+/** Any other line of a file. */
 export const EvidenceLine = z.union([
   z.strictObject({ signed: HeadJson }),
   z.strictObject({
@@ -50,14 +49,14 @@ export const EvidenceLine = z.union([
   }),
 ])
 
-/** A signed head, as HeadJson reads it. */
+/** Returns a signed head in the form of `HeadJson`. */
 export function headJson(head: SignedHead): z.input<typeof HeadJson> {
   const { chain, workspaceId, sequence, baseSequence, retainedFrom, signedAt } = head
   const bytes = { digest: hex(head.digest), baseDigest: hex(head.baseDigest), signature: hex(head.signature) }
   return { chain, workspaceId, sequence, baseSequence, retainedFrom, signedAt, ...bytes }
 }
 
-/** An entry, as EvidenceLine reads it. */
+/** Returns an entry in the form of `EvidenceLine`. */
 export function entryJson(entry: ChainedEntry): z.input<typeof EvidenceLine> {
   const { sequence, id, isAdopted, salt, commitment, digest, fixed, personal } = entry
   return {
@@ -72,7 +71,7 @@ export function entryJson(entry: ChainedEntry): z.input<typeof EvidenceLine> {
   }
 }
 
-/** An Ed25519 key from PEM; undefined where the text is none. */
+/** Reads an Ed25519 key from PEM. Returns `undefined` for other text. */
 export function openSigningKey(pem: string): KeyObject | undefined {
   try {
     const key = createPublicKey(pem)

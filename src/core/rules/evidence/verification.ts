@@ -2,10 +2,9 @@ import type { KeyObject } from 'node:crypto'
 import { idBound } from '../../ids.ts'
 import { commitmentOf, type EntryValues, entryDigest, type Head, hex, isSameDigest, isSignedBy } from './chain.ts'
 
-/** A head with its signature. */
 export type SignedHead = Head & { signature: Uint8Array }
 
-/** An entry of a chain with what it is about. */
+/** An entry of a chain with its values. */
 export interface ChainedEntry {
   sequence: number
   id: string
@@ -13,61 +12,61 @@ export interface ChainedEntry {
   salt: Uint8Array | null
   commitment: Uint8Array | null
   digest: Uint8Array
-  /** Null where the entry itself is gone. */
+  /** `null` if the row of the entry was deleted. */
   fixed: EntryValues | null
-  /** What an erasure may take out; without a member where nothing may. */
+  /** The values that an erasure can remove. Empty if there are none. */
   personal: EntryValues
 }
 
-/** What is wrong with a chain, and where. */
+/** A fault of a chain and its position. */
 export interface ChainFault {
   kind: 'altered' | 'removed' | 'inserted' | 'missing' | 'rewritten' | 'cut' | 'unsigned'
-  /** The first entry that it is about, and the last one. */
+  /** The first and the last affected entry. */
   sequence?: number
   toSequence?: number
   id?: string
   message: string
 }
 
-/** What was found. */
+/** The result of a verification. */
 export interface ChainReport {
-  /** Entries that were looked at. */
+  /** The number of entries checked. */
   entries: number
-  /** Of them so many were there before the chain was. */
+  /** The number of entries that are older than the chain. */
   adopted: number
-  /** Of so many what an erasure takes out is gone. */
+  /** The number of erased entries. */
   erased: number
-  /** How many faults there are; only the first are described. */
+  /** The number of faults. `faults` has only the first ones. */
   faultCount: number
   faults: ChainFault[]
 }
 
-/** What a chain is held against. */
+/** The data against which a chain is verified. */
 export interface VerificationOptions {
-  /** Where the chain ends. */
+  /** The head of the chain. */
   head: SignedHead
-  /** Where it ended before, as signed then or as somebody kept it. */
+  /** Earlier signed heads of the chain, from the database or kept elsewhere. */
   earlier?: SignedHead[]
   publicKey: KeyObject
-  /** What stands where something was erased. */
+  /** The values that an erasure leaves. */
   erased: EntryValues
 }
 
-/** Faults of a chain that are described; all are counted. */
+/** The maximum number of described faults. All are counted. */
 export const MAX_DESCRIBED = 100
 
 /**
- * Holds the entries of a chain, which are given in their order, against each other and against the heads that were signed. Each is
- * held against the digest that stands at the one before, so that a change shows where it was made.
+ * Verifies the entries of a chain against each other and against the signed heads. Each entry is checked with the
+ * stored digest of the previous one, so that a change is reported where it was made.
  */
 export class Verification {
   readonly report: ChainReport = { entries: 0, adopted: 0, erased: 0, faultCount: 0, faults: [] }
   private readonly options: VerificationOptions
-  /** Signed heads that are still to come, the first to come last. */
+  /** The remaining signed heads, in descending order. */
   private readonly heads: SignedHead[]
   private sequence: number
   private digest: Uint8Array
-  /** Up to here a signature vouches for the chain. */
+  /** The last sequence number that a signed head confirms. */
   private vouched: number
 
   constructor(options: VerificationOptions) {
@@ -101,7 +100,7 @@ export class Verification {
     this.heads = sound.toSorted((a, b) => b.sequence - a.sequence)
   }
 
-  /** Looks at the next entry, in the order of their numbers. */
+  /** Checks the next entry. Call it in sequence order. */
   add(entry: ChainedEntry): void {
     const { sequence, digest } = entry
     this.report.entries += 1
@@ -115,7 +114,7 @@ export class Verification {
     this.passHeads(this.report.faultCount > faultsBefore)
   }
 
-  /** After the last entry. */
+  /** Call it after the last entry. */
   end(): ChainReport {
     const { head } = this.options
     if (this.sequence < head.sequence) {
@@ -129,7 +128,7 @@ export class Verification {
     return this.report
   }
 
-  /** Notes what was found elsewhere. */
+  /** Adds a fault that was found elsewhere. */
   fault(fault: ChainFault): void {
     this.report.faultCount += 1
     if (this.report.faults.length < MAX_DESCRIBED) this.report.faults.push(fault)
@@ -148,7 +147,7 @@ export class Verification {
       this.fault({ kind: 'altered', sequence, id, message: 'It says that it was erased, and still holds something.' })
       return
     }
-    // What stood before it is missing, so that nothing says what its digest must be.
+    // The previous entry is missing, so the expected digest is unknown.
     if (!isNext) return
     const expected = entryDigest(this.digest, { values: fixed, commitment, isAdopted })
     if (isSameDigest(expected, entry.digest)) return
@@ -160,7 +159,7 @@ export class Verification {
     })
   }
 
-  /** Undefined where what was erased is not. */
+  /** Returns `undefined` if an erased entry still has values. */
   private commitmentOf({ salt, commitment, personal }: ChainedEntry): Uint8Array | null | undefined {
     const names = Object.keys(personal)
     if (names.length === 0) return salt || commitment ? undefined : null
@@ -187,7 +186,10 @@ export class Verification {
     })
   }
 
-  /** A head that was signed must be what the chain is at its place; where an entry before explains why not, that is enough. */
+  /**
+   * Compares the digest with the signed heads at this position. A mismatch that an earlier fault explains is not
+   * reported again.
+   */
   private passHeads(isExplained: boolean): void {
     for (let head = this.heads.at(-1); head && head.sequence <= this.sequence; head = this.heads.at(-1)) {
       this.heads.pop()

@@ -3,9 +3,10 @@ import { type BucketUnit, MAX_BUCKETS } from '../../contract/common.ts'
 import { oneSpelling } from '../redemption/time-zones.ts'
 
 /**
- * Where the buckets of a range begin by the clocks of a time zone, ascending: the first holds `from` and may begin before it,
- * the last ends at or after `to`. A day that clocks are changed on has 23 or 25 hours, weeks begin on Mondays, and where
- * clocks go back by half an hour that hour is longer. One more than MAX_BUCKETS where the range has more than that.
+ * Returns the start times of the buckets of a range in a time zone, ascending. The first bucket contains `from` and can
+ * begin before it. The last ends at or after `to`. A day on which clocks change has 23 or 25 hours, weeks begin on
+ * Mondays, and an hour in which clocks go back by half an hour is longer. Returns MAX_BUCKETS + 1 items if the range
+ * has more than MAX_BUCKETS.
  */
 export function bucketStarts({ from, to }: { from: Date; to: Date }, unit: BucketUnit, zoneName: string): number[] {
   const zone = oneSpelling(zoneName)
@@ -15,9 +16,9 @@ export function bucketStarts({ from, to }: { from: Date; to: Date }, unit: Bucke
   let offset = offsetMs(clock, start)
   while (start < to.getTime() && starts.length <= MAX_BUCKETS) {
     starts.push(start)
-    // If the clocks then say the same as now: they mostly do, at a tenth of the cost of a calendar.
+    // Assume that the offset stays the same, which is usually true and ten times cheaper than calendar arithmetic.
     const next = following(start + offset, unit) - offset
-    // Where midnight is left out a day begins later, and the next does not.
+    // On a day without midnight, the day begins later, but the next day does not.
     const isSimple = isBeginning(start + offset, unit) && offsetMs(clock, next) === offset
     start = isSimple ? next : followingByCalendar(start, unit, zone)
     if (!isSimple) offset = offsetMs(clock, start)
@@ -25,7 +26,7 @@ export function bucketStarts({ from, to }: { from: Date; to: Date }, unit: Bucke
   return starts
 }
 
-/** Whether a range has more buckets than MAX_BUCKETS whatever the clocks do: none is twice as long as these. */
+/** Whether a range certainly has more than MAX_BUCKETS buckets: no bucket is twice as long as these lengths. */
 export function isFarTooLong({ from, to }: { from: Date; to: Date }, unit: BucketUnit): boolean {
   return to.getTime() - from.getTime() > 2 * MAX_BUCKETS * LENGTHS[unit]
 }
@@ -33,14 +34,14 @@ export function isFarTooLong({ from, to }: { from: Date; to: Date }, unit: Bucke
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 
-/** In milliseconds, where no clock is changed; of months the longest. */
+/** In milliseconds, without clock changes. Months have their maximum length. */
 const LENGTHS: Record<BucketUnit, number> = { hour: HOUR_MS, day: DAY_MS, week: 7 * DAY_MS, month: 31 * DAY_MS }
 
 function offsetMs(clock: IANAZone, at: number): number {
   return Math.round(clock.offset(at) * 60_000)
 }
 
-/** Whether a bucket begins as it should by the clocks, whose time is given as if it were UTC. */
+/** Whether a bucket begins at the usual local time, given as if it were UTC. */
 function isBeginning(local: number, unit: BucketUnit): boolean {
   return local % (unit === 'hour' ? HOUR_MS : DAY_MS) === 0
 }
@@ -51,7 +52,7 @@ function following(local: number, unit: BucketUnit): number {
   return date.setUTCMonth(date.getUTCMonth() + 1)
 }
 
-/** Begun anew after each step: where midnight was left out, the day after begins at midnight again. */
+/** Starts from the beginning of each unit: after a day without midnight, the next day begins at midnight again. */
 function followingByCalendar(startedAt: number, unit: BucketUnit, zone: string): number {
   const start = DateTime.fromMillis(startedAt, { zone })
   for (let steps = 1; ; steps++) {
@@ -61,8 +62,8 @@ function followingByCalendar(startedAt: number, unit: BucketUnit, zone: string):
 }
 
 /**
- * The longest step from the first start at which each of them is reached, in milliseconds: counted in such steps, nothing
- * stands in two buckets. 0 for a single one.
+ * Returns the longest step, in milliseconds, from the first start that reaches every other start. Counts in such steps
+ * never overlap two buckets. Returns 0 for a single start.
  */
 export function commonStep(starts: readonly number[]): number {
   return starts.reduce((step, start) => greatestCommonDivisor(start - starts[0]!, step), 0)

@@ -2,9 +2,9 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { formatUuid, parseUuid } from '../../ids.ts'
 
 /**
- * Where the next page of a list begins: after the last row of a page, by the key of that row and not by the row, which
- * may be gone by then. It belongs to the list, sort and filters that it was made under, and carries the total of the first
- * page, so that rows are counted once. 39 bytes and the key, as base64url:
+ * The cursor of a list page: the position after the last row of the previous page, stored by key because that row may
+ * be deleted. It is bound to the list, sort, and filters, and carries the total of the first page, so that rows are
+ * counted once. Encoded as base64url:
  *
  *     0..8   fingerprint of list, sort and filters    16..22  rows before the next page
  *     9..15  total                                    23..38  id
@@ -12,38 +12,38 @@ import { formatUuid, parseUuid } from '../../ids.ts'
  */
 export interface Cursor {
   total: number
-  /** Rows before the next page. */
+  /** The number of rows before the next page. */
   offset: number
   id: string
-  /** The sort key of the last row; null where the id alone, or the offset, is the position. */
+  /** The sort key of the last row, or `null` if the ID or the offset alone is the position. */
   key: string | number | null
 }
 
-/** What the keys of a sort are. */
+/** The type of the keys of a sort. */
 export type KeyType = 'text' | 'integer' | 'none'
 
 const FINGERPRINT_BYTES = 9
 const HEAD_BYTES = 39
 const NUMBER_BYTES = 8
 
-/** As much of a key as a cursor holds: then it has at most 504 characters with its seal, and the interface takes 512. */
+/** The maximum size of a key in a cursor. A sealed cursor then has at most 504 characters. The API accepts 512. */
 export const MAX_KEY_BYTES = 320
 
-/** So many characters of any text fit. */
+/** The number of characters of any text that certainly fit. */
 export const MAX_KEY_CHARACTERS = MAX_KEY_BYTES / 4
 
-/** What lists sort a text by that may change: the text itself where a cursor holds it, else its beginning. */
+/** Returns the sortable form of a text that can change: the text itself if a cursor can hold it, else its beginning. */
 export function beginningOf(text: string): string {
   if (Buffer.byteLength(text) <= MAX_KEY_BYTES) return text
   return [...text].slice(0, MAX_KEY_CHARACTERS).join('')
 }
 
-/** Tells one list from another: its name, sort, direction and filters. Arrays must come in a settled order. */
+/** Returns the fingerprint of a list: its name, sort, direction, and filters. Sort arrays first. */
 export function fingerprint(list: unknown): Buffer {
   return createHash('sha256').update(JSON.stringify(list)).digest().subarray(0, FINGERPRINT_BYTES)
 }
 
-/** A text that is too long is cut; see isCut. */
+/** Truncates a text that is too long. See `isCut`. */
 export function encodeCursor({ total, offset, id, key }: Cursor, listKey: Buffer): string {
   const head = Buffer.alloc(HEAD_BYTES)
   listKey.copy(head)
@@ -53,7 +53,7 @@ export function encodeCursor({ total, offset, id, key }: Cursor, listKey: Buffer
   return Buffer.concat([head, keyBytes(key)]).toString('base64url')
 }
 
-/** Undefined for what is no cursor, or one of another list, sort or filter. */
+/** Returns `undefined` for an invalid cursor, or one of another list, sort, or filter. */
 export function decodeCursor(text: string, listKey: Buffer, type: KeyType): Cursor | undefined {
   const bytes = Buffer.from(text, 'base64url')
   if (bytes.length < HEAD_BYTES || !bytes.subarray(0, FINGERPRINT_BYTES).equals(listKey)) return undefined
@@ -64,7 +64,7 @@ export function decodeCursor(text: string, listKey: Buffer, type: KeyType): Curs
   return { total, offset, id: formatUuid(bytes.subarray(23, HEAD_BYTES)), key }
 }
 
-/** Whether a key may be the beginning of a longer one. */
+/** Whether a key can be a truncated one. */
 export function isCut(key: Cursor['key']): key is string {
   return typeof key === 'string' && Buffer.byteLength(key) > MAX_KEY_BYTES - 4
 }
@@ -72,14 +72,16 @@ export function isCut(key: Cursor['key']): key is string {
 const TAG_BYTES = 18
 const TAG_LENGTH = 24
 
-/** A cursor that nobody else can make, good in one scope (such as a workspace and a list) only. 24 characters longer. */
+/**
+ * Seals a cursor for one scope (such as a workspace and a list), so that clients cannot forge it. Adds 24 characters.
+ */
 export function sealCursor(cursor: string, scope: readonly string[], key: Uint8Array): string {
   return tagOf(cursor, scope, key).toString('base64url') + cursor
 }
 
 /**
- * What was sealed, or undefined for anything that was not, or in another scope.
- * @param keys the subkeys for cursors that are accepted: the current one first, then those before the last rotation
+ * Returns the sealed cursor, or `undefined` if the seal is invalid or has another scope.
+ * @param keys the accepted subkeys for cursors: the current one first, then previous ones
  */
 export function unsealCursor(
   sealed: string,
@@ -106,7 +108,7 @@ function keyBytes(key: Cursor['key']): Buffer {
   return bytes
 }
 
-/** Whole characters, as many as fit. */
+/** Returns as many whole characters as fit. */
 function cut(key: string): Buffer {
   const bytes = Buffer.from(key)
   if (bytes.length <= MAX_KEY_BYTES) return bytes
@@ -131,7 +133,7 @@ function readKey(bytes: Buffer, type: KeyType): Cursor['key'] | undefined {
   }
 }
 
-/** Seven bytes: one more than what `writeUIntBE` writes, and enough for any safe integer. */
+/** Writes seven bytes, enough for any safe integer. `writeUIntBE` writes at most six. */
 function writeCount(bytes: Buffer, count: number, at: number): void {
   bytes.writeUInt8(Math.floor(count / 2 ** 48), at)
   bytes.writeUIntBE(count % 2 ** 48, at + 1, 6)

@@ -1,14 +1,14 @@
 import type { Issue } from '../../errors.ts'
 
 /**
- * Where a number may stand that `JSON.parse` would change: 16 digits before the point, or an exponent. It may also find
- * text inside a string; what it does not find needs no closer look.
+ * Finds positions of numbers that `JSON.parse` might change: 16 digits before the point, or an exponent. It can also
+ * match text inside a string. A text without a match needs no further check.
  */
 const SUSPECT = /(?:^|[:,[\s])-?(?:\d{16}|\d[\d.]*[eE])/
 
 /**
- * The numbers of a well-formed JSON text that no reader of JSON can be trusted with, each with its path: those written as
- * whole ones beyond 2^53, which lose digits, and those that are too large for a double, which come out as null.
+ * Yields the numbers of a well-formed JSON text that JSON readers might change, with their paths: integers beyond 2^53,
+ * which lose digits, and numbers too large for a double, which become null.
  */
 export function* findLossyNumbers(json: string): Generator<Issue> {
   if (!SUSPECT.test(json)) return
@@ -22,19 +22,19 @@ export function* findLossyNumbers(json: string): Generator<Issue> {
 function isLossy(text: string): boolean {
   const value = Number(text)
   if (!Number.isFinite(value)) return true
-  // One with a point or an exponent is meant as a double, which every reader makes the same of.
+  // A number with a point or an exponent is a double, which every reader parses the same way.
   if (/[.eE]/.test(text)) return false
   return Math.abs(value) > 2 ** 53 || /^-?9007199254740993$/.test(text)
 }
 
-/** An object or list around a place: the key or index that it is at. */
+/** An enclosing object or list: its current key or index. */
 interface Level {
   key: string | number
 }
 
 const NUMBER = /-?\d[\d.eE+-]*/y
 
-/** Reads along the text once, since the parsed value no longer knows what was written. */
+/** Reads the text once, because the parsed value no longer has the original digits. */
 function* numbersIn(json: string): Generator<{ text: string; path: () => (string | number)[] }> {
   const levels: Level[] = []
   const path = () => levels.map(({ key }) => (typeof key === 'string' ? (JSON.parse(key) as string) : key))
@@ -43,7 +43,7 @@ function* numbersIn(json: string): Generator<{ text: string; path: () => (string
     const level = levels.at(-1)
     if (char === '"') {
       const end = endOfString(json, at)
-      // In an object every string passes here, and a key before its value.
+      // Every string in an object is seen here, a key before its value.
       if (typeof level?.key === 'string' && isKey(json, end)) level.key = json.slice(at, end)
       at = end - 1
     } else if (char === '{') levels.push({ key: '""' })
@@ -60,8 +60,8 @@ function* numbersIn(json: string): Generator<{ text: string; path: () => (string
 }
 
 /**
- * The place after the quote that ends the string which begins at a quote; one after an odd number of backslashes belongs
- * to it. The end of the text where it does not end.
+ * Returns the index after the closing quote of the string that starts at `start`. A quote after an odd number of
+ * backslashes is part of the string. Returns the length of the text if the string does not end.
  */
 export function endOfString(json: string, start: number): number {
   for (let quote = start; ; ) {

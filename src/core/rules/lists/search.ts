@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import type { Variables } from '../template/variables.ts'
 
 /**
- * Text as substring filters compare it: without regard to case, the same on every database. Upper case first, since
- * lower case alone keeps ß from SS; and sigma is one letter, whether or not it ends a word.
+ * Returns text in the form in which substring filters compare it: case-insensitive, the same on every database. Upper
+ * case comes first, because lower case alone does not match ß with SS. Both forms of sigma are the same.
  */
 export function foldCase(text: string): string {
   return text.normalize('NFC').toUpperCase().toLowerCase().replaceAll('ς', 'σ')
@@ -11,14 +11,17 @@ export function foldCase(text: string): string {
 
 const MAX_INDEXED = 128
 
-/** Long names and values stand in the index by their digest: it only answers whether two are the same. */
+/**
+ * Returns the indexed form of a name or value. Long texts are indexed by their digest, since the index only compares
+ * for equality.
+ */
 export function indexedText(text: string): string {
   const trimmed = text.trim()
   if (trimmed.length <= MAX_INDEXED && !/[\0\p{Surrogate}]/u.test(trimmed)) return trimmed
   return `sha256:${createHash('sha256').update(trimmed).digest('base64url')}`
 }
 
-/** The pairs that `variable=key:value` finds a pass by; what is no string is compared as JSON. */
+/** Returns the indexed pairs for the filter `variable=key:value`. Values that are not strings are compared as JSON. */
 export function indexedVariables(variables: Variables): { name: string; value: string }[] {
   const pairs = new Map<string, string>()
   for (const [name, value] of Object.entries(variables)) {

@@ -1,8 +1,8 @@
-/** What lists can be sorted by; the command line offers it without loading the schemas of the contract. */
+/** The sort keys of lists. A separate module, so that the command line does not load the contract's schemas. */
 
 export const sortDirections = ['asc', 'desc'] as const
 
-/** The first is what the list of passes is sorted by where nothing is said. */
+/** The first is the default sort of the list of passes. */
 export const passSorts = [
   'createdAt',
   'updatedAt',

@@ -1,6 +1,6 @@
 /**
- * The name of a column as headers of files are read: whatever the case, and with spaces, underscores or hyphens where people put
- * them. Of two columns with one loose name nobody can say which is meant.
+ * Returns the form in which column names of files are compared: without case, spaces, underscores, and hyphens. Two
+ * columns with the same loose name are ambiguous.
  */
 export function looseName(name: string): string {
   return name.toLowerCase().replaceAll(/[\s_-]/g, '')

@@ -3,26 +3,29 @@ import type { Issue } from '../../errors.ts'
 import { contentId } from '../../ids.ts'
 import { fill, placeholdersIn, type Scope } from '../template/placeholder.ts'
 
-/** Passes that belong together, such as the tickets of an order, by what their issuer calls them. */
+/** A group of passes, such as the tickets of an order, under the issuer's key. */
 export interface PassGroup {
-  /** Of workspace, project and key: who makes the first pass of a group needs to ask nobody. */
+  /** Derived from workspace, project, and key, so that the first pass of a group needs no lookup. */
   id: string
   key: string
 }
 
 const MAX_GROUP_KEY_CHARACTERS = 255
 
-/** The group that a key names in a project, or among passes without one. */
+/** Returns the group with a key in a project, or among passes without a project. */
 export function groupOf(workspaceId: string, projectId: string | null, key: string): PassGroup {
   return { id: contentId(JSON.stringify([workspaceId, projectId, key])), key }
 }
 
-/** The key that the definition makes of the values of a pass; null where it comes out empty, or the definition has none. */
+/** Returns the group key of a pass, or `null` if it is empty or the definition has none. */
 export function groupKeyOf({ group }: Pick<Definition, 'group'>, scope: Scope): string | null {
   return (group && fill(group.key, scope).trim()) || null
 }
 
-/** Compiles the check of the key that values come to, which names a variable of it; undefined where the definition has none. */
+/**
+ * Compiles the check of the group key's length. Issues are at a variable of the key. Returns `undefined` if the
+ * definition has no group.
+ */
 export function compileGroup(
   definition: Pick<Definition, 'group' | 'variables'>,
 ): ((scope: Scope) => Issue[]) | undefined {

@@ -1,4 +1,4 @@
-/** What a workspace may have of each thing that costs the others something. */
+/** The limits of a workspace. */
 export const limitNames = [
   'webhooks',
   'passes',
@@ -8,31 +8,34 @@ export const limitNames = [
   'scheduledSends',
   'requestsInFlight',
 ] as const
-/** What a workspace has a limit of. */
+/** The name of a limit. */
 export type LimitName = (typeof limitNames)[number]
-/** How much of each a workspace may have. */
+/** The value of each limit. */
 export type WorkspaceLimits = Record<LimitName, number>
 
-/** What holds where an operator set nothing else. */
+/** The limits if an operator set no others. */
 export const defaultLimits: WorkspaceLimits = {
   webhooks: 50,
   passes: 10_000_000,
-  /** Images, definitions of template versions and variables of passes, as they are stored. */
+  /** Stored images, definitions of template versions, and variables of passes. */
   storedBytes: 10 * 1024 ** 3,
-  /** Jobs of the outbox that are due, or wait for their time. */
+  /** Jobs of the outbox that are due or scheduled. */
   waitingJobs: 2_000_000,
   draftsPerTemplate: 20,
-  /** Notifications and broadcasts whose time has not come. */
+  /** Notifications and broadcasts that are scheduled. */
   scheduledSends: 10_000,
-  /** At each process. */
+  /** Per process. */
   requestsInFlight: 256,
 }
 
-/** The most passes that one device of Apple Wallet holds in a workspace. A list of what changed on the device names all of them. */
+/**
+ * The maximum number of passes of a workspace on one Apple Wallet device. The list of changes on the device names all
+ * of them.
+ */
 export const MAX_PASSES_PER_DEVICE = 300
 
-/** What a limit may be set to: its counters stay whole numbers. */
+/** The maximum value of a limit, so that its counters stay integers. */
 export const MAX_LIMIT = Number.MAX_SAFE_INTEGER
 
-/** From so much of a limit on, a workspace counts as near it. */
+/** The percentage of a limit above which a workspace is near it. */
 export const NEAR_PERCENT = 80

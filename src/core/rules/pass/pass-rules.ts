@@ -11,15 +11,15 @@ import { buildScope, type PassFacts, type Resolved, resolvePolicies } from '../t
 import { compileVariables, MAX_VARIABLES_BYTES, type Variables, variablesTooLarge } from '../template/variables.ts'
 import { compileGroup } from './groups.ts'
 
-/** What a pass enforces, or everything that keeps its values from being taken, with the paths of a request. */
+/** Returns the expiry and policy of a pass, or all issues of its values with the paths of a request. */
 export type CheckPass = (facts: PassFacts) => Resolved | { issues: Issue[] }
 
-/** What the values behind placeholders come to, evaluated by one rule; paths are those of a request. */
+/** Checks the filled values of a pass by one rule. Paths are those of a request. */
 export type CheckValues = (scope: Scope) => Issue[]
 
 /**
- * Compiles all rules that a version has for the values of a pass: the one check of create, update and `passes issue`, which
- * leaves those of the platforms to the server.
+ * Compiles all rules of a version for the values of a pass. Create, update, and `passes issue` share this check. Only
+ * the server runs the checks of the platforms.
  */
 export function compilePass(definition: Definition, platformChecks: readonly CheckValues[] = []): CheckPass {
   const checkVariables = compileVariables(definition)
@@ -34,7 +34,7 @@ export function compilePass(definition: Definition, platformChecks: readonly Che
     }
     const issues = checkVariables(facts.variables)
     if (issues.length > 0) return { issues }
-    // Before anything is filled: what is made of the values must be bounded first.
+    // Check sizes before filling anything, to limit the work.
     const tooLarge = toValueIssues(findOversizes(bytesIn(buildScope(definition.variables, facts))))
     if (tooLarge.length > 0) return { issues: tooLarge }
     const resolved = resolvePolicies(definition, facts)
@@ -45,13 +45,13 @@ export function compilePass(definition: Definition, platformChecks: readonly Che
   }
 }
 
-/** SYSTEM_VARIABLE_READONLY for the first name that only the system may write. */
+/** Returns a SYSTEM_VARIABLE_READONLY error for the first name that only the system can write. */
 export function systemVariableError(names: readonly string[]): ApiError | undefined {
   const variable = names.find((name) => name.includes('.'))
   return variable === undefined ? undefined : new ApiError('SYSTEM_VARIABLE_READONLY', { details: { variable } })
 }
 
-/** Supplied keys replace, omitted ones keep theirs, null removes. */
+/** Supplied values replace stored ones, omitted keys keep their values, and `null` removes a key. */
 export function mergeVariables(stored: Variables, supplied: Variables): Variables {
   const merged = new Map(Object.entries(stored))
   for (const [name, value] of Object.entries(supplied)) {
@@ -62,8 +62,8 @@ export function mergeVariables(stored: Variables, supplied: Variables): Variable
 }
 
 /**
- * What pass.updated reports: the fields that the request wrote, whether or not their values are new. Empty when
- * it writes nothing.
+ * Returns the fields that `pass.updated` reports: those that the request wrote, whether or not their values changed.
+ * Empty if it wrote none.
  */
 export function changedFields(written: {
   label: boolean
@@ -81,7 +81,10 @@ export function changedFields(written: {
   ]
 }
 
-/** Where an update takes a pass that is not void: a failed one is tried again, an expired one may live again. */
+/**
+ * Returns the status after an update of a pass that is not void: a failed pass is queued again, and an expired pass
+ * with a new expiry is issued again.
+ */
 export function statusAfterUpdate(status: PassStatus, expiresAt: Date | null, at: Date): PassStatus {
   if (status === 'FAILED') return 'QUEUED'
   if (status === 'EXPIRED' && (expiresAt === null || expiresAt > at)) return 'ISSUED'

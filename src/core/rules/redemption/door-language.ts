@@ -2,27 +2,27 @@ import english from '../../../locales/en/scans.json' with { type: 'json' }
 import type { SpokenLanguage } from '../../../locales/languages.ts'
 import { type DoorWords, scansTexts } from '../../../locales/scans.ts'
 
-/** The language and the clock that messages to an operator at the door use. */
+/** The language and time zone of messages to an operator at a door. */
 export interface DoorLanguage {
-  /** BCP 47: how times and numbers are written. */
+  /** BCP 47. The format of times and numbers. */
   locale: string
   words: DoorWords
-  /** The IANA time zone of the door. Without it, messages use the zone of the policy of the pass. */
+  /** The IANA time zone of the door. If undefined, messages use the zone of the pass's policy. */
   zone?: string | undefined
 }
 
-/** What is spoken where nothing else is asked for. */
+/** The default language. */
 export const doorEnglish: DoorLanguage = { locale: 'en', words: english }
 
 /**
- * The language of a door.
- * @param locale the same with the region that was asked for; left out where Intl takes it for none, as `de-a`
+ * Returns the language of a door.
+ * @param locale the language with its region; ignored if `Intl` does not know it, such as `de-a`
  */
 export function doorLanguage(tag: SpokenLanguage, locale: string = tag, zone?: string): DoorLanguage {
   return { locale: knownLocale(locale) ?? tag, words: scansTexts[tag], zone }
 }
 
-/** The locale that Intl writes a text as: one of a few hundred, where millions of texts are well-formed and mean no other. */
+/** Returns the locale that `Intl` resolves a text to. There are a few hundred, but millions of well-formed texts. */
 function knownLocale(text: string): string | undefined {
   try {
     return new Intl.Locale(new Intl.DateTimeFormat(text).resolvedOptions().locale).baseName

@@ -11,77 +11,80 @@ import {
   windowsOf,
 } from './redemption-windows.ts'
 
-/** What an attempt is evaluated by, beside what happened before. */
+/** The input of an evaluation, apart from the history. */
 export interface RedemptionFacts {
-  /** As a reader sees it at the moment of the attempt. */
+  /** The effective status at the time of the attempt. */
   status: PassStatus
   expiresAt: Date | null
   policy: RedemptionPolicy | null
-  /** When the attempt is made. */
+  /** The time of the attempt. */
   realTime: Date
-  /** YYYY-MM-DD, where an operator evaluates as of another date. */
+  /** YYYY-MM-DD, if an operator evaluates for another date. */
   validityDate?: string | undefined
   scanContextKey: string | null
 }
 
-/** Accepted scans to be counted: those within a range that are not charged to another window of the policy. */
+/** A range in which to count accepted scans, without those debited to the windows in `notChargedTo`. */
 export interface CountedRange extends Range {
   key: string
   notChargedTo: string[]
-  /** Those without a scan context alone: what a window counts that is a context of its own. */
+  /** Whether to count only scans without a scan context. Set if each window is a scan context. */
   isKeyless: boolean
 }
 
-/** An attempt at one of its places in time, with everything that follows from the policy and the time alone. */
+/** An attempt at one of its possible times, with everything that depends only on the policy and the time. */
 export interface PlacedAttempt extends RedemptionFacts, Placement {
-  /** The windows that the attempt stands in, the first by start first; with a validity date the one it selects. */
+  /** The windows that contain the attempt, ordered by start. With a validity date, only the selected one. */
   windows: Window[]
-  /** Each window is a scan context of its own. */
+  /** Whether each window is a separate scan context. */
   areWindowsContexts: boolean
-  /** The period that the attempt counts in. */
+  /** The period in which the attempt counts. */
   period: Period | null
-  /** Windows that are not over, where the pass is void once all of them are full. */
+  /** The windows that have not ended. The pass becomes void once all of them are full. */
   exhaustible: Window[]
-  /** Set where the window that is charged must be remembered: several hold the moment. */
+  /** Whether to store the debited window. Set if several windows contain the time. */
   isDebitStored: boolean
 }
 
-/** A stretch of the calendar, with the key of its count. */
+/** A period of the calendar, with the key of its count. */
 export interface Period extends Range {
   key: string
 }
 
-/** What to read from the history of a pass to evaluate an attempt. */
+/** The part of a pass's history that an evaluation needs. */
 export interface RedemptionPlan {
-  /** When the attempt is made: a cooldown looks at the nearest scans on either side. */
+  /** The time of the attempt. A cooldown uses the nearest scans on both sides of it. */
   realTime: Date
   scanContextKey: string | null
-  /** In the order in which they are tried: the first whose window has uses left is taken, else the last. */
+  /** The possible times in order of preference. The first whose window has uses left is used, else the last. */
   places: [PlacedAttempt, ...PlacedAttempt[]]
-  /** What must be counted to evaluate. */
+  /** The ranges to count. */
   counted: CountedRange[]
 }
 
-/** What accepted scans that were not reversed say of a pass; moments and counts that come from an index. */
+/** A summary of the accepted scans of a pass, without reversed ones. The times and counts come from an index. */
 export interface RedemptionHistory {
   total: number
   firstAt: Date | null
   lastAt: Date | null
-  /** Of the attempt's own scan context. */
+  /** The number of scans in the attempt's scan context. */
   inContext: number
   contextFirstAt: Date | null
   contextLastAt: Date | null
   /**
-   * The nearest on either side of the time the attempt is made, among those made without a validity date; one at the
-   * same moment is previous.
+   * The nearest scans before and after the attempt among those without a validity date. A scan at the same time is
+   * `previousAt`.
    */
   previousAt: Date | null
   nextAt: Date | null
-  /** By the key of what was to be counted. */
+  /** By the key of the counted range. */
   counts: ReadonlyMap<string, { count: number; firstAt: Date | null }>
 }
 
-/** First half of an evaluation: what to read from the history, so that it is never read whole. */
+/**
+ * Returns the history to read for an evaluation, so that the whole history is never read. This is the first half of an
+ * evaluation.
+ */
 export function planRedemption(facts: RedemptionFacts): RedemptionPlan {
   const { policy, realTime, validityDate, scanContextKey } = facts
   const all = windowsOf(policy)
@@ -103,7 +106,7 @@ export function planRedemption(facts: RedemptionFacts): RedemptionPlan {
   return { realTime, scanContextKey, places, counted: [...counted.values()] }
 }
 
-/** Whether a policy limits uses at all; where none does, a pass is let in once in each scan context. */
+/** Whether a policy limits uses. If it does not, a pass is accepted once per scan context. */
 export function limitsUses(policy: RedemptionPolicy | null): boolean {
   if (!policy) return false
   const { maxUses, windows = [], perPeriod, minIntervalMinutes, activation } = policy
@@ -131,14 +134,14 @@ function placeAttempt(
   }
 }
 
-/** None where one of them may be used without a limit: the windows then never exhaust the pass. */
+/** Returns an empty list if one of the windows has no limit, since the windows then never exhaust the pass. */
 function exhaustibleWindows(policy: RedemptionPolicy | null, all: Window[], at: Date): Window[] {
   if (!policy?.autoVoidOnExhaustion) return []
   const notOver = all.filter(({ from, to }) => from < to && to > at.getTime())
   return notOver.every(({ maxUses }) => maxUses !== null) ? notOver : []
 }
 
-/** A validity date ahead must not use up what is still open: a pass that is void stays void. */
+/** With a future validity date, use the real time: windows that are still open must not count as used up. */
 function earlier(one: Date, other: Date): Date {
   return one < other ? one : other
 }
@@ -151,7 +154,7 @@ function rangeOf({ from, to }: Range): Range {
   return { from, to }
 }
 
-/** No window has such a key: windows of one date may lie in different periods. */
+/** The prefix prevents a collision with window keys: windows of one date can be in different periods. */
 function keyed({ from, to }: Range): Period {
   return { from, to, key: `period ${from}` }
 }
@@ -160,13 +163,13 @@ function keyed({ from, to }: Range): Period {
 export interface AcceptedScan {
   scannedAt: Date
   scanContextKey: string | null
-  /** YYYY-MM-DD, where it was made as of a date. */
+  /** YYYY-MM-DD, if it was evaluated for a date. */
   validityDate: string | null
 }
 
 /**
- * The history of a pass from a list of its accepted scans, for a device that has nothing else. Which of several
- * overlapping windows each was charged to is not known there: it counts in all of them.
+ * Returns the history of a pass from a list of its accepted scans, for a device without other data. The list does not
+ * contain the debited windows, so a scan counts in every window that contains it.
  */
 export function historyOf(plan: RedemptionPlan, scans: readonly AcceptedScan[]): RedemptionHistory {
   const all = timesOf(scans)

@@ -3,7 +3,7 @@ import { EARLIEST_MOMENT, LATEST_MOMENT } from '../../bounds.ts'
 import type { RedemptionPolicy } from '../../contract/redemption.ts'
 import { oneSpelling } from './time-zones.ts'
 
-/** A stretch of time in milliseconds: its start belongs to it, its end does not. */
+/** A range of time in milliseconds. `to` is exclusive. */
 export interface Range {
   from: number
   to: number
@@ -11,21 +11,21 @@ export interface Range {
 
 /** A fixed window of a policy. */
 export interface Window extends Range {
-  /** What a charge to it is stored under, whichever place it has in the policy. */
+  /** The key under which a debit is stored, independent of the window's position in the policy. */
   key: string
-  /** Null where it may be used without a limit. */
+  /** `null` without a limit. */
   maxUses: number | null
-  /** The date it starts on, in its own offset; null for one that is open at its start. */
+  /** The start date in the window's own offset, or `null` if the window has no start. */
   date: string | null
-  /** As authored: its offset is that of the window. */
+  /** As authored, including the offset. */
   start: string | null
   end: string | null
 }
 
-/** What a Date can hold, either way: an open side of a window. */
+/** The largest time that a Date can represent, for a window without a start or an end. */
 const FOREVER = 8_640_000_000_000_000
 
-/** The windows of a policy, in the order of the policy. */
+/** Returns the windows of a policy, in the order of the policy. */
 export function windowsOf(policy: RedemptionPolicy | null): Window[] {
   const seen = new Map<string, number>()
   return (policy?.windows ?? []).map(({ start, end, maxUses }) => {
@@ -46,56 +46,55 @@ export function windowsOf(policy: RedemptionPolicy | null): Window[] {
   })
 }
 
-/** True where a moment lies in a range; its end does not belong to it. */
 export function contains({ from, to }: Range, at: Date): boolean {
   return from <= at.getTime() && at.getTime() < to
 }
 
-/** True where two ranges share a moment. */
+/** Whether two ranges overlap. */
 export function overlaps(one: Range, other: Range): boolean {
   return one.from < other.to && other.from < one.to
 }
 
-/** The dates (YYYY-MM-DD) that the fixed windows of a policy start on, as authored: each in its own offset. */
+/** Returns the dates (YYYY-MM-DD) on which the windows of a policy start, each in its authored offset. */
 export function windowDates(policy: RedemptionPolicy | null): string[] {
   return [...new Set(windowsOf(policy).flatMap(({ date }) => date ?? []))]
 }
 
-/** What says the zone of a policy. */
+/** The parts of a policy that determine its zone. */
 interface Zoned {
   perPeriod?: { timezone: string } | undefined
   windows?: { start?: string | undefined }[] | undefined
 }
 
 /**
- * The zone of a policy: that of its periods, else the offset of its first window, else UTC.
- * @param read gives what stands for a text of the policy; the text itself by default
+ * Returns the zone of a policy: that of its periods, else the offset of its first window with a start, else UTC.
+ * @param read fills the placeholders of a text; the identity by default
  */
 export function zoneOf(policy: Zoned | null, read = (text: string) => text): DateTime['zone'] | string {
   if (policy?.perPeriod) return read(policy.perPeriod.timezone)
   const start = policy?.windows?.find((window) => window.start !== undefined)?.start
   const moment = start === undefined ? undefined : DateTime.fromISO(read(start), { zone: 'UTC', setZone: true })
-  // What is no moment would have the zone of this machine.
+  // An invalid time would have the zone of this machine.
   return moment?.isValid ? moment.zone : 'UTC'
 }
 
-/** A zone in the form that luxon is given it. */
+/** Returns a zone in the form to pass to luxon. */
 export function luxonZone(zone: DateTime['zone'] | string): DateTime['zone'] | string {
   return typeof zone === 'string' ? oneSpelling(zone) : zone
 }
 
-/** The date (YYYY-MM-DD) of an expiry in the zone of the policy: the last one that a pass may be scanned as of. */
+/** Returns the date (YYYY-MM-DD) of an expiry in the policy's zone. It is the last valid validity date. */
 export function expiryDate(expiresAt: Date, policy: RedemptionPolicy | null): string {
   return DateTime.fromJSDate(expiresAt, { zone: luxonZone(zoneOf(policy)) }).toISODate()!
 }
 
-/** Where an attempt stands in time. */
+/** The position of an attempt in time. */
 export interface Placement {
   /** The operational time. */
   at: Date
   /**
-   * The moment whose activation and period count: the operational time, or with a validity date the start of what it
-   * selects, since the time of day does not affect a date-selected decision.
+   * The time that determines activation and period: the operational time. With a validity date, it is the start of the
+   * selected range, because the time of day then does not affect the decision.
    */
   asOf: Date
   /** The window that a validity date selects. */
@@ -103,8 +102,8 @@ export interface Placement {
 }
 
 /**
- * Where an attempt may stand in time: at the real time, or with a validity date at the real time of day on
- * that date, clamped into a window that starts on it. One place for each such window, the first by start first.
+ * Returns the possible times of an attempt: the real time, or with a validity date the real time of day on that date,
+ * clamped into a window that starts on the date. There is one for each such window, ordered by start.
  */
 export function placesInTime(
   policy: RedemptionPolicy | null,
@@ -138,13 +137,16 @@ function storable(time: number): Date {
   return new Date(Math.max(EARLIEST_MOMENT, Math.min(time, LATEST_MOMENT - 1)))
 }
 
-/** The day, week from Monday or month of a time zone that holds a moment; a day has 23 to 25 hours where clocks change. */
+/**
+ * Returns the day, week (from Monday), or month that contains a time in a zone. A day has 23 to 25 hours when clocks
+ * change.
+ */
 export function periodOf({ unit, timezone }: NonNullable<RedemptionPolicy['perPeriod']>, at: Date): Range {
   const start = firstInstant(DateTime.fromJSDate(at, { zone: oneSpelling(timezone) }).startOf(unit))
   return { from: start.toMillis(), to: firstInstant(start.plus({ [unit]: 1 }).startOf(unit)).toMillis() }
 }
 
-/** Where clocks go back over midnight, it comes twice: the day starts with the first. */
+/** If clocks go back across midnight, midnight occurs twice. The day starts at the first. */
 function firstInstant(local: DateTime): DateTime {
   return local.getPossibleOffsets().reduce((first, other) => (other < first ? other : first))
 }

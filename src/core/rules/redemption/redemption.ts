@@ -3,7 +3,7 @@ import type { RedemptionPolicy } from '../../contract/redemption.ts'
 import { limitsUses, type PlacedAttempt, type RedemptionHistory, type RedemptionPlan } from './redemption-plan.ts'
 import { expiryDate, type Window, windowDates, windowsOf } from './redemption-windows.ts'
 
-/** The checks of a policy in their order; the first that fails decides. */
+/** The checks of a policy in order. The first failed check decides. */
 export const redemptionChecks = [
   'revoked',
   'expired',
@@ -14,53 +14,53 @@ export const redemptionChecks = [
   'cooldown',
   'already_scanned',
 ] as const
-/** A check, by the reason code of an attempt that fails it. */
+/** A check, named by the reason code of an attempt that fails it. */
 export type RedemptionCheckName = (typeof redemptionChecks)[number]
 
-/** What the policy says of an attempt: let in with what that uses up, or the check that failed first. */
+/** The decision for an attempt: accepted with its debit, or the first check that failed. */
 export type RedemptionDecision =
   | ({ result: 'accepted'; reasonCode: 'valid' } & RedemptionDebit)
   | { result: 'denied' | 'duplicate'; reasonCode: RedemptionCheckName }
 
-/** What an attempt uses up where somebody lets it in. */
+/** The effect of an accepted attempt. */
 export interface RedemptionDebit {
-  /** The window that the use is charged to. */
+  /** The window that is debited. */
   window: Window | null
-  /** This is the last use, and the policy makes the pass void with it. */
+  /** Whether this is the last use and the policy voids the pass with it. */
   exhausts: boolean
 }
 
 /**
- * The place in time that an attempt takes: of the windows of a validity date the first that has uses left, else the last
- * of them, which says why not.
+ * Returns the time to use for an attempt: for a validity date, the first window with uses left, else the last window,
+ * whose check then explains the rejection.
  */
 export function choosePlace({ places }: RedemptionPlan, history: RedemptionHistory): PlacedAttempt {
   const free = places.find((place) => place.windows.some((window) => hasUsesLeft(window, place, history)))
   return free ?? places.at(-1)!
 }
 
-/** Second half of an evaluation: the decision over one attempt at its place in time. */
+/** Decides an attempt at its chosen time. This is the second half of an evaluation. */
 export function evaluateRedemption(attempt: PlacedAttempt, history: RedemptionHistory): RedemptionDecision {
   const failed = redemptionChecks.find((name) => checks[name](attempt, history)?.isFailed)
   if (failed) return { result: failed === 'already_scanned' ? 'duplicate' : 'denied', reasonCode: failed }
   return { result: 'accepted', reasonCode: 'valid', ...debitOf(attempt, history) }
 }
 
-/** Whatever the decision: a device may have let somebody in whom the policy would not. */
+/** Returns the debit of an attempt, even if the policy rejects it: an offline device may have accepted it. */
 export function debitOf(attempt: PlacedAttempt, history: RedemptionHistory): RedemptionDebit {
   const window = attempt.windows.find((candidate) => hasUsesLeft(candidate, attempt, history)) ?? null
   return { window, exhausts: isExhaustedBy(window, attempt, history) }
 }
 
-/** One check of a scan, and how it ended. */
+/** The result of one check of a scan. */
 export interface ExplainedCheck {
   check: RedemptionCheckName
   outcome: 'passed' | 'failed' | 'not_applicable'
-  /** What the check looked at, as JSON shows it. */
+  /** The facts of the check, as JSON values. */
   facts: Record<string, unknown>
 }
 
-/** Every check with the facts it used, also those after the one that decides. */
+/** Returns every check with its facts, including those after the first failed check. */
 export function explainRedemption(attempt: PlacedAttempt, history: RedemptionHistory): ExplainedCheck[] {
   return redemptionChecks.map((check) => {
     const finding = checks[check](attempt, history)
@@ -70,8 +70,7 @@ export function explainRedemption(attempt: PlacedAttempt, history: RedemptionHis
 }
 
 /**
- * Whether a pass is past its expiry: by the clock from the moment itself, as of a date only where the date of the expiry
- * lies before it.
+ * Whether a pass is expired. Without a validity date the time decides, and with one only an earlier expiry date does.
  */
 export function isPastExpiry({ expiresAt, policy, validityDate, asOf }: PlacedAttempt): boolean {
   if (expiresAt === null) return false
@@ -83,7 +82,7 @@ interface Finding {
   facts: Record<string, unknown>
 }
 
-/** Undefined where the policy has nothing to check. */
+/** Returns `undefined` if the check does not apply to the policy. */
 type Check = (attempt: PlacedAttempt, history: RedemptionHistory) => Finding | undefined
 
 const UNISSUED: PassStatus[] = ['QUEUED', 'ISSUING', 'FAILED']
@@ -138,7 +137,7 @@ const checks: Record<RedemptionCheckName, Check> = {
 
   cooldown: ({ policy, at, validityDate }, { previousAt, nextAt }) => {
     const minutes = policy?.minIntervalMinutes
-    // As of a date no time of day counts, neither of this attempt nor of those it would stand beside.
+    // With a validity date, ignore the time of day of this attempt and of its neighbors.
     if (minutes === undefined || validityDate !== undefined) return undefined
     const isNear = (other: Date | null) =>
       other !== null && Math.abs(at.getTime() - other.getTime()) < minutes * MINUTE_MS
@@ -174,7 +173,7 @@ function usesOf(key: string, { counts }: RedemptionHistory): number {
   return counts.get(key)?.count ?? 0
 }
 
-/** What was used of some windows, and when first. */
+/** Returns the number of uses of the windows and the time of the first use. */
 export function windowUses(
   windows: Window[],
   { counts }: RedemptionHistory,
@@ -187,7 +186,7 @@ export function windowUses(
   return { inContext: uses.reduce((sum, { count }) => sum + count, 0), firstAt }
 }
 
-/** A window that is a context of its own is used once. */
+/** A window that is a separate scan context allows one use. */
 function hasUsesLeft(window: Window, { areWindowsContexts }: PlacedAttempt, history: RedemptionHistory): boolean {
   return areWindowsContexts ? usesOf(window.key, history) === 0 : !isFull(window, history)
 }

@@ -6,46 +6,46 @@ import { contains } from './redemption-windows.ts'
 import { decideScan, ledgerReason, type ScanDecision } from './scan-decision.ts'
 import { createUseRecord, type RecordedUse, type UseRecord } from './use-record.ts'
 
-/** An item of the ledger, as it is evaluated again. */
+/** A ledger entry to evaluate again. */
 export interface LedgerEntry {
   id: string
   result: LedgerResult
   reason: LedgerReason | null
-  /** What the server would have said, where a device decided otherwise. */
+  /** The server's own decision, if the device decided differently. */
   conflict: LedgerReason | null
   scannedAt: Date
   recordedAt: Date
   scanContextKey: string | null
-  /** YYYY-MM-DD, where it was made as of a date. */
+  /** YYYY-MM-DD, if it was evaluated for a date. */
   validateAsOf: string | null
-  /** The policy that held then. */
+  /** The policy at that time. */
   redemption: RedemptionPolicy | null
   reversesScanId: string | null
 }
 
-/** What an attempt came to, and what it would have come to. */
+/** The recorded result of an attempt and the result under the other policy. */
 export interface ReplayedScan<Entry> {
   entry: Entry
   from: LedgerReason
   to: LedgerReason
 }
 
-/** What a ledger is evaluated again by. */
+/** The parameters of a replay. */
 export interface ReplayRequest {
   policy: RedemptionPolicy
-  /** Attempts of these operational times are evaluated again, both ends included; others stand as they were. */
+  /** The range of operational times to evaluate again, inclusive. Other attempts keep their result. */
   from: Date
   to: Date
-  /** Of the pass, as it is now. */
+  /** The current expiry of the pass. */
   expiresAt: Date | null
 }
 
-/** No policy changes them. Of these are `expired` and `revoked`, too, but where the policy of then was the cause. */
+/** Results that no policy changes. `expired` and `revoked` are also fixed, unless the recorded policy caused them. */
 const FIXED: LedgerReason[] = ['no_match', 'multiple_matches', 'wrong_project', 'unverifiable', 'not_active']
 
 /**
- * The ledger of one pass evaluated again under another policy, by the rules of every scan (decisions/0010).
- * @param entries all of the pass, in the order in which they were recorded
+ * Evaluates the ledger of one pass again under another policy, with the same rules as for every scan (decisions/0010).
+ * @param entries all entries of the pass, in the order of recording
  */
 export function* replayPass<Entry extends LedgerEntry>(
   entries: Iterable<Entry>,
@@ -63,7 +63,7 @@ export function* replayPass<Entry extends LedgerEntry>(
     const isEvaluated = entry.scannedAt >= from && entry.scannedAt <= to
     const wasAccepted = entry.result === 'accepted'
     const was = entry.conflict ?? entry.reason!
-    // What the policy of then made of it says why a pass was over; what it was let in for counts for what follows.
+    // The recorded policy explains an expiry, and the debits of accepted scans affect later entries.
     const asThen = () => evaluate(entry, entry.redemption, before.uses, 'ISSUED')
     const isOver = expiresAt !== null && expiresAt <= entry.scannedAt
     if (was === 'revoked' && !before.isVoid) isVoidForGood = true
@@ -73,20 +73,20 @@ export function* replayPass<Entry extends LedgerEntry>(
       (was === 'expired' && (isOver || asThen().reasonCode !== 'expired'))
     const anew = evaluate(entry, policy, after.uses, after.isVoid ? 'VOID' : 'ISSUED')
     const is = isFixed || !isEvaluated ? was : ledgerReason(anew.reasonCode)
-    // A device that acted on what it knew did so whatever the server thinks of it.
+    // A device acted on its own knowledge, regardless of the server's result.
     const isAccepted = (was === 'valid') === (is === 'valid') ? wasAccepted : is === 'valid'
     if (wasAccepted) before.use(entry, asThen())
-    // What was used up before stays so: it is not evaluated.
+    // A pass that was exhausted before the evaluated range stays void.
     if (before.isVoid && !isEvaluated) isVoidForGood = true
     if (isAccepted) after.use(entry, anew)
     if (isEvaluated) yield { entry, from: was, to: is }
   }
 }
 
-/** What was used under one policy. */
+/** The uses under one policy. */
 interface Side {
   uses: UseRecord
-  /** It was used up, and became void with that. */
+  /** Whether the policy voided the pass after its last use. */
   isVoid: boolean
   use(entry: LedgerEntry, decision: ScanDecision): void
   takeBack(scanId: string): void
@@ -117,12 +117,12 @@ function createSide(): Side {
   }
 }
 
-/** As of a date only the ledger knows the time of day, unless another window takes it. */
+/** With a validity date, keep the time of day of the ledger, unless a different window contains the attempt. */
 function isPlacedAlike({ scannedAt }: LedgerEntry, attempt: ScanDecision['attempt']): boolean {
   return !attempt?.selected || contains(attempt.selected, scannedAt)
 }
 
-/** Status and expiry of the pass were looked at by then: what is evaluated is the policy. */
+/** Evaluates only the policy. Status and expiry of the pass were checked at the time of the scan. */
 function evaluate(
   { scannedAt, recordedAt, validateAsOf, scanContextKey }: LedgerEntry,
   policy: RedemptionPolicy | null,
@@ -130,7 +130,7 @@ function evaluate(
   status: PassStatus,
 ): ScanDecision {
   const validityDate = validateAsOf ?? undefined
-  // When a scan as of a date was really made is not kept: it is near to when it was recorded.
+  // The real time of a scan with a validity date is not stored. The recording time is close to it.
   const realTime = validityDate === undefined ? scannedAt : recordedAt
   const plan = planRedemption({ status, expiresAt: null, policy, realTime, validityDate, scanContextKey })
   const found = { plan, history: uses.historyOf(plan) }

@@ -4,41 +4,43 @@ import { choosePlace, debitOf, evaluateRedemption, type RedemptionDebit, windowU
 import type { PlacedAttempt, RedemptionHistory, RedemptionPlan } from './redemption-plan.ts'
 import { placesInTime } from './redemption-windows.ts'
 
-/** What was found for a payload or an id. */
+/** The input of a decision: the passes found for a payload or an ID. */
 export interface ScanFacts {
-  /** When the attempt is made. */
+  /** The time of the attempt. */
   realTime: Date
-  /** YYYY-MM-DD, where an operator evaluates as of another date. */
+  /** YYYY-MM-DD, if an operator evaluates for another date. */
   validityDate?: string | undefined
-  /** How many passes were named. */
+  /** The number of passes that match. */
   matchCount: number
-  /** The one pass that was named; null where it is none or several. */
+  /** The single match, or `null` if there is none or several. */
   found: FoundPass | null
 }
 
-/** The one pass that a code names, with what its decision needs. */
+/** The single pass that matches, with the facts for its decision. */
 export interface FoundPass {
   plan: RedemptionPlan
   history: RedemptionHistory
-  /** It belongs to another project than the one that is scanned for, by this name; null for no project at all. */
+  /**
+   * Set if the pass belongs to a project other than the scanned one. The name is `null` if it belongs to no project.
+   */
   elsewhere?: { projectName: string | null } | undefined
-  /** The payload is one that the pass carried once and carries no more. */
+  /** Whether the payload is a former identifier of the pass. */
   isStaleCode?: boolean | undefined
 }
 
-/** What became of an attempt, and why. */
+/** The result of an attempt and its reason. */
 export interface ScanDecision {
   result: ScanResult
   reasonCode: ScanReasonCode
   /** The operational time. */
   at: Date
-  /** Null where no single pass was found. */
+  /** `null` if no single pass matches. */
   attempt: PlacedAttempt | null
-  /** What the attempt uses up once it is accepted, by whomever; null where no single pass was found. */
+  /** The debit if the attempt is accepted, by the server or a device. `null` if no single pass matches. */
   debit: RedemptionDebit | null
 }
 
-/** The decision over an attempt: every check of a scan in its order, for servers and devices alike. */
+/** Decides an attempt with all checks of a scan in order. Servers and devices share this function. */
 export function decideScan({ realTime, validityDate, matchCount, found }: ScanFacts): ScanDecision {
   if (!found) {
     const [{ at }] = placesInTime(null, realTime, validityDate)
@@ -55,12 +57,15 @@ export function decideScan({ realTime, validityDate, matchCount, found }: ScanFa
   return { result, reasonCode, ...placed }
 }
 
-/** When the use was taken that stands in the way; whoever knows where adds it to the message. */
+/** Returns the time of the use that caused the rejection. The caller can add its place to the message. */
 export function decidingUse({ reasonCode, attempt }: ScanDecision, { found }: ScanFacts): Date | null {
   return attempt && found && firstUseAt(reasonCode, attempt, found.history)
 }
 
-/** When a use was first taken that stands in the way now: of the context, the pass, the period or the window. */
+/**
+ * Returns the time of the first use that causes the rejection, in the scan context, the pass, the period, or the
+ * window.
+ */
 export function firstUseAt(code: ScanReasonCode, attempt: PlacedAttempt, history: RedemptionHistory): Date | null {
   const { policy, windows, period, areWindowsContexts } = attempt
   if (code === 'already_scanned' && !areWindowsContexts) return history.contextFirstAt
@@ -70,7 +75,7 @@ export function firstUseAt(code: ScanReasonCode, attempt: PlacedAttempt, history
   return windowUses(windows, history).firstAt
 }
 
-/** Whether the uses of the pass are at their end. */
+/** Whether the pass has no uses left. */
 export function isUsedUpForGood(
   policy: RedemptionPolicy | null,
   { total }: RedemptionHistory,
@@ -78,7 +83,7 @@ export function isUsedUpForGood(
   return policy?.maxUses !== undefined && total >= policy.maxUses
 }
 
-/** Whether those of its day, week or month are. */
+/** Whether the period has no uses left. */
 export function isPeriodFull({ policy, period }: PlacedAttempt, { counts }: RedemptionHistory): boolean {
   return period !== null && (counts.get(period.key)?.count ?? 0) >= policy!.perPeriod!.count
 }
@@ -99,23 +104,23 @@ const ledgerReasons: Record<ScanReasonCode, LedgerReason> = {
   multiple_matches: 'multiple_matches',
 }
 
-/** The reason of an attempt as the ledger shows it. */
+/** Returns the ledger's reason for a reason code. */
 export function ledgerReason(code: ScanReasonCode): LedgerReason {
   return ledgerReasons[code]
 }
 
-/** The result of an attempt as the ledger shows it: whatever was not accepted is denied. */
+/** Returns the ledger's result. Every result other than accepted and reversal is denied. */
 export function ledgerResult(result: ScanResult): LedgerResult {
   return result === 'accepted' || result === 'reversal' ? result : 'denied'
 }
 
-/** What the operator was told of an item of the ledger: reasons tell the kinds of rejection apart. */
+/** Returns the result that the operator saw for a ledger entry. The reason determines the kind of rejection. */
 export function resultOf({ result, reason }: { result: LedgerResult; reason: LedgerReason | null }): ScanResult {
   if (result !== 'denied') return result
   return (reason && rejections[reason]) ?? 'denied'
 }
 
-/** Why, in the words of who was told: of an offline scan where the device decided otherwise, the reason of the device. */
+/** Returns the reason code that the operator saw. If a device decided differently, it is the device's reason. */
 export function reasonCodeOf({
   reasonCode,
   reason,
@@ -126,7 +131,7 @@ export function reasonCodeOf({
   return reasonCode ?? (reason && reasonCodes[reason])
 }
 
-/** Where the ledger has one reason for several codes, the one that says the same by itself. */
+/** The reason code of each ledger reason. If several codes share a reason, it is the general one. */
 const reasonCodes: Record<LedgerReason, ScanReasonCode> = {
   valid: 'valid',
   already_used: 'already_scanned',
@@ -142,7 +147,7 @@ const reasonCodes: Record<LedgerReason, ScanReasonCode> = {
   unverifiable: 'stale_identifier',
 }
 
-/** Rejections that have a result of their own. */
+/** Rejections with a specific result. */
 export const rejections: Partial<Record<LedgerReason, ScanResult>> = {
   already_used: 'duplicate',
   no_match: 'unknown',

@@ -8,15 +8,15 @@ import type { PlacedAttempt, RedemptionHistory } from './redemption-plan.ts'
 import { luxonZone, windowDates, windowsOf, zoneOf } from './redemption-windows.ts'
 import { firstUseAt, isPeriodFull, isUsedUpForGood, type ScanDecision, type ScanFacts } from './scan-decision.ts'
 
-/** What a message may say beside the decision. */
+/** Options of a message. */
 export interface MessageOptions {
-  /** Where the deciding use was made, in the words of whoever scanned it then. */
+  /** The place of the use that caused the rejection, as its operator named it. */
   firstPlace?: string | undefined
-  /** English by default. */
+  /** The default is English. */
   language?: DoorLanguage | undefined
 }
 
-/** What to tell the operator about an attempt, in a sentence or two. */
+/** Returns the message about an attempt for the operator, in one or two sentences. */
 export function decisionMessage(
   decision: ScanDecision,
   { matchCount, found }: ScanFacts,
@@ -33,7 +33,7 @@ export function decisionMessage(
   return redemptionMessage(reasonCode, { attempt, history: found.history, firstPlace, language })
 }
 
-/** What to tell the operator of a scan that was taken back. */
+/** Returns the message about a reversed scan for the operator. */
 export function reversalMessage(
   scannedAt: Date,
   policy: RedemptionPolicy | null,
@@ -136,7 +136,7 @@ function usedMessage(code: ScanReasonCode, facts: MessageFacts): string {
   return use === undefined ? words.alreadyUsed : say(words.alreadyUsedOn, { use })
 }
 
-/** When and where the use was made that stands in the way. */
+/** Returns the time and place of the use that caused the rejection. */
 function firstUse(code: ScanReasonCode, { attempt, history, firstPlace, language }: MessageFacts): string | undefined {
   const at = firstUseAt(code, attempt, history)
   return at ? describeMoment(at, attempt.policy, language) + (firstPlace ? `, ${firstPlace}` : '') : undefined
@@ -167,7 +167,7 @@ function countedUse({ attempt: { policy, windows, period }, history, language }:
   return debited ? said(words.useNow, usesOf(debited.key), debited.maxUses!) : ''
 }
 
-/** A time as people at a door read it: in the zone of the door, else in that of the policy. The zone is always named. */
+/** Formats a time in the zone of the door, else in that of the policy, and always with the name of the zone. */
 function describeMoment(at: Date, policy: RedemptionPolicy | null, language: DoorLanguage): string {
   const { locale, words } = language
   const zone = language.zone ?? zoneOf(policy)
@@ -181,7 +181,7 @@ function describeMoment(at: Date, policy: RedemptionPolicy | null, language: Doo
   return `${time} ${zoneName}`
 }
 
-/** English numbers stand as they always did, without separators. */
+/** English numbers have no separators, for compatibility. */
 function number(value: number, { locale, words }: DoorLanguage): string {
   return words === doorEnglish.words ? String(value) : value.toLocaleString(locale)
 }

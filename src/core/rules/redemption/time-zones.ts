@@ -1,6 +1,6 @@
 /**
- * Names of the IANA database that `Intl.supportedValuesOf` leaves out, since another name of the same zone stands for them
- * there; which of them it leaves out differs from release to release.
+ * IANA names that `Intl.supportedValuesOf` omits because it lists another name of the same zone. The set differs among
+ * releases.
  */
 const OTHER_NAMES = `
 Africa/Asmara Africa/Timbuktu America/Argentina/Buenos_Aires America/Argentina/Catamarca
@@ -25,13 +25,13 @@ Navajo PRC PST8PDT Pacific/Chuuk Pacific/Johnston Pacific/Kanton Pacific/Pohnpei
 Portugal ROC ROK Singapore Turkey UCT US/Alaska US/Aleutian US/Arizona US/Central US/East-Indiana US/Eastern
 US/Hawaii US/Indiana-Starke US/Michigan US/Mountain US/Pacific US/Samoa UTC Universal W-SU WET Zulu`
 
-/** Found to be zones, in one spelling: a format of Intl takes as long to make as a whole card. */
+/** The valid zones, in canonical spelling. Creating a format of `Intl` takes as long as rendering a whole card. */
 const found = new Set<string>()
 
-/** True for an IANA time zone, UTC or GMT, whose letters may be written in any case. */
+/** Whether a name is an IANA time zone, UTC, or GMT. Case does not matter. */
 export function isTimeZone(name: string): boolean {
   if (found.has(oneSpelling(name))) return true
-  // Intl also takes bare offsets such as +01:00, which are no IANA identifiers.
+  // Intl also accepts offsets such as +01:00, which are not IANA identifiers.
   if (!/^[A-Za-z][A-Za-z0-9_+/-]*$/.test(name)) return false
   try {
     new Intl.DateTimeFormat('en', { timeZone: name })
@@ -43,8 +43,8 @@ export function isTimeZone(name: string): boolean {
 }
 
 /**
- * A zone as luxon is to be given it. Luxon keeps some 35 KiB for each text that ever named a zone, and the same zone may be
- * written in millions of ways (decisions/0003).
+ * Returns the canonical spelling of a zone for luxon. Luxon keeps about 35 KiB for each spelling of a zone, and there
+ * are millions of spellings (decisions/0003).
  */
 export function oneSpelling(zone: string): string {
   return zone.toLowerCase()
@@ -52,7 +52,7 @@ export function oneSpelling(zone: string): string {
 
 let known: readonly string[] | undefined
 
-/** Every time zone that a variable may name, as the IANA database spells it, in alphabetical order. */
+/** Returns every time zone that a variable can have, as the IANA database spells it, in alphabetical order. */
 export function timeZones(): readonly string[] {
   known ??= [
     ...new Set([...Intl.supportedValuesOf('timeZone'), ...OTHER_NAMES.trim().split(/\s+/).filter(isTimeZone)]),

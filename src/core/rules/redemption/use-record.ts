@@ -1,25 +1,24 @@
 import type { RedemptionHistory, RedemptionPlan } from './redemption-plan.ts'
 
-/** A use of a pass, as later evaluations count it. */
+/** A use of a pass, for later evaluations. */
 export interface RecordedUse {
   at: Date
   scanContextKey: string | null
-  /** Made as of a date: it has no time of day that others are measured from. */
+  /** Whether it was made for a validity date. Its time of day then does not count. */
   isDated: boolean
-  /** The window that was charged, where several held the moment. */
+  /** The debited window, if several contained the time. */
   chargedWindow: string | null
 }
 
-/** The uses of one pass, which tell histories without a look at each: by bisection. */
+/** The uses of one pass. It computes histories by bisection, without reading each use. */
 export interface UseRecord {
   add(use: RecordedUse): void
-  /** Takes back one that was added. */
+  /** Reverses a use. */
   remove(use: RecordedUse): void
-  /** What they say of an attempt. When a range was first used is told in messages alone, and left out. */
+  /** Returns the history for an attempt. `firstAt` of counted ranges is omitted, since only messages need it. */
   historyOf(plan: RedemptionPlan): RedemptionHistory
 }
 
-/** A pass that was never used. */
 export function createUseRecord(): UseRecord {
   const all: number[] = []
   const undated: number[] = []
@@ -62,7 +61,7 @@ export function createUseRecord(): UseRecord {
           counted.map(({ key, from, to, isKeyless, notChargedTo }) => {
             const times = isKeyless ? (byContext.get(null) ?? []) : all
             const charged = isKeyless ? keylessByWindow : byWindow
-            // A use is charged to one window.
+            // A use is debited to one window only.
             const elsewhere = notChargedTo.map((window) => countWithin(charged.get(window) ?? [], from, to))
             const count = elsewhere.reduce((left, other) => left - other, countWithin(times, from, to))
             return [key, { count, firstAt: null }]
@@ -83,10 +82,10 @@ function countWithin(times: number[], from: number, to: number): number {
   return times.length === 0 ? 0 : placeAfter(times, to - 1) - placeAfter(times, from - 1)
 }
 
-/** How many of the ascending times are not after a moment. */
+/** Returns the number of ascending times that are not after `at`. */
 function placeAfter(times: number[], at: number): number {
   let [low, high] = [0, times.length]
-  // Next to always it goes to the end.
+  // Uses are almost always appended at the end.
   if (high > 0 && times[high - 1]! <= at) return high
   while (low < high) {
     const middle = (low + high) >>> 1

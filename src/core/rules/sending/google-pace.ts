@@ -1,7 +1,9 @@
-/** Requests a second that an issuer of Google is sent: it takes about 20. Each identity has this pace for itself. */
+/**
+ * The rate limit of requests per second to a Google issuer, which allows about 20. Each identity has a separate rate.
+ */
 export const GOOGLE_REQUESTS_A_SECOND = 18
 
-/** The seconds that so many requests to one issuer take, where no others wait. */
+/** Returns the duration, in seconds, of a number of requests to one issuer without other traffic. */
 export function secondsAtGooglePace(requests: number): number {
   return Math.ceil(requests / GOOGLE_REQUESTS_A_SECOND)
 }

@@ -5,8 +5,8 @@ import type { Issue } from '../../errors.ts'
 import { languagesOf, textIn, UNSAID_LANGUAGE, type WrittenText } from '../template/languages.ts'
 
 /**
- * What is wrong with the languages of a message (decisions/0013).
- * @param declared those of each version whose passes it may go to; a version that names none asks for none
+ * Checks the languages of a message (decisions/0013).
+ * @param declared the languages of each version whose passes can receive it; a version without languages requires none
  */
 export function* checkMessageLanguages(
   { body, options }: Pick<MessageCreate, 'body' | 'options'>,
@@ -38,12 +38,14 @@ export function* checkMessageLanguages(
   }
 }
 
-/** Whether a message says anything by language. */
+/** Whether a message has texts by language. */
 export function isByLanguage({ body, options }: Pick<MessageCreate, 'body' | 'options'>): boolean {
   return typeof body === 'object' || typeof options.google?.header === 'object'
 }
 
-/** What a message says to the holders of a pass: in each language of its definition, or one text where it says it in one. */
+/**
+ * Returns the texts of a message for the holders of a pass: one for each language of the definition, or a single text.
+ */
 export function textsOf(
   text: WrittenText,
   { languages }: Pick<WrittenDefinition, 'languages'>,

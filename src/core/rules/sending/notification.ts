@@ -4,35 +4,38 @@ import type { Card } from '../display/card.ts'
 
 /** The progress of a notification. */
 export interface NotificationProgress {
-  /** Null for one that is sent at once. */
+  /** `null` if it is sent immediately. */
   sendAt: Date | null
-  /** When delivery began; null before. */
+  /** The start of delivery, or `null` before. */
   startedAt: Date | null
   /** The state of each platform. */
   states: readonly DeliveryState[]
 }
 
-/** The overall status, as it is at a moment: from sendAt on a notification is no longer scheduled. */
+/** Returns the overall status at a time. As of `sendAt`, a notification is no longer scheduled. */
 export function notificationStatus({ sendAt, startedAt, states }: NotificationProgress, at: Date): NotificationStatus {
   if (startedAt === null && sendAt !== null && sendAt > at) return 'SCHEDULED'
   return deliveryStatus(states)
 }
 
-/** The overall status of the states of platforms, once delivery may have begun. */
+/** Returns the overall status of the platforms, once delivery can have begun. */
 export function deliveryStatus(states: readonly DeliveryState[]): Exclude<NotificationStatus, 'SCHEDULED'> {
   if (states.includes('PENDING')) return 'PENDING'
   const [first = 'SKIPPED', ...others] = states.filter((state) => state !== 'SKIPPED')
   return others.every((state) => state === first) ? first : 'PARTIAL'
 }
 
-/** The capped platform shows at most this many notifications of a pass within a day. */
+/** The maximum number of notifications of a pass that Google shows within 24 hours. */
 const MAX_A_DAY = 3
 const DAY_MS = 86_400_000
 
-/** Sends further than this from a moment cannot crowd it. */
+/** Sends that are further away than this, in milliseconds, never count. */
 export const CAP_WINDOW_MS = DAY_MS
 
-/** True where one more at that moment would make more than 3 within some 24 hours. Two sends 24 hours apart share none. */
+/**
+ * Returns whether a send at `at` would be the fourth within a 24-hour window. Sends exactly 24 hours apart never share
+ * a window.
+ */
 export function exceedsCap(others: readonly Date[], at: Date): boolean {
   const t = at.getTime()
   const times = [...others.map((other) => other.getTime()).filter((other) => Math.abs(other - t) < DAY_MS), t]
@@ -43,10 +46,10 @@ export function exceedsCap(others: readonly Date[], at: Date): boolean {
   })
 }
 
-/** The least number of whole seconds by which a send has to move so that it fits; 0 where it fits. */
+/** Returns the delay, in whole seconds, after which a send is within the cap; 0 if it already is. */
 export function capDelaySeconds(others: readonly Date[], at: Date): number {
   if (!exceedsCap(others, at)) return 0
-  // Only where an earlier send leaves the window can a later moment begin to fit.
+  // A later time fits only from the moment at which an earlier send leaves the window.
   const delays = others
     .map((other) => Math.ceil((other.getTime() + DAY_MS - at.getTime()) / 1000))
     .filter((seconds) => seconds > 0)
@@ -54,12 +57,12 @@ export function capDelaySeconds(others: readonly Date[], at: Date): number {
   return delays.find((seconds) => !exceedsCap(others, new Date(at.getTime() + seconds * 1000)))!
 }
 
-/** What a notification holds. */
+/** The maximum length of a notification, in characters. */
 const MAX_LENGTH = 1000
 
 /**
- * What iPhones announce of a change, as one text: of each field that has another value now, its changeMessage with that
- * value. undefined where no field with a changeMessage changed; one that is new or empty now announces nothing.
+ * Returns the text that iPhones show for a change: for each changed field, its changeMessage with the new value.
+ * Returns `undefined` if no field with a changeMessage changed. A field that is new or now empty announces nothing.
  */
 export function announcementOf(before: Pick<Card, 'fields'>, after: Pick<Card, 'fields'>): string | undefined {
   const lines = fieldGroups.flatMap((group) => {
@@ -72,13 +75,13 @@ export function announcementOf(before: Pick<Card, 'fields'>, after: Pick<Card, '
   return lines.length > 0 ? [...lines.join('\n')].slice(0, MAX_LENGTH).join('') : undefined
 }
 
-/** Zero width: a phone shows nothing of them, and tells texts apart by them. */
+/** Zero-width characters: invisible on a phone, but texts that contain them differ. */
 const OPENING = '\u2060'
 const DIGITS = ['\u200b', '\u200c'] as const
 
 /**
- * The n-th message of a pass. A phone announces a field whose value is another now, so that a text which is sent twice
- * has to differ from itself, invisibly.
+ * Returns the text of the n-th message of a pass. A phone announces only changed values, so a repeated text must differ
+ * invisibly.
  */
 export function distinctText(text: string, n: number): string {
   return text + OPENING + [...n.toString(2)].map((digit) => DIGITS[Number(digit)]).join('')

@@ -1,10 +1,13 @@
-/** A phone that stays silent is pushed again so many seconds after it was first pushed for a version, and never more for that one. */
+/**
+ * The delays, in seconds after the first push of a version, after which a silent phone is pushed again. There are no
+ * further pushes for that version.
+ */
 const NUDGE_SECONDS = [600, 3600, 86_400] as const
 
-/** No phone is pushed again within so many seconds of its last push, however often that is asked for. */
+/** The minimum time between two pushes of a phone, in seconds, no matter how often a nudge is requested. */
 export const NUDGE_SPACING_SECONDS = 600
 
-/** The next moment for it; what passed while nobody looked is left out. Undefined where there is none left. */
+/** Returns the time of the next nudge. Missed ones are skipped. Returns `undefined` if none is left. */
 export function nextNudge(firstPushedAt: Date, now: Date): Date | undefined {
   const moments = NUDGE_SECONDS.map((seconds) => new Date(firstPushedAt.getTime() + seconds * 1000))
   return moments.find((moment) => moment > now)

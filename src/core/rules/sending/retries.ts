@@ -1,11 +1,13 @@
 import type { DeliveryStatus, Envelope } from '../../contract/deliveries.ts'
 
-/** How a delivery goes on after each attempt. The table of attempts is published: customers plan by it. */
+/** The state of a delivery after each attempt. The retry table is published, since customers rely on it. */
 
 const MINUTE = 60
 const HOUR = 60 * MINUTE
 
-/** Seconds between an automatic attempt that failed and the next one; after the last the delivery is FAILED. */
+/**
+ * The delays, in seconds, between a failed automatic attempt and the next one. After the last, the delivery is FAILED.
+ */
 export const RETRY_SECONDS = [
   5,
   5 * MINUTE,
@@ -18,47 +20,48 @@ export const RETRY_SECONDS = [
   24 * HOUR,
 ] as const
 
-/** An attempt waits up to this share longer than the table says, so that those of one outage do not come all at once. */
+/** The maximum share by which a delay is extended at random, so that the retries of an outage do not arrive at once. */
 const JITTER = 0.1
 
-/** Without one success for so long, an endpoint is disabled. */
+/** The time without any success, in seconds, after which an endpoint is disabled. */
 const MAX_FAILING_SECONDS = 5 * 24 * HOUR
 
-/** How far a delivery has come. */
+/** The progress of a delivery. */
 export interface DeliveryProgress {
   status: DeliveryStatus
-  /** When the next attempt is due; null when there will be none. */
+  /** The time of the next attempt, or `null` if there is none. */
   dueAt: Date | null
-  /** Attempts of the table that were made; redeliveries are none of them. */
+  /** The number of attempts of the retry table, without redeliveries. */
   scheduledAttempts: number
-  /** The attempt that is due was asked for by hand. */
+  /** Whether the next attempt was requested manually. */
   isRedelivery: boolean
-  /** Where the table goes on after a redelivery; null where it has ended. */
+  /** The time at which the retry table resumes after a redelivery, or `null` if it has ended. */
   resumeAt: Date | null
   attemptCount: number
   lastResponseCode: number | null
   lastError: string | null
 }
 
-/** What came of one attempt; no error means that the endpoint took it. */
+/** The result of one attempt. Without an error, the endpoint accepted it. */
 export interface Outcome {
   responseCode: number | null
   error: string | null
 }
 
-/** How one attempt ended. */
+/** The facts about a finished attempt. */
 export interface AttemptFacts {
   outcome: Outcome
-  /** When it ended. */
+  /** The end of the attempt. */
   at: Date
-  /** From 0 to 1, by chance. */
+  /** A random number from 0 to 1. */
   jitter: number
 }
 
 /**
- * The delivery after an attempt.
- * @param current as it stands now
- * @param sent as it stood when the attempt began: meanwhile it may have been redelivered, or ended with its endpoint
+ * Returns the state of a delivery after an attempt.
+ * @param current the current state
+ * @param sent the state at the start of the attempt; the delivery may have been redelivered or ended with its endpoint
+ * since
  */
 export function afterAttempt(
   current: DeliveryProgress,
@@ -81,7 +84,7 @@ export function afterAttempt(
   return next ? { ...counted, dueAt: next, isRedelivery: false, resumeAt: null } : { ...counted, ...ended('FAILED') }
 }
 
-/** The delivery once it is asked for by hand: due now, whatever became of it before. */
+/** Returns the state of a delivery after a manual request: due now, regardless of its previous state. */
 export function redelivered(current: DeliveryProgress, at: Date): DeliveryProgress {
   const planned = current.isRedelivery ? current.resumeAt : current.dueAt
   return {
@@ -93,20 +96,20 @@ export function redelivered(current: DeliveryProgress, at: Date): DeliveryProgre
   }
 }
 
-/** When the automatic attempt after so many is due; null after the last. */
+/** Returns the time of the automatic attempt after `scheduledAttempts`, or `null` after the last. */
 export function nextAttemptAt(scheduledAttempts: number, at: Date, jitter: number): Date | null {
   const seconds = RETRY_SECONDS[scheduledAttempts - 1]
   return seconds === undefined ? null : new Date(at.getTime() + Math.round(seconds * (1 + JITTER * jitter) * 1000))
 }
 
-/** An endpoint's state of health, and why it is to be disabled where it is. */
+/** The health of an endpoint, and the reason to disable it. */
 export interface Health {
-  /** The first failure since the last success; null for a sound one. */
+  /** The time of the first failure since the last success, or `null` for a healthy endpoint. */
   failingSince: Date | null
   disabledReason?: string
 }
 
-/** The health of an endpoint after attempts, oldest first. */
+/** Returns the health of an endpoint after attempts, oldest first. */
 export function healthAfter(failingSince: Date | null, attempts: readonly { outcome: Outcome; at: Date }[]): Health {
   const isSound = attempts.some(({ outcome }) => outcome.error === null)
   const since = isSound ? null : (failingSince ?? attempts[0]?.at ?? null)
@@ -127,31 +130,34 @@ function ended(status: 'SUCCESS' | 'FAILED') {
 }
 
 /**
- * What is sent to an endpoint, put together from parts that never change: every attempt sends the same bytes.
- * @param data the event's data as JSON, taken over as it stands
+ * Returns the body that is sent to an endpoint. It is composed of immutable parts, so that every attempt sends the same
+ * bytes.
+ * @param data the event's data as JSON, inserted unchanged
  */
 export function envelopeText({ id, type, timestamp, correlationId }: Omit<Envelope, 'data'>, data: string): string {
   const head = JSON.stringify({ id, type, timestamp, correlationId })
   return `${head.slice(0, -1)},"data":${data}}`
 }
 
-/** Seconds until a job that failed for the n-th time runs again: 2, 4, 8 … up to 5 minutes. */
+/** Returns the delay, in seconds, until the next run of a job after its n-th failure: 2, 4, 8 … up to 5 minutes. */
 export function jobBackoffSeconds(attempts: number): number {
   return Math.min(2 ** Math.min(attempts, 9), 300)
 }
 
-/** After so many failed runs a job is set aside for an operator. */
+/** The number of failed runs after which a job is discarded. */
 export const MAX_JOB_ATTEMPTS = 20
 
 /**
- * The number of leases that end while a worker holds a job, after which the job is quarantined: it stops workers. After the
- * first one, the job runs one at a time. A process that is killed for another reason always has some job in hand, but rarely
- * the same one again.
+ * The number of expired leases after which a job is quarantined, because it stops workers. After the first one, the job
+ * runs alone. A process that is killed for another reason also has a job in hand, but rarely the same one again.
  */
 export const MAX_JOB_LAPSES = 3
 
-/** What is then said of it, and of the pass or notification that it was to care for. */
+/** The error message of a quarantined job and of its pass or notification. */
 export const QUARANTINE_REASON = `The worker stopped or hung ${MAX_JOB_LAPSES} times while it ran this job.`
 
-/** After so many runs, some four minutes, a notification that no provider takes has FAILED: it would come too late. */
+/**
+ * The number of runs (about four minutes) after which an undelivered notification is FAILED, since it would be too
+ * late.
+ */
 export const MAX_SEND_ATTEMPTS = 8
