@@ -89,7 +89,7 @@ function malformed(problem: string): Rejection {
   return { ok: false, reason: 'malformed_header', message: `The signature header ${problem}.`, hint }
 }
 
-/** Compares with every v1 in constant time, regardless of which one matches. */
+/** Compares with every v1 in constant time, no matter which one matches. */
 function isSignedBy({ t, tags }: Signature, rawBody: string | Uint8Array, secret: string): boolean {
   const expected = hmacOf(t, rawBody, secret).digest()
   return tags.filter((tag) => timingSafeEqual(tag, expected)).length > 0

@@ -2,7 +2,7 @@ import { hash, type KeyObject, sign, verify } from 'node:crypto'
 
 /**
  * Digest chains over data that must not change (decisions/0022). Each entry of a workspace's chain has a digest of the
- * previous digest and of its own values as canonical JSON (RFC 8785). The last digest is signed.
+ * previous digest and the values of the entry as canonical JSON (RFC 8785). The last digest is signed.
  */
 
 /** The chains of each workspace: the ledger of scans, and the audit log. */

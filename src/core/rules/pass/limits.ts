@@ -37,5 +37,5 @@ export const MAX_PASSES_PER_DEVICE = 300
 /** The maximum value of a limit, so that its counters stay integers. */
 export const MAX_LIMIT = Number.MAX_SAFE_INTEGER
 
-/** The percentage of a limit above which a workspace is near it. */
+/** The percentage of a limit at which a workspace counts as near it. */
 export const NEAR_PERCENT = 80
