@@ -1,6 +1,6 @@
 /**
- * What the audit log can say that somebody did. The part before the dot is the kind of row that it was done to. Names
- * stand in databases for a year: they may be added, and never change.
+ * The actions in the audit log. The part before the dot is the kind of the target. Names are stored for a year: add new
+ * ones, but never rename one.
  */
 export const auditActions = [
   'project.create',
@@ -36,7 +36,7 @@ export const auditActions = [
   'webhook.test',
   'webhook.rotate-secret',
   'delivery.redeliver',
-  // Recorded scans stand in the ledger, which names the token; it is read as if it were part of this log.
+  // Recorded scans are in the ledger, which names the token. Reads of the audit log include it.
   'scan.record',
   'scan.reverse',
   'token.create',
@@ -64,23 +64,23 @@ export const auditActions = [
   'database.restore',
   'database.copy',
 ] as const
-/** What was done, as `resource.verb`. */
+/** The action, as `resource.verb`. */
 export type AuditAction = (typeof auditActions)[number]
 
-/** Who did it: a token, or an operator at the command line. */
+/** The actor of an action: a token, or an operator on the command line. */
 export interface Actor {
-  /** Null for an operator. */
+  /** `null` for an operator. */
   tokenId: string | null
-  /** The name of the token; of an operator the account, the machine and the command. */
+  /** The name of the token. For an operator: the account, the machine, and the command. */
   name: string
 }
 
-/** The kind of row that an action is done to. */
+/** Returns the kind of an action's target. */
 export function targetKind(action: AuditAction): string {
   return action.slice(0, action.indexOf('.'))
 }
 
-/** The actions that a filter names: one of them, or a kind for all that is done to it; empty where there is none such. */
+/** Returns the actions that a filter matches: a single action, or all actions on a kind of target. */
 export function actionsNamed(name: string): AuditAction[] {
   return auditActions.filter((action) => action === name || targetKind(action) === name)
 }

@@ -1,8 +1,8 @@
 import type { z } from 'zod'
 
 /**
- * Every error code of the interface with its HTTP status and meaning. A code whose meaning starts with
- * "Reserved" is part of the enum but nothing answers it.
+ * Every error code of the API with its HTTP status and meaning. A code whose meaning starts with "Reserved" is part of
+ * the enum but is never returned.
  */
 export const errorTable = {
   UNAUTHORIZED: [401, 'No access token was sent.'],
@@ -81,29 +81,29 @@ export const errorTable = {
   JOB_FAILED: [500, 'Reserved.'],
 } as const satisfies Record<string, readonly [status: number, meaning: string]>
 
-/** A code of the table, which the contract closes: a client may tell errors apart by it. */
+/** An error code. Clients can rely on the set of codes. */
 export type ErrorCode = keyof typeof errorTable
 
-/** One thing that is wrong with a request: where, and what to do about it. */
+/** A problem of a request: its path, and how to fix it. */
 export interface Issue {
   path: (string | number)[]
   message: string
 }
 
-/** What an error says beside its code. */
+/** Optional properties of an `ApiError`. */
 export interface ApiErrorOptions {
-  /** What went wrong and what to do; the table's meaning of the code where it is left out. */
+  /** The problem and how to fix it. Default: the meaning of the code. */
   message?: string
   details?: Record<string, unknown>
-  /** Only for INVALID_INPUT, which stands for 400, 413 and 415. */
+  /** Only for INVALID_INPUT, which is used for 400, 413, and 415. */
   status?: number
   headers?: Record<string, string>
-  /** What the log is told beside it, and the caller is not. */
+  /** Properties for the log that are not sent to the caller. */
   forLog?: Record<string, unknown>
   cause?: unknown
 }
 
-/** An expected rejection on its way to the caller. Anything else that is thrown becomes INTERNAL_ERROR. */
+/** An expected rejection that is sent to the caller. Any other thrown error becomes INTERNAL_ERROR. */
 export class ApiError extends Error {
   override readonly name = 'ApiError'
   readonly code: ErrorCode
@@ -122,12 +122,15 @@ export class ApiError extends Error {
   }
 }
 
-/** What an operator gave or set up cannot work: the message says what, why, and what to do. Shown without a stack. */
+/**
+ * A setup problem that the operator has to fix. The message has the problem, its reason, and the fix. It is shown
+ * without a stack.
+ */
 export class SetupError extends Error {
   override readonly name: string = 'SetupError'
-  /** How to fix it, if the message does not say. */
+  /** The fix, if the message does not explain it. */
   readonly fix: string | undefined
-  /** Whether a setting is malformed: a mistake in the command line. */
+  /** Whether a setting is malformed, which is a usage error. */
   readonly isMalformed: boolean = false
 
   constructor(message: string, { fix, ...options }: ErrorOptions & { fix?: string } = {}) {
@@ -136,12 +139,12 @@ export class SetupError extends Error {
   }
 }
 
-/** An answer lists so many problems at most, so that no request is turned into a far larger answer. */
+/** The maximum number of issues in a response. Keeps the response size proportional to the request. */
 export const MAX_ISSUES = 100
 
 /**
- * The problems as a list of their true number. Those that no answer shows all stand for one, so that counting them keeps
- * nothing in memory.
+ * Returns the issues as a list with their true number. Issues beyond MAX_ISSUES are represented by the same object, so
+ * that counting them uses no memory.
  */
 export function listIssues(found: Iterable<Issue>): Issue[] {
   const issues: Issue[] = []
@@ -149,12 +152,12 @@ export function listIssues(found: Iterable<Issue>): Issue[] {
   return issues
 }
 
-/** The problems of a part, with the paths that they have in the whole. */
+/** Yields issues with their paths below a key. */
 export function* below(key: string, issues: Iterable<Issue>): Generator<Issue> {
   for (const { path, message } of issues) yield { path: [key, ...path], message }
 }
 
-/** 400 VALIDATION_ERROR with the first problems listed, and the number of the others. */
+/** Returns a VALIDATION_ERROR with the first issues and the number of the others. */
 export function validationError(issues: readonly Issue[]): ApiError {
   const [first] = issues
   const where = first && first.path.length > 0 ? `${first.path.join('.')}: ` : ''
@@ -165,22 +168,22 @@ export function validationError(issues: readonly Issue[]): ApiError {
   })
 }
 
-/** What `details` says of problems; `omittedIssues` is there only where not all are listed. */
+/** Returns the `details` for issues. `omittedIssues` is set only if some are omitted. */
 export function issueDetails(issues: readonly Issue[], max = MAX_ISSUES): { issues: Issue[]; omittedIssues?: number } {
   const omittedIssues = issues.length - max
   return omittedIssues > 0 ? { issues: issues.slice(0, max), omittedIssues } : { issues: [...issues] }
 }
 
-/** A value as it is taken, or everything that keeps it from being taken. */
+/** A parsed value, or all issues that prevent parsing it. */
 export type Parsed<T> = { value: T } | { issues: Issue[] }
 
-/** Parses a value. Every problem is told at once, in words that say what is wanted; each unknown key stands by itself. */
+/** Parses a value. Returns all issues at once, each with the expected form. Each unknown key is a separate issue. */
 export function parseAs<T extends z.ZodType>(schema: T, value: unknown, unknownKey = 'property'): Parsed<z.output<T>> {
   const result = schema.safeParse(value, { error: describeIssue })
   return result.success ? { value: result.data } : { issues: listIssues(toIssues(result.error, unknownKey)) }
 }
 
-/** For what a schema has no words of its own. */
+/** Describes issues for which a schema has no message. */
 function describeIssue(issue: z.core.$ZodRawIssue): string {
   if (issue.input === undefined) return 'Is required'
   if (issue.code === 'invalid_type') return `Must be ${TYPES[issue.expected] ?? issue.expected}`
@@ -206,7 +209,7 @@ const TYPES: Record<string, string> = {
   null: 'null',
 }
 
-/** What is counted where a size is bounded. */
+/** The units of size limits. */
 const UNITS: Record<string, string> = { string: 'characters', array: 'items' }
 
 function describeBound(origin: string, bound: string): string {
@@ -229,16 +232,19 @@ function* toIssues(error: z.ZodError, unknownKey: string): Generator<Issue> {
 }
 
 interface RescheduleOptions {
-  /** Another run sooner would be in vain: the backoff waits at least so long; 0 by default. */
+  /** The minimum delay before the next run, in seconds; 0 by default. */
   retryAfterSeconds?: number | undefined
-  /** False where nothing was tried, such as a request that never left; true by default. */
+  /**
+   * Whether the run counts as an attempt; true by default. Set it to false if nothing was tried, such as a request that
+   * was never sent.
+   */
   countsAsAttempt?: boolean
   cause?: unknown
 }
 
 /**
- * A run of a job that failed and may succeed by itself later: after 2, 4, 8 … seconds, 5 minutes at most, and 20 times in all
- * (core/rules/sending/retries.ts). What else a job throws is taken for one that counts as an attempt.
+ * A failed run of a job that can succeed later without intervention. It is retried after 2, 4, 8 … seconds (at most 5
+ * minutes), and 20 times in total (core/rules/sending/retries.ts). Any other error of a job counts as an attempt.
  */
 export class RescheduleError extends Error {
   override readonly name = 'RescheduleError'
@@ -252,7 +258,7 @@ export class RescheduleError extends Error {
   }
 }
 
-/** A run of a job that failed for good: another would fail in the same way until somebody changes something. */
+/** A permanently failed run of a job: another run would fail in the same way until someone intervenes. */
 export class DiscardError extends Error {
   override readonly name = 'DiscardError'
 }

@@ -4,7 +4,7 @@ import type { ScanItem } from './contract/scan-shapes.ts'
 import type { ErrorCode } from './errors.ts'
 import { newId } from './ids.ts'
 
-/** What data of each event holds: the state that the event establishes, never what it merely observed. */
+/** The data of each event: the state that the event establishes. */
 export interface EventData {
   'pass.issued': Pick<
     Pass,
@@ -18,7 +18,7 @@ export interface EventData {
     | 'expiresAt'
     | 'createdAt'
   > & {
-    /** Of a pass that is in a group. */
+    /** Only if the pass is in a group. */
     groupKey?: string
   }
   'pass.failed': Identifiers & { error: { code: ErrorCode; message: string } }
@@ -32,14 +32,14 @@ export interface EventData {
 
 type Identifiers = Pick<Pass, 'id' | 'externalPassId' | 'templateId' | 'templateVersionId' | 'projectId'>
 
-/** On a platform a pass came into its first wallet, or went from its last. */
+/** The first wallet of a platform added the pass, or the last one removed it. */
 type Holding = Pick<Pass, 'id' | 'externalPassId' | 'projectId'> & {
   platform: Platform
-  /** That hold it there now: devices of Apple, people at Google; 0 where it was removed. */
+  /** The number of devices (Apple) or users (Google) that now hold the pass. 0 if it was removed. */
   devices: number
 }
 
-/** Top-level fields that an update touched; receivers ignore entries that they do not know. */
+/** The top-level fields that an update changed. Receivers ignore unknown entries. */
 export type ChangedField =
   | 'label'
   | 'variables'
@@ -50,10 +50,10 @@ export type ChangedField =
   | 'groupKey'
   | 'manual_requeue'
 
-/** Every type of event, those among them that nobody subscribes to. */
+/** Every event type, including those without subscriptions. */
 export type EventType = keyof EventData
 
-/** Events that endpoints subscribe to. */
+/** The events that endpoints can subscribe to. */
 export const subscribableEvents = [
   'pass.issued',
   'pass.updated',
@@ -64,10 +64,10 @@ export const subscribableEvents = [
   'pass.removed',
 ] as const
 
-/** Every event that is sent; webhook.test goes to the endpoint that is tested and to no other. */
+/** Every event that is sent. webhook.test is only sent to the tested endpoint. */
 export const eventTypes = [...subscribableEvents, 'webhook.test'] as const
 
-/** Events as they would be of a pass that does not exist: for those who build what receives them. */
+/** Example events of a pass that does not exist, for developers of receivers. */
 const examples: { [T in (typeof subscribableEvents)[number]]: (at: Date) => EventData[T] } = {
   'pass.issued': (at) => ({
     ...identifiers(at),
@@ -110,7 +110,7 @@ function holding(at: Date, devices: number): Holding {
   return { id: newId(at), externalPassId, projectId: newId(at), platform: 'apple', devices }
 }
 
-/** What the data of an event could be, with ids that name nothing. */
+/** Returns example data of an event, with IDs that do not exist. */
 export function exampleData(type: Exclude<EventType, 'webhook.test'>, at: Date): EventData[typeof type] {
   return examples[type](at)
 }

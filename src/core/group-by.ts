@@ -1,4 +1,4 @@
-/** The items of each key, in their order; the keys in that of their first items. (Node has Map.groupBy from 21 on.) */
+/** Groups items by key, in the order of their first items. (Node has Map.groupBy as of version 21.) */
 export function groupBy<Item, Key>(items: Iterable<Item>, keyOf: (item: Item) => Key): Map<Key, Item[]> {
   const groups = new Map<Key, Item[]>()
   for (const item of items) {
@@ -10,7 +10,7 @@ export function groupBy<Item, Key>(items: Iterable<Item>, keyOf: (item: Item) =>
   return groups
 }
 
-/** The items in their order, in runs of which each has so many different keys at most. */
+/** Splits items, in order, into runs with at most `most` different keys each. */
 export function runsOf<Item>(items: Iterable<Item>, keyOf: (item: Item) => unknown, most: number): Item[][] {
   const runs: Item[][] = []
   let keys = new Set<unknown>()

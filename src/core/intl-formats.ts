@@ -1,4 +1,4 @@
-/** A moment in a zone of the IANA database, or in an offset such as UTC+5:30, which Intl does not take. */
+/** Formats a time in an IANA zone, or in an offset such as UTC+5:30, which Intl does not accept. */
 export function writeMoment(at: Date, format: Intl.DateTimeFormatOptions, language: string, zone: string): string {
   const [, sign, hours, minutes = '0'] = /^UTC([+-])(\d+)(?::(\d+))?$/.exec(zone) ?? []
   if (sign === undefined) return dateFormat(language, { ...format, timeZone: zone }).format(at)
@@ -7,7 +7,7 @@ export function writeMoment(at: Date, format: Intl.DateTimeFormatOptions, langua
   return parts.map(({ type, value }) => (type === 'timeZoneName' ? zone : value)).join('')
 }
 
-/** Making one takes far longer than using it. */
+/** Caches formats, since creating one takes far longer than using it. */
 function remembered<Options extends object, Format>(make: (language: string, options: Options) => Format) {
   const known = new Map<string, Format>()
   return (language: string, options: Options): Format => {
@@ -24,11 +24,11 @@ function remembered<Options extends object, Format>(make: (language: string, opt
 
 const MAX_REMEMBERED = 500
 
-/** Of numbers, for a language. */
+/** Returns the cached number format of a language. */
 export const numberFormat = remembered(
   (language, options: Intl.NumberFormatOptions) => new Intl.NumberFormat(language, options),
 )
-/** Of dates and times, for a language. */
+/** Returns the cached date format of a language. */
 export const dateFormat = remembered(
   (language, options: Intl.DateTimeFormatOptions) => new Intl.DateTimeFormat(language, options),
 )

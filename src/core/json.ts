@@ -1,4 +1,4 @@
-/** The value of a JSON text; undefined of any other text, for whoever has an answer for what others send. */
+/** Parses a JSON text. Returns `undefined` for invalid JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -7,7 +7,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** True of a JSON object, which is neither null nor a list. */
+/** Whether a value is a JSON object, which excludes null and lists. */
 export function isJsonObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -32,7 +32,7 @@ const message = {
   idempotencyKey: 'doors-open-day-1',
 }
 
-/** A request that each of these endpoints would take, as the reference shows it. */
+/** A valid request of each endpoint, for the API reference. */
 export const examples: Examples = {
   projects: {
     create: { name: 'Polyglot 2027', description: 'The conference in Lisbon', color: 'blue' },
@@ -97,7 +97,7 @@ export const examples: Examples = {
   },
 }
 
-/** What `details` of an error hold, where they hold more than nothing. */
+/** Example `details` of error codes that have any. */
 export const errorDetails: Partial<Record<ErrorCode, Record<string, unknown>>> = {
   VALIDATION_ERROR: { issues: [{ path: ['label'], message: 'Must have 1 to 255 characters' }] },
   FORBIDDEN: { scope: 'passes:write' },
@@ -116,7 +116,7 @@ export const errorDetails: Partial<Record<ErrorCode, Record<string, unknown>>> =
   GOOGLE_API_FAILED: { permanent: true },
 }
 
-/** A request of an endpoint, as it was recorded: what its samples send. */
+/** A recorded request of an endpoint, for its samples. */
 export interface SampleRequest {
   params?: Record<string, string>
   query?: Record<string, unknown>
@@ -131,7 +131,7 @@ interface CodeSample {
 
 const SAMPLE_ID = '01985f0c-7a10-7000-8000-000000000001'
 
-/** How an endpoint is called from a shell, from the command line of this program and with its client. */
+/** Returns samples of a call from a shell, with the command line of this program, and with its client. */
 export function codeSamples(operationId: string, route: Route, request: SampleRequest, command: string): CodeSample[] {
   return [
     { lang: 'Shell', label: 'curl', source: curl(route, request) },
@@ -154,7 +154,7 @@ function curl(route: Route, request: SampleRequest): string {
   return lines.join(' \\\n  ')
 }
 
-/** Within single quotes of a shell. */
+/** Escapes text within single quotes of a shell. */
 function quoted(text: string): string {
   return text.replaceAll("'", `'\\''`)
 }
@@ -181,14 +181,14 @@ function client(operationId: string, route: Route, { params, query, body }: Samp
   return `for await (const event of client.${operationId}(${given})) console.log(event)`
 }
 
-/** JSON as a person writes it in JavaScript. */
+/** Formats JSON as JavaScript source. */
 function asCode(value: object): string {
   return JSON.stringify(value, null, 2).replaceAll(/^( *)"([A-Za-z_]\w*)":/gm, '$1$2:')
 }
 
 type Operation = { [R in keyof Contract]: `${R}.${keyof Contract[R] & string}` }[keyof Contract]
 
-/** Each endpoint on the command line, as the reference shows it: a command of the program, with arguments that it takes. */
+/** A sample command for each endpoint, for the API reference. */
 export const commandSamples: Record<Operation, string> = {
   'projects.list': 'project list',
   'projects.create': 'project create --name "Polyglot 2027" --color blue',

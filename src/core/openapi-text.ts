@@ -1,9 +1,9 @@
 import type { Contract } from './contract/contract.ts'
 import { errorTable } from './errors.ts'
 
-/** What the description of the interface says beside its endpoints. */
+/** The texts of the API description that do not belong to an endpoint. */
 
-/** Each resource as a reader finds it, in the order of the contract. */
+/** The resources, in the order of the contract. */
 export const tags: Record<keyof Contract, { name: string; description: string }> = {
   projects: { name: 'Projects', description: 'Group templates and passes. Broadcasts go to the passes of one.' },
   templates: { name: 'Templates', description: 'What passes are issued from. A template has numbered versions.' },

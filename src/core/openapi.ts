@@ -10,10 +10,10 @@ import { DESCRIPTION, tags } from './openapi-text.ts'
 import answers from './response-examples.json' with { type: 'json' }
 import { maxBodyBytesOf, type Route } from './route.ts'
 
-/** What was described already: all routes together take half a second. */
+/** Cached route descriptions. Describing all routes takes half a second. */
 const described = new Map<Route, ReturnType<typeof describe>>()
 
-/** Work that makes the description, a route at a time, so that a server can do other things in between. */
+/** Creates the description one route at a time, so that a server can do other work in between. */
 export function* describeRoutes(): Generator<void> {
   for (const [resource, operations] of Object.entries(contract)) {
     for (const [operation, route] of Object.entries(operations) as [string, Route][]) {
@@ -24,12 +24,12 @@ export function* describeRoutes(): Generator<void> {
   }
 }
 
-/** The description of the interface (OpenAPI 3.1), made from the contract that the server enforces. */
+/** Returns the API description (OpenAPI 3.1), generated from the contract that the server enforces. */
 export function openApiDocument() {
   return {
     openapi: '3.1.0',
     info: { title: 'passes', version: '0.3.0', description: DESCRIPTION, license: { name: 'MIT', identifier: 'MIT' } },
-    // Beside this document, whatever path a proxy has put the server under.
+    // Relative to this document, regardless of the path under which a proxy serves it.
     servers: [{ url: './', description: 'This server' }],
     tags: Object.values(tags),
     security: [{ bearer: [] }, { apiKey: [] }],
@@ -62,7 +62,7 @@ export function openApiDocument() {
   }
 }
 
-/** Codes that any endpoint may answer. */
+/** The codes that any endpoint can return. */
 const COMMON: ErrorCode[] = [
   'UNAUTHORIZED',
   'TOKEN_INVALID',
@@ -113,7 +113,7 @@ function describe(resource: keyof Contract, operation: string, route: Route) {
   }
 }
 
-/** What the token must have, in words: not every reader shows the scopes of a bearer token. */
+/** Returns the required permissions in words, since not every viewer shows the scopes of a bearer token. */
 function access({ scope, role, isPublic }: Route): string {
   if (isPublic) return 'Takes no token.'
   const needed = scope ? `Needs the scope \`${scope}\`` : 'Takes any valid token'
@@ -124,7 +124,7 @@ function exampleOf(resource: keyof Contract, operation: string): unknown {
   return (examples[resource] as Record<string, unknown> | undefined)?.[operation]
 }
 
-/** What an endpoint answered where it was recorded, by status, and the request before it. */
+/** Returns the recorded responses of an endpoint by status, and their request. */
 function answersOf(resource: keyof Contract, operation: string): Partial<Record<string, unknown>> {
   return (answers as Record<string, Record<string, unknown>>)[`${resource}.${operation}`] ?? {}
 }
@@ -167,7 +167,7 @@ function withExample(example: unknown) {
   return example === undefined ? {} : { example }
 }
 
-/** What a success of the route is sent as; of a stream, the schema is that of the data of each event. */
+/** Returns the content type of a success. For a stream, the schema is that of each event's data. */
 function contentTypeOf({ eventStream }: Route): string {
   return eventStream ? 'text/event-stream' : 'application/json'
 }
@@ -221,7 +221,7 @@ function failures(route: Route) {
   )
 }
 
-/** Codes that are an endpoint's own: what any may answer is told once, in the table of codes. */
+/** Returns the specific codes of an endpoint. The table of codes describes those that any endpoint can return. */
 function ownErrors(route: Route): readonly ErrorCode[] {
   return route.errorsWithoutCode ? [] : (route.errors ?? [])
 }
@@ -238,7 +238,7 @@ function errorExamples() {
   return Object.fromEntries(codes.map((errorCode) => [errorCode, { value: errorExample(errorCode) }]))
 }
 
-/** An answer with an error code, as the reference shows it. */
+/** Returns an example error response for the API reference. */
 export function errorExample(errorCode: ErrorCode): ErrorBody {
   const [, message] = errorTable[errorCode]
   return {
@@ -249,7 +249,10 @@ export function errorExample(errorCode: ErrorCode): ErrorBody {
   }
 }
 
-/** The name of what stands once in the description: the largest of all, and what several routes answer. */
+/**
+ * Returns the name of a schema that appears only once in the description, because it is large or shared by several
+ * routes.
+ */
 function nameOnce(schema: unknown, io: 'input' | 'output'): string | undefined {
   if (schema === Definition) return io === 'input' ? 'Definition' : 'StoredDefinition'
   if (schema === Pass) return 'Pass'
@@ -267,12 +270,12 @@ function toSchema(schema: z.ZodType, io: 'input' | 'output'): Record<string, unk
         for (const key of Object.keys(jsonSchema)) delete jsonSchema[key]
         jsonSchema.$ref = `#/components/schemas/${once}`
       }
-      // A batch item is parsed by itself; what it must look like is a single create.
+      // A batch item is parsed separately. Its schema is that of a single create.
       if (jsonSchema.itemSchema) {
         Object.assign(jsonSchema, { $ref: `#/components/schemas/${jsonSchema.itemSchema}` })
         delete jsonSchema.itemSchema
       }
-      // Takes the text of a parameter beside the value that the text stands for, which is all that a reader needs.
+      // The schema accepts a parameter as text or as a value. Readers only need the value.
       if (jsonSchema.describedAs) {
         Object.assign(jsonSchema, jsonSchema.describedAs)
         delete jsonSchema.describedAs

@@ -1,12 +1,12 @@
 import { randomFillSync } from 'node:crypto'
 
-/** A system call gives as many bytes for hundreds of ids and codes as for one. */
+/** One system call returns enough bytes for hundreds of IDs and codes. */
 const pool = Buffer.alloc(8_192)
 let used = pool.length
 
 /**
- * Random bytes for ids, codes and secrets, from the generator of `node:crypto`, which is asked for many at once. What was
- * given out is wiped here, so that nobody else comes by it.
+ * Returns random bytes for IDs, codes, and secrets from `node:crypto`, read in large blocks. The returned bytes are
+ * wiped from the block, so that they cannot be read again.
  * @param size at most 8,192
  */
 export function takeRandom(size: number): Buffer {

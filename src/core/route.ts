@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { ErrorCode } from './errors.ts'
 
-/** Scopes of an access token: what it may do. */
+/** The scopes of an access token. */
 export const scopes = [
   'passes:read',
   'passes:write',
@@ -14,79 +14,87 @@ export const scopes = [
   'webhooks:read',
   'webhooks:write',
 ] as const
-/** A right that a token may have. */
+/** A scope of an access token. */
 export type Scope = (typeof scopes)[number]
 
-/** Whose a token may be: only an owner's may manage webhooks, import passes and invite doors. */
+/** The roles of tokens. Only an owner can manage webhooks, import passes, and invite doors. */
 export const roles = ['owner', 'member'] as const
-/** Whose a token is. */
+/** The role of a token. */
 export type Role = (typeof roles)[number]
 
-/** The HTTP methods of the contract. */
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
-/** A body that is a file rather than JSON. */
+/** A body that is a file, not JSON. */
 export interface RawBody {
   contentTypes: readonly string[]
   maxBytes: number
 }
 
-/** What a JSON body may hold, in bytes, where its route says nothing else. */
+/** The default limit of a JSON body, in bytes. */
 const MAX_BODY_BYTES = 1024 * 1024
 
-/** For bodies of many rows: a hundred passes with 64 KiB of variables each. */
+/** The limit for bodies with many rows: 100 passes with 64 KiB of variables each. */
 export const LARGE_BODY_BYTES = 8 * 1024 * 1024
 
-/** One endpoint, stated once: the server mounts it, the client calls it, /openapi.json prints it, the tests fuzz it. */
+/**
+ * An endpoint, declared once: the server mounts it, the client calls it, /openapi.json describes it, and the tests fuzz
+ * it.
+ */
 export interface Route {
   method: Method
-  /** Parameters stand in braces: /v1/passes/{id}. */
+  /** Parameters are in braces: /v1/passes/{id}. */
   path: `/${string}`
-  /** What the token must hold; null where any valid token will do. */
+  /** The required scope, or `null` if any valid token is accepted. */
   scope: Scope | null
-  /** Set where the scope alone is not enough. */
+  /** Set if the scope alone is not sufficient. */
   role?: 'owner'
   /** Whether the token of a door can call it, also in spite of `role`. The handler limits what a door sees and changes. */
   forDoors?: true
-  /** True where no token is needed, nor looked at: limited by client address. */
+  /** Whether no token is required or read. Requests are limited by client address. */
   isPublic?: true
-  /** True where sending the same request again has no further effect; reads and deletes always are. */
+  /** Whether repeating the request has no further effect. Reads and deletes are always idempotent. */
   idempotent?: true
   summary: string
   description?: string
   params?: z.ZodObject
   query?: z.ZodObject
-  /** Headers that the endpoint reads beside those of every request, in lower case. */
+  /** Headers that the endpoint reads in addition to the common ones, in lower case. */
   headers?: z.ZodObject
   /** A JSON body. */
   body?: z.ZodType
-  /** What it may hold, in bytes; 1 MiB by default. */
+  /** The limit of the body, in bytes; 1 MiB by default. */
   maxBodyBytes?: number
   rawBody?: RawBody
-  /** True where an answer is read from very many rows, although the route is no list: it takes its turn as lists do. */
+  /**
+   * Whether the response is read from very many rows although the route is not a list. It is then scheduled like a
+   * list.
+   */
   readsMuch?: true
-  /** Whether a definition is read and rendered: a workspace has few such requests at work at a time, and the others wait. */
+  /** Whether a definition is read and rendered. A workspace runs few such requests concurrently, and others wait. */
   rendersDefinition?: true
-  /** True where answers are large: they go out as gzip to whoever takes it. */
+  /** Whether responses are large. They are compressed with gzip for clients that accept it. */
   compressed?: true
-  /** Types of files that the endpoint may answer instead of JSON. */
+  /** The types of files that the endpoint can return instead of JSON. */
   files?: readonly string[]
-  /** True where a success is a stream of server-sent events, which goes on until one side ends it: its shape is that of each. */
+  /**
+   * Whether a success is a stream of server-sent events until one side ends it. The response schema is that of each
+   * event.
+   */
   eventStream?: true
-  /** The shape of each success answer by status; null where there is no content. */
+  /** The schema of each success response by status, or `null` without content. */
   responses: { readonly [status: number]: z.ZodType | null }
-  /** True where the body of an error has no errorCode: the recording of scans. */
+  /** Whether error bodies have no errorCode, as when recording scans. */
   errorsWithoutCode?: true
-  /** Codes beyond those that every endpoint of its kind may answer. */
+  /** The codes in addition to those that every endpoint of its kind can return. */
   errors?: readonly ErrorCode[]
 }
 
-/** Declares an endpoint, and keeps its exact type for handlers and client. */
+/** Declares an endpoint with its exact type, for handlers and the client. */
 export function route<const R extends Route>(definition: R): R {
   return definition
 }
 
-/** What a request of the route may send as its body, in bytes. */
+/** Returns the limit of a request body, in bytes. */
 export function maxBodyBytesOf({ rawBody, maxBodyBytes = MAX_BODY_BYTES }: Route): number {
   return rawBody?.maxBytes ?? maxBodyBytes
 }
@@ -94,7 +102,7 @@ export function maxBodyBytesOf({ rawBody, maxBodyBytes = MAX_BODY_BYTES }: Route
 type OutputOf<T> = T extends z.ZodType ? z.output<T> : undefined
 type InputOf<T> = T extends z.ZodType ? z.input<T> : undefined
 
-/** What a handler is given: parsed, bounded and typed. */
+/** The parsed and validated input of a handler. */
 export interface RouteInput<R extends Route> {
   params: OutputOf<R['params']>
   query: OutputOf<R['query']>
@@ -102,17 +110,17 @@ export interface RouteInput<R extends Route> {
   body: R extends { rawBody: RawBody } ? Uint8Array : OutputOf<R['body']>
 }
 
-/** What is sent to a client that follows a stream: the events of one moment; none where only time has passed. */
+/** The events that a stream sends at once. Empty for a keep-alive. */
 export type StreamedEvents = readonly {
   id: string
-  /** JSON on one line; undefined where the id alone is told, to go on after. */
+  /** JSON on one line, or `undefined` to send only the ID, from which the client can resume. */
   data?: string
 }[]
 
-/** Begins to stream, until the signal ends it. */
+/** Starts a stream that runs until the signal is aborted. */
 export type OpenStream = (ended: AbortSignal) => AsyncIterable<StreamedEvents>
 
-/** What a handler answers: one of the statuses of its route with the body that belongs to it. */
+/** The response of a handler: a status of its route, with the matching body. */
 export type RouteReply<R extends Route> = {
   [S in keyof R['responses'] & number]: {
     status: S
@@ -123,7 +131,7 @@ export type RouteReply<R extends Route> = {
   }
 }[keyof R['responses'] & number]
 
-/** What a caller gives, before defaults are filled in. */
+/** The input of a caller, before defaults are applied. */
 export type RouteCall<R extends Route> = (R extends { params: z.ZodType }
   ? { params: InputOf<R['params']> }
   : unknown) &
@@ -137,7 +145,7 @@ export type RouteCall<R extends Route> = (R extends { params: z.ZodType }
         : { body: InputOf<R['body']> }
       : unknown)
 
-/** What a caller gets: the body of whichever success status came; of a stream, each event. */
+/** The result of a call: the body of any success status. For a stream, each event. */
 export type RouteResult<R extends Route> = R extends { eventStream: true }
   ? OutputOf<R['responses'][200]>
   : RouteReply<R>['body']

@@ -21,8 +21,8 @@ export async function mapInSlices<Item, Result>(
 const waiting: (() => void)[] = []
 
 /**
- * Waits until other work that is due was done. Only one of those that wait goes on between two rounds of the event loop,
- * so that ten heavy requests delay a light one no longer than one does.
+ * Waits until other due work is done. Only one waiting task resumes per round of the event loop, so that ten heavy
+ * requests delay a light one no longer than a single one does.
  */
 function nextSlice(): Promise<void> {
   return new Promise((resolve) => {

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { text } from './common.ts'
 import { type InOneLanguage, translatable } from './languages.ts'
 
-/** What a pass is about, said once for all platforms. Every text may hold placeholders; what comes out empty is left out. */
+/** The subject of a pass, the same for all platforms. Every text can contain placeholders. Empty texts are omitted. */
 
 const said = text(1, 1000).optional()
 const called = translatable(text(1, 1000)).optional()
@@ -10,12 +10,12 @@ const called = translatable(text(1, 1000)).optional()
 /** ISO 8601 with Z or an offset, such as 2027-05-31T19:30:00+01:00. */
 const moment = text(1, 255).optional()
 
-/** In degrees: a number, or the placeholder of one. */
+/** Degrees: a number, or a placeholder for one. */
 const degrees = (max: number) => z.union([z.number().min(-max).max(max), text(1, 255)]).optional()
 
 const position = { latitude: degrees(90), longitude: degrees(180) }
 
-/** The event that a pass is for: what both wallets make tickets and reminders of. */
+/** The event that a pass is for. Both wallets use it for tickets and reminders. */
 export const EventFacts = z.strictObject({
   name: called,
   venue: z.strictObject({ name: called, address: called, ...position }).optional(),
@@ -27,18 +27,18 @@ export const EventFacts = z.strictObject({
 export type EventFacts = InOneLanguage<z.output<typeof EventFacts>>
 
 const Stop = z.strictObject({
-  /** Of an airport IATA's, else as the carrier names the station. */
+  /** The IATA code of an airport, else the carrier's code of the station. */
   code: said,
   name: called,
   terminal: said,
-  /** IANA; what clocks there show. */
+  /** The IANA time zone of the place. */
   timeZone: said,
   ...position,
 })
-/** Where a trip begins or ends, with its texts in one language. */
+/** The origin or destination of a trip, with its texts in one language. */
 export type Stop = InOneLanguage<z.output<typeof Stop>>
 
-/** The journey that a pass is for: from where to where, and when. */
+/** The trip that a pass is for: origin, destination, and times. */
 export const TripFacts = z.strictObject({
   mode: z.enum(['air', 'train', 'bus', 'boat']),
   carrier: z.strictObject({ code: said, name: said }).optional(),
@@ -51,14 +51,14 @@ export const TripFacts = z.strictObject({
   gate: said,
   platform: said,
   seat: said,
-  /** Boarding group. */
+  /** The boarding group. */
   group: said,
   confirmation: said,
   passenger: z.union([text(1, 1000), z.strictObject({ given: said, family: said })]).optional(),
 })
 export type TripFacts = InOneLanguage<z.output<typeof TripFacts>>
 
-/** Keys, anywhere in an event or a trip, whose texts are more than a text. */
+/** The keys of times in an event or a trip. */
 export const momentKeys = ['doorsAt', 'startsAt', 'endsAt', 'boardsAt', 'departsAt', 'arrivesAt'] as const
-/** The keys of a place on earth, and how far from 0 each may be, in degrees. */
+/** The keys of coordinates, with their maximum distance from 0 in degrees. */
 export const degreeKeys = { latitude: 90, longitude: 180 } as const

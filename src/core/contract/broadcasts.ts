@@ -7,15 +7,15 @@ import { booleanParam, pageQuery } from './list.ts'
 import { MessageCreate, MessageOptions, Notification } from './notifications.ts'
 import { Platform } from './platform.ts'
 
-/** SCHEDULED before sendAt, PENDING while its notifications are made, DISPATCHED when all are. */
+/** SCHEDULED before sendAt, PENDING while its notifications are created, then DISPATCHED. */
 export const BroadcastStatus = z.enum(['SCHEDULED', 'PENDING', 'DISPATCHED'])
 export type BroadcastStatus = z.output<typeof BroadcastStatus>
 
-/** How Google is sent a broadcast: a message for each pass, or one for all that hold a pass of a class. */
+/** The way a broadcast is sent to Google: one message per pass, or one for all holders of a class. */
 export const GoogleVia = z.enum(['object', 'class'])
 export type GoogleVia = z.output<typeof GoogleVia>
 
-/** What a broadcast says, to whom and when. */
+/** The request body that creates a broadcast. */
 export const BroadcastCreate = MessageCreate.extend({
   googleVia: GoogleVia.default('object').meta({
     description:
@@ -25,7 +25,7 @@ export const BroadcastCreate = MessageCreate.extend({
 })
 export type BroadcastCreate = z.output<typeof BroadcastCreate>
 
-/** A message to the passes of a project that are issued at one moment. */
+/** A message to the passes of a project that are issued at the time of dispatch. */
 export const Broadcast = z.strictObject({
   id: Uuid,
   projectId: Uuid,
@@ -43,7 +43,7 @@ export const Broadcast = z.strictObject({
 })
 export type Broadcast = z.output<typeof Broadcast>
 
-/** Whom a broadcast would reach if it were dispatched as things stand now; nothing is stored. */
+/** The recipients of a broadcast if it were dispatched now. Nothing is stored. */
 export const BroadcastForecast = z.strictObject({
   dryRun: z.literal(true),
   projectId: Uuid,
@@ -70,7 +70,7 @@ export const BroadcastForecast = z.strictObject({
 })
 export type BroadcastForecast = z.output<typeof BroadcastForecast>
 
-/** How far the notifications of a broadcast have come. */
+/** The progress of a broadcast's notifications. */
 export const BroadcastStats = z.strictObject({
   broadcastId: Uuid,
   status: BroadcastStatus,
@@ -91,7 +91,7 @@ export type BroadcastStats = z.output<typeof BroadcastStats>
 const ById = z.strictObject({ id: Uuid })
 const Named = z.strictObject({ id: Uuid, broadcastId: Uuid })
 
-/** Routes of broadcasts: a message to all issued passes of a project. */
+/** Routes of broadcasts: messages to all issued passes of a project. */
 export const broadcasts = {
   create: route({
     method: 'POST',

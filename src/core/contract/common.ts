@@ -5,8 +5,8 @@ import { isJsonObject } from '../json.ts'
 import { passStatuses } from '../rules/pass/pass-status.ts'
 
 /**
- * Text of a bounded length, counted in code points as JSON Schema does (zod's own max counts UTF-16 units). NUL and
- * lone surrogates are refused: no database stores them faithfully.
+ * Returns a schema for text with a length limit in code points, like JSON Schema (zod's `max` counts UTF-16 units).
+ * Rejects NUL and lone surrogates, which databases do not store faithfully.
  */
 export function text(min: number, max: number) {
   return z
@@ -25,7 +25,7 @@ export function text(min: number, max: number) {
     .meta({ type: 'string', ...(min > 0 && { minLength: min }), maxLength: max })
 }
 
-/** Of an object whose names are free: refuses `__proto__`, which zod would leave out without a word. */
+/** Rejects the key `__proto__` in an object with arbitrary keys. Zod would silently drop it. */
 export function refusingProto<Schema extends z.ZodType>(schema: Schema) {
   return z.preprocess((written: z.input<Schema>, context) => {
     if (isJsonObject(written) && Object.hasOwn(written, '__proto__'))
@@ -34,17 +34,17 @@ export function refusingProto<Schema extends z.ZodType>(schema: Schema) {
   }, schema)
 }
 
-/** The parts of a date-time, without anchors: one without the other is what a composed text asks of a variable. */
+/** The parts of a date-time, without anchors. A variable can stand for a single part of a composed date-time. */
 const time = '(?:[01]\\d|2[0-3]):[0-5]\\d(?::[0-5]\\d(?:\\.\\d+)?)?'
 const offset = '(?:Z|[+-](?:[01]\\d|2[0-3]):[0-5]\\d)'
 
-/** Sources of the patterns that a date-time is made of. */
+/** The patterns of the parts of a date-time. */
 export const dateTimeParts = { date: z.regexes.date.source.slice(1, -1), time, offset }
 
-/** ISO 8601 date-time with Z or an offset, seconds optional (zod's own pattern insists on them). */
+/** An ISO 8601 date-time with Z or an offset. Seconds are optional (zod's own pattern requires them). */
 export const timestampPattern = `${z.regexes.date.source.slice(0, -1)}T${time}${offset}$`
 
-/** A moment as the interface takes it. */
+/** A time in requests. */
 export const Timestamp = z
   .string()
   .regex(
@@ -55,19 +55,19 @@ export const Timestamp = z
   .refine((value) => !(Date.parse(value) >= LATEST_MOMENT), 'Must be before the year 10000 in UTC')
   .meta({ format: 'date-time' })
 
-/** A moment as the interface shows it: ISO 8601 in UTC, ending in Z. */
+/** A time in responses: ISO 8601 in UTC, ending in Z. */
 export const UtcTimestamp = z.iso.datetime()
 
-/** A day of the calendar without a time zone, such as 2026-12-31. */
+/** A calendar date without a time zone, such as 2026-12-31. */
 export const CalendarDate = z.iso.date({ message: 'Must be a date such as 2026-12-31' })
 
-/** A whole number as responses hold it. */
+/** A non-negative integer in responses. */
 export const Count = z.int().min(0)
 
-/** A whole number from 1. */
+/** An integer of at least 1. */
 export const PositiveInt = z.int().min(1)
 
-/** The page envelope of every list endpoint. */
+/** Returns the schema of a list page. */
 export function pageOf<T extends z.ZodType>(item: T) {
   return z.strictObject({
     items: z.array(item),
@@ -79,7 +79,7 @@ export function pageOf<T extends z.ZodType>(item: T) {
   })
 }
 
-/** One page of a list: its items, and how many there are in all. */
+/** One page of a list, with the total number of items. */
 export interface Page<T> {
   items: T[]
   total: number
@@ -89,15 +89,15 @@ export interface Page<T> {
   hasMore: boolean
 }
 
-/** What stands of a pass: see core/rules/pass/pass-status.ts. */
+/** The status of a pass. */
 export const PassStatus = z.enum(passStatuses)
 export type PassStatus = z.output<typeof PassStatus>
 
-/** The codes of errors that the API answers with: see core/errors.ts. */
+/** The error codes of the API. */
 export const ErrorCode = z.enum(Object.keys(errorTable) as [KnownErrorCode, ...KnownErrorCode[]])
 export type ErrorCode = z.output<typeof ErrorCode>
 
-/** The body of every error answer. */
+/** The body of every error response. */
 export const ErrorBody = z.strictObject({
   errorCode: ErrorCode,
   message: z.string(),
@@ -106,15 +106,15 @@ export const ErrorBody = z.strictObject({
 })
 export type ErrorBody = z.output<typeof ErrorBody>
 
-/** The same of the endpoint that records scans, which has no code. */
+/** The error body of the endpoint that records scans, which has no code. */
 export const ErrorBodyWithoutCode = ErrorBody.omit({ errorCode: true })
 export type ErrorBodyWithoutCode = z.output<typeof ErrorBodyWithoutCode>
 
-/** The lengths of the buckets that figures over time come in. */
+/** The bucket lengths of figures over time. */
 export const bucketUnits = ['hour', 'day', 'week', 'month'] as const
 
-/** One of them. */
+/** A bucket length. */
 export type BucketUnit = (typeof bucketUnits)[number]
 
-/** At most so many buckets are told at once. */
+/** The maximum number of buckets in a response. */
 export const MAX_BUCKETS = 1_000

@@ -16,7 +16,7 @@ import { wallets } from './wallets.ts'
 import { webhooks } from './webhooks.ts'
 import { tokens, workspace } from './workspace.ts'
 
-/** Every endpoint of the interface, by resource and operation. */
+/** Every endpoint of the API, by resource and operation. */
 export const contract = {
   projects,
   templates,
@@ -36,5 +36,5 @@ export const contract = {
   tokens,
   workspace,
 } satisfies Record<string, Record<string, Route>>
-/** Every route of the interface, by resource and operation: what server and client are typed by. */
+/** The type of the contract, from which the types of server and client are derived. */
 export type Contract = typeof contract

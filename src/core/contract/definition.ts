@@ -5,7 +5,10 @@ import { refusingProto, text } from './common.ts'
 import { byLanguage, type InOneLanguage, Languages, translatable } from './languages.ts'
 import { RedemptionTemplate, Timezone } from './redemption.ts'
 
-/** What a definition may do that wallets take and holders regret. Codes are stable; definitions accept them by name. */
+/**
+ * Problems of a definition that wallets accept but holders notice. Codes are stable. A definition can accept them by
+ * code.
+ */
 export const warningTable = {
   'contrast-low': 'A text on an iPhone has less contrast to its background than the 4.5 that WCAG asks for.',
   'fields-over': 'There are more fields than an iPhone shows for the style; the surplus is nowhere on the pass.',
@@ -21,13 +24,13 @@ export const warningTable = {
 
 export type WarningCode = keyof typeof warningTable
 
-/** What publishing warns of: see warningTable. */
+/** The code of a warning. */
 export const WarningCode = z.enum(Object.keys(warningTable) as [WarningCode, ...WarningCode[]])
 
-/** Something to look at before holders do: it keeps nothing from being published. */
+/** A problem to fix before holders see it. It does not prevent publishing. */
 export const Warning = z.strictObject({
   code: WarningCode,
-  /** Where in the request that wrote the definition, as in the issues of a rejection: it starts with `definition`. */
+  /** The path in the request, as in the issues of a rejection. It starts with `definition`. */
   path: z.array(z.union([z.string(), z.int().min(0)])),
   message: z.string(),
 })
@@ -38,7 +41,7 @@ export type Warning = z.output<typeof Warning>
 export const PassType = z.enum(['generic', 'eventTicket', 'storeCard', 'coupon', 'boardingPass'])
 export type PassType = z.output<typeof PassType>
 
-/** What the value of a variable must look like. */
+/** The format of a variable's value. */
 export const VariableFormat = z.enum(['text', 'date', 'date-time', 'number', 'url', 'email', 'image'])
 export type VariableFormat = z.output<typeof VariableFormat>
 
@@ -46,7 +49,7 @@ const VariableName = z
   .string()
   .regex(/^[A-Za-z][A-Za-z0-9_]{0,63}$/, 'Must be a letter followed by up to 63 letters, digits or _')
 
-/** A variable of a template: its name, format, default and whether each pass needs it. */
+/** A variable of a template: its name, format, default, and whether it is required. */
 export const VariableDefinition = z.strictObject({
   name: VariableName,
   label: text(1, 255),
@@ -60,7 +63,7 @@ export type VariableDefinition = z.output<typeof VariableDefinition>
 
 const Color = z.string().regex(/^#[0-9A-Fa-f]{6}$/, 'Must be a colour such as #1a2b3c')
 
-/** As what a field shows its value. */
+/** The type of a field's value. */
 export const ValueKind = z.enum(['text', 'number', 'percent', 'currency', 'date', 'time', 'dateTime', 'relative'])
 export type ValueKind = z.output<typeof ValueKind>
 
@@ -70,13 +73,13 @@ const FieldDefinition = z.strictObject({
   key: FieldKey,
   label: translatable(text(0, 255)).default(''),
   value: translatable(text(0, 10_000)),
-  /** What the value is, so that wallets write it as their holder does; a text where it is left out. 15 as percent is 15 %. */
+  /** The type of the value, so that wallets format it for their holder. Default: text. 15 as percent is 15 %. */
   as: ValueKind.optional(),
-  /** ISO 4217, or the placeholder of a variable; what an amount is in. */
+  /** The currency of an amount: an ISO 4217 code, or the placeholder of a variable. */
   currency: text(1, 255).optional(),
-  /** Of dates and times; short where it is left out. */
+  /** The style of a date or time. Default: short. */
   style: z.enum(['short', 'medium', 'long']).optional(),
-  /** By the direction of the language; primary and back fields take none. */
+  /** Relative to the direction of the language. Primary and back fields have no alignment. */
   align: z.enum(['start', 'center', 'end']).optional(),
   changeMessage: translatable(
     text(1, 255).refine((message) => message.includes('%@'), 'Must hold %@, where the new value goes'),
@@ -85,43 +88,43 @@ const FieldDefinition = z.strictObject({
 /** A field with its texts in one language. */
 export type FieldDefinition = InOneLanguage<z.output<typeof FieldDefinition>>
 
-/** The groups of fields, as they follow each other on a card. */
+/** The groups of fields, in their order on a card. */
 export const fieldGroups = ['header', 'primary', 'secondary', 'auxiliary', 'back'] as const
-/** One of the groups. */
+/** A group of fields. */
 export type FieldGroup = (typeof fieldGroups)[number]
 
 const fieldList = (max: number) => z.array(FieldDefinition).max(max).default([])
 
-/** The id of an image, or the placeholder of a variable of the format image. */
+/** An image ID, or the placeholder of a variable with the format image. */
 const ImageSource = z.union([Uuid, z.string().regex(/^\{\{[^{}]{1,128}\}\}$/)], {
   error: 'Must be the id of an uploaded image, a UUID, or the placeholder of a variable such as {{photo}}',
 })
 
 const MAX_STATES = 100
 
-/** One of several, by what a text with placeholders comes to. */
+/** One of several values, selected by a filled text. */
 const choiceOf = <Value extends z.ZodType>(value: Value) =>
   z.strictObject({
     by: text(1, 255),
-    /** By that text; an empty one is a state, too. */
+    /** The values by text. An empty text is also a key. */
     map: refusingProto(z.record(text(0, 255), value)).refine(
       (map) => Object.keys(map).length <= MAX_STATES,
       `Must have at most ${MAX_STATES} states`,
     ),
-    /** For any other text; nothing where it is left out. */
+    /** The value for any other text. If omitted, there is none. */
     else: value.optional(),
   })
 
-/** An image that is the same for all passes, the holder's own, or that of the state of the pass. */
+/** An image: the same for all passes, from a variable of the pass, or selected by its state. */
 const ImageChoice = z.union([ImageSource, choiceOf(ImageSource)], {
   error: 'Must be the id of an uploaded image, {{variable}}, or { by, map, else } of those',
 })
 export type ImageChoice = z.output<typeof ImageChoice>
 
-/** By these keys a choice is told from languages. */
+/** These keys distinguish a choice from a record of languages. */
 const keysOfChoice = choiceOf(ImageSource).keyof().options as readonly string[]
 
-/** The same in each language, or one for each. */
+/** An image: the same in each language, or one per language. */
 const DesignImage = z.union(
   [
     ImageChoice,
@@ -138,13 +141,13 @@ const DesignImage = z.union(
 )
 export type DesignImage = z.output<typeof DesignImage>
 
-/** A colour that is the same for all passes, or that of the tier of the pass. */
+/** A color: the same for all passes, or selected by the state of the pass. */
 const ColorChoice = z.union([Color, choiceOf(Color)], {
   error: 'Must be a colour such as #1a2b3c, or { by, map, else } of those',
 })
 export type ColorChoice = z.output<typeof ColorChoice>
 
-/** Where an image may stand on a card. */
+/** The positions of images on a card. */
 export const imageRoles = [
   'icon',
   'logo',
@@ -157,10 +160,10 @@ export const imageRoles = [
   'secondaryLogo',
   'footer',
 ] as const
-/** The place of an image on a card. */
+/** The position of an image on a card. */
 export type ImageRole = (typeof imageRoles)[number]
 
-/** The symbologies of the code that is scanned. */
+/** The formats of the barcode. */
 export const BarcodeFormat = z.enum(['qr', 'pdf417', 'aztec', 'code128'])
 export type BarcodeFormat = z.output<typeof BarcodeFormat>
 
@@ -223,7 +226,7 @@ const Design = z.strictObject({
     .default([]),
 })
 
-/** Keys of pass.json that belong to the service; an override of one would break the pass or its updates. */
+/** The keys of pass.json that the service sets. An override would break the pass or its updates. */
 const appleReserved = [
   'formatVersion',
   'passTypeIdentifier',
@@ -240,7 +243,7 @@ const AppleOverrides = refusingProto(
     transitType: z
       .enum(['PKTransitTypeAir', 'PKTransitTypeBoat', 'PKTransitTypeBus', 'PKTransitTypeGeneric', 'PKTransitTypeTrain'])
       .optional(),
-    /** A poster ticket of iOS 18, and an event ticket as before on older phones. */
+    /** Whether to use a poster ticket (iOS 18). Older phones show an event ticket. */
     poster: z.boolean().optional(),
   }),
 ).superRefine((overrides, context) => {
@@ -250,7 +253,7 @@ const AppleOverrides = refusingProto(
   }
 })
 
-/** The kinds of passes at Google Wallet. */
+/** The kinds of passes in Google Wallet. */
 export const GoogleKind = z.enum(['generic', 'eventTicket', 'loyalty', 'offer', 'giftCard', 'flight', 'transit'])
 export type GoogleKind = z.output<typeof GoogleKind>
 
@@ -263,29 +266,31 @@ const platformKeys = refusingProto(z.record(z.string(), z.unknown())).superRefin
 
 const GoogleOverrides = z.strictObject({
   kind: GoogleKind.optional(),
-  /** Passes for which it comes to the same text share a class. */
+  /** Passes with the same filled text share a class. */
   classKey: text(1, 1024).optional(),
-  /** The key of the field that is the points of a loyalty card. */
+  /** The key of the field with the points of a loyalty card. */
   points: FieldKey.optional(),
   class: platformKeys.optional(),
   object: platformKeys.optional(),
 })
 
-/** What the operator at the door must see of a pass; wallets show none of it. */
+/** The details that the operator at the door sees. Wallets show none of them. */
 const Door = z.strictObject({
-  /** Names of variables, which are shown with their labels. */
+  /** The names of variables to show with their labels. */
   show: z.array(VariableName).max(10).default([]),
-  /** What to do, such as handing something out; may hold placeholders. */
+  /** An instruction, such as an item to hand out. It can contain placeholders. */
   notice: translatable(text(1, 500)).optional(),
 })
 
-/** What a template version says: its variables, its design, and how its passes may be used. */
+/** The content of a template version: its variables, its design, and the rules for its passes. */
 export const Definition = z.strictObject({
   variables: z.array(VariableDefinition).max(200).default([]),
-  /** Without them texts are in one language, which counts as English. */
+  /** If omitted, texts are in one language, which counts as English. */
   languages: Languages.optional(),
   design: Design,
-  /** The zone of dates without a time: a relevantDate begins and an expiresAt ends with its day there. UTC by default. */
+  /**
+   * The zone of dates without a time: a relevantDate is the start of its day, and an expiresAt the end. Default: UTC.
+   */
   timeZone: Timezone.optional(),
   apple: AppleOverrides.optional(),
   google: GoogleOverrides.optional(),
@@ -295,14 +300,14 @@ export const Definition = z.strictObject({
   door: Door.optional(),
   event: EventFacts.optional(),
   trip: TripFacts.optional(),
-  /** What passes have in common that belong together, such as the tickets of an order; may hold placeholders. */
+  /** The key that the passes of a group share, such as the tickets of an order. It can contain placeholders. */
   group: z.strictObject({ key: text(1, 255) }).optional(),
-  /** Codes of warnings that are meant to be so. */
+  /** The codes of accepted warnings. */
   accept: z.array(WarningCode).max(50).optional(),
 })
-/** As it is written, and kept: texts may be there in several languages. */
+/** A definition as written and stored. Its texts can be in several languages. */
 export type WrittenDefinition = z.output<typeof Definition>
-/** As it reads in one language: see core/rules/template/languages.ts. */
+/** A definition in one language (see core/rules/template/languages.ts). */
 export type Definition = InOneLanguage<WrittenDefinition>
-/** As a client may write it: what has a default may be left out. */
+/** A definition in a request, where properties with a default are optional. */
 export type DefinitionInput = z.input<typeof Definition>

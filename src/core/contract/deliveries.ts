@@ -7,30 +7,30 @@ import { anyOf, listQuery } from './list.ts'
 
 const DeliveryEventType = z.enum(eventTypes)
 
-/** PENDING while an attempt is to come, else how the last one ended. */
+/** PENDING until the next attempt, else the result of the last one. */
 export const DeliveryStatus = z.enum(['PENDING', 'SUCCESS', 'FAILED'])
 export type DeliveryStatus = z.output<typeof DeliveryStatus>
 
-/** One event on its way to one endpoint. */
+/** The delivery of one event to one endpoint. */
 export const Delivery = z.strictObject({
-  /** Also the id of the envelope that is sent. */
+  /** The same ID as in the envelope. */
   id: Uuid,
   webhookId: Uuid,
   eventType: DeliveryEventType,
   status: DeliveryStatus,
   attemptCount: Count,
-  /** The HTTP status of the last attempt; null where no answer came. */
+  /** The HTTP status of the last attempt, or `null` without a response. */
   lastResponseCode: z.int().nullable(),
-  /** Why the last attempt failed; null where it did not. */
+  /** The error of the last attempt, or `null` if it succeeded. */
   lastError: z.string().nullable(),
-  /** When the next attempt is due; null when there will be none. */
+  /** The time of the next attempt, or `null` if there is none. */
   nextAttemptAt: UtcTimestamp.nullable(),
   createdAt: UtcTimestamp,
   updatedAt: UtcTimestamp,
 })
 export type Delivery = z.output<typeof Delivery>
 
-/** What was sent, byte for byte when written without spaces. */
+/** The body that was sent. Written without spaces, it has the same bytes. */
 export const Envelope = z.strictObject({
   id: Uuid,
   type: DeliveryEventType,
@@ -40,7 +40,7 @@ export const Envelope = z.strictObject({
 })
 export type Envelope = z.output<typeof Envelope>
 
-/** One request to an endpoint, and what it answered. */
+/** One request to an endpoint and its response. */
 export const Attempt = z.strictObject({
   at: UtcTimestamp,
   durationMs: Count,
@@ -49,7 +49,7 @@ export const Attempt = z.strictObject({
 })
 export type Attempt = z.output<typeof Attempt>
 
-/** A delivery with its attempts and the body that each sent. */
+/** A delivery with its attempts and its body. */
 export const DeliveryDetail = z.strictObject({
   ...Delivery.shape,
   /** Oldest first. */

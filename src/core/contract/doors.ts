@@ -4,21 +4,21 @@ import { route } from '../route.ts'
 import { Count, pageOf, Timestamp, text, UtcTimestamp } from './common.ts'
 import { anyOf, booleanParam, listQuery } from './list.ts'
 
-/** An invitation, and the token of a door, end after so many days at the latest. */
+/** The maximum lifetime of an invitation and of a door's token, in days. */
 export const MAX_DOOR_DAYS = 30
 
-/** What a door sends with each of its requests. Values of another form are left out, so that no door stops for them. */
+/** The headers that a door sends with each request. Invalid values are ignored, so that they never stop a door. */
 export const doorHeaders = {
-  /** The version of its page: 1 to 64 letters, digits, dots, plus, minus and underscores. */
+  /** The version of its page: 1 to 64 letters, digits, dots, plus, minus, or underscores. */
   version: 'x-door-version',
-  /** How many scans it has still to report: 0 to 9999999. */
+  /** The number of scans that are not uploaded yet: 0 to 9999999. */
   pending: 'x-door-pending',
 } as const
 
 const Gate = text(1, 100)
 const DoorName = text(1, 100)
 
-/** A phone, or another browser, that scans at a gate with a token of its own. */
+/** A phone or another browser that scans at a gate with a separate token. */
 export const Door = z.strictObject({
   id: Uuid.describe('The deviceId of its scans.'),
   name: z.string(),
@@ -36,7 +36,7 @@ export const Door = z.strictObject({
 })
 export type Door = z.output<typeof Door>
 
-/** What makes a number of phones doors of a gate. */
+/** An invitation that lets phones scan at a gate. */
 export const DoorInvitation = z.strictObject({
   id: Uuid,
   url: z.string().describe('The page of a door, with the code in the fragment, which browsers send to no server.'),
@@ -45,7 +45,7 @@ export const DoorInvitation = z.strictObject({
 })
 export type DoorInvitation = z.output<typeof DoorInvitation>
 
-/** The answer to a claim. */
+/** The response to a claim. */
 export const DoorClaim = z.strictObject({
   door: Door,
   token: z.string().describe('With scans:read and scans:write, for this project alone. Shown once.'),
@@ -54,7 +54,7 @@ export type DoorClaim = z.output<typeof DoorClaim>
 
 const ById = z.strictObject({ id: Uuid })
 
-/** Routes of doors and of the invitations to become one. */
+/** Routes of doors and their invitations. */
 export const doors = {
   invite: route({
     method: 'POST',

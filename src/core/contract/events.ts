@@ -7,10 +7,10 @@ import { anyOf } from './list.ts'
 
 const FollowedEventType = z.enum(subscribableEvents)
 
-/** An event as it is told to who follows them: the envelope of a delivery, under the id of the event itself. */
+/** An event in the event stream: the envelope of a delivery, with the ID of the event. */
 const FollowedEvent = z.strictObject({ ...Envelope.shape, type: FollowedEventType })
 
-/** Routes of the stream of events. */
+/** Routes of the event stream. */
 export const events = {
   follow: route({
     method: 'GET',

@@ -5,7 +5,7 @@ import { pageOf, UtcTimestamp } from './common.ts'
 import { listQuery } from './list.ts'
 import { Platform } from './platform.ts'
 
-/** Who signs passes for Apple, or whose they are at Google; never its key. */
+/** An Apple signer or a Google issuer, without its key. */
 export const Identity = z.strictObject({
   id: Uuid,
   platform: Platform,

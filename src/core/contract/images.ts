@@ -3,13 +3,13 @@ import { Uuid } from '../ids.ts'
 import { route } from '../route.ts'
 import { PositiveInt } from './common.ts'
 
-/** The types of images that are taken. */
+/** The image types that can be uploaded. */
 export const ImageType = z.enum(['image/png', 'image/jpeg'])
 
-/** The largest image that is taken: 5 MiB. */
+/** The maximum size of an image: 5 MiB. */
 export const MAX_IMAGE_BYTES = 5 * 1024 * 1024
 
-/** An uploaded image, without its bytes. */
+/** An uploaded image, without its content. */
 export const Image = z.strictObject({
   id: Uuid,
   contentType: ImageType,

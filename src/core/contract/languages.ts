@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { refusingProto } from './common.ts'
 
-/** A language as BCP 47 writes it, such as pt, pt-BR or zh-Hans. */
+/** A language tag (BCP 47), such as pt, pt-BR, or zh-Hans. */
 const Language = z
   .string()
   .max(35)
@@ -10,12 +10,12 @@ const Language = z
     'Must be a language such as pt, pt-BR or zh-Hans',
   )
 
-/** The language of whoever looks at a preview: one of those that the definition names. */
+/** The language of a preview. A language of the definition. */
 export const PreviewLanguage = z.string().min(1).max(35)
 
-/** In which languages a definition says its texts. */
+/** The languages of a definition. */
 export const Languages = z.strictObject({
-  /** Whose texts stand where another language has none. */
+  /** The language whose texts are used if a translation is missing. */
   default: Language,
   others: z.array(Language).max(19).default([]),
 })
@@ -24,12 +24,12 @@ export type Languages = z.output<typeof Languages>
 /** A text by language. */
 export type Translations = Record<string, string> & z.$brand<'translations'>
 
-/** One of something for each language. */
+/** Returns the schema of a record with a value per language. */
 export function byLanguage<One extends z.ZodType>(one: One) {
   return refusingProto(z.record(Language, one)).brand<'translations'>()
 }
 
-/** A text that is the same in each language, or one for each. */
+/** Returns the schema of a text that is the same in each language, or one per language. */
 export function translatable(one: z.ZodString) {
   return z.union([one, byLanguage(one)], {
     error: ({ input }) => {

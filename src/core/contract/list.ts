@@ -2,14 +2,14 @@ import { z } from 'zod'
 import { sortDirections } from '../rules/lists/sorts.ts'
 import { Timestamp } from './common.ts'
 
-/** The shared grammar of list endpoints: parameters arrive as one text, or as several when repeated. */
+/** The shared parameters of list endpoints. A parameter is one text, or a list if it is repeated. */
 
 const MAX_OFFSET = Number.MAX_SAFE_INTEGER
 
-/** Digits of a number up to 9007199254740991; what is above it is refused by its value. */
+/** Digits of a number up to 9007199254740991. The value is checked separately. */
 const DIGITS = '\\d{1,16}'
 
-/** A whole-number parameter; clients may pass a number. */
+/** Returns the schema of an integer parameter. Clients can pass a number. */
 export function integerParam(minimum: number, maximum: number) {
   return (
     z
@@ -25,19 +25,19 @@ export function integerParam(minimum: number, maximum: number) {
           error: 'Must be a whole number',
         },
       )
-      // What is no safe integer is out of bounds as well: one issue says so.
+      // An unsafe integer is also out of bounds. Report one issue only.
       .pipe(z.int({ abort: true }).min(minimum).max(maximum))
       .meta({ describedAs: { type: 'integer', minimum, maximum } })
   )
 }
 
-/** As many values as one parameter takes: each is a condition that the database checks for each row. */
+/** The maximum number of values of one parameter. The database checks each value for each row. */
 export const MAX_ALTERNATIVES = 20
 
-/** As many where each value is looked for inside texts, which costs more. */
+/** The maximum number of values of a substring filter, which costs more. */
 export const MAX_SUBSTRINGS = 5
 
-/** A repeatable parameter: its values are alternatives. */
+/** Returns the schema of a repeatable parameter. Its values are alternatives. */
 export function anyOf<T extends z.ZodType>(item: T, max = MAX_ALTERNATIVES) {
   return z
     .preprocess((value) => (value === undefined || Array.isArray(value) ? value : [value]), z.array(item).max(max))
@@ -46,7 +46,7 @@ export function anyOf<T extends z.ZodType>(item: T, max = MAX_ALTERNATIVES) {
     }) as z.ZodType<z.output<T>[], z.input<T> | z.input<T>[]>
 }
 
-/** The query of a list: pages, its sort keys, and its filters. */
+/** Returns the query schema of a list: pagination, sort keys, and filters. */
 export function listQuery<const S extends readonly [string, ...string[]], F extends z.ZodRawShape>(
   sortBy: S,
   filters: F,
@@ -58,7 +58,7 @@ export function listQuery<const S extends readonly [string, ...string[]], F exte
   })
 }
 
-/** The parameters of a list whose order is fixed. */
+/** Returns the query schema of a list with a fixed order. */
 export function pageQuery<F extends z.ZodRawShape>(filters: F) {
   return z.strictObject({
     limit: integerParam(1, 100).default(20),
@@ -68,14 +68,14 @@ export function pageQuery<F extends z.ZodRawShape>(filters: F) {
   })
 }
 
-/** true or false. */
+/** A boolean parameter. */
 export const booleanParam = z
   .union([z.boolean(), z.enum(['true', 'false']).transform((text) => text === 'true')], {
     error: 'Must be true or false',
   })
   .meta({ describedAs: { type: 'boolean' } })
 
-/** A bare number, or a bound such as gte:3 or lte:7. */
+/** A number, or a bound such as gte:3 or lte:7. */
 export const numericFilter = z
   .string()
   .regex(new RegExp(`^(?:gte:|lte:)?${DIGITS}$`), 'Must be a whole number, alone or after gte: or lte:')
@@ -85,7 +85,7 @@ export const numericFilter = z
   })
   .refine(({ value }) => Number.isSafeInteger(value), `Must be at most ${Number.MAX_SAFE_INTEGER}`)
 
-/** A window of time under both of its spellings; each bound is inclusive. */
+/** Returns the parameters of a time window under both of its spellings. Both bounds are inclusive. */
 export function windowParams<const N extends readonly [from: string, to: string, since: string, until: string]>(
   names: N,
 ) {
@@ -96,7 +96,7 @@ export function windowParams<const N extends readonly [from: string, to: string,
 
 type WindowNames = readonly [from: string, to: string, since: string, until: string]
 
-/** Refuses a bound that is given in both spellings. */
+/** Rejects a bound that is given in both spellings. */
 export function checkWindow(names: WindowNames, query: Record<string, unknown>, context: z.RefinementCtx): void {
   const [from, to, since, until] = names
   for (const [name, other] of [
@@ -109,7 +109,10 @@ export function checkWindow(names: WindowNames, query: Record<string, unknown>, 
   }
 }
 
-/** The query with its window under one name, whichever way it was spelled: of several values of one bound, the wider. */
+/**
+ * Returns the query with its window under one name, regardless of the spelling. Of several values for one bound, the
+ * widest applies.
+ */
 export function foldWindow<Q extends object, const N extends WindowNames, const W extends string>(
   query: Q,
   names: N,
@@ -137,7 +140,7 @@ function windowOf([from, to, since, until]: WindowNames, query: Record<string, u
   return { ...(start && { from: start }), ...(end && { to: end }) }
 }
 
-/** Refuses a parameter that only qualifies another one and stands alone. */
+/** Rejects a parameter that qualifies another one which is missing. */
 export function checkQualifier(
   name: string,
   qualified: string,

@@ -6,18 +6,18 @@ import { translatable } from './languages.ts'
 import { pageQuery } from './list.ts'
 import { byPlatform, Platform } from './platform.ts'
 
-/** How one platform stands with a notification; SKIPPED where it was not targeted or does not apply. */
+/** The delivery state of one platform. SKIPPED if it was not targeted or does not apply. */
 export const DeliveryState = z.enum(['PENDING', 'SENT', 'FAILED', 'SKIPPED'])
 export type DeliveryState = z.output<typeof DeliveryState>
 
 /**
- * SCHEDULED before sendAt, PENDING while it is on its way, then what came of the platforms together: PARTIAL where one took
- * it and the other failed, SKIPPED where the pass was on none that it was meant for.
+ * SCHEDULED before sendAt, PENDING during delivery, then the result of all platforms: PARTIAL if one accepted it and
+ * another failed, SKIPPED if the pass was on no targeted platform.
  */
 export const NotificationStatus = z.enum(['SCHEDULED', 'PENDING', 'SENT', 'PARTIAL', 'FAILED', 'SKIPPED'])
 export type NotificationStatus = z.output<typeof NotificationStatus>
 
-/** What one provider alone understands. */
+/** Options for a single platform. */
 export const MessageOptions = z.strictObject({
   google: z
     .strictObject({
@@ -31,7 +31,7 @@ export type MessageOptions = z.output<typeof MessageOptions>
 
 const PlatformDelivery = z.strictObject({ status: DeliveryState, error: z.string().optional() })
 
-/** A message to one pass, and what became of it on each platform. */
+/** A message to one pass, with its state on each platform. */
 export const Notification = z.strictObject({
   id: Uuid,
   passId: Uuid,
@@ -47,7 +47,7 @@ export const Notification = z.strictObject({
 })
 export type Notification = z.output<typeof Notification>
 
-/** What is sent, to whom and when: the body of both creations, of notifications and of broadcasts. */
+/** The request body that creates a notification or a broadcast. */
 export const MessageCreate = z.strictObject({
   body: translatable(text(1, 1000)).meta({
     description: 'A text, or one for each of the languages that the definition names; the default among them.',
@@ -62,7 +62,7 @@ export type MessageCreate = z.output<typeof MessageCreate>
 const ById = z.strictObject({ id: Uuid })
 const Named = z.strictObject({ id: Uuid, notificationId: Uuid })
 
-/** Routes of notifications: a message to one pass. */
+/** Routes of notifications: messages to one pass. */
 export const notifications = {
   create: route({
     method: 'POST',

@@ -1,19 +1,19 @@
 import { z } from 'zod'
 import { text } from './common.ts'
 
-/** The phones that an import may name for one pass. */
+/** The maximum number of devices per imported pass. */
 export const MAX_IMPORTED_DEVICES = 100
 
-/** As they stand in addresses and files. */
+/** A name without control characters, for use in URLs and files. */
 const name = (max: number) => text(1, max).regex(/^\P{Cc}*$/u, 'Must hold no control characters')
 
-/** A phone as the PassKit web service knows it. */
+/** A device as the PassKit web service identifies it. */
 const ImportedDevice = z.strictObject({
   deviceLibraryIdentifier: name(255),
   pushToken: z.string().regex(/^[0-9A-Za-z]{1,200}$/, 'Must be up to 200 digits and letters'),
 })
 
-/** What another provider knows of a pass, beside what its template needs. */
+/** The fields of an imported pass, in addition to those of its template. */
 export const importedFields = {
   serialNumber: name(255).optional().meta({ description: 'What Apple Wallet knows it by.' }),
   passTypeIdentifier: text(1, 255).optional().meta({ description: 'Must be that of the identity.' }),
@@ -39,7 +39,7 @@ export const importedFields = {
     .meta({ description: 'Phones of Apple that hold it.' }),
 }
 
-/** What an import must not say of one part without another. */
+/** Checks the fields of an import that depend on each other. */
 export function checkImport(
   pass: z.output<z.ZodObject<typeof importedFields>>,
   context: z.core.$RefinementCtx<unknown>,

@@ -14,12 +14,12 @@ import {
 } from './list.ts'
 import { Platform } from './platform.ts'
 
-/** The filters by the moment at which a pass was made; of each end two names, the second in the calendar of a time zone. */
+/** The filters by creation time: two names per bound, the second in the calendar of a time zone. */
 export const createdWindow = ['createdFrom', 'createdTo', 'createdSince', 'createdUntil'] as const
 
 const MAX_VARIABLE_FILTERS = 5
 
-/** `key:value`, split on the first colon. */
+/** `key:value`, split at the first colon. */
 const VariableFilter = z
   .string()
   .max(2048)
@@ -27,12 +27,12 @@ const VariableFilter = z
   .transform((text) => ({ name: text.slice(0, text.indexOf(':')), value: text.slice(text.indexOf(':') + 1) }))
 
 const INCLUDED = 'wallets adds what GET /v1/passes/{id}/wallets says.'
-/** What reads of passes may be asked to add. */
+/** The additional parts of a pass in responses. */
 export const Include = anyOf(z.enum(['wallets']))
   .optional()
   .meta({ description: INCLUDED })
 
-/** The filters and sorts of GET /v1/passes. */
+/** The filters and sort keys of GET /v1/passes. */
 export const PassListQuery = listQuery(passSorts, {
   status: anyOf(PassStatus).optional(),
   externalPassId: anyOf(text(1, 255)).optional(),

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { PreviewLanguage } from './languages.ts'
 import { Platform } from './platform.ts'
 
-/** For which platform a preview of a pass is, in which form and language. */
+/** The query of a pass preview: platform, format, and language. */
 export const PassPreviewQuery = z
   .strictObject({
     platform: Platform.optional(),
@@ -20,7 +20,7 @@ export const PassPreviewQuery = z
     }
   })
 
-/** What each configured platform would be given; null for one that is not configured or not asked for. */
+/** The content for each platform. `null` for a platform that is not configured or not requested. */
 export const PassPreview = z.strictObject({
   apple: z.looseObject({}).nullable(),
   google: z.strictObject({ class: z.looseObject({}), object: z.looseObject({}) }).nullable(),

@@ -9,7 +9,7 @@ import { PassPreview, PassPreviewQuery } from './pass-preview.ts'
 import { RedemptionPolicy } from './redemption.ts'
 import { PassWallets } from './wallets.ts'
 
-/** A JSON object, kept as it came: zod's own record would drop a key named __proto__. */
+/** A JSON object, kept as received. Zod's own record would drop a key named __proto__. */
 const Variables = z
   .custom<Record<string, unknown>>(
     (value) => value !== null && typeof value === 'object' && !Array.isArray(value),
@@ -19,7 +19,7 @@ const Variables = z
 
 const HostedLink = z.url().nullable()
 
-/** A pass as the API shows it; times are UTC. */
+/** A pass in responses. Times are UTC. */
 export const Pass = z.strictObject({
   id: Uuid,
   externalPassId: z.string(),
@@ -54,7 +54,7 @@ export type Pass = z.output<typeof Pass>
 
 const GroupKey = text(1, 255).nullable()
 
-/** What a pass is made of. */
+/** The request body that creates a pass. */
 export const PassCreate = z.strictObject({
   externalPassId: text(1, 255),
   label: text(1, 255),
@@ -64,14 +64,14 @@ export const PassCreate = z.strictObject({
 })
 export type PassCreate = z.output<typeof PassCreate>
 
-/** An item of a batch is parsed by itself as a PassCreate, so that a broken one fails alone. */
+/** Each item of a batch is parsed separately as a PassCreate, so that an invalid item does not affect the others. */
 const BatchItem = z.unknown().meta({ itemSchema: 'PassCreate' }) as z.ZodType<unknown, z.input<typeof PassCreate>>
 
-/** A pass as another provider issued it; the request says of which template it is here. */
+/** A pass that another provider issued. The request names its template. */
 export const PassImport = PassCreate.omit({ templateId: true }).extend(importedFields).superRefine(checkImport)
 export type PassImport = z.output<typeof PassImport>
 
-/** As an item of a batch. */
+/** An item of a batch import. */
 const ImportItem = z.unknown().meta({ itemSchema: 'PassImport' }) as z.ZodType<unknown, z.input<typeof PassImport>>
 
 /** One result of a batch. */
@@ -95,7 +95,7 @@ const BatchResults = z.strictObject({
   results: z.array(BatchResult),
 })
 
-/** The revisions that If-Match names: "7", 7, a list of them, or * for any. */
+/** The revisions in If-Match: "7", 7, a list of them, or *. */
 const IfMatch = z
   .string()
   .regex(
@@ -110,7 +110,7 @@ const IfMatch = z
     `Must be at most ${Number.MAX_SAFE_INTEGER}`,
   )
 
-/** What a PATCH of a pass may change; what is left out stays. */
+/** The fields that a PATCH can change. Omitted fields keep their values. */
 export const PassUpdate = z.strictObject({
   label: text(1, 255).optional(),
   variables: Variables.optional(),
@@ -130,7 +130,7 @@ export const PassUpdate = z.strictObject({
 })
 export type PassUpdate = z.output<typeof PassUpdate>
 
-/** What a pass becomes when it goes to another holder. */
+/** The request body that transfers a pass to another holder. */
 export const PassTransfer = z.strictObject({
   label: text(1, 255).meta({ description: 'The name of the new holder.' }),
   variables: Variables.optional().meta({ description: 'Merged over the stored ones, as in an update.' }),

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** The wallet platforms that passes are issued for. */
+/** The wallet platforms. */
 export const Platform = z.enum(['apple', 'google'])
 export type Platform = z.output<typeof Platform>
 
@@ -23,7 +23,7 @@ export const CAPPED_PLATFORM = 'google' satisfies Platform
 /** The kind of phone that has a wallet. */
 export type Phone = 'iphone' | 'android'
 
-/** The names of a platform, as pages and commands show them. */
+/** The names of a platform on pages and in commands. */
 interface PlatformFacts {
   company: string
   wallet: string

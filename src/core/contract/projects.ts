@@ -5,7 +5,7 @@ import { bucketUnits, Count, MAX_BUCKETS, pageOf, Timestamp, text, UtcTimestamp 
 import { listQuery } from './list.ts'
 import { Timezone } from './redemption.ts'
 
-/** The colours that a project may be shown in. */
+/** The colors of projects. */
 export const ProjectColor = z.enum(['gray', 'red', 'orange', 'yellow', 'green', 'blue', 'indigo', 'purple', 'pink'])
 
 /** A project: passes and templates that belong together, such as those of one event. */
@@ -21,7 +21,7 @@ export const Project = z.strictObject({
 })
 export type Project = z.output<typeof Project>
 
-/** What is counted of the passes of a project. */
+/** The counts of a project. */
 const ProjectStats = z.strictObject({
   projectId: Uuid,
   templateCount: Count,
@@ -33,7 +33,7 @@ const ProjectStats = z.strictObject({
 
 const ofBoth = z.strictObject({ apple: Count, google: Count })
 
-/** What happened in a project in each of some buckets of time. */
+/** The activity of a project in each bucket of time. */
 export const ProjectFigures = z.strictObject({
   items: z
     .array(

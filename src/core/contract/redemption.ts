@@ -8,7 +8,7 @@ export const Timezone = z.string().refine(isTimeZone, 'Must be an IANA timezone 
 
 const integer = (max: number) => z.int().min(1).max(max)
 
-/** The greatest value of each whole number in a policy; the least is 1. */
+/** The maximum values of the integers in a policy. The minimum is 1. */
 export const policyBounds = {
   maxUses: 100_000,
   count: 100_000,
@@ -16,7 +16,9 @@ export const policyBounds = {
   validForHours: 87_840,
 } as const
 
-/** The shape of a redemption policy over its leaves, so that the policy and its template cannot drift apart. */
+/**
+ * Returns the schema of a redemption policy with the given leaves, so that the policy and its template stay the same.
+ */
 function policyOf<N extends z.ZodType, D extends z.ZodType, Z extends z.ZodType, B extends z.ZodType>(leaf: {
   integer: (max: number) => N
   dateTime: D
@@ -51,7 +53,7 @@ function policyOf<N extends z.ZodType, D extends z.ZodType, Z extends z.ZodType,
   })
 }
 
-/** A redemption policy as it is enforced at scan time. A window without start or end is open on that side. */
+/** A redemption policy, as enforced by scans. A window without start or end is open on that side. */
 export const RedemptionPolicy = policyOf({
   integer,
   dateTime: Timestamp,
@@ -60,7 +62,7 @@ export const RedemptionPolicy = policyOf({
 })
 export type RedemptionPolicy = z.output<typeof RedemptionPolicy>
 
-/** A policy as a definition holds it: its strings may hold placeholders, and a lone one may stand for a number. */
+/** A policy in a definition. Its strings can contain placeholders, and a lone placeholder can replace a number. */
 export const RedemptionTemplate = policyOf({
   integer: (max) =>
     z.union([integer(max), z.string().refine((value) => lonePlaceholder(value) !== undefined)], {

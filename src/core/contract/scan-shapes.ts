@@ -3,11 +3,11 @@ import { Uuid } from '../ids.ts'
 import { Count, text, UtcTimestamp } from './common.ts'
 import { RedemptionPolicy } from './redemption.ts'
 
-/** What became of an attempt, as the one who scans is told. */
+/** The result of an attempt, as the operator sees it. */
 export const ScanResult = z.enum(['accepted', 'duplicate', 'unknown', 'ambiguous', 'denied', 'reversal'])
 export type ScanResult = z.output<typeof ScanResult>
 
-/** Why, as the one who scans is told. */
+/** The reason for the result, as the operator sees it. */
 export const ScanReasonCode = z.enum([
   'valid',
   'stale_identifier',
@@ -25,11 +25,11 @@ export const ScanReasonCode = z.enum([
 ])
 export type ScanReasonCode = z.output<typeof ScanReasonCode>
 
-/** What the ledger shows of a result: whatever was not accepted is denied, but for reversals. */
+/** The result in the ledger. Attempts that were not accepted are denied. */
 export const LedgerResult = z.enum(['accepted', 'denied', 'reversal'])
 export type LedgerResult = z.output<typeof LedgerResult>
 
-/** Why, as the ledger shows it. */
+/** The reason in the ledger. */
 export const LedgerReason = z.enum([
   'valid',
   'already_used',
@@ -48,7 +48,7 @@ export type LedgerReason = z.output<typeof LedgerReason>
 
 const contextText = text(0, 1000).optional()
 
-/** Where and how a scan was made, as the client says. */
+/** The place and circumstances of a scan, as given by the client. */
 export const ScanContext = z.strictObject({
   gate: contextText,
   lane: contextText,
@@ -58,7 +58,7 @@ export const ScanContext = z.strictObject({
 })
 export type ScanContext = z.output<typeof ScanContext>
 
-/** The operator's words of a context with what the service stamps on it. */
+/** The context of a scan with the fields that the service adds. */
 const ScanMetadata = ScanContext.extend({
   conflict: LedgerReason.optional().meta({
     description:
@@ -73,7 +73,7 @@ const ScanMetadata = ScanContext.extend({
   }),
 })
 
-/** An item of the ledger, the same bytes in lists, alone and in pass.scanned. */
+/** An item of the ledger, with the same bytes in lists, in single reads, and in pass.scanned. */
 export const ScanItem = z.strictObject({
   id: Uuid,
   result: LedgerResult,
@@ -91,7 +91,7 @@ export const ScanItem = z.strictObject({
 })
 export type ScanItem = z.output<typeof ScanItem>
 
-/** The record of a scan as its recording answers it. */
+/** The record of a scan in the response to its recording. */
 export const ScanRecord = z.strictObject({
   id: Uuid,
   passId: Uuid.nullable(),
@@ -111,7 +111,7 @@ export const ScanRecord = z.strictObject({
 })
 export type ScanRecord = z.output<typeof ScanRecord>
 
-/** What the definition of a pass wants the operator to see. */
+/** The details that the definition of a pass shows to the operator. */
 export const DoorView = z
   .strictObject({
     fields: z.array(z.strictObject({ label: z.string(), value: z.string() })).max(10),
@@ -124,7 +124,7 @@ export const DoorView = z
   })
 export type DoorView = z.output<typeof DoorView>
 
-/** How far the group of a pass has been let in. */
+/** The group of a pass, with the number of admitted passes. */
 export const DoorGroup = z
   .strictObject({
     size: Count.meta({ description: 'Passes of the group; a void one counts only where it was let in.' }),
@@ -140,7 +140,7 @@ export const DoorGroup = z
   .meta({ description: 'Only where the pass is in a group.' })
 export type DoorGroup = z.output<typeof DoorGroup>
 
-/** What an operator sees of a pass, as it stands when the answer is made. */
+/** The properties of a pass that an operator sees, at the time of the response. */
 export const PassSummary = z.strictObject({
   id: Uuid,
   externalPassId: z.string(),
@@ -163,7 +163,7 @@ export const PassSummary = z.strictObject({
 })
 export type PassSummary = z.output<typeof PassSummary>
 
-/** The answer to a scan or a reversal. */
+/** The response to a scan or a reversal. */
 export const ScanResponse = z.strictObject({
   result: ScanResult,
   reasonCode: ScanReasonCode.nullable().meta({ description: 'Null on a reversal.' }),

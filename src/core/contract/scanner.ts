@@ -9,7 +9,7 @@ import { DoorView, LedgerReason, ScanContext, ScanItem } from './scan-shapes.ts'
 
 const Digest = z.string().meta({ description: 'SHA-256 of an identifier, in hex.' })
 
-/** A pass as a device knows it while it scans offline. */
+/** A pass as a device needs it to scan offline. */
 export const SnapshotItem = z.strictObject({
   passId: Uuid,
   externalPassId: z.string(),
@@ -32,7 +32,7 @@ export const SnapshotItem = z.strictObject({
 })
 export type SnapshotItem = z.output<typeof SnapshotItem>
 
-/** What a device decided about one scan. */
+/** The decision of a device about one scan. */
 export const OfflineScan = z
   .strictObject({
     externalRef: text(1, 255),
@@ -60,7 +60,7 @@ export const OfflineScan = z
   })
 export type OfflineScan = z.output<typeof OfflineScan>
 
-/** Routes for scanners that go on without the server: the snapshot, and what they report later. */
+/** Routes for offline scanners: the snapshot, and the later upload. */
 export const scanner = {
   snapshot: route({
     method: 'GET',

@@ -8,19 +8,19 @@ import { anyOf, checkQualifier, checkWindow, pageQuery, windowParams } from './l
 import { RedemptionPolicy, Timezone } from './redemption.ts'
 import { LedgerReason, ScanContext, ScanItem, ScanReasonCode, ScanResponse, ScanResult } from './scan-shapes.ts'
 
-/** The filters by the moment of a scan. */
+/** The filters by the time of a scan. */
 export const scannedWindow = ['from', 'to', 'scannedSince', 'scannedUntil'] as const
 
 const ContextKey = text(1, 128)
 
-/** What the ledger and its figures are both narrowed by. */
+/** The filters that the ledger and its figures share. */
 const filters = {
   projectId: anyOf(Uuid).optional(),
   templateId: anyOf(Uuid).optional(),
   scanContextKey: anyOf(ContextKey).optional(),
 }
 
-/** The filters of GET /v1/scans. `result=denied` is what the ledger shows: every attempt that was not accepted. */
+/** The filters of GET /v1/scans. `result=denied` matches the ledger's result: every attempt that was not accepted. */
 const ScanListQuery = pageQuery({
   passId: anyOf(Uuid).optional(),
   result: anyOf(ScanResult).optional(),
@@ -30,7 +30,7 @@ const ScanListQuery = pageQuery({
   ...windowParams(scannedWindow),
 }).superRefine((query, context) => checkWindow(scannedWindow, query, context))
 
-/** Both spellings of the window are taken, as in the list. Of several bounds of the contexts the wider holds. */
+/** Accepts both spellings of the window, as the list does. Of several bounds of the contexts, the widest applies. */
 const ScanStatsQuery = z
   .strictObject({
     ...filters,
@@ -79,16 +79,16 @@ const figures = {
 export const ScanStats = z.strictObject(figures)
 export type ScanStats = z.output<typeof ScanStats>
 
-/** The same for each project; null stands for what belongs to none. */
+/** Figures of each project. `null` is for scans without a project. */
 export const ScanStatsByProject = z.strictObject({
   items: z.array(z.strictObject({ projectId: Uuid.nullable(), ...figures })),
 })
 export type ScanStatsByProject = z.output<typeof ScanStatsByProject>
 
-/** Gates that figures tell apart. */
+/** The maximum number of gates in the figures. */
 export const MAX_GATES = 1_000
 
-/** Figures of each gate, as the scans name it. */
+/** Figures of each gate, as named by the scans. */
 export const ScanStatsByGate = z.strictObject({
   items: z
     .array(
@@ -105,7 +105,7 @@ export const ScanStatsByGate = z.strictObject({
     .meta({ description: 'Those with the most scans first.' }),
 })
 export type ScanStatsByGate = z.output<typeof ScanStatsByGate>
-/** Attempts over time, as `by` says. */
+/** Attempts over time, in buckets of `by`. */
 export const ScanStatsByTime = z.strictObject({
   items: z
     .array(
@@ -121,7 +121,7 @@ export const ScanStatsByTime = z.strictObject({
 })
 export type ScanStatsByTime = z.output<typeof ScanStatsByTime>
 
-/** What is scanned, where and when: the body of POST /v1/scans. */
+/** The request body of POST /v1/scans. */
 export const ScanCreate = z
   .strictObject({
     qrPayload: text(1, MAX_PAYLOAD_CHARACTERS).optional(),
@@ -140,7 +140,7 @@ export const ScanCreate = z
   })
 export type ScanCreate = z.output<typeof ScanCreate>
 
-/** Taking an accepted scan back, once. */
+/** The request body that reverses an accepted scan. */
 export const ScanReversal = z.strictObject({
   reason: text(1, 255).optional(),
   externalRef: text(1, 255).optional(),
@@ -149,14 +149,14 @@ export const ScanReversal = z.strictObject({
 })
 export type ScanReversal = z.output<typeof ScanReversal>
 
-/** One check of a policy, in the order in which they are made; the first that fails decides. */
+/** One check of a policy, in order. The first failed check decides. */
 const RedemptionCheck = z.strictObject({
   check: z.enum(redemptionChecks),
   outcome: z.enum(['passed', 'failed', 'not_applicable']),
   facts: z.record(z.string(), z.unknown()).meta({ description: 'What the check looked at.' }),
 })
 
-/** Whether a pass would be let in at a moment, and why. */
+/** Whether a pass would be accepted at a time, and why. */
 export const RedemptionExplanation = z.strictObject({
   passId: Uuid,
   at: UtcTimestamp,
@@ -170,7 +170,7 @@ export const RedemptionExplanation = z.strictObject({
 })
 export type RedemptionExplanation = z.output<typeof RedemptionExplanation>
 
-/** What is evaluated again, and by which policy. */
+/** The policy and the range of a replay. */
 const PolicyReplay = z
   .strictObject({
     projectId: Uuid,
@@ -185,7 +185,7 @@ const ReasonChanges = z
   .array(z.strictObject({ from: LedgerReason, to: LedgerReason, count: Count }))
   .meta({ description: 'By the reason that the ledger has, and the one it would have; the most frequent first.' })
 
-/** What another policy would have changed. */
+/** The result of a replay under another policy. */
 export const PolicyReplayResult = z.strictObject({
   scans: Count.meta({ description: 'Attempts in the window; reversals are none.' }),
   changed: Count,

@@ -8,7 +8,7 @@ import { PlatformRejection } from './wallets.ts'
 
 const Stage = z.enum(['draft', 'published'])
 
-/** A version of a template: the draft, which may change, or one that is published and never does. */
+/** A version of a template: the draft, which can change, or an immutable published version. */
 export const TemplateVersion = z.strictObject({
   id: Uuid,
   templateId: Uuid,
@@ -20,14 +20,14 @@ export const TemplateVersion = z.strictObject({
 })
 export type TemplateVersion = z.output<typeof TemplateVersion>
 
-/** A version with its content, what to look at before holders do, and why a platform refuses it. */
+/** A version with its content, its warnings, and the last rejection of a platform. */
 export const TemplateVersionDetail = TemplateVersion.extend({
   definition: Definition,
   warnings: z.array(Warning),
   lastError: PlatformRejection.nullable(),
 })
 
-/** A sample pass of a version: the neutral card that it renders, and what each configured platform would be given. */
+/** A sample pass of a version: the neutral card, and the content for each configured platform. */
 const TemplatePreview = z.strictObject({
   card: z.looseObject({}),
   apple: z.looseObject({}).nullable(),

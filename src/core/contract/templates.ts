@@ -6,7 +6,7 @@ import { Definition, PassType } from './definition.ts'
 import { anyOf, listQuery } from './list.ts'
 import { TemplateVersionDetail } from './template-versions.ts'
 
-/** What files and commands call a template: unique in its workspace. */
+/** The key of a template in files and commands. Unique in its workspace. */
 export const TemplateKey = z
   .string()
   .regex(/^[a-z0-9-]{1,64}$/, 'Must be 1 to 64 small letters, digits or hyphens, such as day-ticket')
@@ -26,7 +26,7 @@ export const Template = z.strictObject({
 })
 export type Template = z.output<typeof Template>
 
-/** A JSON Schema (draft 2020-12) of the variables that the published version takes. */
+/** A JSON Schema (draft 2020-12) of the variables of the published version. */
 const VariablesSchema = z.strictObject({
   schema: z.looseObject({
     type: z.literal('object'),

@@ -6,11 +6,11 @@ import { Count, ErrorCode, PositiveInt, pageOf, UtcTimestamp } from './common.ts
 import { anyOf, booleanParam, checkQualifier, integerParam, pageQuery } from './list.ts'
 import { Platform } from './platform.ts'
 
-/** What a platform refuses for good: nothing is tried again until the version, the pass or the platform changes. */
+/** A permanent rejection by a platform. It is not retried until the version, the pass, or the platform changes. */
 export const PlatformRejection = z.strictObject({
   platform: Platform,
   code: ErrorCode,
-  /** In the words of the platform. */
+  /** The message of the platform. */
   message: z.string(),
   at: UtcTimestamp,
 })
@@ -18,7 +18,7 @@ export type PlatformRejection = z.output<typeof PlatformRejection>
 
 const State = z.enum(['current', 'stale'])
 
-/** How far each wallet that holds a pass has come; versions count the changes that wallets show. */
+/** The version that each wallet of a pass holds. Versions count the changes that wallets show. */
 export const PassWallets = z.strictObject({
   passId: Uuid,
   walletVersion: PositiveInt,
@@ -39,19 +39,19 @@ export const PassWallets = z.strictObject({
       sentAt: UtcTimestamp,
       sentVersion: Count,
       installedAt: UtcTimestamp.nullable(),
-      /** When its holder first activated it, as transit tickets can be. */
+      /** The first activation by the holder, for example of a transit ticket. */
       activatedAt: UtcTimestamp.nullable(),
       state: State,
       lastError: z.string().nullable(),
     })
     .nullable(),
-  /** Why a platform does not take the pass, or its template version; null where none has refused. */
+  /** The rejection of the pass or its template version by a platform, or `null`. */
   lastError: PlatformRejection.nullable(),
 })
 export type PassWallets = z.output<typeof PassWallets>
 
 const StaleReason = z.enum(['not_pushed', 'refused', 'silent', 'behind'])
-/** Why a wallet is thought to hold an older version than its pass shows. */
+/** The reason that a wallet is assumed to hold an outdated version. */
 export type StaleReason = z.output<typeof StaleReason>
 
 const WalletItem = z.strictObject({
@@ -75,10 +75,10 @@ const WalletItem = z.strictObject({
   }),
   lastError: z.string().nullable(),
 })
-/** A wallet that holds a pass, and how far it is behind the newest version. */
+/** A wallet that holds a pass, with its version and the current one. */
 export type WalletItem = z.output<typeof WalletItem>
 
-/** What a device wrote about a pass, which nobody signed. */
+/** A message from a device about a pass. It is not authenticated. */
 const DeviceLog = z.strictObject({
   id: Uuid,
   passId: Uuid,
@@ -92,10 +92,10 @@ const DeviceLog = z.strictObject({
 })
 export type DeviceLog = z.output<typeof DeviceLog>
 
-/** Of phones that can be reached so many shall hold the last version within so long. */
+/** The objective: the share of reachable phones that hold the latest version within a time. */
 export const FRESHNESS = { objective: 0.999, withinSeconds: 300 }
 
-/** Devices of one nudge: they are written in one transaction, after which others wait. */
+/** The maximum number of devices per nudge. They are written in one transaction, for which other writers wait. */
 const MAX_NUDGED = 1000
 
 const Freshness = z.strictObject({
@@ -122,7 +122,7 @@ const WalletQuery = pageQuery({
   olderThan: integerParam(0, MAX_OLDER_SECONDS).optional(),
 }).superRefine((query, context) => checkQualifier('olderThan', 'stale', query, context))
 
-/** Routes of the wallets of a whole workspace. */
+/** Routes of the wallets of a workspace. */
 export const wallets = {
   list: route({
     method: 'GET',

@@ -6,7 +6,7 @@ import { pageOf, text, UtcTimestamp } from './common.ts'
 import { Delivery, DeliveryListFilters } from './deliveries.ts'
 import { listQuery } from './list.ts'
 
-/** Events that an endpoint may subscribe to: all but webhook.test. */
+/** The events that an endpoint can subscribe to: all except webhook.test. */
 const SubscribableEvent = z.enum(subscribableEvents)
 
 const WebhookStatus = z.enum(['ENABLED', 'DISABLED'])
@@ -18,20 +18,20 @@ export const Webhook = z.strictObject({
   events: z.array(SubscribableEvent),
   description: z.string(),
   status: WebhookStatus,
-  /** Why it is disabled, in words; null while it is enabled. */
+  /** The reason that it is disabled, or `null` if it is enabled. */
   disabledReason: z.string().nullable(),
   createdAt: UtcTimestamp,
   updatedAt: UtcTimestamp,
 })
 export type Webhook = z.output<typeof Webhook>
 
-/** The only answers that hold the signing secret. */
+/** A webhook with its signing secret. Only two responses contain it. */
 export const WebhookWithSecret = z.strictObject({ ...Webhook.shape, secret: z.string() })
 export type WebhookWithSecret = z.output<typeof WebhookWithSecret>
 
 const ById = z.strictObject({ id: Uuid })
 
-/** An address as far as the schema can check it; whether the server sends there is for the server to say. */
+/** A URL, as far as a schema can check it. The server decides whether it sends requests there. */
 const url = text(1, 2048)
   .regex(/^https?:\/\/[^\s#]+$/, {
     error: 'Must be an absolute https address without a fragment',

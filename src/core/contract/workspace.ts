@@ -3,7 +3,7 @@ import { Uuid } from '../ids.ts'
 import { roles, route, scopes } from '../route.ts'
 import { Count, UtcTimestamp } from './common.ts'
 
-/** What a workspace may have, or has, of each thing that is limited. */
+/** The limits, or the usage, of a workspace. */
 const limited = {
   webhooks: Count,
   passes: Count.describe('Of every status: a pass is never deleted.'),
@@ -14,7 +14,7 @@ const limited = {
   requestsInFlight: Count.describe('At the process that answers, this request among them.'),
 }
 
-/** The workspace of the token, with its limits and how much of them it uses. */
+/** The workspace of the token, with its limits and usage. */
 const Workspace = z.strictObject({
   id: Uuid,
   name: z.string(),
@@ -30,7 +30,7 @@ const Workspace = z.strictObject({
   usage: z.strictObject(limited).optional(),
 })
 
-/** Routes of the workspace that a token belongs to. */
+/** Routes of the token's workspace. */
 export const workspace = {
   get: route({
     method: 'GET',
@@ -46,7 +46,7 @@ export const workspace = {
   }),
 }
 
-/** The token of the request, without the token itself: who is asking, in which workspace, and what is allowed. */
+/** The token of the request, without its secret: its name, workspace, and permissions. */
 const CurrentToken = z.strictObject({
   id: Uuid,
   name: z.string(),
