@@ -41,7 +41,7 @@ export function openApiDocument() {
       },
       headers: {
         CorrelationId: {
-          description: 'Ties the answer to jobs, deliveries and log lines.',
+          description: 'Links the response to jobs, deliveries and log lines.',
           schema: { type: 'string' },
         },
         Revision: { description: 'The revision of the pass, for If-Match.', schema: { type: 'string' } },
@@ -115,8 +115,8 @@ function describe(resource: keyof Contract, operation: string, route: Route) {
 
 /** Returns the required permissions in words, since not every viewer shows the scopes of a bearer token. */
 function access({ scope, role, isPublic }: Route): string {
-  if (isPublic) return 'Takes no token.'
-  const needed = scope ? `Needs the scope \`${scope}\`` : 'Takes any valid token'
+  if (isPublic) return 'Requires no token.'
+  const needed = scope ? `Requires the scope \`${scope}\`` : 'Accepts any valid token'
   return role ? `${needed}, and the role ${role}.` : `${needed}.`
 }
 
@@ -193,7 +193,7 @@ function successes(route: Route, examples: Partial<Record<string, unknown>>) {
               ...Object.fromEntries((route.files ?? []).map((type) => [type, {}])),
             },
           }
-        : { description: 'Done; no content', headers: CORRELATION },
+        : { description: 'Done, without content', headers: CORRELATION },
     ]),
   )
 }

@@ -126,8 +126,8 @@ test('each operation belongs to a described resource and lists the scopes that t
     expect(told, operation.operationId).toContain(operation.tags[0])
     const scope = operation['x-scope']
     const isPublic = operation.operationId === 'doors.claim'
-    const without = isPublic ? 'Takes no token.' : 'Takes any valid token.'
-    expect(operation.description).toContain(scope ? `Needs the scope \`${scope}\`` : without)
+    const without = isPublic ? 'Requires no token.' : 'Accepts any valid token.'
+    expect(operation.description).toContain(scope ? `Requires the scope \`${scope}\`` : without)
     const withoutScope = isPublic ? [] : undefined
     expect(operation.security).toEqual(scope ? [{ bearer: [scope] }, { apiKey: [scope] }] : withoutScope)
   }

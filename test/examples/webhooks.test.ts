@@ -31,7 +31,7 @@ describe.each(['node-http.js', 'h3.js'])('the receiver %s', (file) => {
     const acted = stdout.split('\n').filter((line) => line.includes('T-a1') || line.includes('pass.voided a1'))
     expect(acted).toHaveLength(1)
     expect(stdout).toContain('type.of-tomorrow a2')
-    expect(stderr).toContain('serialised again')
+    expect(stderr).toContain('serialized again')
     expect(stdout + stderr).not.toContain(secret)
   })
 

@@ -19,8 +19,9 @@ export type GoogleVia = z.output<typeof GoogleVia>
 export const BroadcastCreate = MessageCreate.extend({
   googleVia: GoogleVia.default('object').meta({
     description:
-      'With class, everybody who holds a pass of a class gets one message of the class: a request for each class instead of each ' +
-      'pass. Those of void and expired passes get it too, and whoever adds a pass later finds it on the back.',
+      'With class, all holders of a pass of a class receive one message of the class. This takes one request ' +
+      'per class instead of one per pass. Holders of void and expired passes receive it too, and holders who ' +
+      'add a pass later see it on the back.',
   }),
 })
 export type BroadcastCreate = z.output<typeof BroadcastCreate>
@@ -32,7 +33,7 @@ export const Broadcast = z.strictObject({
   body: Notification.shape.body,
   platforms: z.array(Platform),
   googleVia: GoogleVia.meta({
-    description: 'object for one that asked for class, where other projects shared its classes.',
+    description: 'object if class was requested but other projects share its classes.',
   }),
   options: MessageOptions,
   sendAt: UtcTimestamp.nullable(),
@@ -49,22 +50,25 @@ export const BroadcastForecast = z.strictObject({
   projectId: Uuid,
   platforms: z.array(Platform),
   sendAt: UtcTimestamp.nullable(),
-  passCount: Count.meta({ description: 'Passes that are issued.' }),
+  passCount: Count.meta({ description: 'Issued passes.' }),
   apple: z.strictObject({
-    passCount: Count.meta({ description: 'Of these, registered by a device; 0 if not targeted.' }),
+    passCount: Count.meta({ description: 'The issued passes that a device registered; 0 if not targeted.' }),
   }),
   google: z.strictObject({
-    passCount: Count.meta({ description: 'Of these, installed; 0 if not targeted.' }),
-    classes: Count.meta({ description: 'With googleVia class, the messages that it takes; else 0.' }),
+    passCount: Count.meta({ description: 'The issued passes that are installed; 0 if not targeted.' }),
+    classes: Count.meta({ description: 'With googleVia class, the number of class messages; else 0.' }),
     others: Count.meta({
-      description: 'With googleVia class, installed passes that are not issued and whose holders get it too; else 0.',
+      description:
+        'With googleVia class, installed passes that are not issued and whose holders also receive the message; ' +
+        'else 0.',
     }),
-    overCap: Count.meta({ description: 'Issued passes whose 3 google notifications of 24 hours are used up.' }),
+    overCap: Count.meta({ description: 'Issued passes that have used up their 3 google notifications of 24 hours.' }),
     seconds: Count.meta({
       description:
-        `How long Google takes for these alone at ${GOOGLE_REQUESTS_A_SECOND} a second for each issuer, several side by side. What waits for an issuer ` +
-        'already is not in it: what this workspace has (waitingJobs of GET /v1/workspace, all kinds together) comes first, and ' +
-        'with what others have at the same issuer it takes turns.',
+        `The seconds that Google needs for these messages alone, at ${GOOGLE_REQUESTS_A_SECOND} per second for ` +
+        'each issuer, with issuers in parallel. Requests that already wait for an issuer are not included. Those ' +
+        'of this workspace (waitingJobs of GET /v1/workspace, all kinds together) are sent first, and those of ' +
+        'other workspaces with the same issuer alternate with these.',
     }),
   }),
 })
@@ -82,8 +86,8 @@ export const BroadcastStats = z.strictObject({
   skipped: Count,
   classErrors: z.array(z.string()).meta({
     description:
-      'With googleVia class, why classes were not given the message, each reason once, at most 10; what was said of a pass alone ' +
-      'stands on its notification.',
+      'With googleVia class, the distinct errors of class messages, at most 10. The error of a single pass is ' +
+      'on its notification.',
   }),
 })
 export type BroadcastStats = z.output<typeof BroadcastStats>
@@ -99,10 +103,12 @@ export const broadcasts = {
     scope: 'pass-notifications:write',
     summary: 'Notify every issued pass of a project, now or later',
     description:
-      'Whoever is issued at the moment of dispatch gets an ordinary notification. A pass whose google notifications of 24 ' +
-      'hours are used up shows it on its own notification. With dryRun nothing is stored: the answer says whom it would ' +
-      'reach. googleVia class is refused where passes of other projects stand in the same classes. A text by language may have those that any version of the passes names, and has the default of each. With an ' +
-      'idempotencyKey that is taken, the existing broadcast is answered with 200.',
+      'Every pass that is issued at the time of dispatch receives an ordinary notification. If a pass has used ' +
+      'up its google notifications of 24 hours, its own notification shows it. With dryRun, nothing is stored, ' +
+      'and the response contains the recipients. googleVia class is rejected if passes of other projects share ' +
+      'the same classes. A text by language can have every language of any version of the passes, and must ' +
+      'have the default of each. If the idempotencyKey is already used, the response is the existing broadcast ' +
+      'with 200.',
     params: ById,
     query: z.strictObject({ dryRun: booleanParam.default(false) }),
     body: BroadcastCreate,
@@ -141,7 +147,7 @@ export const broadcasts = {
     path: '/v1/projects/{id}/broadcasts/{broadcastId}',
     scope: 'pass-notifications:write',
     summary: 'Cancel a broadcast that is still scheduled',
-    description: 'It is gone then, and its idempotency key is free.',
+    description: 'Deletes it and frees its idempotency key.',
     params: Named,
     responses: { 204: null },
     errors: ['PASS_NOTIFICATION_BROADCAST_NOT_FOUND', 'PASS_NOTIFICATION_BROADCAST_ALREADY_DISPATCHED'],

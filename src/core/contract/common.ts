@@ -29,7 +29,7 @@ export function text(min: number, max: number) {
 export function refusingProto<Schema extends z.ZodType>(schema: Schema) {
   return z.preprocess((written: z.input<Schema>, context) => {
     if (isJsonObject(written) && Object.hasOwn(written, '__proto__'))
-      context.addIssue({ code: 'custom', path: ['__proto__'], message: 'Nothing can be called so: take another name' })
+      context.addIssue({ code: 'custom', path: ['__proto__'], message: 'Is not allowed as a name: use another name' })
     return written
   }, schema)
 }

@@ -10,15 +10,15 @@ import { RedemptionTemplate, Timezone } from './redemption.ts'
  * code.
  */
 export const warningTable = {
-  'contrast-low': 'A text on an iPhone has less contrast to its background than the 4.5 that WCAG asks for.',
-  'fields-over': 'There are more fields than an iPhone shows for the style; the surplus is nowhere on the pass.',
-  'text-cut': 'A text is wider than a wallet shows; its end is cut.',
-  'image-missing': 'A wallet wants an image that the design does not have.',
+  'contrast-low': 'A text on an iPhone has less than the contrast of 4.5 to its background that WCAG requires.',
+  'fields-over': 'There are more fields than an iPhone shows for the style. The others are not shown.',
+  'text-cut': 'A text is wider than a wallet shows, and its end is cut.',
+  'image-missing': 'The design lacks an image that a wallet shows.',
   'image-small': 'An image has too few pixels to be sharp on every phone.',
   'google-modules-over': 'There are more fields or links than the ten of each that Google Wallet shows.',
   'flight-data-missing':
-    'A boarding pass by air does not say all that Google requires of a flight; it goes out as a transit ticket.',
-  'translation-missing': 'A text or an image has none in one of the languages; there that of the default stands.',
+    'A boarding pass by air lacks facts that Google requires for a flight. It is issued as a transit ticket.',
+  'translation-missing': 'A text or an image lacks one of the languages. The default is shown instead.',
   'google-front-empty': 'The front of the pass in Google Wallet shows none of its fields.',
 } as const satisfies Record<string, string>
 
@@ -61,7 +61,7 @@ export const VariableDefinition = z.strictObject({
 })
 export type VariableDefinition = z.output<typeof VariableDefinition>
 
-const Color = z.string().regex(/^#[0-9A-Fa-f]{6}$/, 'Must be a colour such as #1a2b3c')
+const Color = z.string().regex(/^#[0-9A-Fa-f]{6}$/, 'Must be a color such as #1a2b3c')
 
 /** The type of a field's value. */
 export const ValueKind = z.enum(['text', 'number', 'percent', 'currency', 'date', 'time', 'dateTime', 'relative'])
@@ -82,7 +82,7 @@ const FieldDefinition = z.strictObject({
   /** Relative to the direction of the language. Primary and back fields have no alignment. */
   align: z.enum(['start', 'center', 'end']).optional(),
   changeMessage: translatable(
-    text(1, 255).refine((message) => message.includes('%@'), 'Must hold %@, where the new value goes'),
+    text(1, 255).refine((message) => message.includes('%@'), 'Must contain %@, which the new value replaces'),
   ).optional(),
 })
 /** A field with its texts in one language. */
@@ -97,7 +97,7 @@ const fieldList = (max: number) => z.array(FieldDefinition).max(max).default([])
 
 /** An image ID, or the placeholder of a variable with the format image. */
 const ImageSource = z.union([Uuid, z.string().regex(/^\{\{[^{}]{1,128}\}\}$/)], {
-  error: 'Must be the id of an uploaded image, a UUID, or the placeholder of a variable such as {{photo}}',
+  error: 'Must be the ID of an uploaded image (a UUID), or the placeholder of a variable such as {{photo}}',
 })
 
 const MAX_STATES = 100
@@ -117,7 +117,7 @@ const choiceOf = <Value extends z.ZodType>(value: Value) =>
 
 /** An image: the same for all passes, from a variable of the pass, or selected by its state. */
 const ImageChoice = z.union([ImageSource, choiceOf(ImageSource)], {
-  error: 'Must be the id of an uploaded image, {{variable}}, or { by, map, else } of those',
+  error: 'Must be the ID of an uploaded image, {{variable}}, or { by, map, else } of those',
 })
 export type ImageChoice = z.output<typeof ImageChoice>
 
@@ -130,20 +130,20 @@ const DesignImage = z.union(
     ImageChoice,
     byLanguage(ImageChoice).refine(
       (images) => !keysOfChoice.some((key) => key in images),
-      'Must have by and map, or languages alone',
+      'Must have by and map, or only languages',
     ),
   ],
   {
     error:
-      'Must be the id of an uploaded image, {{variable}}, { by, map, else } of those, or one of these for each language ' +
-      'such as { "pt": …, "en": … }',
+      'Must be the ID of an uploaded image, {{variable}}, { by, map, else } of those, or one of these for each ' +
+      'language such as { "pt": …, "en": … }',
   },
 )
 export type DesignImage = z.output<typeof DesignImage>
 
 /** A color: the same for all passes, or selected by the state of the pass. */
 const ColorChoice = z.union([Color, choiceOf(Color)], {
-  error: 'Must be a colour such as #1a2b3c, or { by, map, else } of those',
+  error: 'Must be a color such as #1a2b3c, or { by, map, else } of those',
 })
 export type ColorChoice = z.output<typeof ColorChoice>
 

@@ -64,7 +64,7 @@ export const DeliveryListFilters = {
   status: anyOf(DeliveryStatus).optional(),
   lastAttempt: anyOf(z.literal('failed'))
     .optional()
-    .describe('Deliveries with a lastError: those that wait for a retry, and those that are FAILED.'),
+    .describe('Deliveries with a lastError: those waiting for a retry, and those that are FAILED.'),
 }
 
 const ById = z.strictObject({ id: Uuid })
@@ -91,10 +91,10 @@ export const deliveries = {
     method: 'POST',
     path: '/v1/webhooks/deliveries/{id}/redeliver',
     scope: 'webhooks:write',
-    summary: 'Send a delivery once more',
+    summary: 'Send a delivery again',
     description:
-      'A new attempt with the same id and a fresh signature, whatever the status. A webhook that is disabled or deleted ' +
-      'gets nothing: 409.',
+      'Makes a new attempt with the same ID and a new signature, regardless of the status. If the webhook is ' +
+      'disabled or deleted, nothing is sent: 409.',
     params: ById,
     responses: { 202: Delivery },
     errors: ['CONFLICT'],

@@ -23,14 +23,14 @@ export const Door = z.strictObject({
   id: Uuid.describe('The deviceId of its scans.'),
   name: z.string(),
   projectId: Uuid,
-  projectName: z.string().nullable().describe('Null once the project is deleted.'),
+  projectName: z.string().nullable().describe('Null after the project is deleted.'),
   gate: z.string().describe('The context.gate of its scans.'),
   createdAt: UtcTimestamp,
-  expiresAt: UtcTimestamp.describe(`When its token ends: ${MAX_DOOR_DAYS} days after the claim.`),
-  lastSeenAt: UtcTimestamp.nullable().describe('Up to 15 seconds late; null until its first request after the claim.'),
-  version: z.string().nullable().describe('What it said last in X-Door-Version.'),
+  expiresAt: UtcTimestamp.describe(`The expiry of its token: ${MAX_DOOR_DAYS} days after the claim.`),
+  lastSeenAt: UtcTimestamp.nullable().describe('Up to 15 seconds late. Null until its first request after the claim.'),
+  version: z.string().nullable().describe('The latest value of X-Door-Version.'),
   pendingScans: Count.nullable().describe(
-    'What it said last in X-Door-Pending: decided offline, and not reported yet.',
+    'The latest value of X-Door-Pending: scans decided offline and not uploaded yet.',
   ),
   revokedAt: UtcTimestamp.nullable(),
 })
@@ -39,8 +39,8 @@ export type Door = z.output<typeof Door>
 /** An invitation that lets phones scan at a gate. */
 export const DoorInvitation = z.strictObject({
   id: Uuid,
-  url: z.string().describe('The page of a door, with the code in the fragment, which browsers send to no server.'),
-  code: z.string().describe('Shown once: a hash is all that is kept.'),
+  url: z.string().describe('The page of a door. The code is in the fragment, which browsers do not send to servers.'),
+  code: z.string().describe('Shown once: only a hash is stored.'),
   expiresAt: UtcTimestamp,
 })
 export type DoorInvitation = z.output<typeof DoorInvitation>
@@ -48,7 +48,7 @@ export type DoorInvitation = z.output<typeof DoorInvitation>
 /** The response to a claim. */
 export const DoorClaim = z.strictObject({
   door: Door,
-  token: z.string().describe('With scans:read and scans:write, for this project alone. Shown once.'),
+  token: z.string().describe('Has the scopes scans:read and scans:write for this project only. Shown once.'),
 })
 export type DoorClaim = z.output<typeof DoorClaim>
 
@@ -63,8 +63,9 @@ export const doors = {
     role: 'owner',
     summary: 'Invite phones to scan at a gate',
     description:
-      `Whoever opens the url claims a door; it works \`uses\` times, until expiresAt: ${MAX_DOOR_DAYS} days ahead at most. A ` +
-      'project has 100 invitations at a time, and 5,000 doors and uses together; revoked and expired ones do not count.',
+      'Anyone who opens the url can claim a door, at most `uses` times and until expiresAt, at most ' +
+      `${MAX_DOOR_DAYS} days ahead. A project can have 100 invitations at a time, and 5,000 doors and uses ` +
+      'together. Revoked and expired ones do not count.',
     body: z.strictObject({
       projectId: Uuid,
       gate: Gate,
@@ -79,8 +80,8 @@ export const doors = {
     path: '/v1/doors/invitations/{id}',
     scope: 'scans:write',
     role: 'owner',
-    summary: 'End an invitation',
-    description: 'Nobody claims a door with it any more; those that were claimed stay.',
+    summary: 'Cancel an invitation',
+    description: 'No more doors can be claimed with it. Claimed doors stay.',
     params: ById,
     responses: { 204: null },
   }),
@@ -89,10 +90,10 @@ export const doors = {
     path: '/v1/doors/claim',
     scope: null,
     isPublic: true,
-    summary: 'Become a door with the code of an invitation',
+    summary: 'Claim a door with the code of an invitation',
     description:
-      'A code that cannot be claimed is answered 404; details.reason is used_up, ended (or expired), or unknown. Claiming ' +
-      'twice makes two doors.',
+      'If the code cannot be claimed, the response is 404, and details.reason is used_up, ended (or expired), ' +
+      'or unknown. Two claims create two doors.',
     maxBodyBytes: 4096,
     body: z.strictObject({ code: text(1, 128), name: DoorName }),
     responses: { 201: DoorClaim },
@@ -104,7 +105,7 @@ export const doors = {
     scope: 'scans:read',
     forDoors: true,
     summary: 'List doors',
-    description: 'To a door: itself alone. Those that ended stay in it, since the ledger names them.',
+    description: 'A door sees only itself. Ended doors stay in the list, since the ledger names them.',
     query: listQuery(['createdAt'], { projectId: anyOf(Uuid).optional(), revoked: booleanParam.optional() }),
     responses: { 200: pageOf(Door) },
   }),
@@ -114,10 +115,10 @@ export const doors = {
     scope: 'scans:write',
     role: 'owner',
     forDoors: true,
-    summary: 'Rename a door, or send it to another gate',
+    summary: 'Rename a door, or move it to another gate',
     description:
-      'At least one field must be given. Scans that were recorded keep their gate. The token of a door can change its own ' +
-      'gate, and nothing else.',
+      'Requires at least one field. Recorded scans keep their gate. A door can use its own token to change its ' +
+      'gate only.',
     params: ById,
     body: z.strictObject({ name: DoorName.optional(), gate: Gate.optional() }),
     responses: { 200: Door },
@@ -130,7 +131,8 @@ export const doors = {
     role: 'owner',
     summary: 'Revoke a door',
     description:
-      'Its token ends, on each server within 5 seconds. What it decided offline and has not reported is lost.',
+      'Its token becomes invalid on each server within 5 seconds. Offline decisions that it has not uploaded ' +
+      'are lost.',
     params: ById,
     responses: { 204: null },
   }),

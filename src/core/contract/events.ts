@@ -18,12 +18,13 @@ export const events = {
     scope: 'webhooks:read',
     summary: 'Follow events as they happen',
     description:
-      'Server-sent events over a connection that the client opens: `id:` is the id of the event, `data:` its envelope. Each ' +
-      'event of the workspace comes once, in one order for all who follow, whether a webhook wants it or not. The first ' +
-      'thing sent is an id without data: where to begin again. `Last-Event-ID` goes on after an event; the id of zeros ' +
-      'begins with the oldest that is kept. An event past retention is 409 with the `oldest` in details. Comments come ' +
-      'every 15 seconds. The stream ends when its token does, when nobody reads it, and when the server stops: come again ' +
-      'with the last id. A workspace has 10 streams at each server.',
+      'Server-sent events over a connection that the client opens: `id:` is the ID of the event, and `data:` ' +
+      'its envelope. Each event of the workspace is sent once, in the same order for all clients, regardless ' +
+      'of webhooks. The first item is an ID without data, from which the client can resume. `Last-Event-ID` ' +
+      'resumes after an event, and the nil UUID starts with the oldest stored event. If the event is past ' +
+      'retention, the response is 409 with `oldest` in details. The server sends a comment every 15 seconds. ' +
+      'The stream ends when its token expires, when the client stops reading, and when the server stops. Then ' +
+      'reconnect with the last ID. A workspace can have 10 streams per server.',
     eventStream: true,
     query: z.strictObject({ type: anyOf(FollowedEventType).optional() }),
     headers: z.object({ 'last-event-id': Uuid.optional() }),

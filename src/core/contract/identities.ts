@@ -10,13 +10,13 @@ export const Identity = z.strictObject({
   id: Uuid,
   platform: Platform,
   name: z.string().describe('Unique on the server.'),
-  passTypeIdentifier: z.string().nullable().describe('Of Apple; null of Google.'),
-  teamIdentifier: z.string().nullable().describe('Of Apple; null of Google.'),
-  issuerId: z.string().nullable().describe('Of Google; null of Apple.'),
-  expiresAt: UtcTimestamp.nullable().describe('When its certificate ends; null where it has none.'),
+  passTypeIdentifier: z.string().nullable().describe('Apple only; else null.'),
+  teamIdentifier: z.string().nullable().describe('Apple only; else null.'),
+  issuerId: z.string().nullable().describe('Google only; else null.'),
+  expiresAt: UtcTimestamp.nullable().describe('The expiry of its certificate; null without one.'),
   status: z
     .enum(['active', 'retired'])
-    .describe('Under a retired one no pass is made any more; those that it has are kept up to date.'),
+    .describe('A retired identity issues no new passes. Its existing passes are kept up to date.'),
 })
 export type Identity = z.output<typeof Identity>
 
@@ -28,8 +28,9 @@ export const identities = {
     scope: 'templates:read',
     summary: 'List the identities that the workspace may use',
     description:
-      'Those that the operator of the server gave it (`passes identity`). What the server itself has is not among them: that is ' +
-      'used where a project names none, and its workspace has no default. A token that is bound to projects sees none.',
+      'The identities that the server operator assigned (`passes identity`). The list does not include the ' +
+      'default identity of the server, which is used if neither the project nor the workspace has one. A token ' +
+      'that is bound to projects sees none.',
     query: listQuery(['name', 'createdAt'], {}),
     responses: { 200: pageOf(Identity) },
   }),

@@ -27,9 +27,9 @@ export const images = {
     scope: 'templates:write',
     summary: 'Upload an image',
     description:
-      'The body is the file itself, PNG or JPEG: at most 16 million pixels, 16,384 on a side and, for a JPEG, 32 scans; not ' +
-      'animated. The same bytes always have the same id: 200 when known. While 8 images of the workspace wait to be decoded ' +
-      'the next is 429.',
+      'The body is the PNG or JPEG file: at most 16 million pixels, 16,384 on a side, and 32 scans for a JPEG; ' +
+      'not animated. The same content always has the same ID, with 200 if it exists already. If 8 images of ' +
+      'the workspace are waiting to be decoded, the response is 429.',
     rawBody: { contentTypes: ImageType.options, maxBytes: MAX_IMAGE_BYTES },
     responses: { 200: Image, 201: Image },
     errors: ['INVALID_INPUT', 'CONFLICT'],

@@ -36,7 +36,7 @@ export function translatable(one: z.ZodString) {
       const unknown = typeof input === 'object' && input !== null ? Object.keys(input).find(isNoLanguage) : undefined
       return unknown === undefined
         ? 'Must be a text, or one for each language such as { "pt": …, "en": … }'
-        : `${JSON.stringify(unknown)} is no language such as pt, pt-BR or zh-Hans`
+        : `${JSON.stringify(unknown)} is not a language such as pt, pt-BR or zh-Hans`
     },
   })
 }

@@ -104,7 +104,11 @@ export function checkWindow(names: WindowNames, query: Record<string, unknown>, 
     [to, until],
   ] as const) {
     if (query[name] !== undefined && query[other] !== undefined) {
-      context.addIssue({ code: 'custom', path: [other], message: `Is another spelling of ${name}; give one of them` })
+      context.addIssue({
+        code: 'custom',
+        path: [other],
+        message: `Is another spelling of ${name}; use only one of them`,
+      })
     }
   }
 }
@@ -148,6 +152,6 @@ export function checkQualifier(
   context: z.RefinementCtx,
 ): void {
   if (query[name] !== undefined && query[qualified] === undefined) {
-    context.addIssue({ code: 'custom', path: [name], message: `Only qualifies ${qualified}; give both` })
+    context.addIssue({ code: 'custom', path: [name], message: `Requires ${qualified}, which it qualifies` })
   }
 }

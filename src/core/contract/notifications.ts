@@ -23,7 +23,7 @@ export const MessageOptions = z.strictObject({
     .strictObject({
       header: translatable(text(0, 255))
         .optional()
-        .meta({ description: "Shown above the text; where it is empty or not given, the organization's name." }),
+        .meta({ description: "Shown above the text. If empty or omitted, the organization's name is shown." }),
     })
     .optional(),
 })
@@ -35,8 +35,8 @@ const PlatformDelivery = z.strictObject({ status: DeliveryState, error: z.string
 export const Notification = z.strictObject({
   id: Uuid,
   passId: Uuid,
-  broadcastId: Uuid.optional().meta({ description: 'Present when a broadcast made it.' }),
-  body: translatable(z.string()).meta({ description: 'As it was sent: a text, or one for each language.' }),
+  broadcastId: Uuid.optional().meta({ description: 'Set if a broadcast created it.' }),
+  body: translatable(z.string()).meta({ description: 'As sent: a text, or one for each language.' }),
   options: MessageOptions,
   sendAt: UtcTimestamp.nullable(),
   status: NotificationStatus,
@@ -50,10 +50,10 @@ export type Notification = z.output<typeof Notification>
 /** The request body that creates a notification or a broadcast. */
 export const MessageCreate = z.strictObject({
   body: translatable(text(1, 1000)).meta({
-    description: 'A text, or one for each of the languages that the definition names; the default among them.',
+    description: 'A text, or one for each language of the definition, including the default.',
   }),
-  platforms: z.array(Platform).min(1).optional().meta({ description: 'All that are configured by default.' }),
-  sendAt: Timestamp.optional().meta({ description: 'A time that is not in the future sends at once.' }),
+  platforms: z.array(Platform).min(1).optional().meta({ description: 'All configured platforms by default.' }),
+  sendAt: Timestamp.optional().meta({ description: 'A time that is not in the future sends immediately.' }),
   idempotencyKey: text(8, 100).optional(),
   options: MessageOptions.default({}),
 })
@@ -70,11 +70,11 @@ export const notifications = {
     scope: 'pass-notifications:write',
     summary: 'Send a notification to a pass, now or later',
     description:
-      'The pass must be issued. Of notifications that target google, 3 may be due in any 24 hours, and those that end as ' +
-      'SKIPPED, since nobody has the pass there, are among them; Retry-After of the 429 ' +
-      'says by how many seconds the send would have to move. Of a text by language, holders read theirs, or the default. ' +
-      'With an idempotencyKey that is taken, the existing ' +
-      'notification is answered with 200, whatever else the request holds.',
+      'The pass must be issued. At most 3 notifications that target google can be due within 24 hours, ' +
+      'including those that end as SKIPPED because no Google user has the pass. Retry-After of the 429 is the ' +
+      'number of seconds by which the send would have to move. Of a text by language, holders see their ' +
+      'language, or the default. If the idempotencyKey is already used, the response is the existing ' +
+      'notification with 200, regardless of the rest of the request.',
     params: ById,
     body: MessageCreate,
     responses: { 200: Notification, 201: Notification },
@@ -104,7 +104,7 @@ export const notifications = {
     path: '/v1/passes/{id}/notifications/{notificationId}',
     scope: 'pass-notifications:write',
     summary: 'Cancel a notification that is still scheduled',
-    description: 'It is gone then, and its idempotency key is free.',
+    description: 'Deletes it and frees its idempotency key.',
     params: Named,
     responses: { 204: null },
     errors: ['PASS_NOT_FOUND', 'PASS_NOTIFICATION_NOT_FOUND', 'PASS_NOTIFICATION_ALREADY_SENT'],

@@ -5,7 +5,7 @@ import { text } from './common.ts'
 export const MAX_IMPORTED_DEVICES = 100
 
 /** A name without control characters, for use in URLs and files. */
-const name = (max: number) => text(1, max).regex(/^\P{Cc}*$/u, 'Must hold no control characters')
+const name = (max: number) => text(1, max).regex(/^\P{Cc}*$/u, 'Must not contain control characters')
 
 /** A device as the PassKit web service identifies it. */
 const ImportedDevice = z.strictObject({
@@ -15,28 +15,28 @@ const ImportedDevice = z.strictObject({
 
 /** The fields of an imported pass, in addition to those of its template. */
 export const importedFields = {
-  serialNumber: name(255).optional().meta({ description: 'What Apple Wallet knows it by.' }),
+  serialNumber: name(255).optional().meta({ description: 'Its serial number in Apple Wallet.' }),
   passTypeIdentifier: text(1, 255).optional().meta({ description: 'Must be that of the identity.' }),
   authenticationToken: z
     .string()
-    .regex(/^[\x21-\x7e]{16,255}$/, 'Must be 16 to 255 printable characters of ASCII, as Apple asks')
+    .regex(/^[\x21-\x7e]{16,255}$/, 'Must be 16 to 255 printable ASCII characters, as Apple requires')
     .optional()
     .meta({ description: 'Phones send it with the serial number.' }),
   googleObjectId: z
     .string()
     .max(255)
-    .regex(/^\d{1,32}\.[\w.-]+$/, 'Must be the id of an object at Google: issuer, dot, name')
+    .regex(/^\d{1,32}\.[\w.-]+$/, 'Must be the ID of an object at Google: issuer, dot, name')
     .optional()
-    .meta({ description: 'Its object in Google Wallet, of the kind that the template makes.' }),
+    .meta({ description: "Its object in Google Wallet, of the template's kind." }),
   scanPayload: text(1, 2048)
     .optional()
-    .meta({ description: 'What scanners read, and its barcode; else what the template says.' }),
+    .meta({ description: 'The content of its barcode. If omitted, the template defines it.' }),
   status: z.enum(['ISSUED', 'VOID']).default('ISSUED'),
   devices: z
     .array(ImportedDevice)
     .max(MAX_IMPORTED_DEVICES)
     .default([])
-    .meta({ description: 'Phones of Apple that hold it.' }),
+    .meta({ description: 'The Apple devices that hold it.' }),
 }
 
 /** Checks the fields of an import that depend on each other. */
@@ -47,9 +47,9 @@ export function checkImport(
   const refuse = (path: (string | number)[], message: string) => context.addIssue({ code: 'custom', path, message })
   const { serialNumber, authenticationToken, devices } = pass
   if (serialNumber === undefined && authenticationToken !== undefined)
-    refuse(['authenticationToken'], 'Belongs to a serialNumber')
+    refuse(['authenticationToken'], 'Requires a serialNumber')
   if (devices.length > 0 && (serialNumber === undefined || authenticationToken === undefined))
-    refuse(['devices'], 'Need the serialNumber and the authenticationToken that the phones know')
+    refuse(['devices'], 'Requires the serialNumber and the authenticationToken that the phones know')
   const seen = new Set<string>()
   for (const [n, { deviceLibraryIdentifier: id }] of devices.entries()) {
     if (seen.has(id)) refuse(['devices', n], 'Stands twice')

@@ -26,7 +26,7 @@ const VariableFilter = z
   .regex(/^[^:]+:/, 'Must be key:value')
   .transform((text) => ({ name: text.slice(0, text.indexOf(':')), value: text.slice(text.indexOf(':') + 1) }))
 
-const INCLUDED = 'wallets adds what GET /v1/passes/{id}/wallets says.'
+const INCLUDED = 'wallets adds the response of GET /v1/passes/{id}/wallets.'
 /** The additional parts of a pass in responses. */
 export const Include = anyOf(z.enum(['wallets']))
   .optional()
@@ -58,7 +58,7 @@ export const PassListQuery = listQuery(passSorts, {
   checkQualifier('redeemedContext', 'redeemed', query, context)
   checkWindow(createdWindow, query, context)
   if (query.labelMatch?.includes('contains') && query.label && query.label.length > MAX_SUBSTRINGS) {
-    const message = `Must have at most ${MAX_SUBSTRINGS} values where labelMatch is contains`
+    const message = `Must have at most ${MAX_SUBSTRINGS} values if labelMatch is contains`
     context.addIssue({ code: 'custom', path: ['label'], message })
   }
 })

@@ -12,10 +12,10 @@ export const PassPreviewQuery = z
   .superRefine(({ platform, format, language }, context) => {
     if (format !== 'pkpass') return
     if (platform !== 'apple') {
-      context.addIssue({ code: 'custom', path: ['format'], message: 'pkpass needs platform=apple' })
+      context.addIssue({ code: 'custom', path: ['format'], message: 'pkpass requires platform=apple' })
     }
     if (language !== undefined) {
-      const message = 'A pkpass holds every language: leave it out'
+      const message = 'A pkpass contains every language: omit it'
       context.addIssue({ code: 'custom', path: ['language'], message })
     }
   })

@@ -38,17 +38,17 @@ export const Pass = z.strictObject({
   templateVersion: PositiveInt.nullable(),
   latestTemplateVersion: PositiveInt.nullable(),
   groupKey: z.string().nullable().meta({
-    description: 'What passes of a project have in common that belong together, such as the tickets of an order.',
+    description: 'The key that the passes of a group in a project share, such as the tickets of an order.',
   }),
   hostedLinks: z.strictObject({
     apple: HostedLink,
     google: HostedLink,
     smart: HostedLink,
     group: HostedLink.meta({
-      description: 'A page with all passes of the group, revoked with the links of any of them.',
+      description: 'A page with all passes of the group. Revoking the links of any of them revokes it.',
     }),
   }),
-  wallets: PassWallets.optional().meta({ description: 'Where the request says include=wallets.' }),
+  wallets: PassWallets.optional().meta({ description: 'Only if the request has include=wallets.' }),
 })
 export type Pass = z.output<typeof Pass>
 
@@ -60,7 +60,7 @@ export const PassCreate = z.strictObject({
   label: text(1, 255),
   templateId: Uuid,
   variables: Variables.default({}),
-  groupKey: GroupKey.optional().meta({ description: 'Goes before what the template says; null is no group.' }),
+  groupKey: GroupKey.optional().meta({ description: 'Overrides the template. Null means no group.' }),
 })
 export type PassCreate = z.output<typeof PassCreate>
 
@@ -79,7 +79,8 @@ export const BatchResult = z.strictObject({
   externalPassId: z.string(),
   success: z.boolean(),
   created: z.boolean().optional().meta({
-    description: 'With success: true where this item made the pass, false where it was there already and is unchanged.',
+    description:
+      'Only on success: true if this item created the pass, false if the pass already existed and is unchanged.',
   }),
   pass: Pass.optional(),
   error: z
@@ -117,15 +118,16 @@ export const PassUpdate = z.strictObject({
   templateVersion: z.union([PositiveInt, z.literal('latest')]).optional(),
   groupKey: GroupKey.optional().meta({
     description:
-      'Null takes the pass out of its group. Left out, a group that the template made follows the variables.',
+      'Null removes the pass from its group. If omitted, a group that the template defines follows the variables.',
   }),
   notify: z
     .boolean()
     .optional()
     .meta({
       description:
-        'True makes Android phones ring for fields with a changeMessage, which iPhones announce by themselves: as a ' +
-        'notification to google, within its limit of 3 in 24 hours. Beyond that the pass changes silently there.',
+        'If true, Android phones alert for changed fields with a changeMessage, as iPhones do automatically. ' +
+        'This sends a notification to google, within its limit of 3 in 24 hours. Beyond the limit, the pass ' +
+        'changes silently there.',
     }),
 })
 export type PassUpdate = z.output<typeof PassUpdate>
@@ -140,7 +142,7 @@ export type PassTransfer = z.output<typeof PassTransfer>
 const UpdatedPass = Pass.extend({
   notified: z.boolean().optional().meta({
     description:
-      'Where the request says notify: whether Android phones are made to ring; in a dry run, whether they would be.',
+      'Only if the request has notify: whether Android phones are alerted. In a dry run, whether they would be.',
   }),
 })
 
@@ -156,7 +158,7 @@ export const passes = {
     scope: 'passes:write',
     summary: 'Create a pass',
     idempotent: true,
-    description: 'Idempotent on externalPassId: 200 with the existing pass, unchanged, when it is there already.',
+    description: 'Idempotent on externalPassId: if the pass exists, the response is 200 with the unchanged pass.',
     body: PassCreate,
     responses: { 200: Pass, 201: Pass },
     errors: createErrors,
@@ -167,9 +169,9 @@ export const passes = {
     scope: 'passes:write',
     summary: 'Create up to 100 passes',
     description:
-      'Each item follows the rules of single create. What is wrong with an item stands in its result; the results keep ' +
-      'the order of the request. Each success says whether the item made its pass; totalCreated counts all of them, those ' +
-      'that were there already included.',
+      'Each item follows the rules of a single create. The errors of an item are in its result. Results have ' +
+      'the order of the request. Each success shows whether the item created its pass. totalCreated counts all ' +
+      'successes, including passes that already existed.',
     idempotent: true,
     maxBodyBytes: LARGE_BODY_BYTES,
     body: z.strictObject({ passes: z.array(BatchItem).min(1).max(100) }),
@@ -180,18 +182,20 @@ export const passes = {
     path: '/v1/passes/import',
     scope: 'passes:write',
     role: 'owner',
-    summary: 'Take over up to 100 passes of another provider',
+    summary: 'Import up to 100 passes of another provider',
     description:
-      'Wallets that hold them go on as they are, and receive the next update. Each item stands for itself, and fires no event. ' +
-      'The same item again changes nothing; other content is CONFLICT, a name that another pass has DUPLICATE_PASS. dryRun ' +
-      'says what each item would come to, without a pass.',
+      'Wallets that hold the passes keep them and receive the next update. Each item is independent and emits ' +
+      'no event. Repeating an item changes nothing. If its content differs, the error is CONFLICT. If another ' +
+      'pass has one of its names, the error is DUPLICATE_PASS. dryRun returns the result of each item without ' +
+      'creating passes.',
     idempotent: true,
     query: z.strictObject({ dryRun: booleanParam.default(false) }),
     maxBodyBytes: LARGE_BODY_BYTES,
     body: z.strictObject({
       templateId: Uuid,
       identityId: Uuid.optional().meta({
-        description: 'Of Apple or Google; without it, and of the other platform, that of new passes.',
+        description:
+          'An Apple or Google identity. If omitted, and for the other platform, the identity of new passes is used.',
       }),
       passes: z.array(ImportItem).min(1).max(100),
     }),
@@ -214,10 +218,11 @@ export const passes = {
     scope: 'passes:read',
     summary: 'List passes',
     description:
-      'Repeating a parameter ORs its values; different parameters must all hold. A parameter takes at most 20 values; ' +
-      'search, variable, and label with labelMatch=contains at most 5. projectId takes the word null. revision and ' +
-      'templateVersion take a number, alone or after gte: or lte:. installed asks whether a wallet holds the pass, platform in ' +
-      'which wallets that is looked for; stale whether one of these lacks its newest version.',
+      'The values of a repeated parameter are alternatives. Different parameters must all match. A parameter ' +
+      'can have at most 20 values; search, variable, and label with labelMatch=contains at most 5. ' +
+      'projectId=null matches passes without a project. revision and templateVersion take a number, alone or ' +
+      'after gte: or lte:. installed filters by whether a wallet holds the pass, and platform limits the ' +
+      'wallets to consider. stale filters by whether one of these lacks the newest version.',
     query: PassListQuery,
     responses: { 200: pageOf(Pass) },
   }),
@@ -227,9 +232,10 @@ export const passes = {
     scope: 'passes:write',
     summary: 'Update a pass',
     description:
-      'Variables are merged over the stored ones; null removes one. A change is one new revision. With If-Match nothing ' +
-      'is written when the pass changed since; with dryRun nothing is written at all, and no ETag answered. bulk says that it ' +
-      'is one of many: wallets are told of it behind changes that somebody waits for.',
+      'Variables are merged over the stored ones. Null removes one. Each change creates one new revision. With ' +
+      'If-Match, nothing is written if the pass has changed since. With dryRun, nothing is written, and the ' +
+      'response has no ETag. bulk marks the request as one of many: wallets are updated after interactive ' +
+      'changes.',
     params: ById,
     query: z.strictObject({ dryRun: booleanParam.default(false), bulk: booleanParam.default(false) }),
     headers: z.object({ 'if-match': IfMatch.optional() }),
@@ -251,10 +257,11 @@ export const passes = {
     scope: 'passes:write',
     summary: 'Give a pass a new scan code',
     description:
-      'For a code that got into wrong hands. What was read off the pass until now is `stale_identifier` at every scan that ' +
-      'is decided afterwards; wallets that hold the pass show the new one. One new revision, and one pass.updated with ' +
-      'changedFields `scanCode`. Each call makes another code: send If-Match where you may send it twice. 409 where nothing ' +
-      'on the pass shows the scan code, as with a barcode whose message is made of variables: change those instead.',
+      'Use it if the code was leaked. Scans of the old code are rejected as `stale_identifier`, and wallets ' +
+      'that hold the pass show the new code. Creates one new revision and one pass.updated with changedFields ' +
+      '`scanCode`. Each call creates another code, so send If-Match if you might send the request twice. If ' +
+      'nothing on the pass shows the scan code, such as with a barcode whose message consists of variables, ' +
+      'the response is 409. Change the variables instead.',
     params: ById,
     headers: z.object({ 'if-match': IfMatch.optional() }),
     responses: { 200: Pass },
@@ -266,11 +273,11 @@ export const passes = {
     scope: 'passes:write',
     summary: 'Give a pass to another holder',
     description:
-      'As an update with a new scan code, of one revision and one pass.updated, and all links of before are revoked. What ' +
-      'wallets of the former holder have becomes void: phones of Apple fetch it so within 30 days, and are then refused; the ' +
-      'object at Google expires. The new holder adds the pass anew, by a fresh link. Each call is a transfer: send If-Match ' +
-      'where you may send it twice. 409 where what a scanner reads would stay as it is: change the variables that the ' +
-      'barcode is made of.',
+      'Updates the pass and its scan code with one revision and one pass.updated, and revokes all previous ' +
+      'links. Wallet passes of the previous holder become void: Apple devices can fetch the void pass for 30 ' +
+      'days and are rejected afterwards, and the Google object expires. The new holder adds the pass with a ' +
+      'new link. Each call is a transfer, so send If-Match if you might send the request twice. If the content ' +
+      'of the barcode would not change, the response is 409. Change the variables in the barcode.',
     params: ById,
     headers: z.object({ 'if-match': IfMatch.optional() }),
     body: PassTransfer,
@@ -292,7 +299,7 @@ export const passes = {
     path: '/v1/passes/{id}/links/revoke',
     scope: 'passes:write',
     summary: 'Revoke the hosted links of a pass',
-    description: 'Wallet passes that are installed already are unaffected; a later read returns fresh links.',
+    description: 'Installed wallet passes are unaffected. A later read returns new links.',
     params: ById,
     responses: { 200: z.strictObject({ id: Uuid, revokedAt: UtcTimestamp, revokedCount: Count }) },
     errors: ['PASS_NOT_FOUND'],
@@ -312,8 +319,9 @@ export const passes = {
     scope: 'passes:read',
     summary: 'Read what each platform would be given of a pass',
     description:
-      'format=html answers a page with the pass as an iPhone and an Android phone draw it; platform=apple&format=pkpass ' +
-      'the signed file, which holds every language. language=de shows what phones of that language do.',
+      'format=html returns a page with the pass as an iPhone and an Android phone show it. ' +
+      'platform=apple&format=pkpass returns the signed file, which contains every language. language=de shows ' +
+      'the pass as phones in that language do.',
     rendersDefinition: true,
     params: ById,
     query: PassPreviewQuery,

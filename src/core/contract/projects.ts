@@ -14,8 +14,10 @@ export const Project = z.strictObject({
   name: z.string(),
   description: z.string(),
   color: ProjectColor,
-  appleIdentityId: Uuid.nullable().describe('Who signs new passes for Apple; null is the default of the workspace.'),
-  googleIdentityId: Uuid.nullable().describe('Whose new passes are at Google; null is the default of the workspace.'),
+  appleIdentityId: Uuid.nullable().describe('The Apple signer of new passes. Null means the default of the workspace.'),
+  googleIdentityId: Uuid.nullable().describe(
+    'The Google issuer of new passes. Null means the default of the workspace.',
+  ),
   createdAt: UtcTimestamp,
   updatedAt: UtcTimestamp,
 })
@@ -39,7 +41,7 @@ export const ProjectFigures = z.strictObject({
     .array(
       z.strictObject({
         at: UtcTimestamp.meta({
-          description: 'When it begins by the clocks of the zone; the first may begin before from.',
+          description: 'The start of the bucket in the zone. The first bucket can start before from.',
         }),
         issued: Count,
         voided: Count,
@@ -47,12 +49,14 @@ export const ProjectFigures = z.strictObject({
         updated: Count,
         notified: Count.meta({ description: 'Notifications that reached a platform.' }),
         opened: z.strictObject({ apple: Count, google: Count, other: Count }).meta({
-          description: 'Hosted links, by what the visitor was given; programs that only look are not among them.',
+          description:
+            'Opened hosted links, by the platform that the visitor was offered. Link previews and crawlers are not ' +
+            'counted.',
         }),
-        installed: ofBoth.meta({ description: 'Passes that came into their first wallet of a platform.' }),
-        removed: ofBoth.meta({ description: 'Passes that left the last one.' }),
-        pushed: Count.meta({ description: 'Pushes to devices of Apple, one for each pass that changed.' }),
-        fetched: Count.meta({ description: 'Newer versions that devices of Apple fetched.' }),
+        installed: ofBoth.meta({ description: 'Passes added to their first wallet of a platform.' }),
+        removed: ofBoth.meta({ description: 'Passes removed from their last wallet of a platform.' }),
+        pushed: Count.meta({ description: 'Pushes to Apple devices, one for each changed pass.' }),
+        fetched: Count.meta({ description: 'Newer versions that Apple devices fetched.' }),
         scans: z
           .record(z.string(), Count)
           .meta({ description: 'Attempts by their reason code, such as valid or already_scanned.' }),
@@ -89,7 +93,7 @@ export const projects = {
       unique: z
         .boolean()
         .default(false)
-        .describe('Refuse with 409 where the workspace has a project of this name; details.projectId is its id.'),
+        .describe('Reject with 409 if the workspace has a project of this name. details.projectId is its ID.'),
     }),
     responses: { 201: Project },
     errors: ['CONFLICT'],
@@ -106,10 +110,10 @@ export const projects = {
     method: 'PATCH',
     path: '/v1/projects/{id}',
     scope: 'templates:write',
-    summary: 'Change a project',
+    summary: 'Update a project',
     description:
-      'At least one field must be given. Another identity (GET /v1/identities; null: the default) concerns passes that are made ' +
-      'from then on: each pass belongs to the identities that it was made under for good.',
+      'Requires at least one field. Another identity (GET /v1/identities; null: the default) applies to passes ' +
+      'that are created afterwards. Each pass permanently belongs to the identities under which it was created.',
     params: ById,
     body: z.strictObject({
       name: name.optional(),
@@ -126,8 +130,7 @@ export const projects = {
     path: '/v1/projects/{id}',
     scope: 'templates:write',
     summary: 'Delete a project',
-    description:
-      'Its templates and passes live on without a project; broadcasts that are still scheduled are cancelled.',
+    description: 'Its templates and passes remain without a project. Scheduled broadcasts are canceled.',
     params: ById,
     responses: { 204: null },
   }),
@@ -135,7 +138,7 @@ export const projects = {
     method: 'GET',
     path: '/v1/projects/{id}/stats',
     scope: 'templates:read',
-    summary: 'Count what a project holds',
+    summary: 'Count the templates and passes of a project',
     params: ById,
     responses: { 200: ProjectStats },
   }),
@@ -143,15 +146,16 @@ export const projects = {
     method: 'GET',
     path: '/v1/projects/{id}/figures',
     scope: 'passes:read',
-    summary: 'Count what happened in a project over time',
+    summary: 'Count the activity of a project over time',
     description:
-      `Of each hour, day, week (from Monday) or month of the zone, at most ${MAX_BUCKETS} of them, those in which nothing happened ` +
-      'too: from `from` on and before `to`. Counted by hours of UTC, each as a whole where it begins, and so are those that `from` and ' +
-      '`to` lie in: in zones that differ from UTC by a part of an hour, days are that part off.',
+      `The figures of each hour, day, week (from Monday), or month in the zone, at most ${MAX_BUCKETS}, ` +
+      'including empty ones, from `from` (inclusive) to `to` (exclusive). Counts are stored per hour in ' +
+      'UTC. Each such hour counts in the bucket that contains its start, including the hours of `from` and ' +
+      '`to`. In zones whose offset is not a whole number of hours, days are shifted by that fraction.',
     params: ById,
     query: z.strictObject({
       from: Timestamp,
-      to: Timestamp.optional().meta({ description: 'Now by default.' }),
+      to: Timestamp.optional().meta({ description: 'Default: now.' }),
       by: z.enum(bucketUnits).default('day'),
       zone: Timezone.default('UTC'),
     }),

@@ -62,14 +62,14 @@ export type ScanContext = z.output<typeof ScanContext>
 const ScanMetadata = ScanContext.extend({
   conflict: LedgerReason.optional().meta({
     description:
-      'Only on an offline report whose device decided otherwise than the server would have, or whose clock was out of ' +
-      'reach: the reason that the server would have given.',
+      'Only on an offline scan, if the device decided differently from the server or its clock was out of ' +
+      'range: the reason that the server would have given.',
   }),
-  validateAsOf: z.iso.date().optional().meta({ description: 'The validity date that was in force (YYYY-MM-DD).' }),
+  validateAsOf: z.iso.date().optional().meta({ description: 'The validity date of the evaluation (YYYY-MM-DD).' }),
   deviceTime: UtcTimestamp.optional().meta({
     description:
-      'Only on an offline report whose device said a time before the pass was made, or over a day ahead of the server: ' +
-      'that time. The scan was evaluated, and stands, at the nearer bound.',
+      'Only on an offline scan, if its time was before the creation of the pass or more than a day ahead of ' +
+      'the server: that time. The scan is evaluated and recorded at the nearest valid time.',
   }),
 })
 
@@ -86,8 +86,8 @@ export const ScanItem = z.strictObject({
   recordedAt: UtcTimestamp,
   deviceId: z.string().nullable(),
   metadata: ScanMetadata,
-  reversesScanId: Uuid.optional().meta({ description: 'On a reversal: the scan that it takes back.' }),
-  reversalReason: z.string().nullable().optional().meta({ description: 'On a reversal: why, where it was said.' }),
+  reversesScanId: Uuid.optional().meta({ description: 'On a reversal: the reversed scan.' }),
+  reversalReason: z.string().nullable().optional().meta({ description: 'On a reversal: the reason, if given.' }),
 })
 export type ScanItem = z.output<typeof ScanItem>
 
@@ -105,8 +105,8 @@ export const ScanRecord = z.strictObject({
   deviceId: z.string().nullable(),
   context: ScanContext.nullable(),
   externalRef: z.string().nullable(),
-  reason: z.string().nullable().meta({ description: 'Why a scan was reversed; null on an attempt.' }),
-  matchedCount: Count.meta({ description: 'How many passes the payload or id named.' }),
+  reason: z.string().nullable().meta({ description: 'The reason of a reversal; null on an attempt.' }),
+  matchedCount: Count.meta({ description: 'The number of passes that match the payload or ID.' }),
   createdAt: UtcTimestamp,
 })
 export type ScanRecord = z.output<typeof ScanRecord>
@@ -119,25 +119,25 @@ export const DoorView = z
   })
   .meta({
     description:
-      'Only where the template gives a door view: its variables that have a value, and what to do. A text of over 500 ' +
-      'characters is cut.',
+      'Only if the template defines a door view: its variables that have a value, and an instruction. Texts of ' +
+      'more than 500 characters are truncated.',
   })
 export type DoorView = z.output<typeof DoorView>
 
 /** The group of a pass, with the number of admitted passes. */
 export const DoorGroup = z
   .strictObject({
-    size: Count.meta({ description: 'Passes of the group; a void one counts only where it was let in.' }),
-    used: Count.meta({ description: 'Those of them that were let in, in the scan context of the attempt.' }),
+    size: Count.meta({ description: 'Passes of the group. A void pass counts only if it was admitted.' }),
+    used: Count.meta({ description: 'Passes that were admitted in the scan context of the attempt.' }),
     open: z
       .array(z.strictObject({ passId: Uuid, externalPassId: z.string(), label: z.string() }))
       .max(20)
-      .meta({ description: 'Others that were not let in yet, neither void nor expired, in the order of their ids.' }),
+      .meta({ description: 'Other passes that are not admitted yet and neither void nor expired, ordered by ID.' }),
     hasMore: z.literal(true).optional().meta({
-      description: 'The group has over 100 passes: the figures are those of its first 100 by id.',
+      description: 'The group has more than 100 passes. The figures are those of the first 100 by ID.',
     }),
   })
-  .meta({ description: 'Only where the pass is in a group.' })
+  .meta({ description: 'Only if the pass is in a group.' })
 export type DoorGroup = z.output<typeof DoorGroup>
 
 /** The properties of a pass that an operator sees, at the time of the response. */
@@ -168,11 +168,13 @@ export const ScanResponse = z.strictObject({
   result: ScanResult,
   reasonCode: ScanReasonCode.nullable().meta({ description: 'Null on a reversal.' }),
   scan: ScanRecord,
-  pass: PassSummary.nullable().meta({ description: 'Null where no pass, or more than one, was found.' }),
-  message: z.string().meta({ description: 'What to tell the operator.' }),
+  pass: PassSummary.nullable().meta({ description: 'Null unless exactly one pass matches.' }),
+  message: z.string().meta({ description: 'The message for the operator.' }),
   priorScanCount: Count.meta({ description: 'Accepted scans of the pass before this attempt.' }),
-  isFirstScan: z.boolean().meta({ description: 'Accepted, and no accepted scan before it.' }),
-  idempotentReplay: z.boolean().meta({ description: 'The externalRef was there already: nothing was recorded.' }),
-  candidates: z.array(PassSummary).max(20).meta({ description: 'The passes to choose from where several match.' }),
+  isFirstScan: z.boolean().meta({ description: 'Whether the attempt is accepted and is the first accepted scan.' }),
+  idempotentReplay: z
+    .boolean()
+    .meta({ description: 'Whether the externalRef already existed, so that nothing was recorded.' }),
+  candidates: z.array(PassSummary).max(20).meta({ description: 'The passes to choose from if several match.' }),
 })
 export type ScanResponse = z.output<typeof ScanResponse>

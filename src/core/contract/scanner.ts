@@ -24,11 +24,13 @@ export const SnapshotItem = z.strictObject({
     z.strictObject({
       scannedAt: UtcTimestamp,
       scanContextKey: z.string().nullable(),
-      validityDate: CalendarDate.optional().meta({ description: 'Where the scan was made as of a date.' }),
+      validityDate: CalendarDate.optional().meta({ description: 'Only if the scan has a validity date.' }),
     }),
   ),
   door: DoorView.optional(),
-  groupId: Uuid.optional().meta({ description: 'Only where the pass is in a group: alike for all passes of it.' }),
+  groupId: Uuid.optional().meta({
+    description: 'Only if the pass is in a group. The same for all passes of the group.',
+  }),
 })
 export type SnapshotItem = z.output<typeof SnapshotItem>
 
@@ -40,8 +42,9 @@ export const OfflineScan = z
     passId: Uuid.optional(),
     scannedAt: Timestamp.meta({
       description:
-        'When the scan was made, whatever date it was evaluated as of. A time before the pass was made, or more than 24 ' +
-        'hours ahead of the server, counts as the nearer bound; metadata.deviceTime then keeps it.',
+        'The time of the scan, regardless of its validity date. A time before the creation of the pass, or more ' +
+        'than 24 hours ahead of the server, is replaced by the nearest valid time. metadata.deviceTime then has ' +
+        'the original.',
     }),
     validityDate: CalendarDate.optional(),
     result: z.enum(['accepted', 'denied']),
@@ -55,7 +58,11 @@ export const OfflineScan = z
       context.addIssue({ code: 'custom', path: ['qrPayload'], message: 'Give qrPayload or passId' })
     }
     if ((result === 'accepted') !== (reason === 'valid')) {
-      context.addIssue({ code: 'custom', path: ['reason'], message: 'Must be valid where accepted, and only there' })
+      context.addIssue({
+        code: 'custom',
+        path: ['reason'],
+        message: 'Must be valid if and only if the result is accepted',
+      })
     }
   })
 export type OfflineScan = z.output<typeof OfflineScan>
@@ -67,18 +74,19 @@ export const scanner = {
     path: '/v1/scanner/snapshot',
     scope: 'scans:read',
     forDoors: true,
-    summary: 'Take a door list for scanning offline',
+    summary: 'Read a door list for offline scanning',
     description:
-      'The passes of a project, or of the whole workspace, that were made until generatedAt, each as it is when its page ' +
-      'is read; erased ones are left out. A page may hold fewer than limit. The cursor belongs to the snapshot and is good ' +
-      'for 24 hours. With since only what changed: items to put in place of those of the same passId, or to add, and in ' +
-      'removed those to drop. The changes of all pages make the list of before into the new one, whose id is the next ' +
-      'since. 409 SCANNER_SNAPSHOT_STALE says to fetch the list whole.',
+      'The passes of a project, or of the whole workspace, that were created before generatedAt, each in its ' +
+      'state when its page is read, without erased ones. A page can have fewer items than limit. The cursor ' +
+      'belongs to the snapshot and is valid for 24 hours. With since, only the changes are returned: items to ' +
+      'replace by passId or to add, and in removed the items to delete. Once the changes of all pages are ' +
+      'applied, the list is the new one, whose ID is the next since. With 409 SCANNER_SNAPSHOT_STALE, read the ' +
+      'whole list.',
     compressed: true,
     query: z.strictObject({
       projectId: Uuid.optional(),
       since: Uuid.optional().meta({
-        description: 'The id of a snapshot of the same projectId that was fetched to its end, at most 24 hours old.',
+        description: 'The ID of a snapshot with the same projectId that was read completely, at most 24 hours ago.',
       }),
       limit: integerParam(1, 1000).default(500),
       cursor: z.string().min(1).max(512).optional(),
@@ -90,7 +98,7 @@ export const scanner = {
         generatedAt: UtcTimestamp,
         items: z.array(SnapshotItem),
         removed: z.array(Uuid).optional().meta({
-          description: 'Only with since: passes that the list has no more, such as erased ones. Of each page, its own.',
+          description: 'Only with since: passes to remove from the list, such as erased ones. Each page has its own.',
         }),
         nextCursor: z.string().nullable(),
         hasMore: z.boolean(),
@@ -103,8 +111,10 @@ export const scanner = {
     path: '/v1/scans/offline',
     scope: 'scans:write',
     forDoors: true,
-    summary: 'Report scans that a device decided offline',
-    description: 'Each is stored as it was acted on; metadata.conflict says where the server would have disagreed.',
+    summary: 'Upload scans that a device decided offline',
+    description:
+      'Each scan is stored as the device decided it. metadata.conflict is set if the server would have decided ' +
+      'differently.',
     idempotent: true,
     maxBodyBytes: LARGE_BODY_BYTES,
     body: z.strictObject({ snapshotId: Uuid.optional(), scans: z.array(OfflineScan).min(1).max(100) }),

@@ -62,7 +62,7 @@ const ScanStatsQuery = z
       })
     }
     if (query.from === undefined && query.scannedSince === undefined) {
-      context.addIssue({ code: 'custom', path: ['from'], message: 'Say when figures by time begin' })
+      context.addIssue({ code: 'custom', path: ['from'], message: 'Is required with by' })
     }
   })
 
@@ -70,7 +70,7 @@ const figures = {
   totalPasses: Count,
   redeemed: Count.meta({ description: 'Passes with an accepted scan in the filter that was not reversed.' }),
   open: Count.meta({ description: 'totalPasses - redeemed.' }),
-  totalScans: Count.meta({ description: 'Every attempt; reversals are none.' }),
+  totalScans: Count.meta({ description: 'All attempts, without reversals.' }),
   totalDenied: Count,
   lastScanAt: UtcTimestamp.nullable(),
 }
@@ -94,15 +94,15 @@ export const ScanStatsByGate = z.strictObject({
     .array(
       z.strictObject({
         gate: z.string().nullable().meta({
-          description: 'Gates with the same first 100 characters are one; null stands for scans that name none.',
+          description: 'Gates with the same first 100 characters are counted as one. Null means scans without a gate.',
         }),
         totalScans: figures.totalScans,
         totalDenied: figures.totalDenied,
-        reversed: Count.meta({ description: 'Scans that were taken back there.' }),
+        reversed: Count.meta({ description: 'Scans that were reversed there.' }),
       }),
     )
     .max(MAX_GATES)
-    .meta({ description: 'Those with the most scans first.' }),
+    .meta({ description: 'Most scans first.' }),
 })
 export type ScanStatsByGate = z.output<typeof ScanStatsByGate>
 /** Attempts over time, in buckets of `by`. */
@@ -111,7 +111,7 @@ export const ScanStatsByTime = z.strictObject({
     .array(
       z.strictObject({
         at: UtcTimestamp.meta({
-          description: 'When it begins by the clocks of the zone; the first may begin before from.',
+          description: 'The start of the bucket in the zone. The first bucket can start before from.',
         }),
         totalScans: figures.totalScans,
         totalDenied: figures.totalDenied,
@@ -153,7 +153,7 @@ export type ScanReversal = z.output<typeof ScanReversal>
 const RedemptionCheck = z.strictObject({
   check: z.enum(redemptionChecks),
   outcome: z.enum(['passed', 'failed', 'not_applicable']),
-  facts: z.record(z.string(), z.unknown()).meta({ description: 'What the check looked at.' }),
+  facts: z.record(z.string(), z.unknown()).meta({ description: 'The facts of the check.' }),
 })
 
 /** Whether a pass would be accepted at a time, and why. */
@@ -183,17 +183,17 @@ const PolicyReplay = z
 
 const ReasonChanges = z
   .array(z.strictObject({ from: LedgerReason, to: LedgerReason, count: Count }))
-  .meta({ description: 'By the reason that the ledger has, and the one it would have; the most frequent first.' })
+  .meta({ description: 'By recorded reason and new reason, most frequent first.' })
 
 /** The result of a replay under another policy. */
 export const PolicyReplayResult = z.strictObject({
-  scans: Count.meta({ description: 'Attempts in the window; reversals are none.' }),
+  scans: Count.meta({ description: 'Attempts in the window, without reversals.' }),
   changed: Count,
   byReason: ReasonChanges,
   byGate: z
     .array(z.strictObject({ gate: z.string().nullable(), changed: Count, byReason: ReasonChanges }))
     .max(100)
-    .meta({ description: 'Gates with changes, those with the most first.' }),
+    .meta({ description: 'Gates with changes, most changes first.' }),
 })
 export type PolicyReplayResult = z.output<typeof PolicyReplayResult>
 
@@ -218,10 +218,10 @@ export const scans = {
     forDoors: true,
     summary: 'Scan a pass',
     description:
-      'Every attempt is recorded and answers 200, accepted or not. With externalRef it may be sent again: a replay ' +
-      'returns the first decision. A token that is bound to projects finds passes of these alone; it names the project ' +
-      'where it is bound to several. `message` is in the language that Accept-Language asks for, of the fifteen that doors ' +
-      'speak; English else. Errors of this endpoint carry no errorCode.',
+      'Every attempt is recorded and returns 200, accepted or not. With externalRef, you can send it again: a ' +
+      'replay returns the first decision. A token that is bound to projects finds only passes of these ' +
+      'projects. If it is bound to several, projectId is required. `message` is in the language of ' +
+      'Accept-Language if doors support it, else in English. Errors of this endpoint have no errorCode.',
     errorsWithoutCode: true,
     errors: ['NOT_FOUND', 'CONFLICT'],
     headers: DoorClock,
@@ -235,8 +235,8 @@ export const scans = {
     forDoors: true,
     summary: 'List the ledger of scans',
     description:
-      'Newest scannedAt first. A result is accepted or denied, and reversal where a scan was taken back. result=denied ' +
-      'finds whatever was not accepted; duplicate, unknown and ambiguous narrow it.',
+      'Newest scannedAt first. A result is accepted, denied, or reversal. result=denied matches all attempts ' +
+      'that were not accepted; duplicate, unknown and ambiguous narrow it.',
     query: ScanListQuery,
     responses: { 200: pageOf(ScanItem) },
   }),
@@ -247,9 +247,10 @@ export const scans = {
     forDoors: true,
     summary: 'Count scans and redeemed passes',
     description:
-      `With groupBy=project, the figures of each project; with groupBy=gate, those of at most ${MAX_GATES} gates. With by, the ` +
-      'attempts of each hour, day, week (from Monday) or month of the zone (UTC by default), those without any too, at most ' +
-      `${MAX_BUCKETS}: of scans from \`from\` on and before \`to\`, which is now by default, and at the gates that are named.`,
+      `With groupBy=project, the figures of each project. With groupBy=gate, those of at most ${MAX_GATES} ` +
+      'gates. With by, the attempts of each hour, day, week (from Monday), or month in the zone (default UTC), ' +
+      `at most ${MAX_BUCKETS}, including empty ones, from \`from\` (inclusive) to \`to\` (exclusive, default ` +
+      'now), at the given gates.',
     query: ScanStatsQuery,
     responses: { 200: z.union([ScanStats, ScanStatsByProject, ScanStatsByGate, ScanStatsByTime]) },
   }),
@@ -259,7 +260,7 @@ export const scans = {
     scope: 'scans:read',
     forDoors: true,
     summary: 'Read a scan',
-    description: 'Byte for byte the data of pass.scanned.',
+    description: 'Has the same bytes as the data of pass.scanned.',
     params: ById,
     responses: { 200: ScanItem },
     errors: ['NOT_FOUND'],
@@ -269,10 +270,10 @@ export const scans = {
     path: '/v1/scans/{id}/reverse',
     scope: 'scans:write',
     forDoors: true,
-    summary: 'Take an accepted scan back',
+    summary: 'Reverse an accepted scan',
     description:
-      'Once for each scan. The use that it took is free again; a pass that became void stays void. The ledger keeps ' +
-      'both, the reversal as an item of its own.',
+      'A scan can be reversed once. Its use becomes available again, but a pass that became void stays void. ' +
+      'The ledger keeps the scan and adds the reversal as a separate item.',
     params: ById,
     headers: DoorClock,
     body: ScanReversal.default({}),
@@ -283,11 +284,12 @@ export const scans = {
     method: 'POST',
     path: '/v1/scans/replay',
     scope: 'scans:read',
-    summary: 'Judge the ledger again under another policy',
+    summary: 'Replay recorded scans against another policy',
     description:
-      'What would have come of the attempts of a window, at most 1,000,000, had all passes of the project (or of one ' +
-      'template) had this policy. Records nothing. What no policy changes (an unknown code, a void pass, a date of expiry) ' +
-      'stays as it was; what was let in before the window counts. One at a time for each workspace.',
+      'Evaluates the attempts of a window, at most 1,000,000, as if all passes of the project (or of one ' +
+      'template) had this policy. Nothing is recorded. Results that no policy changes stay as they are, such ' +
+      'as those of an unknown code, a void pass, or an expiry date. Scans accepted before the window count. A ' +
+      'workspace can run one replay at a time.',
     body: PolicyReplay,
     responses: { 200: PolicyReplayResult },
     errors: ['NOT_FOUND', 'CONFLICT'],
@@ -297,7 +299,7 @@ export const scans = {
     path: '/v1/passes/{id}/redemption',
     scope: 'scans:read',
     forDoors: true,
-    summary: 'Explain whether a pass would be let in at a moment',
+    summary: 'Explain whether a pass would be accepted at a given time',
     params: ById,
     query: z.strictObject({
       at: Timestamp.optional(),

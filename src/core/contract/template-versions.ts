@@ -87,11 +87,11 @@ export const templateVersions = {
     method: 'POST',
     path: '/v1/template-versions/{id}/publish',
     scope: 'templates:write',
-    summary: 'Publish a draft, once and for good',
+    summary: 'Publish a draft irreversibly',
     description:
-      'The definition is validated whole and for each configured platform. What wallets take and holders would regret is ' +
-      `told as warnings, which keep nothing from being published:\n\n${WARNINGS}\n\nA definition accepts a warning by its ` +
-      'code: `accept: ["contrast-low"]`.',
+      'The definition is validated completely and for each configured platform. Warnings report problems that ' +
+      `wallets accept but holders notice. They do not prevent publishing:\n\n${WARNINGS}\n\nTo accept a ` +
+      'warning, add its code to the definition: `accept: ["contrast-low"]`.',
     rendersDefinition: true,
     params: ById,
     responses: { 200: TemplateVersionDetail },
@@ -103,8 +103,9 @@ export const templateVersions = {
     scope: 'templates:read',
     summary: 'Read what a pass of a version would look like',
     description:
-      'The variables are filled with their examples, else their defaults, else samples. format=html answers a page with ' +
-      'the pass as an iPhone and an Android phone draw it; language=de what phones of that language show.',
+      'The variables have the values of their examples, else their defaults, else samples. format=html returns ' +
+      'a page with the pass as an iPhone and an Android phone show it. language=de shows the pass as phones in ' +
+      'that language do.',
     rendersDefinition: true,
     params: ById,
     query: z.strictObject({

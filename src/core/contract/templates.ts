@@ -9,8 +9,8 @@ import { TemplateVersionDetail } from './template-versions.ts'
 /** The key of a template in files and commands. Unique in its workspace. */
 export const TemplateKey = z
   .string()
-  .regex(/^[a-z0-9-]{1,64}$/, 'Must be 1 to 64 small letters, digits or hyphens, such as day-ticket')
-  .meta({ description: 'What files and commands call the template; unique in the workspace.' })
+  .regex(/^[a-z0-9-]{1,64}$/, 'Must be 1 to 64 lowercase letters, digits or hyphens, such as day-ticket')
+  .meta({ description: 'The key of the template in files and commands. Unique in the workspace.' })
 
 /** A template, without its versions. */
 export const Template = z.strictObject({
@@ -46,7 +46,7 @@ export const templates = {
     path: '/v1/templates',
     scope: 'templates:read',
     summary: 'List templates',
-    description: 'projectId takes the word null for templates without a project.',
+    description: 'Use projectId=null for templates without a project.',
     query: listQuery(['createdAt', 'updatedAt', 'name'], {
       projectId: anyOf(z.union([Uuid, z.literal('null')])).optional(),
       key: anyOf(TemplateKey).optional(),
@@ -81,8 +81,8 @@ export const templates = {
     method: 'PATCH',
     path: '/v1/templates/{id}',
     scope: 'templates:write',
-    summary: 'Change a template',
-    description: 'The pass type is locked by the first publish. Passes keep the project that they were created in.',
+    summary: 'Update a template',
+    description: 'The first publish locks the pass type. Existing passes keep their project.',
     params: ById,
     body: z.strictObject({
       name: name.optional(),
@@ -99,7 +99,7 @@ export const templates = {
     path: '/v1/templates/{id}',
     scope: 'templates:write',
     summary: 'Delete a template',
-    description: 'Passes that were issued from it live on.',
+    description: 'Issued passes are not affected.',
     params: ById,
     responses: { 204: null },
     errors: ['TEMPLATE_NOT_FOUND'],
@@ -109,7 +109,7 @@ export const templates = {
     path: '/v1/templates/{id}/versions',
     scope: 'templates:write',
     summary: 'Create a draft version',
-    description: 'Without a definition the draft starts as a copy of the newest version.',
+    description: 'Without a definition, the draft is a copy of the newest version.',
     rendersDefinition: true,
     params: ById,
     body: z
@@ -119,7 +119,7 @@ export const templates = {
           .int()
           .min(0)
           .optional()
-          .describe('Refuse with 409 where the newest version is not this one (0: there is none yet).'),
+          .describe('Reject with 409 if the newest version is not this one (0: there is none yet).'),
       })
       .default({}),
     responses: { 201: TemplateVersionDetail },

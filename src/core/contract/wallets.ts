@@ -63,15 +63,17 @@ const WalletItem = z.strictObject({
       'A digest that distinguishes devices of Apple within the workspace; null at Google, which does not identify them.',
   }),
   holds: PositiveInt.meta({ description: 'The wallet version that it holds.' }),
-  since: UtcTimestamp.meta({ description: 'Since when: it was fetched then, or the device was registered.' }),
+  since: UtcTimestamp.meta({
+    description: 'The time at which it fetched the version, or at which the device was registered.',
+  }),
   current: PositiveInt.meta({ description: 'The wallet version of the pass.' }),
-  changedAt: UtcTimestamp.meta({ description: 'Since when the pass is as it is.' }),
+  changedAt: UtcTimestamp.meta({ description: 'The time of the last change of the pass.' }),
   lastPushAt: UtcTimestamp.nullable(),
   reason: StaleReason.nullable().meta({
     description:
-      'Null where it holds what the pass shows. not_pushed: it was not told yet; refused: the platform would not tell it, and ' +
-      'lastError says why; silent: it was told, and has not fetched since; behind: it fetched since it was told, and what it got ' +
-      'is older.',
+      'Null if the wallet holds the current version. not_pushed: not notified yet. refused: the platform ' +
+      'rejected the notification (see lastError). silent: notified, but has not fetched since. behind: fetched ' +
+      'after the notification, but received an older version.',
   }),
   lastError: z.string().nullable(),
 })
@@ -84,11 +86,10 @@ const DeviceLog = z.strictObject({
   passId: Uuid,
   externalPassId: z.string(),
   device: z.string().nullable().meta({
-    description:
-      'The digest of the device that the message names, as in the list of wallets; null where it names none.',
+    description: 'The digest of the device that the message names, as in the list of wallets. Null if it names none.',
   }),
-  at: UtcTimestamp.meta({ description: 'When it came.' }),
-  message: z.string().meta({ description: 'In the words of the device, up to 500 characters.' }),
+  at: UtcTimestamp.meta({ description: 'The time at which it was received.' }),
+  message: z.string().meta({ description: 'The message of the device, up to 500 characters.' }),
 })
 export type DeviceLog = z.output<typeof DeviceLog>
 
@@ -101,15 +102,15 @@ const MAX_NUDGED = 1000
 const Freshness = z.strictObject({
   objective: z.number(),
   withinSeconds: PositiveInt,
-  phones: Count.meta({ description: 'Devices with a pass in Apple Wallet, each once for each of its passes.' }),
+  phones: Count.meta({ description: 'Devices with a pass in Apple Wallet, counted once for each of their passes.' }),
   current: Count,
-  settling: Count.meta({ description: 'Behind, with a pass that changed less than withinSeconds ago.' }),
-  late: Count.meta({ description: 'Behind for longer, although Apple took every push.' }),
-  refused: Count.meta({ description: 'Behind, and Apple refused the last push: they cannot be reached.' }),
+  settling: Count.meta({ description: 'Outdated, with a pass that changed less than withinSeconds ago.' }),
+  late: Count.meta({ description: 'Outdated for longer, although Apple accepted every push.' }),
+  refused: Count.meta({ description: 'Outdated and unreachable: Apple rejected the last push.' }),
   share: z
     .number()
     .nullable()
-    .meta({ description: 'Of those that can be reached, who is not late; null where there is none.' }),
+    .meta({ description: 'The share of reachable phones that are not late. Null if there are none.' }),
   isMet: z.boolean().nullable(),
 })
 
@@ -130,8 +131,8 @@ export const wallets = {
     scope: 'passes:read',
     summary: 'List which wallets hold which version',
     description:
-      'Those of the newest passes first. With stale=true those that lack the newest version; olderThan narrows it to passes ' +
-      'that have been as they are for so many seconds.',
+      'Wallets of the newest passes first. stale=true lists wallets without the newest version. olderThan ' +
+      'limits it to passes that have not changed for that many seconds.',
     query: WalletQuery,
     responses: { 200: pageOf(WalletItem) },
   }),
@@ -139,10 +140,10 @@ export const wallets = {
     method: 'GET',
     path: '/v1/wallets/slo',
     scope: 'passes:read',
-    summary: 'Say how many phones hold the last version in time',
+    summary: 'Count the phones that hold the latest version in time',
     description:
-      `The objective: of phones that can be reached ${FRESHNESS.objective * 100} % hold the last version of their passes within ` +
-      `${FRESHNESS.withinSeconds / 60} minutes.`,
+      `The objective: ${FRESHNESS.objective * 100} % of reachable phones hold the latest version of their ` +
+      `passes within ${FRESHNESS.withinSeconds / 60} minutes.`,
     query: z.strictObject({ projectId: anyOf(Uuid).optional() }),
     readsMuch: true,
     responses: { 200: Freshness },
@@ -153,8 +154,9 @@ export const wallets = {
     scope: 'passes:read',
     summary: 'List what devices complained of',
     description:
-      'Messages to the log endpoint of the PassKit web service that name a pass, newest first. Nobody signs them: whoever knows ' +
-      'the serial number of a pass can write one. The newest 50 of a pass and 5,000 of a workspace are kept, for 30 days.',
+      'Messages to the log endpoint of the PassKit web service that name a pass, newest first. They are not ' +
+      'authenticated: anyone who knows the serial number of a pass can write one. The newest 50 of a pass and ' +
+      '5,000 of a workspace are kept for 30 days.',
     query: pageQuery({ projectId: anyOf(Uuid).optional(), passId: anyOf(Uuid).optional() }),
     responses: { 200: pageOf(DeviceLog) },
   }),
@@ -162,10 +164,10 @@ export const wallets = {
     method: 'POST',
     path: '/v1/wallets/nudge',
     scope: 'passes:write',
-    summary: 'Push phones again that stayed silent',
+    summary: 'Resend pushes to phones that have not fetched an update',
     description:
-      'Devices of Apple that lack the newest version and were pushed for the last time so many seconds ago or before. No device ' +
-      `is pushed twice within ${NUDGE_SPACING_SECONDS / 60} minutes by this.`,
+      'Pushes Apple devices that lack the newest version and whose last push is at least silentFor seconds ' +
+      `ago. No device is pushed twice within ${NUDGE_SPACING_SECONDS / 60} minutes by this endpoint.`,
     body: z.strictObject({
       projectId: Uuid.optional(),
       silentFor: z
@@ -174,7 +176,7 @@ export const wallets = {
         .max(MAX_OLDER_SECONDS)
         .default(3600)
         .meta({ description: 'Seconds since the last push.' }),
-      limit: z.int().min(1).max(MAX_NUDGED).default(MAX_NUDGED).meta({ description: 'At most so many devices.' }),
+      limit: z.int().min(1).max(MAX_NUDGED).default(MAX_NUDGED).meta({ description: 'The maximum number of devices.' }),
     }),
     readsMuch: true,
     responses: { 200: z.strictObject({ devices: Count, passes: Count }) },

@@ -64,7 +64,7 @@ export const webhooks = {
     scope: 'webhooks:write',
     role: 'owner',
     summary: 'Create a webhook',
-    description: 'The signing secret is shown in this answer only.',
+    description: 'Only this response contains the signing secret.',
     body: z.strictObject({
       url,
       events,
@@ -72,7 +72,7 @@ export const webhooks = {
       unique: z
         .boolean()
         .default(false)
-        .describe('Refuse with 409 where the workspace has a webhook of this url; details.webhookId is its id.'),
+        .describe('Reject with 409 if the workspace has a webhook with this url. details.webhookId is its ID.'),
     }),
     responses: { 201: WebhookWithSecret },
     errors: ['CONFLICT'],
@@ -91,8 +91,8 @@ export const webhooks = {
     method: 'PATCH',
     path: '/v1/webhooks/{id}',
     scope: 'webhooks:write',
-    summary: 'Change a webhook',
-    description: 'At least one field must be given.',
+    summary: 'Update a webhook',
+    description: 'Requires at least one field.',
     params: ById,
     body: z.strictObject({ url: url.optional(), events: events.optional(), description: description.optional() }),
     responses: { 200: Webhook },
@@ -104,7 +104,7 @@ export const webhooks = {
     path: '/v1/webhooks/{id}',
     scope: 'webhooks:write',
     summary: 'Delete a webhook',
-    description: 'Nothing more is sent to it. Its deliveries stay readable.',
+    description: 'Stops sending events to it. Its deliveries stay readable.',
     params: ById,
     responses: { 204: null },
   }),
@@ -115,7 +115,7 @@ export const webhooks = {
     scope: 'webhooks:write',
     idempotent: true,
     summary: 'Enable a webhook',
-    description: 'Events of the time that it was disabled are not sent later.',
+    description: 'Events from the time while it was disabled are not sent later.',
     params: ById,
     responses: { 200: Webhook },
   }),
@@ -126,7 +126,7 @@ export const webhooks = {
     scope: 'webhooks:write',
     idempotent: true,
     summary: 'Disable a webhook',
-    description: 'Deliveries that wait end as FAILED.',
+    description: 'Pending deliveries end as FAILED.',
     params: ById,
     responses: { 200: Webhook },
   }),
@@ -137,8 +137,9 @@ export const webhooks = {
     scope: 'webhooks:write',
     summary: 'Send a test event',
     description:
-      'A delivery of a webhook.test event, or with `type` of an example of another one, to this endpoint alone and whatever ' +
-      'it subscribed to; read it for what came of it. The ids of an example name nothing.',
+      'Sends a delivery of a webhook.test event, or with `type` of an example of another event, to this ' +
+      'endpoint only and regardless of its subscriptions. Read the delivery for its result. The IDs in an ' +
+      'example do not exist.',
     params: ById,
     body: z.strictObject({ type: z.enum(eventTypes).default('webhook.test') }).default({ type: 'webhook.test' }),
     responses: { 202: Delivery },
@@ -149,10 +150,11 @@ export const webhooks = {
     method: 'POST',
     path: '/v1/webhooks/{id}/rotate-secret',
     scope: 'webhooks:write',
-    summary: 'Make a new signing secret',
+    summary: 'Rotate the signing secret',
     description:
-      'Deliveries are signed with every secret for 24 hours after it was rotated out, the newest first. ' +
-      'Shown in this answer only. At most ten earlier secrets sign at once: then 429 with Retry-After.',
+      'For 24 hours after a rotation, deliveries are signed with the old secrets too, newest first. Only this ' +
+      'response contains the new secret. At most ten earlier secrets sign at once. Beyond that, the response ' +
+      'is 429 with Retry-After.',
     params: ById,
     responses: { 200: WebhookWithSecret },
     errors: ['WEBHOOK_NOT_FOUND', 'TOO_MANY_REQUESTS'],

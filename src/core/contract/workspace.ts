@@ -6,25 +6,28 @@ import { Count, UtcTimestamp } from './common.ts'
 /** The limits, or the usage, of a workspace. */
 const limited = {
   webhooks: Count,
-  passes: Count.describe('Of every status: a pass is never deleted.'),
+  passes: Count.describe('Passes of every status. Passes are never deleted.'),
   storedBytes: Count.describe('Images, definitions of template versions and variables of passes.'),
-  waitingJobs: Count.describe('Background work that is due, or waits for its time.'),
-  draftsPerTemplate: Count.describe('In the usage: those of the template that has most.'),
+  waitingJobs: Count.describe('Background jobs that are due or scheduled.'),
+  draftsPerTemplate: Count.describe('In the usage: the drafts of the template with the most.'),
   scheduledSends: Count.describe('Notifications and broadcasts whose sendAt is in the future.'),
-  requestsInFlight: Count.describe('At the process that answers, this request among them.'),
+  requestsInFlight: Count.describe('At the process that responds, including this request.'),
 }
 
 /** The workspace of the token, with its limits and usage. */
 const Workspace = z.strictObject({
   id: Uuid,
   name: z.string(),
-  expiresAt: UtcTimestamp.nullable().optional().describe('From then on every request is refused with TENANT_EXPIRED.'),
+  expiresAt: UtcTimestamp.nullable()
+    .optional()
+    .describe('After this time, every request is rejected with TENANT_EXPIRED.'),
   ledgerPublicKey: z
     .string()
     .nullable()
     .optional()
     .describe(
-      'Ed25519, as PEM: signs the heads of the ledger of scans and of the audit log. Null before anything is chained.',
+      'Ed25519 key in PEM, which signs the heads of the ledger of scans and of the audit log. Null until the ' +
+        'first entry is chained.',
     ),
   limits: z.strictObject(limited).optional(),
   usage: z.strictObject(limited).optional(),
@@ -37,11 +40,11 @@ export const workspace = {
     path: '/v1/workspace',
     scope: null,
     forDoors: true,
-    summary: 'Read the workspace of this token: its limits, and its usage',
+    summary: 'Read the workspace of this token with its limits and usage',
     description:
-      'What would pass a limit is refused with 409 `CONFLICT`, and too many requests at once with 429 ' +
-      '`TOO_MANY_REQUESTS`; `details` hold `limit` (a name below), `allowed` and `used`. An operator changes limits with ' +
-      '`passes workspace limits`.',
+      'A request that would exceed a limit is rejected with 409 `CONFLICT`, and too many concurrent requests ' +
+      'with 429 `TOO_MANY_REQUESTS`. `details` has `limit` (a name below), `allowed`, and `used`. An operator ' +
+      'changes limits with `passes workspace limits`.',
     responses: { 200: Workspace },
   }),
 }
@@ -55,7 +58,7 @@ const CurrentToken = z.strictObject({
   workspaceId: Uuid,
   workspaceName: z.string(),
   expiresAt: UtcTimestamp.nullable(),
-  projectIds: z.array(Uuid).optional().describe('Of a token that sees these projects alone.'),
+  projectIds: z.array(Uuid).optional().describe('Only for a token that is bound to these projects.'),
 })
 
 /** Routes of access tokens. */

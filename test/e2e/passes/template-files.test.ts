@@ -112,7 +112,7 @@ test('a folder is pushed as a whole, after each of its files was read', async ()
   for (const [broken, said] of [
     [{ ...coupon, key: undefined }, 'b.json has no key'],
     [ticket, 'have the same key day-ticket'],
-    [{ ...coupon, key: 'Coupon' }, 'small letters, digits or hyphens'],
+    [{ ...coupon, key: 'Coupon' }, 'lowercase letters, digits or hyphens'],
   ] as const) {
     write(folder, 'a.json', { ...ticket, name: 'Never' })
     write(folder, 'b.json', broken)

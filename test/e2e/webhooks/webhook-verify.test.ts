@@ -44,9 +44,9 @@ test('without a time, the current time decides', async () => {
 })
 
 const refused: [code: string, words: string, args: string[], input?: string | Buffer][] = [
-  ['WRONG_SECRET', 'the secret is not the one', ['--secret', 'whsec_other']],
-  ['WRONG_SECRET', 'whole secret with whsec_', ['--secret', secret.slice(6)]],
-  ['BODY_CHANGED', 'serialised again', ['--secret', secret], JSON.stringify(JSON.parse(body), undefined, 2)],
+  ['WRONG_SECRET', 'is probably not the one', ['--secret', 'whsec_other']],
+  ['WRONG_SECRET', 'whole secret, including whsec_', ['--secret', secret.slice(6)]],
+  ['BODY_CHANGED', 'serialized again', ['--secret', secret], JSON.stringify(JSON.parse(body), undefined, 2)],
   ['BODY_CHANGED', 'newline', ['--secret', secret], `${body}\n`],
   ['BODY_CHANGED', 'raw bytes', ['--secret', secret], Buffer.from([0xff, 0x00])],
   ['TOO_OLD', '301 s old', ['--secret', secret, '--at', String(t + 301)]],

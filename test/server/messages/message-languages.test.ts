@@ -164,7 +164,7 @@ describe.each(dialects)('on %s', (dialect) => {
       [{ pt: 'a'.repeat(1001) }, 'at most 1000'],
       [{}, 'Lacks pt'],
       [7, 'Must be a text, or one for each language'],
-      [['pt'], 'is no language'],
+      [['pt'], 'is not a language'],
     ] as const) {
       expect(await issuesOf(id, { body: given })).toEqual([
         { path: expect.arrayContaining(['body']), message: expect.stringContaining(said) },

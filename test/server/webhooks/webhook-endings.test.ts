@@ -29,7 +29,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const refused = await sendTest(workspace, webhook.id)
     await api.runJobs()
     const { status, disabledReason } = await workspace.ok(contract.webhooks.get, { params: { id: webhook.id } })
-    expect([status, disabledReason]).toEqual(['DISABLED', 'It answered 410 Gone.'])
+    expect([status, disabledReason]).toEqual(['DISABLED', 'The endpoint returned 410 Gone.'])
     for (const { id } of [waiting, refused]) {
       expect(await readDelivery(workspace, id)).toMatchObject({ status: 'FAILED', nextAttemptAt: null })
     }

@@ -85,7 +85,7 @@ test('contrast is looked at in each state of the colours', () => {
     'definition.design.colors.foreground',
     'definition.design.colors.label',
   ])
-  expect(low[0]!.message).toContain('where the state is night')
+  expect(low[0]!.message).toContain('if the state is night')
 })
 
 test('a choice has at most a hundred states, and several together are checked up to a thousand', () => {

@@ -100,7 +100,7 @@ export function unseal(
   const [madeWith, content = ''] = sealed.split(':')
   const serverKey = serverKeys.find((key) => fingerprint(key) === madeWith)
   if (!serverKey) {
-    throw new SealError('A secret was encrypted with another server key; name it in PASSES_PREVIOUS_SERVER_KEYS.')
+    throw new SealError('A secret was encrypted with another server key. Add that key to PASSES_PREVIOUS_SERVER_KEYS.')
   }
   const bytes = Buffer.from(content, 'base64url')
   try {
@@ -112,7 +112,7 @@ export function unseal(
     decipher.setAuthTag(bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES))
     return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]).toString('utf8')
   } catch (error) {
-    throw new SealError('A secret was changed since it was encrypted, or belongs to another row.', { cause: error })
+    throw new SealError('A secret was modified after it was encrypted, or belongs to another row.', { cause: error })
   }
 }
 

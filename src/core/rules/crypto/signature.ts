@@ -73,19 +73,19 @@ function parseHeader(header: string): Signature | Rejection {
   if (header === '') return malformed('is missing')
   if (header.length > MAX_HEADER_LENGTH) return malformed('is too long')
   const elements = header.split(',').map((element) => element.replace(/^[ \t]+|[ \t]+$/g, ''))
-  if (!elements.every((element) => /^\w+=/.test(element))) return malformed('is not made of name=value pairs')
+  if (!elements.every((element) => /^\w+=/.test(element))) return malformed('does not consist of name=value pairs')
   const valuesOf = (name: string) =>
     elements.filter((element) => element.startsWith(`${name}=`)).map((element) => element.slice(name.length + 1))
   const [times, tags] = [valuesOf('t'), valuesOf('v1')]
   if (times.length !== 1) return malformed(times.length === 0 ? 'has no t' : 'has more than one t')
-  if (!TIME.test(times[0]!)) return malformed('has a t that is no time in unix seconds')
+  if (!TIME.test(times[0]!)) return malformed('has a t that is not a time in unix seconds')
   if (tags.length === 0) return malformed('has no v1')
   if (!tags.every((tag) => TAG.test(tag))) return malformed('has a v1 that is not 64 hexadecimal digits')
   return { t: times[0]!, tags: tags.map((tag) => Buffer.from(tag, 'hex')) }
 }
 
 function malformed(problem: string): Rejection {
-  const hint = `The header ${SIGNATURE_HEADER} looks like t=1767225600,v1=<64 hexadecimal digits>.`
+  const hint = `The format of the header ${SIGNATURE_HEADER} is t=1767225600,v1=<64 hexadecimal digits>.`
   return { ok: false, reason: 'malformed_header', message: `The signature header ${problem}.`, hint }
 }
 
@@ -96,13 +96,18 @@ function isSignedBy({ t, tags }: Signature, rawBody: string | Uint8Array, secret
 }
 
 function outsideWindow(age: number, toleranceSeconds: number): Rejection {
-  const accepted = `at most ${toleranceSeconds} s are accepted.`
+  const accepted = `at most ${toleranceSeconds} s are allowed.`
   if (age < 0) {
-    const message = `The signature lies ${-age} s in the future, and ${accepted}`
-    return { ok: false, reason: 'too_new', message, hint: 'Is the clock of the receiver slow?' }
+    const message = `The signature is ${-age} s in the future, but ${accepted}`
+    return { ok: false, reason: 'too_new', message, hint: 'Check whether the clock of the receiver is slow.' }
   }
-  const message = `The signature is ${age} s old, and ${accepted}`
-  return { ok: false, reason: 'too_old', message, hint: 'Is this a replay, or the clock of the receiver fast?' }
+  const message = `The signature is ${age} s old, but ${accepted}`
+  return {
+    ok: false,
+    reason: 'too_old',
+    message,
+    hint: 'Check for a replay, or whether the clock of the receiver is fast.',
+  }
 }
 
 /** Larger bodies are never sent and not worth an explanation. */
@@ -118,10 +123,10 @@ function withoutNewlines(text: string): string {
 /** The changes that frameworks and files make to a body, with the inverse of each. */
 const changes: readonly { what: string; undo: (body: Buffer) => string | Uint8Array | undefined }[] = [
   { what: 'a newline was added at its end', undo: (body) => withoutNewlines(body.toString()) },
-  { what: 'a byte order mark was put before it', undo: (body) => body.toString().replace(/^\uFEFF/, '') },
-  { what: 'its JSON was parsed and serialised again', undo: (body) => JSON.stringify(parseJson(body.toString())) },
-  { what: 'it was put into a JSON string', undo: (body) => textIn(parseJson(body.toString())) },
-  { what: 'its UTF-8 was read as Latin-1', undo: (body) => Buffer.from(body.toString(), 'latin1') },
+  { what: 'a byte order mark was added at its start', undo: (body) => body.toString().replace(/^\uFEFF/, '') },
+  { what: 'its JSON was parsed and serialized again', undo: (body) => JSON.stringify(parseJson(body.toString())) },
+  { what: 'it was encoded as a JSON string', undo: (body) => textIn(parseJson(body.toString())) },
+  { what: 'its UTF-8 was decoded as Latin-1', undo: (body) => Buffer.from(body.toString(), 'latin1') },
 ]
 
 function explainMismatch(signature: Signature, body: Buffer, secret: string): Rejection {
@@ -131,24 +136,23 @@ function explainMismatch(signature: Signature, body: Buffer, secret: string): Re
   const change = isSmall ? changes.find(({ undo }) => isSigned(undo(body))) : undefined
   if (change) return bodyChanged(`The body was changed after it was signed: ${change.what}.`)
   if ([secret.trim(), `whsec_${secret.trim()}`].some((key) => isSigned(body, key))) {
-    const hint = 'The key is the whole secret with whsec_, and nothing around it.'
-    return { ok: false, reason: 'wrong_secret', message: 'The secret is not written as it was given.', hint }
+    const hint = 'The key is the whole secret, including whsec_, without anything around it.'
+    return { ok: false, reason: 'wrong_secret', message: 'The secret is not written as it was issued.', hint }
   }
   // Deliveries are compact JSON, so any other format is a changed body, regardless of the secret.
   if (isSmall && JSON.stringify(parseJson(body.toString())) !== body.toString()) {
-    return bodyChanged('The body was changed after it was signed: it is not the compact JSON that is sent.')
+    return bodyChanged('The body was changed after it was signed: it is not compact JSON.')
   }
   return {
     ok: false,
     reason: 'wrong_secret',
-    message: 'No signature matches: most likely the secret is not the one of this endpoint.',
-    hint: 'Look at the endpoint and its last rotation. Else somebody changed what the body says.',
+    message: 'No signature matches. The secret is probably not the one of this endpoint.',
+    hint: 'Check the endpoint and its last rotation. Otherwise, the body was changed.',
   }
 }
 
 function bodyChanged(message: string): Rejection {
-  const hint =
-    'Verify the raw bytes as they came, before any parser: JSON that is serialised again has another signature.'
+  const hint = 'Verify the raw bytes before any parser: JSON that is serialized again has a different signature.'
   return { ok: false, reason: 'body_changed', message, hint }
 }
 

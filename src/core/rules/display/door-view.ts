@@ -55,7 +55,7 @@ export function* checkDoor({ door, variables }: DoorDefinition): Generator<Issue
   const declared = new Set(variables.map(({ name }) => name))
   for (const [index, name] of (door?.show ?? []).entries()) {
     const path = ['door', 'show', index]
-    if (!declared.has(name)) yield { path, message: `There is no variable ${name}: declare it, or leave it out` }
-    else if (door!.show.indexOf(name) < index) yield { path, message: `The variable ${name} stands twice` }
+    if (!declared.has(name)) yield { path, message: `Unknown variable ${name}: declare it, or remove it` }
+    else if (door!.show.indexOf(name) < index) yield { path, message: `Duplicate variable ${name}` }
   }
 }

@@ -22,7 +22,7 @@ const moment = timestampPattern.slice(1, -1)
 /** The pattern of each kind of value, without anchors, and its description for messages. */
 export const valueKinds: Record<Exclude<ValueKind, 'text'>, { pattern: string; wanted: string }> = {
   number: { pattern: NUMBER, wanted: 'a number such as 1250 or -0.5' },
-  percent: { pattern: NUMBER, wanted: 'a number of per cent, such as 15 or 2.5' },
+  percent: { pattern: NUMBER, wanted: 'a percentage such as 15 or 2.5' },
   currency: { pattern: NUMBER, wanted: 'an amount such as 12.50' },
   date: { pattern: `(?:${date}|${moment})`, wanted: 'a date such as 2027-05-31, or a date-time' },
   time: { pattern: `(?:${time}|${moment})`, wanted: 'a time such as 19:30, or a date-time' },

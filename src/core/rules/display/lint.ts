@@ -63,11 +63,7 @@ function* findWarnings(facts: LintFacts): Generator<Warning> {
   yield* lintImages(facts)
   yield* lintGoogle(facts)
   for (const { what, path, language } of missingTranslations(writtenOf(facts.definition))) {
-    yield warn(
-      'translation-missing',
-      path,
-      `Has no ${what} in ${language}: holders there ${what === 'text' ? 'read' : 'see'} that of the default language`,
-    )
+    yield warn('translation-missing', path, `Has no ${what} in ${language}: holders see that of the default language`)
   }
 }
 
@@ -83,15 +79,16 @@ function* lintColors({ definition, apple }: LintFacts): Generator<Warning> {
   for (const { keys, colors } of variants) {
     const shown = variants.length === 1 ? apple.colors : withOverrides(colors, apple.colors, isOverride)
     const { background, ...texts } = cardColors(shown)
-    const state = keys.length > 0 ? ` where the state is ${keys.join(', ')}` : ''
+    const state = keys.length > 0 ? ` if the state is ${keys.join(', ')}` : ''
     for (const role of ['foreground', 'label'] as const) {
       const ratio = contrast(texts[role], background)
       if (!isWritten[role] || ratio >= MIN_CONTRAST) continue
       yield warn(
         'contrast-low',
         isOverride(role) ? ['apple', `${role}Color`] : ['design', 'colors', role],
-        `${COLORED[role]} in ${texts[role]} on ${background} have a contrast of ${ratio.toFixed(2)}${state}, and ` +
-          `${MIN_CONTRAST} is the least that can be read well: choose a ${role} or a background that differs more`,
+        `${COLORED[role]} in ${texts[role]} on ${background} have a contrast of ${ratio.toFixed(2)}${state}, ` +
+          `below the minimum of ${MIN_CONTRAST} for readable text: choose a ${role} or a background with more ` +
+          'contrast',
       )
     }
   }
@@ -123,8 +120,8 @@ function* lintFields({ definition, passType, apple, images }: LintFacts): Genera
     yield warn(
       'text-cut',
       definition.apple?.logoText === undefined ? ['design', 'logoText'] : ['apple', 'logoText'],
-      `An iPhone cuts ${quote(apple.logoText!)}: it is about ${Math.round(width)} points wide, and the logo and the header ` +
-        `leave ${Math.round(room)}. Shorten it, or leave it out where the logo says the name`,
+      `An iPhone cuts ${quote(apple.logoText!)}: it is about ${Math.round(width)} points wide, and the logo ` +
+        `and the header leave ${Math.round(room)}. Shorten it, or remove it if the logo contains the name`,
     )
   }
 }
@@ -138,7 +135,8 @@ function surplusWarning(definition: Definition, passType: PassType, { name, max,
   return warn(
     'fields-over',
     pathOf(definition, passType, surplus[0]!),
-    `An iPhone shows ${max} ${groups} on this pass, and none of what follows: ${keys}. Move them to the back, or leave them out`,
+    `An iPhone shows ${max} ${groups} on this pass, so these are not shown: ${keys}. Move them to the back, ` +
+      'or remove them',
   )
 }
 
@@ -147,9 +145,10 @@ function cutWarning(definition: Definition, passType: PassType, field: FrontFiel
   return warn(
     'text-cut',
     pathOf(definition, passType, field),
-    `An iPhone cuts ${quote(value || label)}: ${label && value ? `with its label ${quote(label)} it` : 'it'} is about ` +
-      `${Math.round(width)} points wide, and the row leaves ${Math.round(room)}. Shorten it, show fewer fields beside it, or ` +
-      'move it to the back; a variable is tried with the longer of its example and default, else at its maxLength',
+    `An iPhone cuts ${quote(value || label)}: ${label && value ? `with its label ${quote(label)} it` : 'it'} ` +
+      `is about ${Math.round(width)} points wide, and the row leaves ${Math.round(room)}. Shorten it, show ` +
+      'fewer fields in the row, or move it to the back. A variable is tested with the longer of its example ' +
+      'and default, else at its maxLength',
   )
 }
 
@@ -159,15 +158,15 @@ function* lintImages({ apple, google, images, definition, wantedPixels }: LintFa
     yield warn(
       'image-missing',
       ['design', 'images', 'icon'],
-      'Lock screens and notifications of iPhones show an icon: without one they show a plain square. Give an icon of at ' +
-        `least ${sizeText(wantedPixels.icon)}`,
+      'Lock screens and notifications of iPhones show an icon. Without one, they show a plain square. Add an ' +
+        `icon of at least ${sizeText(wantedPixels.icon)}`,
     )
   }
   if (google && icon === undefined && logo === undefined && google.needsLogo) {
     yield warn(
       'image-missing',
       ['design', 'images', 'logo'],
-      `Google requires a logo for passes of the kind ${google.kind}: give an icon or a logo`,
+      `Google requires a logo for passes of the kind ${google.kind}: add an icon or a logo`,
     )
   }
   for (const [role, size] of Object.entries(images) as [ImageRole, PixelSize][]) {
@@ -178,13 +177,14 @@ function* lintImages({ apple, google, images, definition, wantedPixels }: LintFa
     yield warn(
       'image-small',
       ['design', 'images', role],
-      `The ${role} has ${sizeText(size)} and is blurred on phones with sharp screens: upload one that fills ${sizeText(wanted)}`,
+      `The ${role} has ${sizeText(size)} and is blurred on high-resolution phones: upload one that fills ` +
+        `${sizeText(wanted)}`,
     )
   }
 }
 
 function sizeText(size: PixelSize | undefined): string {
-  return size ? `${size.width} x ${size.height} pixels` : 'the size that the guide says'
+  return size ? `${size.width} x ${size.height} pixels` : 'the size in the guide'
 }
 
 /** The length that Google recommends for names at the top of the card. */
@@ -203,16 +203,17 @@ function* lintGoogle({ definition, passType, google }: LintFacts): Generator<War
     yield warn(
       'google-modules-over',
       path,
-      `Google Wallet shows ${MAX_GOOGLE_MODULES} fields of a pass beside its title, and this one has ${modules.length}: the last ` +
-        'of the back share one, a line each; join some yourself, or leave them out',
+      `Google Wallet shows ${MAX_GOOGLE_MODULES} fields of a pass in addition to its title, and this one has ` +
+        `${modules.length}. The last back fields share one field, one line each: combine some yourself, or ` +
+        'remove them',
     )
   }
   if (card.links.length > MAX_GOOGLE_MODULES) {
     yield warn(
       'google-modules-over',
       ['design', 'links', MAX_GOOGLE_MODULES],
-      `Google Wallet shows ${MAX_GOOGLE_MODULES} links of a pass, and this one has ${card.links.length}: the others stand among ` +
-        'its texts; leave some out',
+      `Google Wallet shows ${MAX_GOOGLE_MODULES} links of a pass, and this one has ${card.links.length}. The ` +
+        'others are shown among its texts: remove some',
     )
   }
   const isTrip = definition.trip !== undefined
@@ -222,10 +223,10 @@ function* lintGoogle({ definition, passType, google }: LintFacts): Generator<War
     yield warn(
       'flight-data-missing',
       isTrip ? ['trip', 'mode'] : ['apple', 'transitType'],
-      `Google shows this pass as a transit ticket, not as a flight: give ${isTrip ? 'the trip' : 'apple.semantics'} ` +
-        `${missing.map((tag) => (isTrip ? ofTrip[tag] : tag)).join(', ')}${
-          isTrip ? '' : ', without variables or with google.classKey'
-        }, or choose by google.kind`,
+      'Google shows this pass as a transit ticket, not as a flight: add to ' +
+        `${isTrip ? 'the trip' : 'apple.semantics'} ` +
+        `${missing.map((tag) => (isTrip ? ofTrip[tag] : tag)).join(', ')}${isTrip ? '' : ', without variables or with google.classKey'}, ` +
+        'or set google.kind',
     )
   }
   const isRowShown = view.rows.some((row) => row.some(saysSomething))
@@ -235,7 +236,8 @@ function* lintGoogle({ definition, passType, google }: LintFacts): Generator<War
     yield warn(
       'google-front-empty',
       ['design', 'fields'],
-      'The front of the pass in Google Wallet shows none of its fields: give header, primary, secondary or auxiliary fields',
+      'The front of the pass in Google Wallet shows none of its fields: add header, primary, secondary or ' +
+        'auxiliary fields',
     )
   }
   for (const [text, key, path] of namesOf({ definition, passType, kind, view })) {
@@ -244,18 +246,18 @@ function* lintGoogle({ definition, passType, google }: LintFacts): Generator<War
     yield warn(
       'text-cut',
       path,
-      `Google Wallet may cut ${quote(text)} (${key}) on small phones: it has ${length} characters, and Google advises ` +
-        `${MAX_GOOGLE_NAME} at most`,
+      `Google Wallet can cut ${quote(text)} (${key}) on small phones: it has ${length} characters, and Google ` +
+        `recommends at most ${MAX_GOOGLE_NAME}`,
     )
   }
 }
 
 /** The trip facts by Apple's flight tags, with the values that Google accepts. */
 const ofTrip: Record<string, string> = {
-  airlineCode: 'carrier.code (two letters or digits of IATA)',
+  airlineCode: 'carrier.code (two letters or digits, IATA)',
   flightNumber: 'number (one to four digits)',
-  departureAirportCode: 'from.code (three letters of IATA)',
-  destinationAirportCode: 'to.code (three letters of IATA)',
+  departureAirportCode: 'from.code (three letters, IATA)',
+  destinationAirportCode: 'to.code (three letters, IATA)',
   'originalDepartureDate with its offset': 'departsAt with its offset',
 }
 

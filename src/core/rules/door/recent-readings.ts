@@ -61,7 +61,7 @@ function keyOf({ payload, scanContextKey, validityDate }: Attempt): string {
 }
 
 function sameAs({ attempt, outcome }: Reading, again: Attempt): Outcome {
-  const first = outcome ?? failedOutcome(attempt, 'It is being judged.')
+  const first = outcome ?? failedOutcome(attempt, 'Evaluation is in progress.')
   const seconds = Math.max(1, Math.round((again.at.getTime() - attempt.at.getTime()) / 1000))
   return {
     ...first,

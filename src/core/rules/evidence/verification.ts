@@ -76,7 +76,7 @@ export class Verification {
     this.digest = head.baseDigest
     this.vouched = head.baseSequence
     if (!this.isSigned(head)) {
-      this.fault({ kind: 'unsigned', message: 'Where the chain ends is not what the key of the workspace signed.' })
+      this.fault({ kind: 'unsigned', message: 'The end of the chain is not signed by the workspace key.' })
     }
     for (const one of earlier) {
       if (this.isSigned(one)) continue
@@ -84,7 +84,7 @@ export class Verification {
       this.fault({
         kind: 'unsigned',
         sequence: one.sequence,
-        message: `What is said to be the head of ${at} is not what the key of the workspace signed.`,
+        message: `The head of ${at} is not signed by the workspace key.`,
       })
     }
     const sound = [...earlier.filter((one) => this.isSigned(one)), head]
@@ -94,7 +94,9 @@ export class Verification {
         kind: 'cut',
         sequence: head.sequence + 1,
         toSequence: one.sequence,
-        message: `A head that was signed at ${new Date(one.signedAt).toISOString()} has entries up to ${one.sequence}; the chain ends at ${head.sequence}.`,
+        message:
+          `A head signed at ${new Date(one.signedAt).toISOString()} has entries up to ${one.sequence}, but the ` +
+          `chain ends at ${head.sequence}.`,
       })
     }
     this.heads = sound.toSorted((a, b) => b.sequence - a.sequence)
@@ -122,7 +124,7 @@ export class Verification {
         kind: 'missing',
         sequence: this.sequence + 1,
         toSequence: head.sequence,
-        message: `The chain was signed up to ${head.sequence}, and ends at ${this.sequence}.`,
+        message: `The chain was signed up to ${head.sequence}, but ends at ${this.sequence}.`,
       })
     }
     return this.report
@@ -138,13 +140,13 @@ export class Verification {
     const { sequence, id, fixed, isAdopted } = entry
     if (!fixed) {
       if (id >= idBound(this.options.head.retainedFrom)) {
-        this.fault({ kind: 'removed', sequence, id, message: 'The entry is gone.' })
+        this.fault({ kind: 'removed', sequence, id, message: 'The entry is missing.' })
       }
       return
     }
     const commitment = this.commitmentOf(entry)
     if (commitment === undefined) {
-      this.fault({ kind: 'altered', sequence, id, message: 'It says that it was erased, and still holds something.' })
+      this.fault({ kind: 'altered', sequence, id, message: 'The entry is marked as erased, but still has values.' })
       return
     }
     // The previous entry is missing, so the expected digest is unknown.
@@ -155,7 +157,7 @@ export class Verification {
       kind: 'altered',
       sequence,
       id,
-      message: 'Its values are not those of its digest, or it does not belong behind the entry before.',
+      message: 'Its values do not match its digest, or it does not follow the previous entry.',
     })
   }
 
@@ -173,7 +175,7 @@ export class Verification {
   private addGap(sequence: number): void {
     const from = this.sequence + 1
     if (sequence <= this.sequence) {
-      this.fault({ kind: 'inserted', sequence, message: `${sequence} stands there twice.` })
+      this.fault({ kind: 'inserted', sequence, message: `Duplicate entry ${sequence}.` })
       return
     }
     const toSequence = sequence - 1
@@ -182,7 +184,7 @@ export class Verification {
       kind: 'missing',
       sequence: from,
       toSequence,
-      message: count === 1 ? 'It is missing from the chain.' : `${count} entries are missing from the chain.`,
+      message: count === 1 ? 'The entry is missing from the chain.' : `${count} entries are missing from the chain.`,
     })
   }
 
@@ -204,7 +206,9 @@ export class Verification {
         kind: 'rewritten',
         sequence: this.vouched + 1,
         toSequence: this.sequence,
-        message: `The digest at ${this.sequence} is ${hex(this.digest).slice(0, 16)}…, and ${hex(head.digest).slice(0, 16)}… was signed at ${new Date(head.signedAt).toISOString()}.`,
+        message:
+          `The digest at ${this.sequence} is ${hex(this.digest).slice(0, 16)}…, but ` +
+          `${hex(head.digest).slice(0, 16)}… was signed at ${new Date(head.signedAt).toISOString()}.`,
       })
     }
   }

@@ -22,18 +22,24 @@ export function* checkMessageLanguages(
     if (typeof text !== 'object') continue
     if (known.size === 0) {
       const message =
-        'Must be one text: the definition names no languages. Publish a version with languages, or send a text'
+        'Must be a single text: the definition names no languages. Publish a version with languages, or send a ' +
+        'single text'
       yield { path: [...path], message }
       continue
     }
     for (const language of Object.keys(text)) {
       if (known.has(language)) continue
-      const message = `The languages of the definition are ${[...known].join(', ')}: leave ${language} out, or publish a version that names it`
+      const message =
+        `The languages of the definition are ${[...known].join(', ')}: remove ${language}, or publish a version ` +
+        'with it'
       yield { path: [...path, language], message }
     }
     for (const language of defaults) {
       if (text[language] !== undefined) continue
-      yield { path: [...path], message: `Lacks ${language}, the default, which stands where a language has no text` }
+      yield {
+        path: [...path],
+        message: `Missing the default language ${language}, which is the fallback for other languages`,
+      }
     }
   }
 }

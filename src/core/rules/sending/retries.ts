@@ -114,7 +114,7 @@ export function healthAfter(failingSince: Date | null, attempts: readonly { outc
   const isSound = attempts.some(({ outcome }) => outcome.error === null)
   const since = isSound ? null : (failingSince ?? attempts[0]?.at ?? null)
   if (attempts.some(({ outcome }) => outcome.responseCode === GONE)) {
-    return { failingSince: since, disabledReason: 'It answered 410 Gone.' }
+    return { failingSince: since, disabledReason: 'The endpoint returned 410 Gone.' }
   }
   const latest = attempts.at(-1)?.at
   if (since && latest && latest.getTime() - since.getTime() >= MAX_FAILING_SECONDS * 1000) {

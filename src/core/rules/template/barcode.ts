@@ -56,7 +56,7 @@ export function isLatin1(message: string): boolean {
  */
 export function findUndrawable(format: BarcodeFormat, message: string): string | undefined {
   const foreign = format === 'code128' ? NOT_ASCII.exec(message)?.[0] : undefined
-  if (foreign !== undefined) return `holds ${JSON.stringify(foreign)}, and code128 takes ASCII only`
+  if (foreign !== undefined) return `holds ${JSON.stringify(foreign)}, and code128 supports ASCII only`
   const { what, max } = capacities[format].find(({ of }) => of.test(message))!
   const size = isLatin1(message) ? message.length : Buffer.byteLength(message)
   return size > max ? `has ${size} ${what}, and ${format} holds at most ${max}` : undefined

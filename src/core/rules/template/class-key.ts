@@ -103,14 +103,16 @@ export function* checkClassTexts({ google, event }: Definition): Generator<Issue
   const { classKey } = google ?? {}
   const keyNames = classKey === undefined ? [] : placeholdersIn(classKey)
   if (classKey !== undefined && keyNames.every(isShared)) {
-    const message = 'Holds the placeholder of no variable, so that all passes have the same key; leave it out'
+    const message = 'Contains no placeholder of a variable, so that all passes have the same key: remove it'
     yield { path: ['google', 'classKey'], message }
     return
   }
   const { seat: _, ...shared } = event ?? {}
   for (const { name, path } of classKey === undefined ? [] : placeholdersDeep(shared)) {
     if (keyNames.includes(name) || !placeholdersOfOnePass.has(name)) continue
-    const message = `Passes with the same google.classKey share a class at Google, so {{${name}}} cannot stand there; leave the key out`
+    const message =
+      `Passes with the same google.classKey share a class at Google, so {{${name}}} is not allowed here: ` +
+      'remove the key'
     yield { path: ['event', ...path], message }
   }
   for (const { name, path } of placeholdersDeep(google?.class)) {
@@ -122,7 +124,7 @@ export function* checkClassTexts({ google, event }: Definition): Generator<Issue
         : ['with the same google.classKey share a class', `use google.object, or put {{${name}}} into google.classKey`]
     yield {
       path: ['google', 'class', ...path],
-      message: `All passes ${shared} at Google, so {{${name}}} cannot stand there; ${remedy}`,
+      message: `All passes ${shared} at Google, so {{${name}}} is not allowed here: ${remedy}`,
     }
   }
 }

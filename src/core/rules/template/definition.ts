@@ -193,7 +193,7 @@ function checkFieldKeys({ design }: Definition): Issue[] {
       if (seen.has(field.key)) {
         issues.push({
           path: ['design', 'fields', group, index, 'key'],
-          message: `The key ${field.key} stands twice; a key is unique in the whole pass`,
+          message: `Duplicate field key ${field.key}. Keys must be unique across the pass`,
         })
       }
       seen.add(field.key)
@@ -210,12 +210,12 @@ function* checkPlaceholders(definition: Definition): Generator<Issue> {
       if (!known.has(name)) yield { path, message: `Unknown placeholder {{${name}}}: ${KNOWN_PLACEHOLDERS}` }
       const circular: SystemVariable = 'pass.expiresAt'
       if (name === circular && path[0] === 'expiresAt') {
-        yield { path, message: `{{${circular}}} cannot stand in the expiry itself` }
+        yield { path, message: `{{${circular}}} is not allowed in the expiry itself` }
       }
     }
-    // Most likely a typing error, which would show on the pass.
+    // Probably a typo, which would show on the pass.
     if (/\{\{|\}\}/.test(literalPart(text)))
-      yield { path, message: 'Holds {{ or }} that are no placeholder; write {{name}}' }
+      yield { path, message: 'Contains {{ or }} that is not part of a placeholder: write {{name}}' }
   }
 }
 
@@ -230,7 +230,7 @@ function* checkPolicyTexts(definition: Definition): Generator<Issue> {
   for (const { path, text, uses } of policyTexts(definition)) {
     if (path[0] === 'expiresAt' && text.includes('pass.expiresAt')) continue
     if (placeholdersIn(text).includes('pass.expiresAt') && definition.expiresAt === null) {
-      yield { path, message: 'The definition has no expiry that {{pass.expiresAt}} could stand for' }
+      yield { path, message: 'The definition has no expiry for {{pass.expiresAt}}' }
     } else if (
       uses === undefined &&
       placeholdersIn(text).every((name) => declared.has(name) || name === 'pass.expiresAt')
@@ -242,11 +242,10 @@ function* checkPolicyTexts(definition: Definition): Generator<Issue> {
 
 function describeTexts(path: Issue['path']): string {
   const key = String(path.at(-1))
-  if (key === 'timezone')
-    return 'A timezone takes the placeholder of one variable: of several nobody could tell what each must be'
+  if (key === 'timezone') return 'A timezone can have the placeholder of one variable only'
   return !['start', 'end', 'expiresAt'].includes(key)
     ? 'Must be a whole number or the placeholder of a variable'
-    : 'Cannot be read as a date-time: let placeholders stand for the whole, or for its date, time and offset, such as ' +
+    : 'Is not a date-time: use placeholders for the whole, or for its date, time and offset, such as ' +
         '{{date}}T{{time}}Z'
 }
 

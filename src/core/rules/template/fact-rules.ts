@@ -14,10 +14,10 @@ export function* checkFacts({
   trip,
   variables,
 }: Pick<Definition, 'event' | 'trip' | 'variables'>): Generator<Issue> {
-  if (event && trip) yield { path: ['trip'], message: 'A pass is about an event or a trip: leave one of them out' }
+  if (event && trip) yield { path: ['trip'], message: 'A pass can have an event or a trip: remove one of them' }
   for (const { path, place } of placesOf({ event, trip })) {
     if ((place?.latitude === undefined) === (place?.longitude === undefined)) continue
-    yield { path, message: 'A position takes latitude and longitude: give both, or leave them out' }
+    yield { path, message: 'A position needs latitude and longitude: set both, or remove them' }
   }
   for (const { text, path } of stringsDeep({ event, trip })) {
     if (placeholdersIn(text).length > 0) continue

@@ -15,7 +15,7 @@ export function* checkFieldTypes(definition: Definition): Generator<Issue> {
       const path = ['design', 'fields', group, index]
       for (const { path: key, message } of checkField(field)) yield { path: [...path, ...key], message }
       if (field.align && (group === 'primary' || group === 'back')) {
-        yield { path: [...path, 'align'], message: `Wallets take no alignment of ${group} fields; leave it out` }
+        yield { path: [...path, 'align'], message: `Wallets do not align ${group} fields: remove it` }
       }
     }
   }
@@ -25,7 +25,7 @@ export function* checkFieldTypes(definition: Definition): Generator<Issue> {
   if (google?.points !== undefined && !isKnown) {
     yield {
       path: ['google', 'points'],
-      message: `There is no field ${google.points} on the front; name the key of one`,
+      message: `Unknown field ${google.points}: use the key of a field on the front`,
     }
   }
 }
@@ -36,16 +36,16 @@ function* checkField({ as = 'text', value, currency, style }: FieldDefinition): 
   if (style && !dateKinds.includes(as)) {
     yield {
       path: ['style'],
-      message: `Is for dates and times: let "as" be one of ${dateKinds.join(', ')}, or leave it out`,
+      message: `Is only for dates and times: set "as" to one of ${dateKinds.join(', ')}, or remove it`,
     }
   }
   if (currency !== undefined && as !== 'currency') {
-    yield { path: ['currency'], message: 'Is for amounts: let "as" be currency, or leave it out' }
+    yield { path: ['currency'], message: 'Is only for amounts: set "as" to currency, or remove it' }
   }
   if (as === 'currency' && currency === undefined) {
     yield {
       path: ['currency'],
-      message: 'Is required of an amount: a currency of ISO 4217 such as EUR, or a placeholder',
+      message: 'Is required for an amount: a currency of ISO 4217 such as EUR, or a placeholder',
     }
   }
   if (currency !== undefined && placeholdersIn(currency).length === 0 && !currencies().includes(currency)) {
@@ -68,7 +68,7 @@ function* checkPlaceholders(definition: Definition): Generator<Issue> {
     // An undeclared variable is reported elsewhere.
     if (isSound || placeholdersIn(text).some((other) => !declared.has(other) && !other.includes('.'))) continue
     const wanted = key === 'currency' ? 'a currency of ISO 4217' : valueKinds[as as Exclude<ValueKind, 'text'>].wanted
-    yield { path, message: `Must be ${wanted}, or the placeholder of one variable alone` }
+    yield { path, message: `Must be ${wanted}, or the placeholder of a single variable` }
   }
 }
 

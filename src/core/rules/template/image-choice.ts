@@ -108,13 +108,15 @@ export function* checkImages(definition: Pick<WrittenDefinition, 'design' | 'var
     for (const { text, path } of sourcesOf(image)) {
       count += 1
       if (count > MAX_IMAGES) {
-        const message = `The design names more than ${MAX_IMAGES} images in its states and languages; at most ${MAX_IMAGES} are taken`
+        const message =
+          `The design names more than ${MAX_IMAGES} images in its states and languages. At most ${MAX_IMAGES} are ` +
+          'allowed'
         yield { path: ['design', 'images'], message }
         return
       }
       const name = lonePlaceholder(text)
       if (name === undefined || known.has(name)) continue
-      const message = `{{${name}}} brings no image: declare the variable with the format image`
+      const message = `{{${name}}} is not an image: declare the variable with the format image`
       yield { path: ['design', 'images', role, ...path], message }
     }
   }

@@ -38,7 +38,9 @@ export function inspectImage(bytes: Uint8Array): ImageFacts | Unfit {
   const found = contentType === 'image/png' ? inspectPng(bytes) : inspectJpeg(bytes)
   if ('fault' in found) return found
   if (found.width * found.height > MAX_PIXELS) {
-    return { fault: `has ${found.width} x ${found.height} pixels, and ${MAX_PIXELS / 1_000_000} million are allowed` }
+    return {
+      fault: `has ${found.width} x ${found.height} pixels, and at most ${MAX_PIXELS / 1_000_000} million are allowed`,
+    }
   }
   if (Math.max(found.width, found.height) > MAX_SIDE) return { fault: `is longer than ${MAX_SIDE} pixels on one side` }
   return { contentType, ...found }
@@ -82,7 +84,7 @@ function inspectPng(bytes: Uint8Array): Omit<ImageFacts, 'contentType'> | Unfit 
     else if (kind === 'acTL') isAnimated = true
     else if (kind !== 'fdAT' && isAncillary(bytes[at + 4]!)) metadataBytes += length
     if (metadataBytes > MAX_PNG_METADATA_BYTES) {
-      return { fault: 'has more than 1 MiB of metadata (profiles, EXIF, text); save it without' }
+      return { fault: 'has more than 1 MiB of metadata (profiles, EXIF, text): save it without' }
     }
     at += CHUNK_BYTES + length
     if (kind === 'IEND') break
@@ -146,7 +148,7 @@ function inspectJpeg(bytes: Uint8Array): Omit<ImageFacts, 'contentType'> | Unfit
     if (FRAMES.has(code)) {
       if (length < 8) return BROKEN_JPEG
       if (size) return { fault: 'has more than one frame' }
-      if (view.getUint8(at + 2) !== 8) return { fault: 'has more than 8 bits a colour, which phones do not show' }
+      if (view.getUint8(at + 2) !== 8) return { fault: 'has more than 8 bits per color, which phones do not show' }
       size = { height: view.getUint16(at + 3), width: view.getUint16(at + 5) }
       if (size.width === 0 || size.height === 0) return BROKEN_JPEG
     }
@@ -158,7 +160,7 @@ function inspectJpeg(bytes: Uint8Array): Omit<ImageFacts, 'contentType'> | Unfit
       scans += 1
       if (scans > MAX_SCANS) {
         return {
-          fault: `is a progressive JPEG of more than ${MAX_SCANS} scans; save it with fewer, or as a baseline JPEG`,
+          fault: `is a progressive JPEG with more than ${MAX_SCANS} scans: save it with fewer, or as a baseline JPEG`,
         }
       }
       at = endOfScan(bytes, at)
@@ -169,7 +171,9 @@ function inspectJpeg(bytes: Uint8Array): Omit<ImageFacts, 'contentType'> | Unfit
 
 function tooMuchMetadata(): Unfit {
   return {
-    fault: `has more than ${MAX_JPEG_METADATA_BYTES / 1024 / 1024} MiB of metadata (profiles, EXIF, text); save it without`,
+    fault:
+      `has more than ${MAX_JPEG_METADATA_BYTES / 1024 / 1024} MiB of metadata (profiles, EXIF, text): save it ` +
+      'without',
   }
 }
 

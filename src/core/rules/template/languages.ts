@@ -184,21 +184,24 @@ export function* checkLanguages(written: WrittenDefinition): Generator<Issue> {
   const others = written.languages?.others ?? []
   for (const [index, language] of others.entries()) {
     if (language === written.languages!.default || others.indexOf(language) < index)
-      yield { path: ['languages', 'others', index], message: `The language ${language} stands twice` }
+      yield { path: ['languages', 'others', index], message: `Duplicate language ${language}` }
   }
   for (const { what, translations, path } of listTranslated(written)) {
     const unknown = Object.keys(translations).filter((language) => !languages.includes(language))
     for (const language of unknown) {
       const message =
         languages.length === 0
-          ? `Give languages, such as { "default": "${language}" }, where ${what === 'text' ? 'a text' : 'an image'} is there in several`
-          : `The languages of the definition are ${languages.join(', ')}: add ${language} to them, or leave it out`
+          ? `Set languages, such as { "default": "${language}" }, if ${what === 'text' ? 'a text' : 'an image'} has ` +
+            'several'
+          : `The languages of the definition are ${languages.join(', ')}: add ${language}, or remove it here`
       yield { path: [...path, language], message }
     }
     if (written.languages && translations[written.languages.default] === undefined)
       yield {
         path,
-        message: `Lacks ${written.languages.default}, the default, which stands where a language has no ${what}`,
+        message:
+          `Missing the default language ${written.languages.default}, which is the fallback if a language has no ` +
+          `${what}`,
       }
   }
   yield* checkKeysOfTexts(written)
@@ -224,8 +227,8 @@ function* checkKeysOfTexts(written: WrittenDefinition): Generator<Issue> {
           path,
           message:
             `${JSON.stringify(original)} is ${JSON.stringify(translated)} in ${language} here and ` +
-            `${JSON.stringify(other.text)} at ${other.path.join('.')}, and iPhones know one translation of a text: write one ` +
-            'of the two otherwise in the default language, or translate both alike',
+            `${JSON.stringify(other.text)} at ${other.path.join('.')}, but iPhones support one translation per text: ` +
+            'change one of the texts in the default language, or use the same translation',
         }
         break
       }

@@ -134,7 +134,7 @@ export function* placeholdersDeep(value: unknown): Generator<{ name: string; pat
   for (const { text, path } of stringsDeep(value)) for (const name of placeholdersIn(text)) yield { name, path }
 }
 
-/** Each string anywhere inside a JSON value, with its path. */
+/** Returns each string inside a JSON value, with its path. */
 export function stringsDeep(value: unknown): StringInValue[] {
   const found: StringInValue[] = []
   collectStrings(value, [], found)
@@ -146,7 +146,7 @@ interface StringInValue {
   path: (string | number)[]
 }
 
-/** The path is one array, which is copied for a string only: drafts hold thousands of other values. */
+/** Mutates one path and copies it only for strings, since drafts hold thousands of other values. */
 function collectStrings(value: unknown, path: (string | number)[], found: StringInValue[]): void {
   if (typeof value === 'string') found.push({ text: value, path: [...path] })
   else if (value !== null && typeof value === 'object') {

@@ -4,9 +4,12 @@ import type { Issue } from '../../errors.ts'
 import { languagesOf, splitTexts } from './languages.ts'
 import { placeholdersIn, stringsDeep } from './placeholder.ts'
 
-/** The placeholders that a pass renders in all of its languages. The conference example would have 540 in 20 languages. */
+/**
+ * The maximum number of placeholders that a pass renders in all of its languages. The conference example would have 540
+ * in 20 languages.
+ */
 export const MAX_PLACEHOLDERS = 5_000
-/** The names and values of the overrides for one platform, at any depth. */
+/** The maximum number of names and values in the overrides of a platform, at any depth. */
 export const MAX_OVERRIDE_VALUES = 2_000
 
 /**
@@ -35,8 +38,8 @@ function checkCurrencies(written: WrittenDefinition): Issue[] {
   const formats = currencies.size * Math.max(1, languagesOf(written).length)
   if (formats <= MAX_CURRENCY_FORMATS) return []
   const message =
-    `Makes a pass format ${currencies.size} currencies in each of its languages, ${formats} in all, and at most ` +
-    `${MAX_CURRENCY_FORMATS} are allowed: use fewer`
+    `Makes a pass format ${currencies.size} currencies in each of its languages, ${formats} in total, and at ` +
+    `most ${MAX_CURRENCY_FORMATS} are allowed: use fewer`
   return [{ path: ['design', 'fields'], message }]
 }
 
@@ -58,8 +61,8 @@ function checkPlaceholderCount(written: WrittenDefinition): Issue[] {
   }
   if (total <= MAX_PLACEHOLDERS) return []
   const message =
-    `Makes a pass render ${total} placeholders in all of its languages, and at most ${MAX_PLACEHOLDERS} are allowed: ` +
-    `use fewer here, where there are ${most.count}`
+    `Makes a pass render ${total} placeholders in all of its languages, and at most ${MAX_PLACEHOLDERS} are ` +
+    `allowed: use fewer here, where there are ${most.count}`
   return [{ path: most.path, message }]
 }
 

@@ -109,8 +109,8 @@ export function checkSizes(definition: Definition): Issue[] {
     ...definition.variables.map((variable) => [variable.name, longestBytes(variable)] as const),
   ])
   return compileSizes(definition)((name) => longest.get(name) ?? 0).map(({ path, bytes, max, cause }) => {
-    const what = path.length > 0 ? 'Can come out' : 'The whole card can come out'
-    return { path, message: `${what} at ${bytes} bytes, and at most ${max} are taken: ${advice(declared, cause)}` }
+    const what = path.length > 0 ? 'Can be' : 'The whole card can be'
+    return { path, message: `${what} up to ${bytes} bytes, and at most ${max} are allowed: ${advice(declared, cause)}` }
   })
 }
 
@@ -119,13 +119,14 @@ function longestBytes({ maxLength = ASSUMED_BYTES, default: fallback = '', examp
 }
 
 function advice(declared: Map<string, VariableDefinition>, cause: Oversize['cause']): string {
-  if (!cause) return 'shorten what stands there'
+  if (!cause) return 'shorten the text'
   const { name, count } = cause
-  const times = count > 1 ? `, which stands there ${count} times` : ''
+  const times = count > 1 ? `, which appears ${count} times` : ''
   const variable = declared.get(name)
   if (!variable) return `use {{${name}}} less often${times}`
   return variable.maxLength === undefined
-    ? `set maxLength of the variable ${name}${times} and counts as ${longestBytes(variable)} bytes each without one`
+    ? `set maxLength of the variable ${name}${times} and counts as ${longestBytes(variable)} bytes each ` +
+        'without one'
     : `set a smaller maxLength of the variable ${name}${times} at up to ${variable.maxLength} characters each`
 }
 
@@ -133,7 +134,7 @@ function advice(declared: Map<string, VariableDefinition>, cause: Oversize['caus
 export function toValueIssues(oversizes: Oversize[]): Issue[] {
   return oversizes.map(({ path, bytes, max, cause }) => ({
     path: cause ? pathOfValue(cause.name) : [],
-    message: `Makes ${placeOf(path)} come out at ${bytes} bytes, and at most ${max} are taken: shorten it`,
+    message: `Makes ${placeOf(path)} ${bytes} bytes long, and at most ${max} are allowed: shorten it`,
   }))
 }
 
@@ -165,8 +166,8 @@ export function requireFits(rendered: Partial<Definition>, scope: Scope): void {
   const made = first.cause ? ` (most of it is ${first.cause.name})` : ''
   throw new ApiError('PASS_ISSUING_FAILED', {
     message:
-      `The pass is too large: ${placeOf(first.path)} comes out at ${first.bytes} bytes, and at most ${first.max} are ` +
-      `taken${made}. Shorten the values, or publish a version that shows less of them.`,
+      `The pass is too large: ${placeOf(first.path)} has ${first.bytes} bytes, and at most ${first.max} are ` +
+      `allowed${made}. Shorten the values, or publish a version that shows less of them.`,
     details: issueDetails(toValueIssues(oversizes)),
   })
 }

@@ -92,7 +92,7 @@ export function resolveExpiry(
   if (DateOnly.safeParse(text).success) return { value: endOfDay(text, timeZone) }
   if (Timestamp.safeParse(text).success) return { value: new Date(text) }
   return {
-    issues: [{ path: ['expiresAt'], message: `Must be a date-time or a date, and came out as "${excerpt(text)}"` }],
+    issues: [{ path: ['expiresAt'], message: `Must be a date or a date-time, but resolved to "${excerpt(text)}"` }],
   }
 }
 

@@ -107,7 +107,7 @@ function usesInValue(text: string, kind: Exclude<ValueKind, 'text'>): PolicyText
   // A field without a value is not shown.
   const use = {
     rule: { pattern: `^\\s*(?:${pattern}\\s*)?$` },
-    wanted: `${wanted}, as a field shows it`,
+    wanted: `${wanted}, as a field uses it`,
     isNeeded: false,
   }
   return [{ name, use }]
@@ -115,7 +115,7 @@ function usesInValue(text: string, kind: Exclude<ValueKind, 'text'>): PolicyText
 
 const CURRENCY = (): VariableUse => ({
   rule: { values: currencies() },
-  wanted: 'a currency of ISO 4217, such as EUR, as a field shows it',
+  wanted: 'a currency of ISO 4217, such as EUR, as a field uses it',
   isNeeded: true,
 })
 
@@ -142,7 +142,7 @@ function usesInExpiry(expiresAt: string, lone: VariableUse): PolicyText['uses'] 
 function usesInDateTime(text: string): PolicyText['uses'] {
   return dateTimePieces(text)?.map(({ name, pattern, what }) => ({
     name,
-    use: needed(`^(?:${pattern})$`, `${what}, as a date-time is made of it`),
+    use: needed(`^(?:${pattern})$`, `${what}, as a date-time uses it`),
   }))
 }
 
@@ -154,7 +154,8 @@ function usesInTimeZone(text: string, fact?: { mayBeEmpty: boolean }): PolicyTex
   const values = timeZones()
     .filter((zone) => zone.startsWith(before) && zone.endsWith(after) && zone.length > before.length + after.length)
     .map((zone) => zone.slice(before.length, zone.length - after.length))
-  const wanted = before || after ? `what makes ${text} an IANA timezone` : 'an IANA timezone identifier, UTC or GMT'
+  const wanted =
+    before || after ? `the part that makes ${text} an IANA timezone` : 'an IANA timezone identifier, UTC or GMT'
   if (!fact?.mayBeEmpty) return [{ name, use: { rule: { values }, wanted, isNeeded: fact === undefined } }]
   return [{ name, use: { rule: { values: ['', ...values] }, wanted: `${wanted}, or empty`, isNeeded: false } }]
 }
@@ -169,11 +170,11 @@ const dateOrMoment = `(?:${dateTimeParts.date}|${moment})`
 
 const EXPIRY: VariableUse = {
   rule: { pattern: `^\\s*(?:${dateOrMoment}\\s*)?$` },
-  wanted: 'a date, a date-time or empty, as the expiry is made of it',
+  wanted: 'a date, a date-time or empty, as the expiry uses it',
   isNeeded: false,
 }
-const NEEDED_EXPIRY = needed(`^\\s*${dateOrMoment}\\s*$`, 'a date or a date-time, as the expiry is made of it')
-const MOMENT = needed(`^${moment}$`, 'a date-time such as 2027-05-31T19:30:00Z, as a window is made of it')
+const NEEDED_EXPIRY = needed(`^\\s*${dateOrMoment}\\s*$`, 'a date or a date-time, as the expiry uses it')
+const MOMENT = needed(`^${moment}$`, 'a date-time such as 2027-05-31T19:30:00Z, as a window uses it')
 
 /** Returns a pattern of the whole numbers from 1 to `max`, without leading zeros. */
 function upTo(max: number): string {

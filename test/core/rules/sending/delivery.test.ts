@@ -147,7 +147,7 @@ test('an endpoint fails from its first failure behind its last success', () => {
 
 test('410 alone means gone', () => {
   for (const [responseCode, reason] of [
-    [410, 'It answered 410 Gone.'],
+    [410, 'The endpoint returned 410 Gone.'],
     [404, undefined],
     [500, undefined],
   ] as const) {

@@ -28,8 +28,8 @@ describe('a message is drawn up to what its format holds, and not beyond', () =>
   test('beyond Latin-1 each character counts as its bytes in UTF-8, and code128 has none of them', () => {
     expect(findUndrawable('qr', '漢'.repeat(984))).toBeUndefined()
     expect(findUndrawable('qr', '漢'.repeat(985))).toBe('has 2955 bytes, and qr holds at most 2953')
-    expect(findUndrawable('code128', 'AB漢字')).toBe('holds "漢", and code128 takes ASCII only')
-    expect(findUndrawable('code128', 'é')).toContain('takes ASCII only')
+    expect(findUndrawable('code128', 'AB漢字')).toBe('holds "漢", and code128 supports ASCII only')
+    expect(findUndrawable('code128', 'é')).toContain('supports ASCII only')
   })
 })
 
@@ -54,7 +54,7 @@ test('values that make a barcode that cannot be drawn are refused, with the vari
     issues: [
       {
         path: ['variables', 'more'],
-        message: 'Makes a barcode that cannot be drawn: its message holds "漢", and code128 takes ASCII only',
+        message: 'Makes a barcode that cannot be drawn: its message holds "漢", and code128 supports ASCII only',
       },
     ],
   })
@@ -79,7 +79,7 @@ test('rejects on publish what cannot be drawn with any values', () => {
       } as DefinitionInput),
     )
   expect(problems({ format: 'code128', message: '漢{{code}}' })).toEqual([
-    { path: ['design', 'barcode', 'message'], message: 'Cannot be drawn: it holds "漢", and code128 takes ASCII only' },
+    { path: ['design', 'barcode', 'message'], message: 'Cannot be drawn: it holds "漢", and code128 supports ASCII only' },
   ])
   expect(problems({ format: 'code128', message: '{{code}}' }, 'é')).toHaveLength(1)
   expect(problems({ format: 'code128', message: '{{code}}' })).toEqual([])

@@ -48,14 +48,14 @@ test('accepts names of object members for states, languages, and variables, or r
     expect.stringMatching(/^design\.images\.strip: /),
   ])
   const logoText = JSON.parse('{"en":"Hi","__proto__":"Olá"}')
-  const noLanguage = '"__proto__" is no language such as pt, pt-BR or zh-Hans'
+  const noLanguage = '"__proto__" is not a language such as pt, pt-BR or zh-Hans'
   expect(placesOf({ design: { ...design, logoText } })).toEqual([`design.logoText: ${noLanguage}`])
   const primary = [{ key: 'a', value: 'A', label: logoText }]
   expect(placesOf({ design: { ...design, fields: { primary } } })).toEqual([
     `design.fields.primary.0.label: ${noLanguage}`,
   ])
   const overrides = JSON.parse('{"__proto__":{"userInfo":1}}')
-  const refused = '__proto__: Nothing can be called so: take another name'
+  const refused = '__proto__: Is not allowed as a name: use another name'
   expect(placesOf({ design, apple: overrides })).toEqual([`apple.${refused}`])
   expect(placesOf({ design, google: { object: overrides } })).toEqual([`google.object.${refused}`])
   expect(placesOf({ languages: JSON.parse('{"default":"en","__proto__":[]}') })).not.toEqual([])

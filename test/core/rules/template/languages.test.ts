@@ -63,16 +63,16 @@ test('a definition reads in each language, else in its default; without language
 
 test('rejects languages that phones cannot distinguish or that are nowhere used, with their place', () => {
   expect(issuesOf({ languages: { default: 'pt', others: ['en', 'en', 'pt'] } })).toEqual([
-    'languages.others.1: The language en stands twice',
-    'languages.others.2: The language pt stands twice',
+    'languages.others.1: Duplicate language en',
+    'languages.others.2: Duplicate language pt',
   ])
   const label = (text: unknown) => ({ design: { ...design, fields: fields({ label: text, value: 'x' }) } })
   expect(issuesOf(label({ pt: 'Porta' }))).toEqual([
-    'design.fields.back.0.label.pt: Give languages, such as { "default": "pt" }, where a text is there in several',
+    'design.fields.back.0.label.pt: Set languages, such as { "default": "pt" }, if a text has several',
   ])
   expect(issuesOf({ languages, ...label({ en: 'Gate', de: 'Tor' }) })).toEqual([
-    'design.fields.back.0.label.de: The languages of the definition are pt, en, ar: add de to them, or leave it out',
-    'design.fields.back.0.label: Lacks pt, the default, which stands where a language has no text',
+    'design.fields.back.0.label.de: The languages of the definition are pt, en, ar: add de, or remove it here',
+    'design.fields.back.0.label: Missing the default language pt, which is the fallback if a language has no text',
   ])
   expect(() => define({ languages: { default: 'Portuguese' } })).toThrow(
     /Must be a language such as pt, pt-BR or zh-Hans/,
@@ -136,21 +136,21 @@ test('an image may be another in each language, of every source that an image ha
 test('errors of an image by language name its language', () => {
   const state = { by: '{{stamp}}', map: { '1': '{{photo}}' } }
   expect(issuesOf({ languages, ...images({ pt: id(1), ar: state }) })).toEqual([
-    'design.images.strip.ar.map.1: {{photo}} brings no image: declare the variable with the format image',
+    'design.images.strip.ar.map.1: {{photo}} is not an image: declare the variable with the format image',
     expect.stringMatching(/^design\.images\.strip\.ar\.by: Unknown placeholder \{\{stamp\}\}/),
     expect.stringMatching(/^design\.images\.strip\.ar\.map\.1: Unknown placeholder \{\{photo\}\}/),
   ])
   expect(issuesOf({ languages, ...images({ pt: state }) })).toEqual([
-    'design.images.strip.pt.map.1: {{photo}} brings no image: declare the variable with the format image',
+    'design.images.strip.pt.map.1: {{photo}} is not an image: declare the variable with the format image',
     expect.stringMatching(/^design\.images\.strip\.pt\.by: Unknown placeholder \{\{stamp\}\}/),
     expect.stringMatching(/^design\.images\.strip\.pt\.map\.1: Unknown placeholder \{\{photo\}\}/),
   ])
   expect(issuesOf({ languages, ...images({ en: id(1), de: id(2) }) })).toEqual([
-    'design.images.strip.de: The languages of the definition are pt, en, ar: add de to them, or leave it out',
-    'design.images.strip: Lacks pt, the default, which stands where a language has no image',
+    'design.images.strip.de: The languages of the definition are pt, en, ar: add de, or remove it here',
+    'design.images.strip: Missing the default language pt, which is the fallback if a language has no image',
   ])
   expect(issuesOf(images({ pt: id(1) }))).toEqual([
-    'design.images.strip.pt: Give languages, such as { "default": "pt" }, where an image is there in several',
+    'design.images.strip.pt: Set languages, such as { "default": "pt" }, if an image has several',
   ])
   for (const odd of [
     { by: '{{x}}' },

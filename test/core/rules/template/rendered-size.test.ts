@@ -26,9 +26,9 @@ describe('at publish', () => {
   test('a field that can come out too large names itself, the variable and what to set', () => {
     const variables = [{ name: 'a', label: 'A' }]
     expect(problemsOf({ variables, design: back('{{a}}'.repeat(400)) })).toEqual([
-      expect.stringMatching(/^: The whole card can come out at 4\d{5} bytes, and at most 262144 .* maxLength .* a,/),
-      'design.fields.back.0.value: Can come out at 409600 bytes, and at most 8192 are taken: set maxLength of the ' +
-        'variable a, which stands there 400 times and counts as 1024 bytes each without one',
+      expect.stringMatching(/^: The whole card can be up to 4\d{5} bytes, and at most 262144 .* maxLength .* a,/),
+      'design.fields.back.0.value: Can be up to 409600 bytes, and at most 8192 are allowed: set maxLength of the ' +
+        'variable a, which appears 400 times and counts as 1024 bytes each without one',
     ])
   })
 
@@ -62,7 +62,7 @@ test('names the largest of values that are too large, with its field', () => {
   expect(issuesOf({ a: 'x'.repeat(8000), b: 'ü'.repeat(96), 'pass.label': 'L' })).toEqual([
     {
       path: ['variables', 'a'],
-      message: 'Makes design.fields.back.0.value come out at 8193 bytes, and at most 8192 are taken: shorten it',
+      message: 'Makes design.fields.back.0.value 8193 bytes long, and at most 8192 are allowed: shorten it',
     },
   ])
   expect(issuesOf({ a: '', b: '', 'pass.label': 'L'.repeat(8193) })[0]!.path).toEqual(['label'])

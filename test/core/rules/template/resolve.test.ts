@@ -73,7 +73,7 @@ describe('an expiry', () => {
     'T{{time}}Z',
   ])('that comes out as %j is refused with its path', (template) => {
     expect(resolveExpiry({ expiresAt: template }, scope)).toEqual({
-      issues: [{ path: ['expiresAt'], message: expect.stringContaining('Must be a date-time or a date') }],
+      issues: [{ path: ['expiresAt'], message: expect.stringContaining('Must be a date or a date-time') }],
     })
   })
 

@@ -149,7 +149,7 @@ test('a default that expiry or policy cannot take is refused at publish', () => 
   })
   expect(checkDefinition(definition).map(({ path, message }) => `${path.join('.')}: ${message}`)).toEqual([
     'variables.0.default: Must be a whole number from 1 to 100000',
-    'variables.1.example: Must be a date, a date-time or empty, as the expiry is made of it',
+    'variables.1.example: Must be a date, a date-time or empty, as the expiry uses it',
   ])
 })
 
@@ -210,9 +210,9 @@ test.each<[string, Partial<DefinitionInput>, Variables[], Variables[]]>([
 })
 
 test.each<[string, Partial<DefinitionInput>, string]>([
-  ['a part of a date', { redemption: policyOf('{{a}}-05-31T10:00Z') }, 'redemption.windows.0.start: Cannot be read'],
-  ['text that never is a date-time', { expiresAt: 'until {{a}}' }, 'expiresAt: Cannot be read'],
-  ['a zone of two', { redemption: zoned('{{a}}/{{b}}') }, 'redemption.perPeriod.timezone: A timezone takes the'],
+  ['a part of a date', { redemption: policyOf('{{a}}-05-31T10:00Z') }, 'redemption.windows.0.start: Is not a date-time'],
+  ['text that never is a date-time', { expiresAt: 'until {{a}}' }, 'expiresAt: Is not a date-time'],
+  ['a zone of two', { redemption: zoned('{{a}}/{{b}}') }, 'redemption.perPeriod.timezone: A timezone can have the'],
   [
     'an expiry for a number',
     { expiresAt: '{{a}}', redemption: { maxUses: '{{pass.expiresAt}}' } },

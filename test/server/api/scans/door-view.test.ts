@@ -71,8 +71,8 @@ describe.each(oneDialect)('what the operator must see, on %s', (dialect) => {
   })
 
   test.each([
-    ['an unknown variable', { show: ['sat'] }, ['definition', 'door', 'show', 0], 'no variable sat'],
-    ['a variable twice', { show: ['seat', 'seat'] }, ['definition', 'door', 'show', 1], 'stands twice'],
+    ['an unknown variable', { show: ['sat'] }, ['definition', 'door', 'show', 0], 'Unknown variable sat'],
+    ['a variable twice', { show: ['seat', 'seat'] }, ['definition', 'door', 'show', 1], 'Duplicate variable'],
     ['a system variable', { show: ['pass.label'] }, ['definition', 'door', 'show', 0], 'Must be a letter'],
     ['an unknown placeholder', { notice: '{{sat}}' }, ['definition', 'door', 'notice'], 'Unknown placeholder'],
     ['another key', { hide: ['seat'] }, ['definition', 'door', 'hide'], 'Unknown property'],

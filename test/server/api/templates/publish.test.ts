@@ -44,7 +44,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     [
       'a field key that stands twice',
       { design: { ...design, fields: { header: [{ key: 'a', value: '' }], back: [{ key: 'a', value: '' }] } } },
-      /^definition\.design\.fields\.back\.0\.key: .* a /,
+      /^definition\.design\.fields\.back\.0\.key: .* a\./,
     ],
     [
       'a variable that is declared twice',

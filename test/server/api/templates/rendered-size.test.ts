@@ -39,7 +39,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const variables = { about: 'ü'.repeat(4097) }
     const issue = {
       path: ['variables', 'about'],
-      message: 'Makes design.fields.back.0.value come out at 8194 bytes, and at most 8192 are taken: shorten it',
+      message: 'Makes design.fields.back.0.value 8194 bytes long, and at most 8192 are allowed: shorten it',
     }
     const rejection = { status: 400, errorCode: 'VALIDATION_ERROR', details: { issues: [issue] } }
     expect(await workspace.refused(create, { body: passBody(template.id, { variables }) })).toMatchObject(rejection)
@@ -93,7 +93,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const failed = (await workspace.events(pass.id)).find(({ type }) => type === 'pass.failed')
     expect(failed?.data.error).toEqual({
       code: 'PASS_ISSUING_FAILED',
-      message: expect.stringMatching(/^The pass is too large: .* comes out at 8\d+ bytes, .* \(most of it is about\)/),
+      message: expect.stringMatching(/^The pass is too large: .* has 8\d+ bytes, .* \(most of it is about\)/),
     })
     await workspace.ok(update, { params: { id: pass.id }, body: { variables: { about: '' } } })
     await api.runJobs()
