@@ -83,8 +83,8 @@ export async function startProviders(options: ProvidersOptions): Promise<Provide
 }
 
 /**
- * Connects identities of the database to the same addresses, each over a separate connection. An emulator starts with
- * its first use.
+ * One of the processes that share a sandbox folder emulates each platform, and another takes over when it ends. A
+ * worker never does, since the Google emulator could not call it back.
  */
 function connect(emulators: Emulators, { clock, onCall }: ProvidersOptions): IdentityConnections {
   const counted = (name: string) => onCall && ((call: ProviderCall) => onCall({ ...call, identity: name }))

@@ -32,7 +32,7 @@ export async function loadServerKeys(config: Config, store: Store): Promise<Serv
   return keys
 }
 
-/** How the key next to a SQLite database compares with the one that its data was created with. */
+/** The relation of the key next to a SQLite database to the one that its data was created with. */
 export type KeyState = 'matches' | 'missing' | 'differs' | 'unused'
 
 /**

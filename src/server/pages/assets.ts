@@ -6,19 +6,18 @@ import { plainPng } from '../../wallets/apple/image-files.ts'
 import { acceptedEncodings } from '../http/compress.ts'
 import { namesTag } from '../http/etag.ts'
 
-/** A file that pages load. Its path names its content, so browsers may keep it for good. */
+/** A file that pages load. Its path contains its digest, so browsers can keep it forever. */
 export interface Asset extends PublicFile {
-  /** Below the public URL. */
+  /** Relative to the public URL. */
   path: string
 }
 
-/** The path says which content it is, so browsers may keep the file. */
+/** The cache policy of files whose path contains their digest. */
 export const IMMUTABLE = 'public, max-age=31536000, immutable'
 
 /**
- * An iPad calls itself a Macintosh, and only its touch screen gives it away. It is sent to the Apple link once: the
- * entry in the history remembers it, so that coming back or reloading leaves the visitor on the page, which is whole by
- * then: what the link gives is a file.
+ * Redirects iPads, which identify as a Macintosh with a touch screen, to the Apple link. It does so once per history
+ * entry, so that a visitor who comes back or reloads stays on the page.
  */
 export const tabletScript = asset(
   'tablet.js',
@@ -33,7 +32,7 @@ export const tabletScript = asset(
 `,
 )
 
-/** The picture in the browser's tab where the pass has no icon of its own. */
+/** The icon of pages whose pass has none. */
 export const pageIcon = asset(
   'icon.svg',
   'image/svg+xml',
@@ -42,7 +41,7 @@ export const pageIcon = asset(
 `,
 )
 
-/** Asked for by name, whatever a page says: the same picture, 32 pixels wide. */
+/** Browsers request it by name, regardless of the page: the same icon, 32 pixels wide. */
 export const favicon = publicFile({
   contentType: 'image/x-icon',
   cacheControl: 'public, max-age=86400',
@@ -53,7 +52,7 @@ export const favicon = publicFile({
   ),
 })
 
-/** The same on the home screen of a phone, 180 pixels wide, to its edges: phones round its corners. */
+/** The same icon for the home screen, 180 pixels wide. It has no rounded corners, since phones round them. */
 export const touchIcon = asset(
   'touch-icon.png',
   'image/png',
@@ -66,7 +65,7 @@ export const touchIcon = asset(
   ),
 )
 
-/** An icon file that holds one PNG of 32 by 32 pixels. */
+/** Returns an icon file with one PNG of 32 × 32 pixels. */
 function iconFile(base64: string): Buffer {
   const png = Buffer.from(base64, 'base64')
   const header = Buffer.from([0, 0, 1, 0, 1, 0, 32, 32, 0, 0, 1, 0, 32, 0, 0, 0, 0, 0, 22, 0, 0, 0])
@@ -74,10 +73,10 @@ function iconFile(base64: string): Buffer {
   return Buffer.concat([header, png])
 }
 
-/** What doctor gives Google to fetch: a logo that every server has. */
+/** The logo that doctor lets Google fetch. Every server has it. */
 export const trialLogo = asset('logo.png', 'image/png', plainPng(660, 660, '#3b4cc0'))
 
-/** Copies the address in the hint for pages inside other apps; without it, it is there to be marked. */
+/** Copies the address in the hint for in-app browsers. Without the script, visitors can select it. */
 export const copyScript = asset(
   'copy.js',
   'text/javascript; charset=utf-8',
@@ -94,15 +93,14 @@ button.addEventListener('click', async () => {
 `,
 )
 
-/** The route of what pages load. */
 export const assetPath = '/assets/:name'
 
-/** A path below the public URL, as the page of a link refers to it: whatever path a proxy has put the server under. */
+/** Returns a path relative to the page of a link, so that it works under any path of a proxy. */
 export function fromLink(path: string): string {
   return `..${path}`
 }
 
-/** A file of pages, under a path that changes with its content. */
+/** Creates a file of pages under a path that contains its digest. */
 export function asset(
   name: string,
   contentType: string,
@@ -114,33 +112,33 @@ export function asset(
   return { ...file, path: `/assets/${name.replace(/\.(?=\w+$)/, `.${file.digest}.`)}` }
 }
 
-/** A file that anybody may ask for: one buffer for each way to send it, however many are sent at once. */
+/** A file that needs no token. All responses share one buffer per encoding. */
 export interface PublicFile {
   contentType: string
   cacheControl: string
   content: Uint8Array<ArrayBuffer>
-  /** The same in fewer bytes, where that is worth it. */
+  /** Compressed forms, if they are worth it. */
   compressed?: { br: Uint8Array<ArrayBuffer>; gzip: Uint8Array<ArrayBuffer> }
-  /** Names the content. */
+  /** The digest of the content. */
   digest: string
   headers?: Record<string, string>
 }
 
-/** A file that is served without a token, before its digest and its compressed form are made. */
+/** The parts of a public file, before it is digested and compressed. */
 export type PublicFileParts = Pick<PublicFile, 'contentType' | 'cacheControl' | 'headers'> & {
   content: string | Uint8Array
 }
 
-/** Browsers keep the file, and ask each time whether it is still the one. */
+/** The cache policy of files that browsers keep and revalidate on each use. */
 export const REVALIDATED = 'no-cache'
 
-/** A file that is compressed once and served with an ETag to everybody: see PublicFile. */
+/** Returns a file with its digest, which is its ETag. */
 export function publicFile({ content, ...parts }: PublicFileParts): PublicFile {
   const bytes = (typeof content === 'string' ? Buffer.from(content) : content) as Uint8Array<ArrayBuffer>
   return { ...parts, content: bytes, digest: createHash('sha256').update(bytes).digest('hex').slice(0, 16) }
 }
 
-/** The same file, ready to be sent compressed. Off the main thread, and once: it is worth some time. */
+/** Compresses a file once, off the main thread, so it can take some time. */
 export async function precompress(file: PublicFile): Promise<PublicFile> {
   const [br, zipped] = await Promise.all([
     promisify(brotliCompress)(file.content, { params: { [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY } }),
@@ -149,10 +147,10 @@ export async function precompress(file: PublicFile): Promise<PublicFile> {
   return { ...file, compressed: { br, gzip: zipped } }
 }
 
-/** Smaller than any gzip, and as quick to make: the best quality takes fifty times as long for a tenth less. */
+/** Smaller than any gzip, and as fast. The best quality takes fifty times as long for 10 % less. */
 const BROTLI_QUALITY = 6
 
-/** Sends a file as whoever asks takes it, or 304 where he has it. */
+/** Responds with a file in an encoding that the client accepts, or with 304 if the client has it. */
 export function answerFile(file: PublicFile, request: Headers): HTTPResponse {
   const coding = file.compressed && acceptedEncodings(request)[0]
   const headers: Record<string, string> = {
@@ -163,7 +161,7 @@ export function answerFile(file: PublicFile, request: Headers): HTTPResponse {
   }
   const condition = request.get('if-none-match')
   const { digest } = file
-  // However it was compressed.
+  // Regardless of the encoding.
   const isKnown = condition !== null && namesTag(condition, [digest, `${digest}-br`, `${digest}-gzip`])
   if (isKnown) return new HTTPResponse(null, { status: 304, headers })
   const body = coding ? file.compressed![coding] : file.content

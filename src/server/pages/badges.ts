@@ -4,17 +4,20 @@ import { type Platform, platforms } from '../../core/contract/platform.ts'
 import { SetupError } from '../../core/errors.ts'
 import { type Asset, asset } from './assets.ts'
 
-/** The buttons of Apple and Google that an operator has a licence for: both forbid drawings of others. */
+/** The official buttons of Apple and Google, which an operator must license. Both companies forbid redrawing them. */
 export interface Badges {
-  /** That of a language, as `pt-BR`, else of the language without its region, else the English one. */
+  /** Returns the badge of a language such as `pt-BR`, else of the language without its region, else the English one. */
   find(platform: Platform, language: string): Asset | undefined
   all: Asset[]
 }
 
-/** Pages have buttons of text. */
+/** Pages show text buttons. */
 export const noBadges: Badges = { find: () => undefined, all: [] }
 
-/** The folder of badges cannot be used: says which file, why, and what to do. Stops the start of the server. */
+/**
+ * The folder of badges is not usable. The message names the file, the reason, and the fix. Stops the start of the
+ * server.
+ */
 class BadgeError extends SetupError {
   override readonly name = 'BadgeError'
 }
@@ -26,7 +29,8 @@ const FALLBACK = 'en'
 const contentTypes: Record<string, string> = { '.svg': 'image/svg+xml', '.png': 'image/png' }
 
 /**
- * Reads the badges of a folder, `apple/de.svg` or `google/pt-BR.png`: at most 100 a platform, of at most 256 KiB.
+ * Reads the badges of a folder, such as `apple/de.svg` or `google/pt-BR.png`: at most 100 per platform, of at most 256
+ * KiB each.
  * @throws BadgeError
  */
 export function loadBadges(folder: string): Badges {
@@ -61,7 +65,7 @@ function keyOf(platform: Platform, language: string): string {
   return `${platform}/${language.toLowerCase()}`
 }
 
-/** What a file manager leaves behind is looked over; a folder that is not there has no badges. */
+/** Returns file names without hidden files. A missing folder has no badges. */
 function namesIn(folder: string): string[] {
   let names: string[]
   try {
@@ -88,10 +92,10 @@ function readBadge(path: string, platform: Platform): { language: string; file: 
   return { language, file: asset(`badge-${platform}-${language}${extension}`, contentType, content, SEALED) }
 }
 
-/** As a document of its own a drawing runs and loads nothing either. */
+/** An SVG that is opened directly cannot run or load anything either. */
 const SEALED = { 'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; sandbox" }
 
-/** Underscores are taken for hyphens, as in `pt_BR`; words that only have the shape of a tag are none. */
+/** Accepts underscores for hyphens, as in `pt_BR`. Rejects words that only have the shape of a language tag. */
 function canonicalLanguage(name: string): string | undefined {
   if (!/^[a-z]{2,3}(?![a-z])/i.test(name)) return undefined
   try {

@@ -3,10 +3,9 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /**
- * The files of a page with a script, by name: those that the build made, or made now where the server runs from source, which
- * has none there.
+ * Returns the files of a page with a script, by name: from the build, or bundled now if the server runs from source.
  * @param page the folder below dist, and the name of its manifest
- * @param bundle makes them from source
+ * @param bundle bundles the page from source
  */
 export async function readBuild(
   page: 'door' | 'desk',
@@ -18,7 +17,7 @@ export async function readBuild(
     () => false,
   )
   if (!isBuilt) return bundle()
-  // The engine of the door has its modules there, too.
+  // The folder also has the modules of the door engine in subfolders.
   const entries = await readdir(folder, { withFileTypes: true })
   const names = entries.filter((entry) => entry.isFile()).map(({ name }) => name)
   return new Map(await Promise.all(names.map(async (name) => [name, await readFile(join(folder, name))] as const)))
@@ -31,7 +30,7 @@ const types: Record<string, string> = {
   txt: 'text/plain; charset=utf-8',
 }
 
-/** What a file of a build is sent as; undefined for what is not sent. */
+/** Returns the content type of a built file; undefined if it is not served. */
 export function typeOfFile(name: string): string | undefined {
   return types[name.split('.').at(-1)!]
 }

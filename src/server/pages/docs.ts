@@ -6,12 +6,12 @@ import { ApiError } from '../../core/errors.ts'
 import { type Asset, asset, pageIcon, precompress } from './assets.ts'
 import { htmlDocument, type Page, pageHeaders } from './html.ts'
 
-/** Below the reference, for who wants to send requests from a page. */
+/** The path of the page that sends requests from the browser. */
 export const tryPath = '/docs/try'
 
 /**
- * Starts Swagger UI on the description of this server. Nothing of another host: without `validatorUrl: null` it would ask a
- * service of its makers to validate the description. A token that is typed in lives as long as the page.
+ * Starts Swagger UI with the description of this server. It loads nothing from other hosts: without `validatorUrl:
+ * null`, it would send the description to a validation service. A typed token is kept as long as the page.
  */
 export const docsScript = asset(
   'docs.js',
@@ -38,7 +38,7 @@ addEventListener('load', () => {
 `,
 )
 
-/** What Swagger UI leaves to the page around it. */
+/** The style of the page around Swagger UI. */
 export const docsStyle = asset(
   'docs.css',
   'text/css; charset=utf-8',
@@ -54,7 +54,7 @@ noscript { display: block; padding: 2rem; font-family: sans-serif }
 `,
 )
 
-/** The interface to try: a page that loads its own files and /openapi.json, and nothing else. */
+/** Returns the page to try the API. It loads only its own files and /openapi.json. */
 export function tryPage({ script, style }: ReferenceFiles): Page {
   return {
     html: htmlDocument({
@@ -71,32 +71,32 @@ export function tryPage({ script, style }: ReferenceFiles): Page {
       'default-src': "'none'",
       'script-src': "'self'",
       'style-src': "'self'",
-      // Its style sheet holds its symbols.
+      // Swagger's style sheet embeds its icons.
       'img-src': "'self' data:",
       'connect-src': "'self'",
     }),
   }
 }
 
-/** As the page refers to it, whatever path a proxy has put the server under. */
+/** Returns a relative path, so that it works under any path of a proxy. */
 function local(path: string): string {
   return `..${path}`
 }
 
-/** Swagger UI as its makers build it: its code and its style sheet. */
+/** The script and the style sheet of Swagger UI, unmodified. */
 interface ReferenceFiles {
   script: Asset
   style: Asset
 }
 
-/** Where the build puts the files, beside this module; a run from source takes them out of the package. */
+/** The folder of the built files, next to this module. When run from source, the files come from the package. */
 const builtFolder = fileURLToPath(new URL('./swagger-ui/', import.meta.url))
 
 let loaded: Promise<ReferenceFiles> | undefined
 
 /**
- * Read when somebody first looks: most servers never show the page.
- * @throws ApiError SERVICE_UNAVAILABLE that says what is missing
+ * Loads the files with the first request, since most servers never serve the page.
+ * @throws ApiError SERVICE_UNAVAILABLE that names what is missing
  */
 export function loadReferenceFiles(): Promise<ReferenceFiles> {
   loaded ??= load().catch((error) => {

@@ -1,42 +1,42 @@
 import { createHash } from 'node:crypto'
 import { directionOfLanguage } from '../../core/rules/display/language-match.ts'
 
-/** A whole page with the headers that it must be sent with. */
+/** A page with the headers that it requires. */
 export interface Page {
   html: string
   headers: Record<string, string>
 }
 
-/** What a page of the server is built of. Whatever is not named here the page may not load: its policy follows from these. */
+/** The parts of a page. The policy allows the page to load only what is named here. */
 export interface PageParts {
   /** Plain text. */
   title: string
-  /** HTML whose values are escaped already. */
+  /** HTML with escaped values. */
   main: string
-  /** A language tag; `en` by default. */
+  /** A language tag. Default: `en`. */
   language?: string | undefined
-  /** HTML whose values are escaped already, for the head: what others read of the page. */
+  /** HTML with escaped values, for the head: metadata for other programs. */
   head?: string | undefined
-  /** Style sheets beside that of every page; they stand in the page, by their digest in its policy. */
+  /** Additional inline style sheets, which the policy allows by their digest. */
   styles?: string[]
-  /** The address of a script of our own. */
+  /** The address of a script of this server. */
   script?: string | undefined
-  /** The address of the picture in the browser's tab. */
+  /** The address of the icon. */
   icon?: string | undefined
-  /** The page holds its pictures itself, and loads none. */
+  /** Whether images are embedded as data URLs and none are loaded. */
   hasOwnImages?: true
-  /** Its script asks the server that it came from for more. */
+  /** Whether the script sends requests to this server. */
   isLive?: true
-  /** The class of the body, for the sheets. */
+  /** The class of the body. */
   bodyClass?: string
 }
 
-/** Text as HTML shows it, safe in content and in quoted attributes. */
+/** Escapes text for HTML content and quoted attributes. */
 export function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`)
 }
 
-/** A page on which nothing runs, loads or shows that is not ours, and which no one frames or remembers. */
+/** Returns a page that runs, loads, and shows only content of this server, and that cannot be framed or cached. */
 export function buildPage(parts: PageParts): Page {
   const { title, main, language = 'en', head, styles = [], script, icon, hasOwnImages, isLive, bodyClass } = parts
   const style = [PAGE_STYLE, ...styles].join('\n')
@@ -62,25 +62,25 @@ ${main}
     headers: {
       ...pageHeaders(policy),
       'content-language': language,
-      // Who names one has chosen it for the visitor.
+      // If a language is given, it was chosen for the visitor.
       ...(parts.language !== undefined && { vary: 'Accept-Language' }),
     },
   }
 }
 
-/** What stands between the tags of an HTML document. */
+/** The parts of an HTML document. */
 export interface DocumentParts {
   /** Plain text. */
   title: string
-  /** A language tag, which gives the direction too; `en` by default. */
+  /** A language tag, which determines the direction. Default: `en`. */
   language?: string | undefined
-  /** HTML whose values are escaped already, as those of the body. */
+  /** HTML with escaped values, as is `body`. */
   head: string
   body: string
   bodyClass?: string | undefined
 }
 
-/** What stands around every page: no search engine is to know one. */
+/** Returns an HTML document that search engines must not index. */
 export function htmlDocument({ title, language = 'en', head, body, bodyClass }: DocumentParts): string {
   return `<!doctype html>
 <html lang="${language}" dir="${directionOfLanguage(language)}">
@@ -99,8 +99,8 @@ ${body}
 }
 
 /**
- * What every page is sent with: its own policy, and that no one frames it, posts from it, guesses its type or remembers it. None
- * but the door may ask for the camera.
+ * Returns the headers of a page: its policy, and protection from framing, form submission, type sniffing, and caching.
+ * Only the door can request the camera.
  */
 export function pageHeaders(policy: Record<string, string>): Record<string, string> {
   const whole = { ...policy, 'base-uri': "'none'", 'form-action': "'none'", 'frame-ancestors': "'none'" }
@@ -117,7 +117,6 @@ export function pageHeaders(policy: Record<string, string>): Record<string, stri
   }
 }
 
-/** The answer that shows a page. */
 export function pageResponse(
   { html, headers }: Omit<Page, 'html'> & { html: string | Uint8Array<ArrayBuffer> },
   options: ResponseInit = {},
@@ -125,7 +124,7 @@ export function pageResponse(
   return new Response(html, { ...options, headers: { ...headers, ...(options.headers as Record<string, string>) } })
 }
 
-/** The sheet of a part of a page, in a shadow tree, as it is by day or by night whatever the browser's own scheme is. */
+/** Returns the style of a shadow tree in one color scheme, regardless of the scheme of the browser. */
 export function schemeStyle(styles: readonly string[], scheme: 'light' | 'dark'): string {
   const isDark = scheme === 'dark'
   return [PAGE_STYLE, ...styles]
@@ -135,7 +134,7 @@ export function schemeStyle(styles: readonly string[], scheme: 'light' | 'dark')
     .replace('color-scheme: light dark', `color-scheme: ${scheme}`)
 }
 
-/** The look of every page: colours for day and night, text, buttons, a visible focus. */
+/** The style of all pages: light and dark colors, text, buttons, and visible focus. */
 const PAGE_STYLE = `
 :root { color-scheme: light dark; --page: #f2f2f7; --raised: #ffffff; --text: #1c1c1e; --muted: #5a5a61; --line: #d5d5db;
   --focus: #0b5fd0; --shadow: rgb(20 20 45 / .18) }

@@ -4,35 +4,40 @@ import { resolveImages } from '../../core/rules/template/image-choice.ts'
 import { fill, placeholdersIn, type SystemVariable } from '../../core/rules/template/placeholder.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 
-/** What a page may say of a pass to anyone, in a chat too: who issued it and how it looks, and nothing of its holder. */
+/**
+ * Facts about a pass that pages can show to anyone, also in chat previews: its issuer and design, and nothing about its
+ * holder.
+ */
 export interface IssuerFacts {
-  /** Empty where the definition has no name of its own, but that of a holder. */
+  /** Empty if the name depends on the holder. */
   organization: string
   /** The name of the template. */
   template: string
-  /** What kind of pass it is, as the definition says it. Empty where that holds a value of a holder. */
+  /** The kind of pass according to the definition. Empty if it contains a value of a holder. */
   description: string
-  /** The id of a wide picture. */
+  /** The image id of a wide picture. */
   pictureId: string | undefined
   iconId: string | undefined
   /** `#rrggbb`. */
   background: string | undefined
   contacts: Contact[]
-  /** Of the texts of the definition, where it names them. */
+  /** The languages of the definition's texts, if it names them. */
   languages: Definition['languages']
 }
 
-/** A way to reach the issuer, out of the links and the back fields of a definition. */
+/** A way to contact the issuer, from the links and back fields of a definition. */
 export interface Contact {
   label: string
   /** tel:, mailto: or https: */
   url: string
 }
 
-/** A page names the first of them. */
+/** The maximum number of contacts on a page. */
 const MAX_CONTACTS = 5
 
-/** Of a definition, whatever is the same for every holder; what holds a placeholder of one pass stays out. */
+/**
+ * Returns the parts of a definition that are the same for every holder. Texts with a placeholder of a pass are omitted.
+ */
 export function issuerFacts(
   { design, languages }: Pick<Definition, 'design' | 'languages'>,
   { templateName, projectName }: Pick<StoredPass, 'templateName' | 'projectName'>,

@@ -3,25 +3,25 @@ import { hourOf, type NewFigure } from '../../storage/operations/figures.ts'
 import type { Store } from '../../storage/store.ts'
 import type { Logger } from '../log.ts'
 
-/** The response to the visitor of a hosted link: the way into one wallet, or a page that offers all. */
+/** The response to a visitor of a hosted link: a redirect to one wallet, or a page that offers all. */
 export type Opening = Platform | 'other'
 
-/** Hosted links that were opened, on their way into the database. */
+/** A buffer of opened hosted links. */
 export interface Openings {
-  /** Counts one of a pass; of one without a project nothing. */
+  /** Counts an opening. Passes without a project are not counted. */
   note(pass: { workspaceId: string; projectId: string | null }, opening: Opening, at: Date): void
-  /** Writes what was noted: one statement a workspace. */
+  /** Writes the counts, in one statement per workspace. */
   flush(): Promise<void>
-  /** Ends the waiting; writes nothing. */
+  /** Stops the timer without writing. */
   close(): void
 }
 
-/** However often a link is opened, its project costs a write in so long. */
+/** The interval of writes, regardless of the number of openings. */
 const FLUSH_MS = 2_000
 
 /**
- * Counts openings in memory, two seconds at a time: an opening writes nothing else, and a bot that opens a link a million
- * times must not write a million rows. A crash loses those of two seconds.
+ * Creates a buffer that counts openings in memory for two seconds, so that a bot which opens a link a million times
+ * does not cause a million writes. A crash loses two seconds of openings.
  */
 export function createOpenings({ store, log }: { store: Store; log: Logger }): Openings {
   const noted = new Map<string, NewFigure & { workspaceId: string }>()

@@ -1,6 +1,5 @@
 import { escapeHtml } from './html.ts'
 
-/** What went wrong with a link. */
 export type ProblemKind =
   | 'revoked'
   | 'void'
@@ -15,7 +14,7 @@ export type ProblemKind =
   | 'fault'
   | 'refused'
 
-/** A sentence as HTML, with HTML for its names in braces. */
+/** Fills in the placeholders of a sentence with HTML. The sentence itself is escaped. */
 export function fillHtml(sentence: string, parts: Record<string, string>): string {
   return escapeHtml(sentence).replaceAll(/\{(\w+)\}/g, (whole, name: string) => parts[name] ?? whole)
 }

@@ -28,20 +28,19 @@ import type { Page } from './html.ts'
 import { sharedPicturePath } from './link/share-tags.ts'
 import { docsPath, errorsPage, errorsPath, referencePage } from './reference-page.ts'
 
-/** What pages and files that need no token are served from. */
 export interface PublicOptions {
   services: Pick<Services, 'store' | 'images' | 'badges'>
   readiness: Readiness
-  /** Takes from what an address may ask for beside its requests. */
+  /** Debits the address limit beyond the request itself. */
   limitFiles(event: H3Event, cost: number): void
 }
 
-/** A large file counts for a request more with each of these. */
+/** A file debits one additional request per this number of bytes. */
 const BYTES_A_REQUEST = 256 * 1024
 
 /**
- * What is served without a token beside hosted links: images, what pages load, the pages of the door and the desk, the interface
- * description, health.
+ * Mounts all routes without a token except hosted links: images, files of pages, the pages of the door and the desk,
+ * the API description, and health.
  */
 export function mountPublic(app: H3, { services, readiness, limitFiles }: PublicOptions): void {
   const { store } = services
@@ -107,22 +106,25 @@ export function mountPublic(app: H3, { services, readiness, limitFiles }: Public
   })
 }
 
-/** Chats show a picture so large, and some refuse a file of more than 600 kB. */
+/** The size that chats show. Some reject a file of more than 600 kB. */
 const sharedSize = { width: 800, height: 420, scale: 1 } as const
 
-/** A picture as chats want it; of one that was uploaded before it is made when a chat first asks. */
+/**
+ * Returns an image in the size for chats. For an image that was uploaded before this size existed, it is created with
+ * the first request.
+ */
 async function findShared(id: string, { store, images }: Pick<Services, 'store' | 'images'>) {
   if (!(await store.images.isPublic(id))) return undefined
   const [file] = await images.loadFiles(id, [sharedSize])
   return file && { contentType: 'image/png', data: file.bytes }
 }
 
-/** Each is made when somebody first looks. */
+/** Each is created with the first request. */
 const loadReference = onceDescribed(() => fileOf(referencePage()))
 const loadErrors = onceDescribed(() => fileOf(errorsPage()))
 const loadTry = once(async () => fileOf(tryPage(await loadReferenceFiles())))
 
-/** Pages that a script draws, with what they load. */
+/** Pages that a script renders, with their files. */
 const scriptedPages = [
   [doorPath, once(loadDoor)],
   [deskPath, once(loadDesk)],
@@ -133,7 +135,7 @@ function fileOf({ html, headers }: Page): PublicFile {
   return publicFile({ contentType, cacheControl: REVALIDATED, content: html, headers: others })
 }
 
-/** The description of the interface takes as long as half a start: for whoever asks first, in slices, and not for all. */
+/** Building the API description takes half as long as a start, so it is built with the first request, in slices. */
 function onceDescribed(make: () => PublicFile): () => Promise<PublicFile> {
   return once(async () => {
     await mapInSlices(describeRoutes(), () => undefined)
@@ -141,7 +143,7 @@ function onceDescribed(make: () => PublicFile): () => Promise<PublicFile> {
   })
 }
 
-/** What failed is made anew. */
+/** Creates a value once. A failure is retried with the next call. */
 function once<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | undefined
   return () => {
@@ -170,24 +172,23 @@ async function findAsset(path: string): Promise<Asset | undefined> {
   return Object.values(await loadReferenceFiles()).find((file: Asset) => file.path === path)
 }
 
-/** Images that were asked for last, each in one buffer, however many ask for it at once. */
+/** A cache of recently used images. All concurrent responses share one buffer per image. */
 export interface ImageCache {
   find(id: string): Promise<PublicFile | undefined>
 }
 
-/** Where images are found that are not in memory. */
 export interface ImageSource {
   images: { findPublic(id: string): Promise<{ contentType: string; data: Uint8Array } | undefined> }
 }
 
-/** A few dozen icons and logos, which is what phones and pages ask for again and again. */
+/** Enough for a few dozen icons and logos, which phones and pages request repeatedly. */
 const MAX_BYTES = 32 * 1024 * 1024
 
 const SHARED_BYTES = 8 * 1024 * 1024
 
-/** Public images in memory, the least asked for leave first: see ImageCache. */
+/** Creates a cache of public images that evicts the least recently used ones. */
 export function createImageCache({ images }: ImageSource, maxBytes = MAX_BYTES): ImageCache {
-  /** The one that was asked for last stands last. */
+  /** In order of use, the most recent last. */
   const cached = new Map<string, PublicFile>()
   const loading = new Map<string, Promise<PublicFile | undefined>>()
   let bytes = 0

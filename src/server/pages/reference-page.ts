@@ -6,12 +6,10 @@ import { DESCRIPTION } from '../../core/openapi-text.ts'
 import { pageIcon } from './assets.ts'
 import { escapeHtml, htmlDocument, type Page, pageHeaders } from './html.ts'
 
-/** The path of the API reference. */
 export const docsPath = '/docs'
-/** The path of the list of error codes. */
 export const errorsPath = '/docs/errors'
 
-/** What the reference shows of an operation of the description. */
+/** The parts of an operation that the reference shows. */
 interface Operation {
   operationId: string
   tags: string[]
@@ -45,7 +43,7 @@ interface Schema {
 
 type Shown = { method: string; path: string; operation: Operation }
 
-/** The reference: the description of the interface as one page of HTML, with nothing to load and nothing that runs. */
+/** Returns the API reference as one static HTML page that loads and runs nothing. */
 export function referencePage(): Page {
   const { tags, paths } = openApiDocument()
   const all: Shown[] = Object.entries(paths).flatMap(([path, methods]) =>
@@ -76,7 +74,7 @@ export function referencePage(): Page {
   })
 }
 
-/** Every error code on a page of its own, those that nothing answers last. */
+/** Returns the page of all error codes. Codes that no operation returns come last. */
 export function errorsPage(): Page {
   const { paths } = openApiDocument()
   const operations = Object.values(paths).flatMap((methods) => Object.values(methods) as Operation[])
@@ -88,7 +86,7 @@ export function errorsPage(): Page {
   const isReserved = ({ meaning }: { meaning: string }) => meaning.startsWith('Reserved')
   const entry = ({ code, status, meaning }: (typeof codes)[number]) => {
     const answeredBy = operations.filter(({ responses }) => responses[status]?.description.split(', ').includes(code))
-    // What any endpoint may answer needs no list.
+    // A code that every operation can return needs no list.
     const where =
       answeredBy.length === operations.length
         ? '<p>Any endpoint.</p>'
@@ -177,7 +175,7 @@ function typeOf(schema: Schema): string {
   return schema.format ?? [schema.type ?? 'any'].flat().join(' or ')
 }
 
-/** A success with its example, or the codes of an error. */
+/** Returns a success response with its example, or the codes of an error. */
 function answer([status, { description, content }]: [string, Operation['responses'][string]]): string {
   if (Number(status) >= 400) {
     const codes = description
@@ -229,7 +227,7 @@ function page(title: string, { root, nav, main }: { root: string; nav: string; m
   }
 }
 
-/** The little Markdown that our own descriptions are written in: paragraphs, lists, code and links to our own pages. */
+/** Renders the Markdown of our descriptions: paragraphs, lists, code, and links to our pages. */
 function markdown(text: string): string {
   return text
     .trim()
@@ -248,7 +246,7 @@ function spans(text: string): string {
   return escapeHtml(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>')
 }
 
-/** The look of the reference, by day and by night. */
+/** The style of the reference, in light and dark. */
 const REFERENCE_STYLE = `
 :root { color-scheme: light dark; --page: #ffffff; --raised: #f4f4f7; --text: #1c1c1e; --muted: #55555c; --line: #d5d5db;
   --link: #0a4fb0 }

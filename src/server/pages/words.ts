@@ -4,23 +4,23 @@ import { bareTag, nearestLanguage } from '../../core/rules/display/language-matc
 import type { SpokenLanguage } from '../../locales/languages.ts'
 import { type PageWords, pagesTexts } from '../../locales/pages.ts'
 
-/** A language that hosted pages speak. */
+/** A language of hosted pages. */
 export interface PageLanguage {
-  /** As BCP 47 has it, without a region. */
+  /** As in BCP 47, without a region. */
   tag: SpokenLanguage
-  /** As the visitor asked for it, with a region where he named one. */
+  /** The locale that the visitor requested, with a region if given. */
   locale: string
   words: PageWords
-  /** What the issuer's texts are shown in, of the languages that their definition names; undefined where it names none. */
+  /** The language for the issuer's texts, from the languages of the definition; undefined if it names none. */
   ofTexts?: string
 }
 
-/** What pages speak to whoever asks for no language of ours. */
+/** The language for visitors who request none of ours. */
 export const english: PageLanguage = { tag: 'en', locale: 'en', words: pagesTexts.en }
 
 /**
- * Fills in the names of wallets in a sentence of the language, and the phones that have the first of them. In Italian, "a(d)"
- * becomes "ad" before an A.
+ * Fills the names of wallets, and the phones of the first one, into a sentence. In Italian, "a(d)" becomes "ad" before
+ * an A.
  */
 export function nameWallets(sentence: string, platforms: readonly Platform[], { words, tag }: PageLanguage): string {
   const facts = platforms.map((platform) => platformFacts[platform])
@@ -33,16 +33,16 @@ export function nameWallets(sentence: string, platforms: readonly Platform[], { 
     .replaceAll(/a\(d\) (.)/g, (_, letter: string) => `${letter === 'A' ? 'ad' : 'a'} ${letter}`)
 }
 
-/** A quality value (RFC 9110, 12.4.2); a language with any other is not asked for. */
+/** A quality value (RFC 9110, 12.4.2). A language with any other value is ignored. */
 const WEIGHT = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/
 
 /** More than any browser sends. */
 const MAX_LANGUAGES = 30
 
 /**
- * The language that a visitor wants most of those that pages speak: by his `Accept-Language`, else English. Of a definition
- * that names languages, the one that he wants most of them, and our own words in that; who wants none of them reads the
- * issuer's texts in the default and our words in his language.
+ * Returns the best of our languages for the `Accept-Language` of a visitor, else English. If the definition names
+ * languages, it returns the best of those with our words in it. If the visitor requests none of them, the issuer's
+ * texts are in the default language, and our words in the visitor's.
  */
 export function pageLanguage(headers: Headers, languages?: Definition['languages']): PageLanguage {
   const wanted = wantedLocales(headers)
@@ -52,7 +52,7 @@ export function pageLanguage(headers: Headers, languages?: Definition['languages
   return { ...ourLanguage(ours), ofTexts: found?.language ?? languages.default }
 }
 
-/** As `Accept-Language` names them, the most wanted first. */
+/** Returns the locales of `Accept-Language` in order of preference. */
 function wantedLocales(headers: Headers): string[] {
   return (headers.get('accept-language') ?? '')
     .split(',', MAX_LANGUAGES)

@@ -19,15 +19,14 @@ import { directionOfLanguage } from '../../../core/rules/display/language-match.
 import { escapeHtml } from '../html.ts'
 import { barcodeSvg, symbolNames } from './symbols.ts'
 
-/** How a card is drawn as HTML. */
 export interface CardOptions {
-  /** The address of an image; undefined for one that is not to be drawn. */
+  /** Returns the address of an image; undefined if it is not drawn. */
   imageUrl: (id: string) => string | undefined
-  /** Whether fields that no phone shows are drawn, faded and marked; without it they are left out. */
+  /** Whether to draw fields that no phone shows, faded and marked. Otherwise they are omitted. */
   marksSurplus?: boolean
 }
 
-/** The front of a card as appleCard gives it, drawn as an iPhone does. Goes with the sheet of cardStyle. */
+/** Draws the front of a card of appleCard as an iPhone does. Needs the style of cardStyle. */
 export function cardHtml(card: Card, options: CardOptions): string {
   const [header, primary, ...rows] = layOutFront(card) as [FrontRow, FrontRow, ...FrontRow[]]
   return `<div class="sheet"><article class="card ${card.passType}" ${languageAttributes(card.language, nameOf(card))} aria-label="${escapeHtml(card.description)}">
@@ -40,23 +39,26 @@ ${pictureHtml(card, 'footer', options)}${barcodeHtml(card.barcode)}
 </article></div>`
 }
 
-/** The fields of the front that an iPhone has no place for. */
+/** Returns the fields of the front that an iPhone has no space for. */
 export function surplusOf(card: Card): CardField[] {
   return layOutFront(card).flatMap(({ surplus }) => surplus)
 }
 
-/** The sheet of a card in its own colours. Holds no text of the definition: colours are computed from numbers. */
+/**
+ * Returns the style of a card in its own colors. It contains no text of the definition: colors are computed from
+ * numbers.
+ */
 export function cardStyle(card: Card): string {
   const { background, foreground, label } = cardColors(card.colors)
   return `.card { --background: ${background}; --foreground: ${foreground}; --label: ${label} }\n${CARD_STYLE}`
 }
 
-/** What phones show when a card is turned over; empty where there is nothing. */
+/** Returns the back of a card; empty if there is nothing on it. */
 export function cardBackHtml({ fields, links }: Card, summary: string, more: readonly CardField[] = []): string {
   return detailsHtml(summary, [...more, ...fields.back], links)
 }
 
-/** Fields and links that are opened on demand; empty where there are none. */
+/** Returns collapsible fields and links; empty if there are none. */
 export function detailsHtml(summary: string, fields: readonly CardField[], links: Card['links']): string {
   const items = [
     ...fields.map((field) => `<div>${term(field.label, field.labelLanguage)}${description(field.value)}</div>`),
@@ -66,7 +68,9 @@ export function detailsHtml(summary: string, fields: readonly CardField[], links
   return `<details class="back"><summary>${escapeHtml(summary)}</summary><dl>${items.join('')}</dl></details>`
 }
 
-/** The logo and the text beside it. The name of the organization stands in lists and notifications alone. */
+/**
+ * Returns the logo and the text next to it. Phones show the name of the organization only in lists and notifications.
+ */
 function brandHtml(card: Card, { imageUrl }: CardOptions): string {
   const address = card.images.logo && imageUrl(card.images.logo)
   const name = card.logoText?.trim() ?? ''
@@ -80,7 +84,7 @@ function nameOf({ organizationName, description: text }: Card): string {
   return organizationName.trim() || text
 }
 
-/** Pictures are ornament: what a card says stands in its fields. */
+/** Images are decorative: the fields hold the information. */
 function pictureHtml(
   { images }: Card,
   role: 'strip' | 'thumbnail' | 'background' | 'footer',
@@ -94,7 +98,7 @@ function rowHtml({ name, fields, scale }: FrontRow): string {
   return fieldListHtml(scale === 1 ? name : `${name} ${scaleClass(scale)}`, fields)
 }
 
-/** On a boarding pass the sign of its means of transport stands between the two places. */
+/** On a boarding pass, the symbol of the means of transport is between origin and destination. */
 function primaryHtml(card: Card, row: FrontRow): string {
   if (card.passType !== 'boardingPass' || row.fields.length === 0) return rowHtml(row)
   const [from, ...to] = row.fields
@@ -107,7 +111,7 @@ function surplusHtml(card: Card): string {
   return `<div class="surplus"><p>Not shown on an iPhone:</p>${fieldListHtml('faded', surplus)}</div>`
 }
 
-/** Fields with their labels; those that say nothing are left out. */
+/** Returns fields with their labels, without empty ones. */
 export function fieldListHtml(name: string, fields: readonly CardField[]): string {
   const shown = fields.filter(saysSomething)
   if (shown.length === 0) return ''
@@ -140,12 +144,12 @@ const LETTER = /\p{L}/u
 const RIGHT_TO_LEFT =
   /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}\p{Script=Adlam}]/u
 
-/** The direction that a text as a whole is read in, by its first letter as `dir="auto"` finds it. */
+/** Returns the direction of a text by its first letter, as `dir="auto"` does. */
 export function directionOf(text: string): 'ltr' | 'rtl' {
   return RIGHT_TO_LEFT.test(LETTER.exec(text)?.[0] ?? '') ? 'rtl' : 'ltr'
 }
 
-/** What says how a card is read: its language, or where none is named the direction of a text on it. */
+/** Returns the attributes for reading a card: its language, else the direction of one of its texts. */
 export function languageAttributes(language: string | undefined, text: string): string {
   return language
     ? `dir="${directionOfLanguage(language)}" lang="${escapeHtml(language)}"`
@@ -154,11 +158,11 @@ export function languageAttributes(language: string | undefined, text: string): 
 
 interface Sign {
   name: string
-  /** On a field of 24 by 24, for somebody who reads from the left. */
+  /** In a 24 × 24 box, for left-to-right readers. */
   path: string
 }
 
-/** Our own drawings, by the transit types of Apple. */
+/** Symbols by Apple's transit types, drawn for this project. */
 const signs = new Map<unknown, Sign>([
   [
     'PKTransitTypeAir',
@@ -192,18 +196,18 @@ const signs = new Map<unknown, Sign>([
 
 const ARROW: Sign = { name: 'To', path: 'M2 11h15l-4.5-4.5L14 5l7 7-7 7-1.5-1.5L17 13H2z' }
 
-/** The sign between origin and destination; an arrow where the means of transport is none of these. */
+/** Returns the symbol between origin and destination; an arrow for other means of transport. */
 function transitSign(transitType: unknown): string {
   const { name, path } = signs.get(transitType) ?? ARROW
   return `<svg class="sign" viewBox="0 0 24 24" role="img" aria-label="${name}"><path fill-rule="evenodd" d="${path}"/></svg>`
 }
 
-/** The class of values that are shrunk to a share of their usual size. */
+/** Returns the class of values that are scaled down. */
 function scaleClass(scale: number): string {
   return `scale-${Math.round(scale * 100)}`
 }
 
-/** A point of a phone is a pixel of a page, at the usual size of its text. */
+/** Converts points of a phone to rem: a point is a pixel at the default text size. */
 function rem(points: number): string {
   return `${points / 16}rem`
 }
@@ -211,8 +215,9 @@ function rem(points: number): string {
 const MARGIN = 16
 
 /**
- * The look of a card, in the colours --background, --foreground and --label, by the measures that warnings are made of. Fields
- * share a row as layOutFront says: each takes what it needs up to an equal share of what the others leave, and is cut there.
+ * The style of a card, in the colors --background, --foreground, and --label, with the measures that warnings use.
+ * Fields share a row as layOutFront computes. Each takes the width it needs, up to an equal share of the rest, and is
+ * truncated there.
  */
 export const CARD_STYLE = `
 .sheet { max-width: ${rem(CONTENT_WIDTH + 2 * MARGIN)}; margin: 0 auto; filter: drop-shadow(0 .5rem 1.25rem var(--shadow)) }
@@ -286,7 +291,7 @@ ${scales.map((scale) => `.${scaleClass(scale)} { --scale: ${scale} }`).join('\n'
   -webkit-mask: var(--teeth); mask: var(--teeth) }
 `
 
-/** The barcode with the text under it; one whose message the format cannot hold is shown as that text alone. */
+/** Returns the barcode with its text. If the format cannot encode the message, only the text is shown. */
 export function barcodeHtml({ format, message, altText }: Card['barcode']): string {
   if (message === '') return ''
   const svg = barcodeSvg(format, message)

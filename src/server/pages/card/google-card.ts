@@ -4,7 +4,7 @@ import type { GoogleView } from '../../../core/rules/display/google-view.ts'
 import { escapeHtml } from '../html.ts'
 import { barcodeHtml, type CardOptions, fieldListHtml, languageAttributes } from './card.ts'
 
-/** The front of a card as Google Wallet draws it: name, title, rows, code, and the hero beneath them. */
+/** Draws the front of a card as Google Wallet does: name, title, rows, barcode, and the hero image below them. */
 export function googleCardHtml(view: GoogleView, images: Card['images'], { imageUrl }: CardOptions): string {
   const { language, name, title, subtitle, rows, barcode } = view
   const hero = images.hero ?? images.strip
@@ -22,14 +22,14 @@ ${heroUrl ? `<img class="google-hero" src="${escapeHtml(heroUrl)}" alt="">` : ''
 </article>`
 }
 
-/** The sheet of the card; colours are computed from numbers. Google chooses black or white for what is written. */
+/** Returns the style of a card. Colors are computed from numbers. Google writes text in black or white. */
 export function googleCardStyle({ background }: GoogleView): string {
   const colors = cardColors({ background: background ?? '#ffffff', foreground: null, label: null })
   const { background: behind, foreground, label } = colors
   return `.google-card { --background: ${behind}; --foreground: ${foreground}; --label: ${label} }\n${GOOGLE_CARD_STYLE}`
 }
 
-/** A round logo, or the first letter of the name in its place. */
+/** Returns a round logo, else the first letter of the name. */
 function logoHtml(name: string, images: Card['images'], imageUrl: CardOptions['imageUrl']): string {
   const id = images.icon ?? images.logo
   const address = id && imageUrl(id)
@@ -38,7 +38,7 @@ function logoHtml(name: string, images: Card['images'], imageUrl: CardOptions['i
   return `<span class="google-logo letter" aria-hidden="true">${escapeHtml(first)}</span>`
 }
 
-/** The look of a card of Google Wallet, in the colours --background, --foreground and --label. */
+/** The style of a Google Wallet card, in the colors --background, --foreground, and --label. */
 const GOOGLE_CARD_STYLE = `
 .google-card { display: flex; flex-direction: column; overflow: hidden; border-radius: 1.75rem; background: var(--background);
   color: var(--foreground); line-height: 1.3; box-shadow: 0 .125rem .5rem var(--shadow); font-family: Roboto, "Google Sans",

@@ -19,28 +19,27 @@ import {
 } from './card.ts'
 import { googleCardHtml, googleCardStyle } from './google-card.ts'
 
-/** What a page shows of a pass on two phones. */
 export interface PreviewPageFacts {
   title: string
-  /** A line under the title. */
+  /** The line below the title. */
   subtitle: string
-  /** Null where the server does not issue for it, or it is not asked for. */
+  /** Null if the server does not issue for Apple, or it was not requested. */
   apple: Card | null
-  /** What newer iPhones show of a poster ticket in its place. */
+  /** The poster event ticket that newer iPhones show instead. */
   poster?: Poster | null
-  /** Null as with apple. */
+  /** Null as with `apple`. */
   google: GoogleView | null
-  /** Ids by role: of posters and for Google, whose views name none. */
+  /** Image ids by role, for posters and for Google, whose views contain none. */
   images: Card['images']
-  /** The moment that the phones stand in: a pass past its expiry is drawn as they do. */
+  /** The time on the phones. A pass past its expiry is drawn as expired. */
   at: Date
-  /** What to look at; told under the phones. */
+  /** Warnings below the phones. */
   warnings?: readonly Warning[]
 }
 
 /**
- * A pass as an iPhone and an Android phone draw it, side by side. The page can be kept as a file and sent around: it
- * loads nothing, and imageUrl gives its pictures as data.
+ * Returns a page with a pass on an iPhone and an Android phone, side by side. The page is a self-contained file:
+ * imageUrl returns its images as data URLs.
  */
 export function previewPage(facts: PreviewPageFacts, options: CardOptions): Page {
   const { title, subtitle, warnings = [] } = facts
@@ -57,13 +56,12 @@ ${warningsHtml(warnings)}`
   })
 }
 
-/** What is on the phones. */
 export interface PhoneFacts extends Pick<PreviewPageFacts, 'apple' | 'poster' | 'google' | 'images' | 'at'> {
-  /** Tells them apart where a page shows several. */
+  /** The suffix that distinguishes phones if a page shows several. */
   variant?: string
 }
 
-/** The phones alone; they go with phoneStyles, below an element of the class preview. */
+/** Returns the phones only. Needs phoneStyles, and an ancestor of the class `preview`. */
 export function phonesHtml({ apple, poster, google, images, at, variant }: PhoneFacts, options: CardOptions): string {
   const named = variant ? `, ${variant}` : ''
   const phones = [
@@ -77,9 +75,8 @@ export function phonesHtml({ apple, poster, google, images, at, variant }: Phone
   return `<div class="phones">${phones.filter((phone) => phone !== null).join('\n')}</div>`
 }
 
-/** The style sheets of the cards that a page shows. */
 export function phoneStyles({ apple, poster, google }: Pick<PhoneFacts, 'apple' | 'poster' | 'google'>): string[] {
-  // The fields of both cards go with the sheet of the one.
+  // The fields of both cards use the style of the Apple card.
   return [
     apple ? cardStyle(apple) : CARD_STYLE,
     apple && poster ? posterStyle(apple) : '',
@@ -121,11 +118,11 @@ function androidPhone(view: GoogleView, images: Card['images'], named: string, o
 }
 
 interface PhoneParts {
-  /** That of its kind by default. */
+  /** Default: the kind. */
   id?: string
   kind: 'iphone' | 'android'
   name: string
-  /** HTML of our own. */
+  /** Trusted HTML. */
   bar: string
   stamp: string | null
   card: string
@@ -144,12 +141,12 @@ ${back}
 </section>`
 }
 
-/** Signal and battery. */
+/** The icons of signal and battery. */
 const STATUS_ICONS = `<svg viewBox="0 0 48 12" aria-hidden="true"><path d="M0 8h3v4H0zM5 5.5h3V12H5zM10 3h3v9h-3zM15 0h3v12h-3z"/>
 <path d="M26 1.5h16a2 2 0 0 1 2 2v5a2 2 0 0 1-2 2H26a2 2 0 0 1-2-2v-5a2 2 0 0 1 2-2zm0 1a1 1 0 0 0-1 1v5a1 1 0 0 0 1 1h16a1 1 0 0 0 1-1v-5a1 1 0 0 0-1-1z"/>
 <rect x="26" y="3.5" width="16" height="5" rx=".75"/><rect x="45" y="4" width="1.5" height="4" rx=".75"/></svg>`
 
-/** Two phones side by side, drawn in CSS: nothing of either maker's artwork is copied. */
+/** Two phones side by side, drawn in CSS without copying artwork of Apple or Google. */
 const PHONE_STYLE = `
 .preview main { width: min(64rem, 100%); padding: clamp(1rem, 4vw, 3rem) }
 .preview .intro { margin-bottom: 2rem; text-align: center }
@@ -201,7 +198,9 @@ const PHONE_STYLE = `
 .warnings code { color: var(--muted); font-size: .875rem }
 `
 
-/** A poster ticket as an iPhone draws it: its artwork, or its background, behind the name, the place and the seat. */
+/**
+ * Draws a poster event ticket as an iPhone does: the artwork or background behind the name, the place, and the seat.
+ */
 function posterHtml(poster: Poster, card: Card, images: Card['images'], { imageUrl }: CardOptions): string {
   const picture = (role: 'artwork' | 'background' | 'primaryLogo' | 'secondaryLogo', alt = '') => {
     const address = images[role] && imageUrl(images[role])
@@ -218,16 +217,16 @@ ${fieldListHtml('seat', poster.seat)}</div>
 </article>`
 }
 
-/** Waves, as at readers of NFC: such a ticket has no code to show. */
+/** The waves of an NFC reader: a poster ticket has no barcode. */
 const readerSign = (language = UNSAID_LANGUAGE) =>
   `<svg class="reader" viewBox="0 0 24 24" role="img" aria-label="${walletWord('Hold near the reader', language)}"><path d="M7 9a5 5 0 0 1 0 6M11 6.5a9 9 0 0 1 0 11M15 4a14 14 0 0 1 0 16"/></svg>`
 
-/** The sheet of a poster, behind whose pictures stands the colour of the card. */
+/** Returns the style of a poster, with the color of the card behind its images. */
 function posterStyle({ colors }: Card): string {
   return `.poster { --background: ${cardColors(colors).background} }\n${POSTER_STYLE}`
 }
 
-/** By the sizes that Apple gives for its images; white on what is darkened at both ends. */
+/** Uses Apple's image sizes. The text is white, and both ends of the image are darkened. */
 const POSTER_STYLE = `
 .poster { position: relative; display: flex; flex-direction: column; justify-content: space-between; min-height: 32rem; overflow: hidden;
   border-radius: 1.25rem; background: var(--background); color: #ffffff; line-height: 1.25; filter: drop-shadow(0 .5rem 1.25rem var(--shadow)) }

@@ -22,19 +22,20 @@ import type { WalletPass } from '../../../wallets/wallet.ts'
 import type { Page } from '../html.ts'
 import { previewPage } from './preview-page.ts'
 
-/** What a preview needs of the wallets: no keys, since nothing is signed. */
+/** The part of the wallets that previews need. It has no keys, since nothing is signed. */
 export interface PreviewWallets {
   apple?: Pick<AppleWallet, 'passJson'>
   google?: Pick<GoogleWallet, 'classOf' | 'objectOf'>
 }
 
-/** Those that the definition of a pass names, its default first. */
+/** Returns the languages that the definition of a pass names, its default first. */
 function languagesOfPass({ card, translations = [] }: Pick<WalletPass, 'card' | 'translations'>): string[] {
   return [card, ...translations].flatMap(({ language }) => language ?? [])
 }
 
 /**
- * The pass with its texts in one of its languages alone, as a phone of that language shows it; without a language as it is.
+ * Returns the pass with its texts in one language, as a phone of that language shows it. Without a language, returns it
+ * unchanged.
  * @throws ApiError VALIDATION_ERROR for a language that its definition does not name
  */
 export function passIn(pass: WalletPass, language: string | undefined): WalletPass {
@@ -64,7 +65,7 @@ export function samplePassIn(definition: Definition, passType: PassType, languag
   return samplePass(inLanguage(definition, language), passType, sampleScope(definition))
 }
 
-/** What each configured platform would be given of a pass; null for one that is not configured or not asked for. */
+/** Returns what each platform would receive for a pass; null for one that is not configured or not requested. */
 export function previewOf(pass: WalletPass, { apple, google }: PreviewWallets, at: Date, platform?: Platform) {
   const isAsked = (name: Platform) => platform === undefined || platform === name
   return {
@@ -73,15 +74,14 @@ export function previewOf(pass: WalletPass, { apple, google }: PreviewWallets, a
   }
 }
 
-/** Which phone looks at a pass. */
 export interface ViewOptions {
-  /** Every configured one by default. */
+  /** Default: every configured platform. */
   platform?: Platform | undefined
-  /** What the phone speaks (BCP 47); by default the language of the pass. */
+  /** The language of the phone (BCP 47). Default: the language of the pass. */
   spoken?: string
 }
 
-/** The same as phones show it. */
+/** Returns a pass as phones show it. */
 export function viewsOf(pass: WalletPass, wallets: PreviewWallets, at: Date, { platform, spoken }: ViewOptions = {}) {
   const { apple, google } = previewOf(pass, wallets, at, platform)
   return {
@@ -91,21 +91,21 @@ export function viewsOf(pass: WalletPass, wallets: PreviewWallets, at: Date, { p
   }
 }
 
-/** What a page of a pass is made with; its pictures are read from the store and stand in it as data. */
+/** The options of a preview page. Its images are read from the store and embedded as data URLs. */
 export interface PreviewPageOptions {
   title: string
-  /** A line under the title. */
+  /** The line below the title. */
   subtitle: string
   wallets: PreviewWallets
   store: Pick<Repositories, 'images'>
   at: Date
-  /** Every configured one by default. */
+  /** Default: every configured platform. */
   platform?: Platform | undefined
-  /** What to look at; told under the phones. */
+  /** Warnings below the phones. */
   warnings?: Warning[]
 }
 
-/** The same as a page: the pass as the phones of each platform draw what they would be given. */
+/** Returns a page that shows a pass on the phones of each platform. */
 export async function previewPageOf(pass: WalletPass, options: PreviewPageOptions): Promise<Page> {
   const { title, subtitle, wallets, store, at, platform, warnings = [] } = options
   const { images } = pass.card
@@ -123,7 +123,7 @@ export async function previewPageOf(pass: WalletPass, options: PreviewPageOption
   )
 }
 
-/** The images of a card as data: a page that holds them can be kept and sent around. */
+/** Returns the images of a card as data URLs, so that a page is self-contained. */
 async function loadPictures(images: Card['images'], store: Pick<Repositories, 'images'>): Promise<Map<string, string>> {
   const found = await Promise.all([...new Set(Object.values(images))].map((id) => store.images.findPublic(id)))
   return new Map(
@@ -133,7 +133,7 @@ async function loadPictures(images: Card['images'], store: Pick<Repositories, 'i
   )
 }
 
-/** A pass without a holder, to try a definition. It is in the language of the definition only. */
+/** Returns a pass without a holder, to try a definition. It is in the language of the definition only. */
 export function samplePass(definition: Definition, passType: PassType, scope = sampleScope(definition)): WalletPass {
   const card = sampleCard(definition, passType, scope)
   const claim = claimClass(inLanguage(definition), passType, scope)
@@ -148,7 +148,7 @@ export function samplePass(definition: Definition, passType: PassType, scope = s
   }
 }
 
-/** The same in all languages of the definition. */
+/** Returns the same pass in all languages of the definition. */
 export async function sampleInLanguages(
   definition: Definition,
   passType: PassType,
@@ -165,7 +165,7 @@ function sampleCard(definition: Definition, passType: PassType, scope: Scope): C
   return renderCard({ definition, passType, scope, expiresAt, voided: false })
 }
 
-/** The images that each style shows on its front. */
+/** The images that each pass type shows on its front. */
 const roles: Record<PassType, readonly ImageRole[]> = {
   generic: ['logo', 'thumbnail'],
   eventTicket: ['logo', 'strip', 'thumbnail', 'background'],
@@ -194,7 +194,9 @@ const Visible = z.object({
   labelColor: text,
 })
 
-/** A card as an iPhone shows it: what its pass.json says, with the images that its style has a place for. */
+/**
+ * Returns a card as an iPhone shows it: the fields of its pass.json, with the images that its pass type has space for.
+ */
 export function appleCard(card: Card, passJson: Record<string, unknown>): Card {
   const shown = Visible.parse(passJson)
   const fieldsOf = (values: unknown[]) => readFields(values, localeOf(card))
@@ -203,7 +205,7 @@ export function appleCard(card: Card, passJson: Record<string, unknown>): Card {
     ...card,
     organizationName: shown.organizationName ?? '',
     description: shown.description ?? '',
-    // Without a logo text nothing is written: the name of the organization stands in lists and notifications.
+    // Without logo text, none is shown: the name of the organization appears only in lists and notifications.
     logoText: shown.logoText ?? null,
     colors: {
       background: parseRgb(shown.backgroundColor),
@@ -219,14 +221,14 @@ export function appleCard(card: Card, passJson: Record<string, unknown>): Card {
       auxiliary: fieldsOf(style.auxiliaryFields),
       back: fieldsOf(style.backFields),
     },
-    // They stand among the fields of the back.
+    // Links are among the fields of the back.
     links: [],
   }
 }
 
 function imagesOf({ passType, images }: Card): Card['images'] {
   const shown = roles[passType].filter((role) => images[role] !== undefined)
-  // A strip leaves no place for a thumbnail and a background.
+  // With a strip, phones show no thumbnail and no background.
   const fitting = shown.includes('strip') ? shown.filter((role) => role === 'logo' || role === 'strip') : shown
   return Object.fromEntries(fitting.map((role) => [role, images[role]]))
 }

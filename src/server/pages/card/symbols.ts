@@ -3,10 +3,10 @@ import type { RenderOptions } from 'bwip-js/node'
 import type { BarcodeFormat } from '../../../core/contract/definition.ts'
 import { createFairCache } from '../../fair-cache.ts'
 
-/** Two megabytes of it: loaded with the first barcode, and not with the server. */
+/** Loaded with the first barcode and not with the server: the library has two megabytes. */
 const library = (): typeof import('bwip-js/node') => createRequire(import.meta.url)('bwip-js/node')
 
-/** The names of the formats, as a screen reader reads them. */
+/** Names of the formats for screen readers. */
 export const symbolNames: Record<BarcodeFormat, string> = {
   qr: 'QR code',
   pdf417: 'PDF417 barcode',
@@ -18,14 +18,20 @@ const options: Record<BarcodeFormat, Omit<RenderOptions, 'text'>> = {
   qr: { bcid: 'qrcode' },
   pdf417: { bcid: 'pdf417' },
   aztec: { bcid: 'azteccode' },
-  // Scanners read the bytes of Code 128 as Latin-1; the others are written and read as UTF-8.
+  // Scanners read the bytes of Code 128 as Latin-1, and of the other formats as UTF-8.
   code128: { bcid: 'code128', binarytext: true },
 }
 
-/** A longer message has modules too small for any camera, and takes more than 100 ms to lay out. */
+/**
+ * The maximum length of a message. A longer one has modules too small for a camera, and takes more than 100 ms to lay
+ * out.
+ */
 const MAX_BYTES = 1000
 
-/** Of all drawn symbols. Drawing one keeps the thread for 2 to 100 ms, and anyone can open a hosted link again and again. */
+/**
+ * The size of the cache of drawn symbols. Drawing one blocks the event loop for 2 to 100 ms, and anyone can reload a
+ * hosted link.
+ */
 const MAX_KEPT_BYTES = 4 * 1024 * 1024
 
 interface Drawn {
@@ -35,7 +41,10 @@ interface Drawn {
 
 const drawn = createFairCache<Drawn>(MAX_KEPT_BYTES, ({ bytes }) => bytes)
 
-/** Black modules on nothing, without a quiet zone; undefined where the format cannot hold the message. */
+/**
+ * Draws black modules on a transparent background, without a quiet zone. Returns undefined if the format cannot encode
+ * the message.
+ */
 export function barcodeSvg(format: BarcodeFormat, message: string): string | undefined {
   if (Buffer.byteLength(message) > MAX_BYTES) return undefined
   const known = drawn.get(format, message)
@@ -50,7 +59,7 @@ function draw(format: BarcodeFormat, message: string): string | undefined {
     const svg = library()
       .toSVG({ ...options[format], text: message })
       .trim()
-    // Bars may be stretched, which keeps a long code as tall as a short one.
+    // Bars can be stretched, so that a long code is as high as a short one.
     return format === 'code128' ? svg.replace('<svg ', '<svg preserveAspectRatio="none" ') : svg
   } catch (error) {
     if (isRejection(error)) return undefined
@@ -58,7 +67,7 @@ function draw(format: BarcodeFormat, message: string): string | undefined {
   }
 }
 
-/** The library's own errors are named after the check that failed: `bwipp.code128inputTooLong#9205`. */
+/** Whether the library rejected the message: its errors are named like `bwipp.code128inputTooLong#9205`. */
 function isRejection(error: unknown): boolean {
   return /^bwipp\.|^bwip-js/.test(error instanceof Error ? error.message : String(error))
 }

@@ -11,7 +11,9 @@ import { kindOf } from '../../../wallets/google/resource.ts'
 import type { RequestContext } from '../../context.ts'
 import { type PreviewWallets, samplePass, viewsOf } from './preview.ts'
 
-/** None of a version that cannot be rendered, such as a draft with a mistake: publishing tells what is wrong with it. */
+/**
+ * Returns no warnings for a version that cannot be rendered, such as an invalid draft: publishing reports its errors.
+ */
 export async function findTemplateWarnings(
   { templateId, definition }: Pick<StoredVersion, 'templateId' | 'definition'>,
   { store, workspaceId, services, now }: RequestContext,
@@ -22,18 +24,17 @@ export async function findTemplateWarnings(
   return definitionWarnings({ definition, passType: template.passType, images, wallets: services.wallets, at: now })
 }
 
-/** What a definition is looked at by, stored or not yet. */
 export interface WarningFacts {
-  /** With all of its languages, or in one; warnings are of the default language. */
+  /** In all languages, or in one. Warnings are about the default language. */
   definition: Definition | WrittenDefinition
   passType: PassType
-  /** The images by role, as far as they are known. */
+  /** The sizes of the known images, by role. */
   images: Partial<Record<ImageRole, PixelSize>>
   wallets: PreviewWallets
   at: Date
 }
 
-/** The same of a definition alone. */
+/** Returns the warnings of a definition that is not necessarily stored. */
 export function definitionWarnings({ definition: written, passType, images, wallets, at }: WarningFacts): Warning[] {
   const definition = inLanguage(written)
   const pass = renderOrNone(() => samplePass(definition, passType, longScope(definition)))
@@ -50,7 +51,7 @@ export function definitionWarnings({ definition: written, passType, images, wall
   })
 }
 
-/** What the sharpest phones show, and the size that Google asks of a hero. */
+/** The pixel sizes that the sharpest phones show, and the hero size that Google requires. */
 const WANTED_PIXELS: Partial<Record<ImageRole, PixelSize>> = {
   ...Object.fromEntries(
     Object.entries(imageSizes).map(([role, { fit }]) => [role, { width: 3 * fit.width, height: 3 * fit.height }]),
@@ -76,7 +77,7 @@ async function sizesOf(
   return sizesByRole(definition, new Map((await store.images.list(workspaceId, ids)).map((image) => [image.id, image])))
 }
 
-/** The size of the image of each role, the smallest where it has several. */
+/** Returns the size of the image of each role, the smallest if a role has several. */
 export function sizesByRole(
   definition: Definition | WrittenDefinition,
   known: ReadonlyMap<string, PixelSize>,

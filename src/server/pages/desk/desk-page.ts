@@ -2,16 +2,16 @@ import { IMMUTABLE, type PublicFile, pageIcon, precompress, publicFile, REVALIDA
 import { readBuild, typeOfFile } from '../built-files.ts'
 import { htmlDocument, pageHeaders } from '../html.ts'
 
-/** The path of the read-only page for whoever holds a token; what it loads stands below it. */
+/** The path of the desk, a read-only page for anyone with a token. Its files are below it. */
 export const deskPath = '/desk'
 
-/** What the build says of its files: see scripts/build-desk.js. */
+/** The manifest of the build: see scripts/build-desk.js. */
 interface DeskManifest {
   script: string
   style: string
 }
 
-/** Only what this server serves, and no code or style out of text; the cards of a pass hold their pictures themselves. */
+/** Allows only files of this server, and no inline code or styles. Pictures of cards are data URLs. */
 const policy = {
   'default-src': "'none'",
   'script-src': "'self'",
@@ -20,7 +20,7 @@ const policy = {
   'connect-src': "'self'",
 }
 
-/** The desk and what it loads, by path, ready to be sent (decisions/0026). */
+/** Returns the desk and its files, by path (decisions/0026). */
 export async function loadDesk(): Promise<Map<string, PublicFile>> {
   const build = await readBuild('desk', bundleFromSource)
   const manifest = JSON.parse(Buffer.from(build.get('desk.json')!).toString()) as DeskManifest
@@ -43,7 +43,10 @@ async function bundleFromSource(): Promise<Map<string, Uint8Array>> {
   return buildDesk()
 }
 
-/** Says nothing: the script speaks the reader's language. Addresses are as seen from the page, wherever a proxy put it. */
+/**
+ * Contains no text: the script uses the reader's language. Addresses are relative, so that they work under any path of
+ * a proxy.
+ */
 function deskHtml({ script, style }: DeskManifest): string {
   return htmlDocument({
     title: 'passes: desk',

@@ -3,10 +3,10 @@ import { IMMUTABLE, type PublicFile, pageIcon, precompress, publicFile, REVALIDA
 import { readBuild, typeOfFile } from '../built-files.ts'
 import { htmlDocument, pageHeaders } from '../html.ts'
 
-/** The path of the page that makes any phone a door; what it loads stands below it. */
+/** The path of the page that turns any phone into a door. Its files are below it. */
 export const doorPath = '/door'
 
-/** What the build says of its files: see scripts/build-door.js. */
+/** The manifest of the build: see scripts/build-door.js. */
 interface DoorManifest {
   script: string
   style: string
@@ -14,8 +14,8 @@ interface DoorManifest {
 }
 
 /**
- * Only what this server serves, and no code out of text but the reader's WebAssembly. A worker has the policy that its own
- * file is sent with, so all of them carry it.
+ * Allows only files of this server, and no inline code except the reader's WebAssembly. A worker gets the policy of its
+ * own file, so all files carry it.
  */
 const policy = {
   'default-src': "'none'",
@@ -27,28 +27,22 @@ const policy = {
   'manifest-src': "'self'",
 }
 
-/** The one page that may ask for a camera, and for nothing else. */
+/** Only this page can use the camera, and it can use nothing else. */
 const permissions = 'camera=(self), microphone=(), geolocation=()'
 
-/** The page of the door and what it loads, by path, ready to be sent. */
+/** Returns the page of the door and its files, by path. */
 export async function loadDoor(): Promise<Map<string, PublicFile>> {
   return doorFiles(await readBuild('door', bundleFromSource))
 }
 
-/**
- * The files of the page as the build makes them, by name, where there are sources.
- * @param main the module that starts the page, where it is not the page's own
- */
+/** Bundles the files of the page from source, by name. @param main the entry module. Default: that of the page */
 export async function bundleFromSource(main?: string): Promise<Map<string, Uint8Array>> {
   const script = new URL('../../../../scripts/build-door.js', import.meta.url)
   const { buildDoor } = (await import(script.href)) as { buildDoor: typeof bundleFromSource }
   return buildDoor(main)
 }
 
-/**
- * What a build is served as, by path.
- * @param build its files by name
- */
+/** Returns the responses for the files of a build, by path. @param build its files by name */
 export async function doorFiles(build: ReadonlyMap<string, Uint8Array>): Promise<Map<string, PublicFile>> {
   const manifest = JSON.parse(Buffer.from(build.get('door.json')!).toString()) as DoorManifest
   const { 'content-type': contentType = '', 'cache-control': _, ...headers } = pageHeaders(policy)
@@ -68,7 +62,7 @@ export async function doorFiles(build: ReadonlyMap<string, Uint8Array>): Promise
   for (const [name, content] of build) {
     const contentType = typeOfFile(name)
     if (contentType === undefined) continue
-    // The service worker alone has one name for ever: browsers look there for the next release. It serves the page, too.
+    // The service worker has a fixed name: browsers look there for updates. It also serves the page.
     const isWorker = name === 'sw.js'
     const file = publicFile({
       contentType,
@@ -81,7 +75,10 @@ export async function doorFiles(build: ReadonlyMap<string, Uint8Array>): Promise
   return new Map(await Promise.all(files.map(async ([path, file]) => [path, await precompress(file)] as const)))
 }
 
-/** Says nothing: the script speaks the operator's language. Addresses are as seen from the page, wherever a proxy put it. */
+/**
+ * Contains no text: the script uses the operator's language. Addresses are relative, so that they work under any path
+ * of a proxy.
+ */
 function doorHtml({ script, style }: DoorManifest): string {
   const below = (name: string) => `.${doorPath}/${name}`
   return htmlDocument({
@@ -99,7 +96,7 @@ function doorHtml({ script, style }: DoorManifest): string {
   })
 }
 
-/** What a phone needs to put the page on its home screen. */
+/** Lets phones add the page to the home screen. */
 function webManifest(): PublicFile {
   const content = JSON.stringify({
     id: '../door',
@@ -119,7 +116,7 @@ function webManifest(): PublicFile {
   return publicFile({ contentType: 'application/manifest+json', cacheControl: REVALIDATED, content })
 }
 
-/** Plain, in the colour of the others: what a phone that draws no SVG puts on its home screen. */
+/** A plain icon in the color of the others, for home screens that cannot draw SVG. */
 function homeIcon(): PublicFile {
   return publicFile({ contentType: 'image/png', cacheControl: REVALIDATED, content: plainPng(512, 512, '#3b4cc0') })
 }

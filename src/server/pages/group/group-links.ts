@@ -20,20 +20,21 @@ import { isCrawler, isInAppBrowser, LINK_VARY, phoneOf } from '../link/visitors.
 import { pageLanguage } from '../words.ts'
 import { type GroupPageFacts, groupPage, type ShownPass } from './group-page.ts'
 
-/** What a page shows at once; two bundles. */
+/** Passes per page: two bundles. */
 const PASSES_A_PAGE = 20
 
-/** What iPhones take at once. */
+/** The maximum number of passes that iPhones accept in one bundle. */
 const PASSES_A_BUNDLE = 10
 
-/** At most, where their names are short. */
+/** The maximum number of passes in a save link, if their names are short. */
 const PASSES_A_SAVE = 5
 
 /**
- * Opens the link of a group: the page of its passes that may be added, `?from=` one of them on; with `?bundle=` as many as an
- * iPhone takes in one file, from that pass on, and with `?save=` as many as a save link of Google holds. Both are named by a
- * pass and not by a number, so that nobody is left out when another pass leaves the group meanwhile. Where the packages of a
- * bundle are too large for one file, it leads to the page with smaller ones, `?each=` so many passes.
+ * Opens the link of a group. Without a query: the page of its installable passes, from the pass in `?from=` on. With
+ * `?bundle=`: as many as an iPhone accepts in one file, starting at that pass. With `?save=`: as many as a Google save
+ * link holds. All name a pass instead of a number, so that none is skipped if a pass leaves the group in between. If
+ * the packages of a bundle are too large for one file, the response redirects to the page with smaller bundles of
+ * `?each=` passes.
  * @throws ApiError LINK_INVALID, LINK_REVOKED
  */
 export async function openGroup(
@@ -63,14 +64,14 @@ export async function openGroup(
   return showGroup(passes, each, services, event, at)
 }
 
-/** @throws ApiError LINK_INVALID for what is not a UUID */
+/** @throws ApiError LINK_INVALID if it is not a UUID */
 function idIn(query: URLSearchParams, name: string): string {
   const { data: id } = Uuid.safeParse(query.get(name))
   if (id === undefined) throw new ApiError('LINK_INVALID', { details: { reason: 'malformed' } })
   return id
 }
 
-/** @throws ApiError LINK_INVALID for what is not a number from 1 to the largest */
+/** @throws ApiError LINK_INVALID if it is not a number from 1 to `largest` */
 function countIn(query: URLSearchParams, name: string, largest: number): number {
   const count = Number(query.get(name))
   if (Number.isInteger(count) && count >= 1 && count <= largest) return count
@@ -96,9 +97,9 @@ async function showGroup(
     return pageResponse(sharedPage({ issuer, platforms, publicUrl: links.publicUrl, language }), { headers })
   }
   const { ofTexts } = language
-  // In slices, because 20 large cards take 20 ms and more.
+  // In slices, because 20 large cards take 20 ms or more.
   const shown = await mapInSlices([first, ...others], async (pass): Promise<ShownPass> => {
-    // Without its message, which would be a read of each: the page shows the front.
+    // Skip the message, which would be a query per pass: the page shows only the front.
     const { card } = await renderOr(() => issuing.renderForApple({ ...pass, message: null }, ofTexts), toFailedLink)
     const { languages } = (await definitions.find(pass.workspaceId, pass.templateVersionId))!
     const kind = kindOfPass(card.description, { template: pass.templateName, languages })
@@ -158,7 +159,7 @@ async function openSave(passes: StoredPass[], services: LinkServices, event: H3E
   const first = issuable[0]!
   const { google } = await services.identities.walletsOf(first)
   if (!google) throw notConfigured()
-  // A link is signed for one issuer: passes of another have a link of their own.
+  // A link is signed for one issuer, so passes of another issuer get a separate link.
   const ofOther = issuable.findIndex(({ googleIdentityId }) => googleIdentityId !== first.googleIdentityId)
   const current = ofOther < 0 ? issuable : issuable.slice(0, ofOther)
   const count = google.countFitting(await Promise.all(current.map((pass) => placeIn(pass, services))))
@@ -168,12 +169,12 @@ async function openSave(passes: StoredPass[], services: LinkServices, event: H3E
   return new Response(null, { status: 302, headers })
 }
 
-/** Of the page itself, without what is asked of it. */
+/** The address of the page, without a query. */
 function addressOf({ links }: LinkServices, event: H3Event): string {
   return `${links.publicUrl}/l/${event.context.params?.token}`
 }
 
-/** Where each button begins that adds several passes: the places in the list, by platform. */
+/** Returns the indexes in the list of the first pass of each button, by platform. */
 async function firstsOf(
   shown: ShownPass[],
   each: number,
@@ -199,7 +200,10 @@ async function placeIn(pass: StoredPass, { issuing }: LinkServices): Promise<Goo
   return likelyPlace(pass, card)
 }
 
-/** As long as the place of a pass at Google: an object that is there may be called otherwise, and never longer. */
+/**
+ * Returns a place that is at least as long as the real one at Google: an existing object can have a different name, but
+ * not a longer one.
+ */
 function likelyPlace(
   { copyId: id, templateId, templateVersion, googleClassId, googleObjectId }: StoredPass,
   card: Card,

@@ -11,47 +11,47 @@ import { shareTags } from '../link/share-tags.ts'
 import { isOfPhone, type VisitorPhone } from '../link/visitors.ts'
 import type { PageLanguage } from '../words.ts'
 
-/** A pass of the group, as the page lists it. */
+/** A pass in the list of the page. */
 export interface ShownPass {
   pass: StoredPass
   card: Card
-  /** What kind of pass it is, in the language of the page. */
+  /** The kind of pass, in the language of the page. */
   kind: string
-  /** Of its own page. */
+  /** The address of the page of the pass. */
   address: string
 }
 
-/** A page of the list of passes of a group, and the device that looks at it. */
+/** A page of the passes of a group, for the device that requests it. */
 export interface GroupPageFacts {
-  /** Of the issuer and the template, in the language of the page. */
+  /** The title from the issuer and the template, in the language of the page. */
   title: string
   shown: ShownPass[]
-  /** The pass that the next page begins with. */
+  /** The first pass of the next page. */
   next: string | undefined
   isFirst: boolean
   issuer: IssuerFacts
-  /** The configured ones. */
+  /** The configured platforms. */
   platforms: Platform[]
   badges: Badges
-  /** Those of which no real phone takes a pass. */
+  /** Platforms whose passes no real phone accepts. */
   sandboxed: readonly Platform[]
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   publicUrl: string
   language: PageLanguage
   phone: VisitorPhone
-  /** The page is shown inside another app. */
+  /** Whether the page is shown in an in-app browser. */
   isInApp: boolean
-  /** The places in the list that the buttons which add several passes begin at. */
+  /** The indexes in the list of the first pass of each button that adds several passes. */
   firsts: Record<Platform, number[]>
-  /** How many passes an iPhone is given in one file, where it is fewer than it takes. */
+  /** The number of passes in a bundle for iPhones, if it is below the maximum. */
   each: number | undefined
   /** The address of the group, without a query. */
   own: string
 }
 
 /**
- * The page of a group: ways to add several at once, above what may be a long list, and each pass with what tells it from the
- * others. Beside what the issuer wrote it has no words but those of every hosted page; the rest are numbers and signs.
+ * Returns the page of a group: buttons that add several passes, above the list of passes with what distinguishes each.
+ * Besides texts of the issuer, it uses only words of every hosted page, numbers, and symbols.
  */
 export function groupPage(facts: GroupPageFacts): Page {
   const { title, shown, next, isFirst, issuer, platforms, publicUrl, language, phone, isInApp, own, sandboxed } = facts
@@ -96,7 +96,7 @@ ${line ? `<span dir="auto">${line}</span>` : ''}
 <span class="state"><span aria-hidden="true">${sign}</span> ${escapeHtml(word)}</span></a></li>`
 }
 
-/** One button for as many as a wallet takes at once. */
+/** Returns one button for as many passes as a wallet accepts in one step. */
 function buttonsHtml(platform: Platform, facts: GroupPageFacts): string {
   const { shown, firsts, own, badges, language } = facts
   const fewer = platform === 'apple' ? eachOf(facts) : ''
@@ -109,7 +109,7 @@ function buttonsHtml(platform: Platform, facts: GroupPageFacts): string {
     .join('\n')
 }
 
-/** What addresses say of bundles that are smaller than usual. */
+/** Returns the query parameter of bundles that are smaller than usual. */
 function eachOf({ each }: GroupPageFacts): string {
   return each === undefined ? '' : `each=${each}`
 }

@@ -26,24 +26,24 @@ import {
 import { type SharedLink, shareDescription, sharedLanguage, shareTags, shareTitle } from './share-tags.ts'
 import { isOfPhone, type VisitorPhone } from './visitors.ts'
 
-/** What the page behind a smart link shows of its pass, and to which device. */
+/** The pass of a smart link, and the device that opens it. */
 export interface LinkPageFacts {
   pass: StoredPass
   rendered: WalletPass
   issuer: IssuerFacts
-  /** The pass as an iPhone shows it; null where the server does not issue for Apple. */
+  /** The pass as an iPhone shows it; null if the server does not issue for Apple. */
   apple: Card | null
-  /** The same as Google Wallet shows it. */
+  /** The pass as Google Wallet shows it; null if the server does not issue for Google. */
   google: GoogleView | null
   /** The configured platforms. */
   platforms: Platform[]
-  /** Those of which no real phone takes a pass. */
+  /** Platforms whose passes no real phone accepts. */
   sandboxed: readonly Platform[]
   badges: Badges
   phone: VisitorPhone
-  /** The page is shown inside another app. */
+  /** Whether the page is shown in an in-app browser. */
   isInApp: boolean
-  /** A tablet that calls itself a computer may be sent to its wallet. */
+  /** Whether to redirect a tablet that identifies as a computer to its wallet. */
   sendsOn: boolean
   links: Links
   language: PageLanguage
@@ -52,7 +52,7 @@ export interface LinkPageFacts {
 
 const HOUR_MS = 3_600_000
 
-/** The page of a smart link: the pass as it will look, and a way to add it to either wallet. */
+/** Returns the page of a smart link: a preview of the pass, and buttons to add it to either wallet. */
 export function linkPage(facts: LinkPageFacts): Page {
   const {
     pass,
@@ -75,7 +75,7 @@ export function linkPage(facts: LinkPageFacts): Page {
   const buttons = inOrder.map((platform) =>
     buttonHtml(platform, links.urlFor(platform, pass, at), { badges, language }),
   )
-  // The same for an hour, so that its symbol is drawn once.
+  // Stable for an hour, so that its QR code is drawn once.
   const own = links.urlFor('smart', pass, new Date(at.getTime() - (at.getTime() % HOUR_MS)))
   const picture = draw(card, apple, google)
   const lang = ofTexts === tag ? '' : ` lang="${escapeHtml(ofTexts)}"`
@@ -96,10 +96,10 @@ ${calendarHtml(card, own, language)}${expiryHtml(card, { language: tag, words, t
   })
 }
 
-/** Below a hosted link: the event or the trip of its pass, for a calendar. */
+/** The path of the calendar file of the event or trip, below a hosted link. */
 export const calendarPath = '/calendar.ics'
 
-/** When it is, in the zone of the pass, and the file for a calendar. */
+/** Returns the time of the event or trip in the zone of the pass, with a link to the calendar file. */
 function calendarHtml(card: Card, address: string, { words, tag }: PageLanguage): string {
   const appointment = appointmentOf(card)
   if (!appointment) return ''
@@ -109,7 +109,10 @@ function calendarHtml(card: Card, address: string, { words, tag }: PageLanguage)
 `
 }
 
-/** What programs are given that show a link in a chat: no word and no code of the holder, and nothing to open. */
+/**
+ * Returns the page for programs that preview a link in a chat. It contains no data of the holder and no way to add the
+ * pass.
+ */
 export function sharedPage(link: SharedLink): Page {
   const title = shareTitle(link.issuer)
   return buildPage({
@@ -121,7 +124,7 @@ export function sharedPage(link: SharedLink): Page {
   })
 }
 
-/** As the previews draw it: the card of an iPhone, or where none is issued that of Google Wallet. */
+/** Draws the card as the previews do: as on an iPhone, else as in Google Wallet. */
 function draw(card: Card, apple: Card | null, google: GoogleView | null): { html: string; styles: string[] } {
   const options = { imageUrl: (id: string) => imageBase + id }
   if (apple) return { html: cardHtml(apple, options), styles: [cardStyle(apple)] }
@@ -133,8 +136,9 @@ function draw(card: Card, apple: Card | null, google: GoogleView | null): { html
 const imageBase = fromLink('/images/')
 
 /**
- * The look of the page of a smart link: one column on a phone, the card beside everything else on a wider screen. On a phone
- * that shows little at once the code goes before the fields, so that it stands above the buttons; on paper it is what counts.
+ * The style of the page of a smart link: one column on a phone, and the card next to the rest on a wider screen. On a
+ * small phone, the code comes before the fields, so that it is visible above the buttons. On paper, only the code and
+ * the fields matter.
  */
 const LINK_STYLE = `
 .intro { margin-bottom: 1rem }

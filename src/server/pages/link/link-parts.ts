@@ -11,7 +11,8 @@ import { fillHtml } from '../page-words.ts'
 import { nameWallets, type PageLanguage } from '../words.ts'
 
 /**
- * What adds to a wallet: the platform's own badge where the operator has it, since both companies forbid drawings of others.
+ * Returns a button that adds to a wallet: the official badge if the operator has it, else a text button, since both
+ * companies forbid redrawn badges.
  * @param behind HTML that follows it
  */
 export function buttonHtml(
@@ -27,8 +28,8 @@ export function buttonHtml(
 }
 
 /**
- * What kind of pass it is, for its reader: the name of a template is in one language, so where a definition names languages its
- * description says it.
+ * Returns the kind of pass in the reader's language. The name of a template has only one language, so a definition with
+ * languages uses its description.
  */
 export function kindOfPass(
   description: string,
@@ -37,7 +38,7 @@ export function kindOfPass(
   return (languages && description.trim()) || template
 }
 
-/** Says of which platforms no real phone takes a pass. */
+/** Returns a ribbon that names the platforms whose passes no real phone accepts. */
 export function ribbonHtml(platforms: Platform[], sandboxed: readonly Platform[], language: PageLanguage): string {
   if (sandboxed.length === 0) return ''
   const { all, one } = language.words.sandbox
@@ -45,7 +46,10 @@ export function ribbonHtml(platforms: Platform[], sandboxed: readonly Platform[]
   return `<p class="ribbon"><strong>${escapeHtml(text)}</strong></p>`
 }
 
-/** The address can be marked by hand; the script of the page shows the button that copies it. */
+/**
+ * Returns the hint for in-app browsers. Visitors can select the address, or copy it with a button that the script
+ * shows.
+ */
 export function inAppHint(address: string, { inApp }: PageWords): string {
   return `<div class="hint"><p><strong>${escapeHtml(inApp.title)}</strong> ${escapeHtml(inApp.text)}</p>
 <div class="link"><input class="address" dir="ltr" readonly aria-label="${escapeHtml(inApp.address)}" value="${escapeHtml(address)}">
@@ -53,7 +57,7 @@ export function inAppHint(address: string, { inApp }: PageWords): string {
 <p class="copied" role="status"></p></div>`
 }
 
-/** On a computer the pass is wanted on another device; the sheet hides this where the screen is a phone's. */
+/** Returns a QR code of the address for visitors on a computer. The style hides it on small screens. */
 export function phoneHtml(address: string, { phone }: PageWords): string {
   const svg = barcodeSvg('qr', address)
   if (svg === undefined) return ''
@@ -62,11 +66,14 @@ export function phoneHtml(address: string, { phone }: PageWords): string {
 ${escapeHtml(phone.text)}</figcaption></figure>`
 }
 
-/** Declarations for texts of any direction: they start where the page does, on each of their lines. Chromium and Safari want the prefix. */
+/**
+ * Declarations that align texts of any direction with the start of the page, on each of their lines. Chromium and
+ * Safari need the prefix.
+ */
 export const STARTS_WITH_PAGE =
   'width: fit-content; max-width: 100%; text-align: -webkit-match-parent; text-align: match-parent'
 
-/** The look of these parts. */
+/** The style of these parts. */
 export const PARTS_STYLE = `
 .ribbon { margin: 0 0 .75rem; padding: .375rem .75rem; border-radius: .5rem; background: #ffd60a; color: #1c1c1e; font-size: .875rem }
 .hint { margin-top: .5rem; padding: .625rem .75rem; border-radius: .875rem; border: 1px solid var(--line); background: var(--raised);
@@ -87,34 +94,32 @@ export const PARTS_STYLE = `
 }
 `
 
-/** How the end of a card is told. */
 export interface ExpiryOptions {
   /** A language tag. */
   language: string
   words: Pick<PageWords, 'validUntil'>
-  /** IANA or an offset such as UTC+2; UTC by default. */
+  /** An IANA zone, or an offset such as UTC+2. Default: UTC. */
   timeZone?: string | undefined
 }
 
-/** Until when a card is valid, with the zone of that time; empty where it has no end. */
+/** Returns the expiry of a card with its time zone; empty if it has none. */
 export function expiryHtml({ expiresAt }: Card, { language, words, timeZone = 'UTC' }: ExpiryOptions): string {
   if (expiresAt === null) return ''
   const time = timeHtml(expiresAt, { language, timeZone })
   return `<p class="expiry">${fillHtml(words.validUntil, { time })}</p>`
 }
 
-/** How a moment is written. */
 export interface TimeOptions {
   /** A language tag. */
   language: string
   timeZone: string
-  /** None by default. */
+  /** Default: none. */
   weekday?: 'short'
 }
 
-/** A moment as people read it, with the name of its zone. */
+/** Formats a time for readers, with the name of its zone. */
 export function timeHtml(moment: Date, { language, timeZone, weekday }: TimeOptions): string {
-  // English as most of the world writes it: the day before the month.
+  // International English: the day before the month.
   const tag = language === 'en' ? 'en-GB' : language
   const format: Intl.DateTimeFormatOptions = {
     day: 'numeric',

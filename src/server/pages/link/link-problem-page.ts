@@ -8,7 +8,7 @@ import type { Contact, IssuerFacts } from '../issuer-facts.ts'
 import { fillHtml, type ProblemKind } from '../page-words.ts'
 import { english, nameWallets } from '../words.ts'
 
-/** A link whose pass is over: its page names who issued it, the error of the interface does not. */
+/** The link of a pass that has ended. Its page names the issuer; the API error does not. */
 export class LinkEnded extends ApiError {
   readonly issuer: IssuerFacts
 
@@ -18,13 +18,13 @@ export class LinkEnded extends ApiError {
   }
 }
 
-/** The page of a link that opens nothing: what happened, and what its visitor can do. */
+/** Returns the page of a link that cannot be opened: what happened, and what the visitor can do. */
 export function linkProblemPage(problem: ApiError, correlationId: string, language = english): Page {
   const { words, tag } = language
   const [title, what, advice] = (['title', 'what', 'advice'] as const).map((part) =>
     nameWallets(words.problems[kindOf(problem)][part], platformsOf(problem.code), language),
   ) as [string, string, string]
-  // A number to quote helps only where somebody has to look for what went wrong.
+  // A reference helps only if the operator has to investigate.
   const reference =
     problem.status >= 500
       ? `<p class="muted">${fillHtml(words.reference, { reference: escapeHtml(correlationId) })}</p>`
@@ -39,7 +39,7 @@ export function linkProblemPage(problem: ApiError, correlationId: string, langua
   })
 }
 
-/** Whom to ask, as far as the definition says. */
+/** Returns the contacts of the issuer, as far as the definition names them. */
 function issuerHtml({ organization, contacts }: IssuerFacts, words: PageWords): string {
   const strong = `<strong dir="auto">${escapeHtml(organization)}</strong>`
   const name = organization && `<p>${fillHtml(words.issuedBy, { organization: strong })}</p>`
@@ -75,7 +75,7 @@ function platformsOf(code: string): Platform[] {
   return platforms.filter((platform) => code === `${platform.toUpperCase()}_API_FAILED`)
 }
 
-/** An empty card with a line through it. */
+/** An empty card that is crossed out. */
 const PICTURE = `<svg viewBox="0 0 64 64" width="64" height="64" fill="none" stroke="currentColor" stroke-width="3"
 stroke-linecap="round" aria-hidden="true"><rect x="10" y="16" width="44" height="32" rx="5"/><path d="M10 26h44M18 40h10"/>
 <path d="m8 56 48-48"/></svg>`

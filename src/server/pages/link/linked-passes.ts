@@ -3,13 +3,16 @@ import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { Services } from '../../context.ts'
 import { correlationIdOf } from '../../http/middleware/observe.ts'
 
-/** What opens hosted links, of passes and of groups. */
+/** The services that open hosted links of passes and groups. */
 export type LinkServices = Pick<
   Services,
   'store' | 'links' | 'identities' | 'wallets' | 'packages' | 'google' | 'issuing' | 'definitions' | 'badges'
 >
 
-/** Whoever opens a link does not wait for the queue; the job that waits there finds its work done. Of one workspace. */
+/**
+ * Issues queued passes of one workspace immediately, so that visitors do not wait for the queue. The queued job then
+ * has nothing to do.
+ */
 export async function issueQueued(
   passes: StoredPass[],
   { issuing, store }: Pick<Services, 'issuing' | 'store'>,

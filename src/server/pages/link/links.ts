@@ -23,8 +23,8 @@ import { isCrawler, isInAppBrowser, isOfPhone, LINK_VARY, phoneOf } from './visi
 type OpeningServices = LinkServices & Pick<Services, 'clock' | 'openings'>
 
 /**
- * Opens a hosted link: the way into the wallet of its platform, and for the smart link into that of the visitor's phone, or a page
- * that offers all. Programs that look at links for a chat open none.
+ * Opens a hosted link: redirects to the wallet of its platform. A smart link redirects to the wallet of the visitor's
+ * phone, or shows a page that offers all. Programs that preview links get a page without the pass.
  * @throws ApiError LINK_INVALID, LINK_REVOKED, with the reason in its details
  */
 export async function openLink(event: H3Event, services: OpeningServices): Promise<Response | HTTPResponse> {
@@ -41,8 +41,8 @@ export async function openLink(event: H3Event, services: OpeningServices): Promi
 }
 
 /**
- * The calendar entry of the event or the trip of a pass, at each of its hosted links.
- * @throws ApiError as openLink; NOT_FOUND where the pass has no time
+ * Responds with the calendar entry of the event or trip of a pass, below each of its hosted links.
+ * @throws ApiError as openLink; NOT_FOUND if the pass has no time
  */
 export async function openCalendar(
   event: H3Event,
@@ -73,7 +73,7 @@ export async function openCalendar(
 }
 
 interface FollowedLink {
-  /** Can be added to a wallet now, unless a program only looks. */
+  /** It can be added to a wallet now, unless a program previews the link. */
   pass: StoredPass
   isLookedAt: boolean
 }
@@ -103,7 +103,7 @@ async function followLink(
   return { pass: current, isLookedAt }
 }
 
-/** What is the same for every holder, in the language of a visitor where one is given; read once a version. */
+/** Returns the facts that are the same for every holder, in the language of the visitor if one is given. */
 async function findIssuer(pass: StoredPass, { definitions }: LinkServices, visitor?: Headers): Promise<IssuerFacts> {
   const definition = (await definitions.find(pass.workspaceId, pass.templateVersionId))!
   if (!visitor) return issuerFacts(definition, pass)
@@ -124,8 +124,8 @@ async function showShared({ req }: H3Event, pass: StoredPass, services: LinkServ
 }
 
 /**
- * Redirects a phone to its wallet, in the sandbox too, unless the query `?choose` asks for the page or an app shows it that cannot
- * add passes.
+ * Redirects a phone to its wallet, in the sandbox too, unless the query has `?choose` or an in-app browser cannot add
+ * passes.
  */
 async function openSmart(event: H3Event, pass: StoredPass, services: OpeningServices, at: Date): Promise<Response> {
   const { links, issuing, badges, identities } = services

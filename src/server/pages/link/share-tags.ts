@@ -4,17 +4,17 @@ import { escapeHtml } from '../html.ts'
 import type { IssuerFacts } from '../issuer-facts.ts'
 import { nameWallets, type PageLanguage, pageLanguage } from '../words.ts'
 
-/** A hosted link as a chat previews it: nothing in it is of the holder. */
+/** A hosted link as a chat previews it, without data of the holder. */
 export interface SharedLink {
   issuer: IssuerFacts
-  /** The configured ones, which the description names. */
+  /** The configured platforms, which the description names. */
   platforms: readonly Platform[]
-  /** Chats take addresses only that are whole. Without a slash at the end. */
+  /** Chats accept only absolute addresses. Without a trailing slash. */
   publicUrl: string
   language: PageLanguage
 }
 
-/** How a link looks in a chat: texts and a picture that are the same for every holder. */
+/** Returns the tags of a chat preview: texts and a picture that are the same for every holder. */
 export function shareTags(link: SharedLink): string {
   const { issuer, publicUrl } = link
   const description = shareDescription(link)
@@ -35,19 +35,21 @@ export function shareTags(link: SharedLink): string {
     .join('\n')
 }
 
-/** The organisation and what its pass is. */
+/** Returns the title of a preview: the organization and the kind of pass. */
 export function shareTitle({ organization, template }: IssuerFacts): string {
   return [organization, template].filter((text) => text !== '').join(' – ')
 }
 
-/** What a preview of the link says below its title. */
 export function shareDescription(link: SharedLink): string {
   const { platforms } = link
   const language = sharedLanguage(link)
   return nameWallets(language.words.share, platforms, language)
 }
 
-/** Of a preview, which is kept for all who read the chat: the default of the definition where it names languages. */
+/**
+ * Returns the language of a preview. Chats cache previews for all readers, so it is the default language of the
+ * definition, if it names one.
+ */
 export function sharedLanguage({
   issuer: { languages },
   language,
@@ -55,7 +57,7 @@ export function sharedLanguage({
   return languages ? pageLanguage(new Headers(), languages) : language
 }
 
-/** Where a picture is found in the size that chats show. */
+/** Returns the path of an image in the size that chats show. */
 export function sharedPicturePath(imageId: string): string {
   return `/images/${imageId}/shared.png`
 }

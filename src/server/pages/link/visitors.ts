@@ -1,19 +1,18 @@
 import { type Phone, type Platform, platformFacts } from '../../../core/contract/platform.ts'
 
-/** The kind of phone that a visitor has, as far as the request shows. */
+/** The kind of phone of a visitor, as far as the request shows it. */
 export type VisitorPhone = Phone | 'undetermined'
 
-/** What browsers say of the device behind a request; null where they do not. */
+/** Headers that describe the device; null if they are missing. */
 export interface VisitorHeaders {
-  /** The header `User-Agent`. */
   userAgent: string | null
-  /** The header `Sec-CH-UA-Platform` as it was sent: a quoted string such as `"Android"`. */
+  /** The header `Sec-CH-UA-Platform`, as received: a quoted string such as `"Android"`. */
   platformHint: string | null
 }
 
 /**
- * The wallet of the device behind a request. A Macintosh may be an iPad in disguise, so only a script on the page can
- * tell; it and every computer are undetermined and get the page that offers both.
+ * Returns the phone of a visitor. Computers are undetermined and get the page that offers both wallets. So are
+ * Macintoshes: one can be an iPad, which only a script on the page can detect.
  */
 export function phoneOf({ userAgent, platformHint }: VisitorHeaders): VisitorPhone {
   if (platformHint?.trim() === '"Android"') return 'android'
@@ -23,12 +22,12 @@ export function phoneOf({ userAgent, platformHint }: VisitorHeaders): VisitorPho
   return 'undetermined'
 }
 
-/** Whether the wallet of the platform is on the visitor's phone. */
+/** Whether the visitor's phone has the wallet of the platform. */
 export function isOfPhone(platform: Platform, phone: VisitorPhone): boolean {
   return platformFacts[platform].phone === phone
 }
 
-/** How apps that show web pages themselves sign their user agent. */
+/** User-agent signatures of apps with in-app browsers. */
 const signatures = [
   /\bInstagram\b/,
   /\bFB(?:AN|AV|_IAB)\b/,
@@ -41,18 +40,18 @@ const signatures = [
   /\bPinterest\//,
   /\bKAKAOTALK\b/,
   /\bWhatsApp\//,
-  // Android's view of a page in any app, where no one can sign in to a wallet.
+  // Android's WebView, in which users cannot sign in to a wallet.
   /; wv\)/,
 ]
 
-/** Whether a page is shown inside another app, where wallets can often not be reached. */
+/** Whether a page is shown in an in-app browser, which often cannot open a wallet. */
 export function isInAppBrowser(userAgent: string | null): boolean {
   return userAgent !== null && signatures.some((signature) => signature.test(userAgent))
 }
 
 /**
- * How programs sign that look at a link for a chat, a search or a feed: `…bot`, and those with names of their own. Phones
- * of the make Cubot are none.
+ * User-agent signatures of programs that preview or index links: `…bot`, and those with other names. Phones of the make
+ * Cubot do not match.
  */
 const crawlers = [
   /(?:^|[^u])bot\b/i,
@@ -62,10 +61,10 @@ const crawlers = [
   /(?:BingPreview|UriPreview|Iframely|Embedly|vkShare|Mastodon|Viber)/,
 ]
 
-/** Whether a program asks, and not a person: it is told what a link is, and opens nothing. */
+/** Whether a program requests the link instead of a person. It gets a description and opens nothing. */
 export function isCrawler(userAgent: string | null): boolean {
   return userAgent !== null && crawlers.some((crawler) => crawler.test(userAgent))
 }
 
-/** What the answer to a hosted link depends on: the device and what it runs, and the language. */
+/** The request headers that the response of a hosted link depends on. */
 export const LINK_VARY = 'User-Agent, Sec-CH-UA-Platform, Accept-Language'

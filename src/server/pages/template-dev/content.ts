@@ -8,47 +8,47 @@ import { buildObject } from '../../../wallets/google/objects.ts'
 import type { PreviewWallets } from '../card/preview.ts'
 import { definitionWarnings, sizesByRole } from '../card/template-warnings.ts'
 
-/** A template file as it was read, with all that it names. */
+/** A template file with everything that it names. */
 export interface DevContent {
-  /** As people call it. */
+  /** The display name. */
   file: string
   name: string
   passType: PassType
-  /** Its images stand as ids of `images`. */
+  /** Images are referenced by the ids of `images`. */
   definition: Definition
   images: ReadonlyMap<string, DevImage>
-  /** Holders to try it with, beside the sample. */
+  /** Holders to try it with, in addition to the sample. */
   holders: DevHolder[]
-  /** What keeps it from being published. */
+  /** The errors that prevent publishing. */
   problems: PlacedNote[]
 }
 
-/** An image that a template file names, as it is drawn: nothing of it is stored. */
+/** An image that a template file names. It is not stored. */
 export interface DevImage extends PixelSize {
   contentType: string
   bytes: Uint8Array
 }
 
-/** A holder out of the CSV file that a template is tried with. */
+/** A row of the CSV file of holders. */
 export interface DevHolder {
   externalPassId: string
   label: string
-  /** Of a variable that is left out the default counts. */
+  /** A missing variable has its default. */
   variables: Record<string, string>
 }
 
-/** Something to look at: line and column in the file, from 1, where they are known. */
+/** An error or warning, with its line and column in the file (from 1) if they are known. */
 export interface PlacedNote extends Pick<Warning, 'path' | 'message'> {
   code?: string
   line?: number
   column?: number
 }
 
-/** Nothing is signed or sent: what names an issuer may be anything. */
+/** Placeholders: nothing is signed or sent. */
 const identity = { passTypeIdentifier: 'pass.example.preview', teamIdentifier: 'PREVIEW000' }
 const issuer = { issuerId: '3388000000000000000', publicUrl: 'https://passes.example' }
 
-/** Both wallets without keys and accounts, as previews need them. */
+/** Both wallets without keys or accounts, for previews. */
 export const previewWallets: PreviewWallets = {
   apple: { passJson: (pass) => buildPassJson(pass, identity, `${issuer.publicUrl}/apple`) },
   google: {
@@ -57,7 +57,7 @@ export const previewWallets: PreviewWallets = {
   },
 }
 
-/** All that publishing would warn of, known without a server. */
+/** Returns all warnings of publishing that need no server. */
 export function warningsOf(
   { definition, passType, images }: Pick<DevContent, 'definition' | 'passType' | 'images'>,
   at: Date,
@@ -66,7 +66,7 @@ export function warningsOf(
   return definitionWarnings({ definition, passType, images: sizes, wallets: previewWallets, at })
 }
 
-/** The values of a holder; of a file with examples where there is none. */
+/** Returns the values of a holder, or sample values without one. */
 export function scopeOf({ name, definition }: DevContent, holder: DevHolder | undefined): Scope {
   const scope = new Map(sampleScope(definition)).set('template.name', name)
   if (!holder) return scope

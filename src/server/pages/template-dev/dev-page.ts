@@ -3,30 +3,30 @@ import { asset, pageIcon } from '../assets.ts'
 import { buildPage, escapeHtml, type Page } from '../html.ts'
 import type { PlacedNote } from './content.ts'
 
-/** What the page asks the server for, again after each change of a file. */
+/** The response that the page requests after each change of a file. */
 export interface DevView {
   title: string
-  /** Why what is shown is older than the file, a line each; empty where it is not. */
+  /** Errors that keep the view older than the file; empty if it is current. */
   faults: string[]
-  /** What there is to choose from, the sample first. */
+  /** The holders to choose from, the sample first. */
   holders: string[]
   holder: number
-  /** Those of the definition, its default first; none where it names none. */
+  /** The languages of the definition, its default first; empty if it names none. */
   languages: string[]
-  /** One of them. */
+  /** The selected language. */
   language: string | null
-  /** The phones, and their sheets; null where there has been nothing to draw yet. */
+  /** The phones with their styles; null if there was nothing to draw yet. */
   phones: Record<Scheme, string> | null
   styles: Record<Scheme, string>
-  /** The fields of the definition, each with what there is to say of it. */
+  /** The fields of the definition with their notes. */
   outline: string
 }
 
 const schemes = ['light', 'dark'] as const
-/** By day or by night: both stand on the page beside each other. */
+/** Light or dark. The page shows both next to each other. */
 export type Scheme = (typeof schemes)[number]
 
-/** The page around it all; what is on it comes with the view. */
+/** Returns the empty page. The view fills it. */
 export function devPage(file: string): Page {
   const panels = schemes.map(
     (scheme) => `<section class="scheme ${scheme}" aria-labelledby="${scheme}-title">
@@ -48,7 +48,7 @@ export function devPage(file: string): Page {
   })
 }
 
-/** Every field by its place, with the notes that are about it; those about something else stand first. */
+/** Returns every field by its path with its notes. Notes about anything else come first. */
 export function outlineHtml({ design }: Definition, notes: readonly PlacedNote[]): string {
   const places = fieldGroups.flatMap((group) => {
     const fields = design.fields[group]
@@ -86,8 +86,8 @@ function noteHtml({ code, path, message, line, column }: PlacedNote): string {
 }
 
 /**
- * Draws each view over the one before: what has not changed stays the same element, so that the scroll position, opened
- * details, the focus and what is selected survive a save.
+ * Patches each view into the page: unchanged elements stay, so that the scroll position, opened details, the focus, and
+ * the selection survive a save.
  */
 export const devScript = asset(
   'template-dev.js',

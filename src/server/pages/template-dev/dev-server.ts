@@ -12,34 +12,33 @@ import { pageHeaders, schemeStyle } from '../html.ts'
 import { type DevContent, type PlacedNote, previewWallets, scopeOf, warningsOf } from './content.ts'
 import { type DevView, devPage, devScript, outlineHtml, type Scheme } from './dev-page.ts'
 
-/** What came of reading the files: a content, or why there is none. */
+/** The content of the files, or the errors of reading them. */
 export type DevReading = { content: DevContent } | { faults: string[] }
 
-/** Which files the page of `template dev` shows, and how they are read. */
+/** The files of `template dev`, and how they are read. */
 export interface TemplateDevOptions {
-  /** What the page is called until the file was read. */
+  /** The title of the page until the file is read. */
   file: string
-  /** 0 for a free one. */
+  /** 0 uses a free port. */
   port: number
-  /** Reads everything afresh; must not fail. */
+  /** Reads all files again. Must not throw. */
   read: () => Promise<DevReading>
   /** The files that it reads, as far as they are known. */
   files: () => string[]
-  /** Finds the lines of notes in the file as it was read last. */
+  /** Finds the lines of notes in the last read file. */
   locate: (notes: readonly PlacedNote[]) => Promise<PlacedNote[]>
 }
 
-/** The page of `template dev` while it is served. */
 export interface TemplateDev {
   url: string
-  /** Ends the server, its streams and its watch of the files. */
+  /** Stops the server, its event streams, and the watch of the files. */
   close(): Promise<void>
 }
 
 /**
- * Serves a page that shows a template file on phones and follows its changes. On the loopback only, and only to pages of its
- * own: another site that points its name here (DNS rebinding) is refused by the Host header.
- * @throws what listening throws, as where the port is taken
+ * Serves a page that shows a template file on phones and follows its changes. It listens only on the loopback address.
+ * The check of the Host header rejects other sites that point their name at this address (DNS rebinding).
+ * @throws errors of listening, such as a port that is taken
  */
 export async function startTemplateDev(options: TemplateDevOptions): Promise<TemplateDev> {
   const { file, read, files, locate } = options
@@ -53,7 +52,7 @@ export async function startTemplateDev(options: TemplateDevOptions): Promise<Tem
     const reading = await read()
     if ('content' in reading) {
       faults = []
-      // A page that was not told of the change yet may still ask for what it shows.
+      // A page that has not received the change yet can still request its previous images.
       earlierImages = content?.images ?? earlierImages
       content = reading.content
       notes = [...content.problems, ...(await locate(warningsOf(content, new Date())))]
@@ -64,7 +63,7 @@ export async function startTemplateDev(options: TemplateDevOptions): Promise<Tem
   function view(asked: URLSearchParams): DevView {
     const chosen = Number(asked.get('holder'))
     const languages = content ? languagesOf(writtenOf(content.definition)) : []
-    // One that the file names no longer, or never did, is left for its default.
+    // Replace an unknown language with the default.
     const language = languages.find((tag) => tag === asked.get('language')) ?? languages[0]
     const holders = [
       'Sample values',
@@ -83,7 +82,7 @@ export async function startTemplateDev(options: TemplateDevOptions): Promise<Tem
       }
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
-      // The values of this holder cannot be rendered, or the definition cannot with any.
+      // The values of this holder, or of any, cannot be rendered.
       return {
         ...facts,
         faults: [...faults, error.message],
@@ -95,7 +94,7 @@ export async function startTemplateDev(options: TemplateDevOptions): Promise<Tem
   }
 
   function answer(request: IncomingMessage, response: ServerResponse): void {
-    // Not every path that a client may send can be parsed as an address.
+    // A client can send a path that cannot be parsed as a URL.
     const [pathname = '/', query] = (request.url ?? '/').split('?', 2)
     const id = pathname.replace(/^\/images\//, '')
     const image = content?.images.get(id) ?? earlierImages.get(id)
@@ -166,26 +165,25 @@ function inEach(make: (scheme: Scheme) => string): Record<Scheme, string> {
 
 const assets = [devScript, pageIcon]
 
-/** As strict as pages are; nothing of it is for other sites. */
+/** The policy of pages, which also blocks other sites. */
 const OWN_HEADERS = { ...pageHeaders({ 'default-src': "'none'" }), 'cross-origin-resource-policy': 'same-origin' }
 
 function send(response: ServerResponse, status: number, contentType: string, body: string | Uint8Array): void {
   response.writeHead(status, { ...OWN_HEADERS, 'content-type': contentType }).end(body)
 }
 
-/** A watch of files; see watchFiles. */
 export interface FileWatch {
-  /** Resolves once they were read for the first time. */
+  /** Resolves after the first read. */
   started: Promise<void>
   close(): void
 }
 
-/** An editor writes a file in a few steps: so long after the first of them it is read. */
+/** The delay between the first change and the read, in milliseconds, since editors write a file in several steps. */
 const SETTLE_MS = 15
 
 /**
- * Calls `changed` after each change of the files, one call at a time, and never with less than the newest. Their folders are
- * watched, since editors put a new file in the place of the old one, and a file may go and come back.
+ * Calls `changed` after each change of the files, one call at a time, and always with the newest content. It watches
+ * their folders, since editors replace a file, and a file can disappear and come back.
  */
 function watchFiles(files: () => string[], changed: () => Promise<void>): FileWatch {
   const watchers = new Map<string, FSWatcher>()
@@ -193,7 +191,7 @@ function watchFiles(files: () => string[], changed: () => Promise<void>): FileWa
   let isRunning = false
   let isClosed = false
 
-  /** Whether a folder is watched from now on that was not before. */
+  /** Watches the folders of the current files. Returns whether it added one. */
   function follow(): boolean {
     const folders = new Set(files().map((file) => dirname(file)))
     for (const [folder, watcher] of watchers) if (!folders.has(folder)) forget(folder, watcher)
@@ -210,7 +208,7 @@ function watchFiles(files: () => string[], changed: () => Promise<void>): FileWa
       watcher.on('error', () => forget(folder, watcher))
       watchers.set(folder, watcher)
     } catch (error) {
-      // A folder that an image is named in need not be there; reading says so.
+      // The folder of an image can be missing. The read reports it.
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
     }
   }
@@ -230,7 +228,7 @@ function watchFiles(files: () => string[], changed: () => Promise<void>): FileWa
     isRunning = true
     try {
       await changed()
-      // What was written there before it was watched would go unseen.
+      // Read again: a change before the watch of a new folder began would be missed.
       if (follow()) notice()
     } finally {
       isRunning = false
