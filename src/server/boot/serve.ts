@@ -199,9 +199,9 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
       abandon = worker.abandon
     }
     if (config.role !== 'worker') {
-      const { isWritable } = watch
+      const { isWritable, isClockOff } = watch
       const isStopping = () => stopping.signal.aborted
-      const readiness = createReadiness({ database, isWritable, isWorking, isStopping })
+      const readiness = createReadiness({ database, isWritable, isWorking, isClockOff, isStopping })
       const limits = createLimits({ perSecond: config.rateLimit, burst: config.rateBurst })
       if (limits.buckets && !config.isFrozen) closers.push(startInstances(services, limits.buckets).stop)
       const security = createSecurityLog(log)

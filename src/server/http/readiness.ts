@@ -12,6 +12,8 @@ export interface ReadinessOptions {
   isWritable: () => boolean
   /** Whether jobs are worked off here; absent for a server that only answers. */
   isWorking?: (() => boolean) | undefined
+  /** Whether the clock is so wrong that this server runs no jobs. */
+  isClockOff: () => boolean
   /** Whether the server is about to stop: it still answers, and is to be sent nothing more. */
   isStopping: () => boolean
 }
@@ -20,7 +22,8 @@ export interface ReadinessOptions {
 const PATIENCE_MS = 2_000
 
 /** What `/readyz` answers: the first check that fails, or none. */
-export function createReadiness({ database, isWritable, isWorking, isStopping }: ReadinessOptions): Readiness {
+export function createReadiness(options: ReadinessOptions): Readiness {
+  const { database, isWritable, isWorking, isClockOff, isStopping } = options
   return async () => {
     const pending = await Promise.race([countPending(database), sleep(PATIENCE_MS, undefined, { ref: false })])
     return {
@@ -29,7 +32,8 @@ export function createReadiness({ database, isWritable, isWorking, isStopping }:
       writable: isWritable(),
       // PostgreSQL looks after its own pages.
       ...(database.dialect === 'sqlite' && { integrity: database.findDamage() === undefined }),
-      ...(isWorking && { worker: isWorking() }),
+      // A server that only answers stays ready: one wrong clock of PostgreSQL must not take the whole fleet from its proxy.
+      ...(isWorking && { clock: !isClockOff(), worker: isWorking() && !isClockOff() }),
       serving: !isStopping(),
     }
   }

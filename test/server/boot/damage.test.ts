@@ -12,6 +12,8 @@ import { errorOf } from '../../support/error-of.ts'
 
 const PAGE = 4096
 
+const state = { isWritable: () => true, isClockOff: () => false, isStopping: () => false }
+
 test('a damaged SQLite file is not ready and takes no writes, until a start has found it sound again', async () => {
   const url = await emptyDatabase('sqlite')
   const file = url.slice('sqlite:'.length)
@@ -28,7 +30,7 @@ test('a damaged SQLite file is not ready and takes no writes, until a start has 
   await assertSound(url)
   const damaged = openDatabase(url)
   const later = createStore(damaged)
-  const readiness = createReadiness({ database: damaged, isWritable: () => true, isStopping: () => false })
+  const readiness = createReadiness({ database: damaged, ...state })
   const list = () =>
     later.forRequests(workspaceId).projects.list(workspaceId, { limit: 1, sortBy: 'name', sortDir: 'asc' })
   const write = () => later.transaction((tx) => tx.settings.insert('a', 'b'))
@@ -54,9 +56,7 @@ test('a damaged SQLite file is not ready and takes no writes, until a start has 
   expect(existsSync(`${file}-damaged`)).toBe(false)
   const mended = openTestDatabase(url)
   await createStore(mended).transaction((tx) => tx.settings.insert('e', 'f'))
-  expect(
-    (await createReadiness({ database: mended, isWritable: () => true, isStopping: () => false })()).integrity,
-  ).toBe(true)
+  expect((await createReadiness({ database: mended, ...state })()).integrity).toBe(true)
 })
 
 async function rootOf({ writer }: Database, table: string): Promise<number> {

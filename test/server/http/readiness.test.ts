@@ -3,11 +3,12 @@ import { createReadiness } from '../../../src/server/http/readiness.ts'
 import { openTestDatabase, openTestStore } from '../../storage/fixtures.ts'
 import { dialects, emptyDatabase, type TestDialect } from '../../support/databases.ts'
 
-const state = { isWritable: () => true, isWorking: () => true, isStopping: () => false }
+const state = { isWritable: () => true, isWorking: () => true, isClockOff: () => false, isStopping: () => false }
 const allOf = (dialect: TestDialect) => ({
   database: true,
   migrations: true,
   writable: true,
+  clock: true,
   worker: true,
   serving: true,
   ...(dialect === 'sqlite' && { integrity: true }),
@@ -36,8 +37,17 @@ describe.each(dialects)('on %s', (dialect) => {
     const { database } = await openTestStore(dialect)
     const stopping = createReadiness({ ...state, database, isWorking: () => false, isStopping: () => true })
     expect(await stopping()).toEqual({ ...allIsWell, worker: false, serving: false })
-    const { worker: _, ...ofApi } = allIsWell
-    expect(await createReadiness({ database, isWritable: () => true, isStopping: () => false })()).toEqual(ofApi)
+    const { clock: _, worker: __, ...ofApi } = allIsWell
+    expect(await createReadiness({ ...state, database, isWorking: undefined })()).toEqual(ofApi)
+  })
+
+  test('a server that runs no jobs because its clock is wrong names the clock', async () => {
+    const { database } = await openTestStore(dialect)
+    const isClockOff = () => true
+    const wrong = createReadiness({ ...state, database, isClockOff })
+    expect(await wrong()).toEqual({ ...allIsWell, clock: false, worker: false })
+    const { clock: _, worker: __, ...ofApi } = allIsWell
+    expect(await createReadiness({ ...state, database, isWorking: undefined, isClockOff })()).toEqual(ofApi)
   })
 })
 
