@@ -3,6 +3,7 @@ import { isJsonObject } from '../../core/json.ts'
 import type { Card } from '../../core/rules/display/card.ts'
 import { type SemanticTags, semanticTags } from '../../core/rules/display/flight.ts'
 import { MAX_GOOGLE_MODULES } from '../../core/rules/display/google-view.ts'
+import { isAbsoluteLink } from '../../core/rules/template/links.ts'
 import type { WalletPass } from '../wallet.ts'
 import {
   backgroundOf,
@@ -173,13 +174,11 @@ function barcode({ barcode: { format, message, altText } }: Card) {
   return compact({ type: barcodeTypes[format], value: message, alternateText: firstText(altText) })
 }
 
-const linkProtocols = new Set(['https:', 'http:', 'tel:', 'mailto:'])
-
-/** The links that Google would take; one that it would not is left out rather than losing the pass. */
+/** The links that have a scheme. Google would reject the object for any other. */
 function linksOf(card: Card) {
   return card.links
     .map(({ label, url }, index) => ({ id: `link-${index + 1}`, uri: url, description: firstText(label) ?? url }))
-    .filter(({ uri }) => URL.canParse(uri) && linkProtocols.has(new URL(uri).protocol))
+    .filter(({ uri }) => isAbsoluteLink(uri))
 }
 
 function merchantLocations({ locations }: Card) {

@@ -167,12 +167,16 @@ test('fields without a value, links that lead nowhere and empty labels are left 
         { label: 'Script', url: 'javascript:alert(1)' },
         { label: 'Relative', url: '/here' },
         { label: '{{nothing}}', url: 'tel:+41441234567' },
+        { label: 'Map', url: 'geo:53.55,9.99' },
       ],
     },
   })
   expect(built.textModulesData).toEqual([{ id: 'bare', body: 'x' }])
   expect(built.linksModuleData).toEqual({
-    uris: [{ id: 'link-2', uri: 'tel:+41441234567', description: 'tel:+41441234567' }],
+    uris: [
+      { id: 'link-2', uri: 'tel:+41441234567', description: 'tel:+41441234567' },
+      { id: 'link-3', uri: 'geo:53.55,9.99', description: 'Map' },
+    ],
   })
 })
 

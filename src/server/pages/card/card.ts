@@ -16,6 +16,7 @@ import {
 import type { Card, CardField } from '../../../core/rules/display/card.ts'
 import { cardColors } from '../../../core/rules/display/colors.ts'
 import { directionOfLanguage } from '../../../core/rules/display/language-match.ts'
+import { isAbsoluteLink } from '../../../core/rules/template/links.ts'
 import { escapeHtml } from '../html.ts'
 import { barcodeSvg, symbolNames } from './symbols.ts'
 
@@ -62,7 +63,9 @@ export function cardBackHtml({ fields, links }: Card, summary: string, more: rea
 export function detailsHtml(summary: string, fields: readonly CardField[], links: Card['links']): string {
   const items = [
     ...fields.map((field) => `<div>${term(field.label, field.labelLanguage)}${description(field.value)}</div>`),
-    ...links.filter(({ url }) => isSafe(url)).map(({ label, url }) => `<div>${term(label)}${linkHtml(url)}</div>`),
+    ...links
+      .filter(({ url }) => isAbsoluteLink(url))
+      .map(({ label, url }) => `<div>${term(label)}${linkHtml(url)}</div>`),
   ]
   if (items.length === 0) return ''
   return `<details class="back"><summary>${escapeHtml(summary)}</summary><dl>${items.join('')}</dl></details>`
@@ -132,12 +135,6 @@ function description(text: string): string {
 
 function linkHtml(url: string): string {
   return `<dd dir="ltr"><a href="${escapeHtml(url)}" rel="noopener nofollow">${escapeHtml(url)}</a></dd>`
-}
-
-const protocols = new Set(['https:', 'http:', 'tel:', 'mailto:'])
-
-function isSafe(url: string): boolean {
-  return URL.canParse(url) && protocols.has(new URL(url).protocol)
 }
 
 const LETTER = /\p{L}/u

@@ -109,6 +109,14 @@ test.each(['javascript:alert(1)', 'data:text/html,<script>', ' javascript:alert(
   },
 )
 
+test.each(['sms:+4930123456', 'geo:53.55,9.99'])(
+  'shows a link of every scheme that a definition can have: %s',
+  (url) => {
+    const { html } = cardPage(sampleCard({ links: [{ label: 'L', url }] }))
+    expect(html).toContain(`<a href="${url}"`)
+  },
+)
+
 test('the expiry is shown with its time zone, and nothing where there is none', () => {
   const card = sampleCard({ expiresAt: new Date('2027-05-21T21:00:00Z') })
   const { words } = english
