@@ -109,7 +109,7 @@ async function serve(
   services.sightings.note(token, headers, now)
   const { workspaceId } = token
   const leave = inFlight.enter(workspaceId, token.workspace.limits.requestsInFlight, doorId)
-  const place = bodyRoom.enter(workspaceId)
+  const place = bodyRoom.enter(workspaceId, doorId)
   let leaveThread: Leave | undefined
   let leaveRenders: Leave | undefined
   try {

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest'
 import type { ErrorBody } from '../../../src/core/contract/common.ts'
 import { contract } from '../../../src/core/contract/contract.ts'
 import { createBodyRoom, createInFlight } from '../../../src/server/http/middleware/in-flight.ts'
-import { useApi } from '../../support/api.ts'
-import { passBody, publishedTemplate } from '../fixtures.ts'
+import { TestWorkspace, useApi } from '../../support/api.ts'
+import { makeProject, passBody, publishedTemplate } from '../fixtures.ts'
 
 const MIB = 1024 * 1024
 
@@ -21,6 +21,21 @@ test('a workspace has its part of the room, all have no more than there is, and 
   first.leave()
   second.reserve(15)
   expect(() => second.reserve(1)).toThrow(expect.objectContaining({ code: 'TOO_MANY_REQUESTS' }))
+})
+
+test('a door has no more bytes of bodies than it leaves to others, and gets them back', () => {
+  const room = createBodyRoom({ processBytes: 100, workspaceBytes: 20 })
+  const door = room.enter('a', 'door')
+  door.reserve(10)
+  expect(() => room.enter('a', 'door').reserve(1)).toThrow(
+    expect.objectContaining({ code: 'TOO_MANY_REQUESTS', message: expect.stringMatching(/^The door /) }),
+  )
+  const second = room.enter('a', 'second')
+  second.reserve(5)
+  expect(() => second.reserve(1)).toThrow(expect.objectContaining({ code: 'TOO_MANY_REQUESTS' }))
+  room.enter('a').reserve(5)
+  door.leave()
+  room.enter('a', 'door').reserve(5)
 })
 
 test('a door has no more requests in flight than it leaves', () => {
@@ -63,6 +78,27 @@ describe('large bodies', () => {
     }
     for (const { status } of await Promise.all([...first, others])) expect(status).toBe(400)
     expect((await workspace.send('POST', '/v1/passes/batch', { body: {}, headers })).status).toBe(400)
+  })
+
+  test('a door that announces the largest reports leaves the other doors and the owner their part', async () => {
+    const owner = await api.workspace()
+    const project = await makeProject(owner, 'Spring fair')
+    const expiresAt = new Date(api.now.getTime() + 3_600_000).toISOString()
+    const body = { projectId: project.id, gate: 'North', uses: 2, expiresAt }
+    const { code } = await owner.ok(contract.doors.invite, { body })
+    const claim = async (name: string) =>
+      new TestWorkspace(api, owner.id, (await owner.ok(contract.doors.claim, { body: { code, name } })).token)
+    const [hostile, honest] = [await claim('Mallory'), await claim('Anna')]
+    const controllers: ReadableStreamDefaultController[] = []
+    const hanging = () => new ReadableStream({ start: (controller) => void controllers.push(controller) })
+    const headers = { 'content-length': String(8 * MIB) }
+    const reports = [...Array(2)].map(() => hostile.send('POST', '/v1/scans/offline', { body: hanging(), headers }))
+    for (const other of [honest, owner]) {
+      expect((await other.send('POST', '/v1/scans', { body: { qrPayload: 'x' } })).status).toBe(200)
+    }
+    expect((await reports[1]!).status).toBe(429)
+    for (const controller of controllers) controller.close()
+    await Promise.all(reports)
   })
 
   test('a batch of 100 passes with 64 KiB of variables each is created', async () => {

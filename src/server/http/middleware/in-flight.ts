@@ -53,8 +53,11 @@ export function createInFlight(
  * so it is bounded for the process, and for each workspace to a part of that.
  */
 export interface BodyRoom {
-  /** A place for the body of one request; leave when its answer is made. */
-  enter(workspaceId: string): BodyPlace
+  /**
+   * A place for the body of one request; leave when its answer is made. A party of the workspace, such as a door, never has more
+   * than it leaves to the others.
+   */
+  enter(workspaceId: string, party?: string): BodyPlace
 }
 
 /** The room of one body, taken as its bytes come. */
@@ -76,38 +79,42 @@ const MIB = 1024 * 1024
 
 /** Bounds the bytes of bodies that are held at once, of a process and of a workspace: see BodyRoom. */
 export function createBodyRoom({ processBytes, workspaceBytes, refuse }: BodyRoomOptions = DEFAULTS): BodyRoom {
-  const byWorkspace = new Map<string, number>()
+  const held = new Map<string, number>()
+  const heldBy = (key: string) => held.get(key) ?? 0
   let total = 0
 
-  function add(workspaceId: string, bytes: number): void {
-    const held = (byWorkspace.get(workspaceId) ?? 0) + bytes
-    if (held > 0) byWorkspace.set(workspaceId, held)
-    else byWorkspace.delete(workspaceId)
-    total += bytes
-  }
-
   return {
-    enter(workspaceId) {
+    enter(workspaceId, party) {
+      const keys = party === undefined ? [workspaceId] : [workspaceId, party]
       let reserved = 0
+
+      function add(bytes: number): void {
+        for (const key of keys) {
+          const now = heldBy(key) + bytes
+          if (now > 0) held.set(key, now)
+          else held.delete(key)
+        }
+        total += bytes
+        reserved += bytes
+      }
+
       return {
         reserve(bytes) {
-          const used = byWorkspace.get(workspaceId) ?? 0
-          if (used + bytes > workspaceBytes) {
+          const used = heldBy(workspaceId)
+          const own = party === undefined ? 0 : heldBy(party) + bytes
+          if (used + bytes + own > workspaceBytes) {
             if (refuse) throw refuse(true)
-            const message = `The workspace sends more than ${workspaceBytes / MIB} MiB of bodies at once`
+            const subject = used + bytes > workspaceBytes ? 'workspace' : 'door'
+            const message = `The ${subject} sends more than its part of ${workspaceBytes / MIB} MiB of bodies at once`
             const details = { limit: 'bodyBytesInFlight', allowed: workspaceBytes, used }
             throw noRoom('TOO_MANY_REQUESTS', message, details)
           }
           if (total + bytes > processBytes) {
             throw refuse?.(false) ?? noRoom('SERVICE_UNAVAILABLE', 'The server reads too many large bodies')
           }
-          add(workspaceId, bytes)
-          reserved += bytes
+          add(bytes)
         },
-        leave() {
-          add(workspaceId, -reserved)
-          reserved = 0
-        },
+        leave: () => add(-reserved),
       }
     },
   }
