@@ -1,7 +1,7 @@
 import { Resolver } from 'node:dns/promises'
-import { isIP, type LookupFunction } from 'node:net'
+import { isIP, type LookupFunction, type Socket } from 'node:net'
 import ipaddr from 'ipaddr.js'
-import { Agent, type Dispatcher } from 'undici'
+import { Agent, buildConnector, type Dispatcher } from 'undici'
 import type { Outcome } from '../../core/rules/sending/retries.ts'
 
 /** Requests to addresses that customers name: never to a host that only this server can reach. */
@@ -27,20 +27,25 @@ export interface OutboundOptions {
 const TIMEOUT_MS = 15_000
 const CONNECT_TIMEOUT_MS = 3_000
 
-/** So much of an answer is read; what it says is of no interest, but a connection that is read out can be used again. */
-const MAX_ANSWER_BYTES = 64 * 1024
+/** The bytes of a response that are read. Its content is of no interest, but a connection that is read out can be used again. */
+const MAX_RESPONSE_BYTES = 64 * 1024
 
 const NOT_PUBLIC = 'The address is not public.'
 
 /** Sends requests to addresses of tenants, and to no private one: see Outbound. */
 export function createOutbound(options: OutboundOptions): Outbound {
   const { allowInsecure, timeoutMs = TIMEOUT_MS } = options
+  const connect = buildConnector({
+    timeout: CONNECT_TIMEOUT_MS,
+    // Checked and connected to in one step: a name cannot change in between.
+    ...(!allowInsecure && { lookup: guardedLookup(options) }),
+  })
   const agent = new Agent({
-    connect: {
-      timeout: CONNECT_TIMEOUT_MS,
-      // Checked and connected to in one step: a name cannot change in between.
-      ...(!allowInsecure && { lookup: guardedLookup(options) }),
-    },
+    connect: (target, callback) =>
+      connect(target, (...result) => {
+        if (result[1]) limitResponses(result[1])
+        callback(...result)
+      }),
   })
   return {
     rejection(text) {
@@ -53,7 +58,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
       const sent = { 'content-type': 'application/json', 'user-agent': 'passes-webhooks', ...headers }
       try {
         const request = { url, body, headers: sent }
-        return outcomeOf(await exchange(agent, request, { timeoutMs, maxResponseBytes: MAX_ANSWER_BYTES }))
+        return outcomeOf(await exchange(agent, request, timeoutMs))
       } catch (error) {
         const isLate = error instanceof LateResponseError
         return { responseCode: null, error: isLate ? `No answer within ${timeoutMs / 1000} s.` : describe(error) }
@@ -61,6 +66,21 @@ export function createOutbound(options: OutboundOptions): Outbound {
     },
     close: () => agent.destroy(),
   }
+}
+
+/**
+ * Closes a connection that sends more than `MAX_RESPONSE_BYTES` behind a request. Counts bytes of the connection, because an endless
+ * number of interim responses, or an endless chunk extension, is no part of any body.
+ */
+function limitResponses(socket: Socket): void {
+  let [written, readBefore, read] = [0, 0, 0]
+  socket.on('readable', () => {
+    if (socket.bytesWritten !== written) [written, readBefore] = [socket.bytesWritten, read]
+    read = socket.bytesRead
+    if (read - readBefore > MAX_RESPONSE_BYTES) {
+      socket.destroy(Object.assign(new Error('too long'), { code: 'ERR_RESPONSE_TOO_LONG' }))
+    }
+  })
 }
 
 function outcomeOf(statusCode: number): Outcome {
@@ -124,6 +144,7 @@ const problems: Record<string, string> = {
   UND_ERR_CONNECT_TIMEOUT: `No connection within ${CONNECT_TIMEOUT_MS / 1000} s.`,
   ENOTFOUND: 'There is no such host.',
   ENODATA: 'The host has no address.',
+  ERR_RESPONSE_TOO_LONG: `More than ${MAX_RESPONSE_BYTES / 1024} KiB came without an answer.`,
 }
 
 /** In words that show neither addresses of the own network nor anything that the endpoint sent. */
@@ -157,13 +178,6 @@ interface OutboundRequest {
   headers: Record<string, string>
 }
 
-interface ExchangeLimits {
-  /** For the whole of it: finding the host, connecting, sending and reading the answer. */
-  timeoutMs: number
-  /** So much of an answer is read. */
-  maxResponseBytes: number
-}
-
 /** No status came in time. */
 class LateResponseError extends Error {
   override readonly name = 'LateResponseError'
@@ -172,32 +186,30 @@ class LateResponseError extends Error {
 /**
  * POSTs once and returns the status, as soon as the answer is read or is not read any further. The status is the answer: a
  * body that is too long or does not end takes nothing from it.
+ * @param timeoutMs for the whole of it: finding the host, connecting, sending and reading the answer
  * @throws LateResponseError, or whatever undici says
  */
-function exchange(agent: Dispatcher, request: OutboundRequest, limits: ExchangeLimits): Promise<number> {
+function exchange(agent: Dispatcher, request: OutboundRequest, timeoutMs: number): Promise<number> {
   const { url, body, headers } = request
   const target = { origin: url.origin, path: url.pathname + url.search }
   return new Promise((resolve, reject) => {
-    agent.dispatch({ ...target, method: 'POST', body, headers }, new Exchange(limits, resolve, reject))
+    agent.dispatch({ ...target, method: 'POST', body, headers }, new Exchange(timeoutMs, resolve, reject))
   })
 }
 
 /** Undici's own `request` makes a stream and an abort signal for each answer: much, where only a status is asked for. */
 class Exchange implements Dispatcher.DispatchHandler {
-  private readonly limits: ExchangeLimits
   private readonly resolve: (statusCode: number) => void
   private readonly reject: (error: Error) => void
   private readonly timer: NodeJS.Timeout
   private late: LateResponseError | undefined
   private request: Dispatcher.DispatchController | undefined
   private statusCode: number | undefined
-  private responseBytes = 0
 
-  constructor(limits: ExchangeLimits, resolve: (statusCode: number) => void, reject: (error: Error) => void) {
-    this.limits = limits
+  constructor(timeoutMs: number, resolve: (statusCode: number) => void, reject: (error: Error) => void) {
     this.resolve = resolve
     this.reject = reject
-    this.timer = setTimeout(giveUp, limits.timeoutMs, this)
+    this.timer = setTimeout(giveUp, timeoutMs, this)
   }
 
   /** A request that has not begun yet is stopped when it does. */
@@ -215,11 +227,6 @@ class Exchange implements Dispatcher.DispatchHandler {
   onResponseStart(_: unknown, statusCode: number): void {
     // Those below announce the answer.
     if (statusCode >= 200) this.statusCode = statusCode
-  }
-
-  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    this.responseBytes += chunk.length
-    if (this.responseBytes > this.limits.maxResponseBytes) controller.abort(new Error('The answer is too long.'))
   }
 
   onResponseEnd(): void {

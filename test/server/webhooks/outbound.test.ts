@@ -211,6 +211,56 @@ test('a connection that sends more than 64 KiB is closed at once, long before it
   await closed
 })
 
+test.each([
+  ['an endless number of interim responses', '', 'HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(1_000), null],
+  ['an endless chunk extension', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1;', 'x'.repeat(16 * 1024), 200],
+])('reads at most 64 KiB of a response with %s', async (_, start, piece, responseCode) => {
+  let written = 0
+  let closed: Promise<void> | undefined
+  const server = createServer((connection) => {
+    connection.on('error', () => undefined)
+    closed = new Promise((resolve) => {
+      connection.once('close', () => {
+        written = connection.bytesWritten
+        resolve()
+      })
+    })
+    connection.once('data', () => {
+      connection.write(start)
+      const more = () => {
+        while (!connection.destroyed && connection.write(piece));
+      }
+      connection.on('drain', more)
+      more()
+    })
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  const outbound = open({ allowInsecure: true, timeoutMs: 3_000 })
+  expect(await outbound.post(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`)).toEqual({
+    responseCode,
+    error: responseCode === null ? 'More than 64 KiB came without an answer.' : null,
+  })
+  await closed
+  // The buffers of both sockets hold what was sent and not read.
+  expect(written).toBeLessThan(16 * 1024 * 1024)
+})
+
+test('counts each response on a connection by itself', async () => {
+  const receiver = await startReceiver()
+  const outbound = open({ allowInsecure: true })
+  const ports = new Set<number | undefined>()
+  for (let n = 0; n < 6; n += 1) {
+    receiver.reply((response) => {
+      ports.add(response.socket?.remotePort)
+      response.end('x'.repeat(60 * 1024))
+    })
+    expect(await outbound.post(receiver.url)).toEqual({ responseCode: 200, error: null })
+  }
+  // A request can begin before the connection of the previous one is free again.
+  expect(ports.size).toBeLessThanOrEqual(2)
+})
+
 test('an answer that does not come, or does not end, takes the time of one attempt and no more', async () => {
   const receiver = await startReceiver()
   const outbound = open({ allowInsecure: true, timeoutMs: 200 })
