@@ -187,6 +187,13 @@ test.each(Object.keys(packages))('%s is used in its own modules only', (name) =>
   expect(wrong.map(show)).toEqual([])
 })
 
+test('which database it is, only storage/db asks; migrations and copies have their ways for each', () => {
+  const asks = (pattern: RegExp, allowed: RegExp) =>
+    files.filter((file) => pattern.test(read(file)) && !allowed.test(file))
+  expect(asks(/\bisPostgres\b|client\.dialect\b/, /^storage\/db\//)).toEqual([])
+  expect(asks(/\binDialect\b/, /^storage\/(db|copy|migrations)\//)).toEqual([])
+})
+
 test('the environment is read in server/config.ts and cli only', () => {
   const reads = files.filter((file) => /\bprocess\.env\b|\bprocess\[/.test(read(file)))
   expect(reads.filter((file) => file !== 'server/config.ts' && moduleOf(file) !== 'cli')).toEqual([])
@@ -330,7 +337,10 @@ test('this test sees static, type, dynamic and required imports', () => {
       },
       { file: 'commands/serve.ts', target: 'server/boot/serve.ts', isLocal: true, isTypeOnly: true, isDynamic: false },
       { file: 'commands/serve.ts', target: 'server/boot/serve.ts', isLocal: true, isTypeOnly: false, isDynamic: true },
-      expect.objectContaining({ file: 'storage/db/sqlite-client.ts', target: 'knex/lib/dialects/sqlite3/index.js' }),
+      expect.objectContaining({
+        file: 'storage/db/sqlite/sqlite-client.ts',
+        target: 'knex/lib/dialects/sqlite3/index.js',
+      }),
     ]),
   )
 })

@@ -1,5 +1,5 @@
 import { type DestinationStream, destination, type Logger, pino } from 'pino'
-import { findUnavailability } from '../storage/db/dialect.ts'
+import { findUnavailability } from '../storage/db/database-errors.ts'
 import { createLineLimit } from './line-limit.ts'
 import { monotonicSeconds } from './monotonic-clock.ts'
 

@@ -1,8 +1,8 @@
 import { resolve } from 'node:path'
 import { SetupError } from '../../core/errors.ts'
 import { sqliteFile } from '../../storage/db/database.ts'
-import { clearDamage } from '../../storage/db/sqlite-client.ts'
-import { findFault } from '../../storage/db/sqlite-file.ts'
+import { clearDamage } from '../../storage/db/sqlite/sqlite-client.ts'
+import { findFault } from '../../storage/db/sqlite/sqlite-file.ts'
 
 /** A database is not usable. The message names it, the reason, and the fix. */
 class DatabaseError extends SetupError {

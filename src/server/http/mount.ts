@@ -5,7 +5,7 @@ import { ApiError, type Issue, listIssues, parseAs, validationError } from '../.
 import { maxBodyBytesOf, type OpenStream, type Route, type RouteInput, type RouteReply } from '../../core/route.ts'
 import { findLossyNumbers } from '../../core/rules/lists/json-numbers.ts'
 import { STATEMENT_LIMIT_MS } from '../../storage/db/database.ts'
-import { isTooSlow } from '../../storage/db/dialect.ts'
+import { isTooSlow } from '../../storage/db/database-errors.ts'
 import { FairGate } from '../../storage/db/fair-gate.ts'
 import { PUBLIC } from '../../storage/store.ts'
 import type { PublicContext, RequestContext, Services } from '../context.ts'

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DiscardError, RescheduleError } from '../../core/errors.ts'
 import { jobBackoffSeconds, MAX_JOB_ATTEMPTS } from '../../core/rules/sending/retries.ts'
-import { isTaken, isUnavailable } from '../../storage/db/dialect.ts'
+import { isTaken, isUnavailable } from '../../storage/db/database-errors.ts'
 import { isRegularQueue, type JobKind, type Priority, type Queue, regularQueues } from '../../storage/jobs/job-kinds.ts'
 import type { Job } from '../../storage/jobs/jobs.ts'
 import type { Repositories } from '../../storage/store.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from '../../storage/db/database.ts'
-import { findUnavailability } from '../../storage/db/dialect.ts'
+import { findUnavailability } from '../../storage/db/database-errors.ts'
 import { assertWritable, findClockSkew } from '../../storage/operations/overview.ts'
 import type { Logger } from '../log.ts'
 

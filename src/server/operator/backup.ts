@@ -5,7 +5,7 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { exists, openPrivate, syncFolder } from '../../files/private-file.ts'
 import { openDatabase } from '../../storage/db/database.ts'
-import { findUnavailability } from '../../storage/db/dialect.ts'
+import { findUnavailability } from '../../storage/db/database-errors.ts'
 import { migrate } from '../../storage/db/migrate.ts'
 import {
   copyInto,
@@ -16,7 +16,7 @@ import {
   settle,
   sizeOf,
   skipWalletTags,
-} from '../../storage/db/sqlite-file.ts'
+} from '../../storage/db/sqlite/sqlite-file.ts'
 import { createStore } from '../../storage/store.ts'
 import { operator } from '../api/audit.ts'
 import { missingDatabase, onDatabase } from '../boot/database-error.ts'

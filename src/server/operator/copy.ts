@@ -5,7 +5,7 @@ import { type CopiedTable, type CopyOptions, copyDatabase } from '../../storage/
 import { holdsTables, isHalfCopied, requireWhole } from '../../storage/copy/target.ts'
 import { type Database, openDatabase, sqliteFile } from '../../storage/db/database.ts'
 import { migrate, pendingMigrations, unknownMigrations } from '../../storage/db/migrate.ts'
-import { settle } from '../../storage/db/sqlite-file.ts'
+import { settle } from '../../storage/db/sqlite/sqlite-file.ts'
 import { createStore } from '../../storage/store.ts'
 import { operator } from '../api/audit.ts'
 import { missingDatabase, onDatabase, withoutPassword } from '../boot/database-error.ts'

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { SetupError } from '../../core/errors.ts'
 import type { Database } from '../db/database.ts'
-import { isPostgres } from '../db/dialect.ts'
+import { lockTables, readByKeys } from '../db/dialect.ts'
 import { type Notation, notationFor, type RowKey, RowsDigest, readRows, writeRows } from './rows.ts'
 import { type Table, tablesOf } from './tables.ts'
 import { ANEW, findFilled, findState, finishTarget, isHalfCopied, prepareTarget, setState } from './target.ts'
@@ -50,7 +50,8 @@ export async function copyDatabase(from: Database, to: Database, options: CopyOp
     await prepareTarget(to.writer, names)
   }
   return from.writer.transaction(async (held) => {
-    await holdWrites(held, names)
+    await lockTables(held, names)
+    await readByKeys(held)
     return copyTables(held, to, pairs, options)
   })
 }
@@ -76,19 +77,6 @@ async function pairsOf(source: Knex, target: Knex): Promise<Pair[]> {
     })
   }
   return pairs
-}
-
-/** Blocks writes until the end of the transaction. On SQLite the transaction itself does. */
-async function holdWrites(tx: Knex.Transaction, tables: string[]): Promise<void> {
-  if (!isPostgres(tx)) return
-  await tx.raw('set local idle_in_transaction_session_timeout = 0')
-  await tx.raw(`lock table ${tables.map((name) => `"${name}"`).join(', ')} in share mode`)
-  await readByKeys(tx)
-}
-
-/** Tables that were just filled have no statistics, so PostgreSQL would sort a whole table for each page. */
-async function readByKeys(tx: Knex.Transaction): Promise<void> {
-  if (isPostgres(tx)) await tx.raw(`set local enable_seqscan = off; set local enable_sort = off`)
 }
 
 async function copyTables(

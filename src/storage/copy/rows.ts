@@ -2,7 +2,8 @@ import { hash } from 'node:crypto'
 import { finished } from 'node:stream/promises'
 import type { Knex } from 'knex'
 import { from as copyFrom } from 'pg-copy-streams'
-import { isPostgres, rowsOf } from '../db/dialect.ts'
+import { inDialect, rowsOf } from '../db/dialect.ts'
+import { hexOfBytes, quoteJson } from '../db/values.ts'
 import type { Column, Table } from './tables.ts'
 
 /** The text format of rows: the one that the target reads fastest. Both databases write a row in the same way. */
@@ -20,7 +21,7 @@ export interface RowTexts {
 
 /** Returns the notation that a target database reads. */
 export function notationFor(db: Knex): Notation {
-  return isPostgres(db) ? 'csv' : 'json'
+  return inDialect(db, { postgres: () => 'csv', sqlite: () => 'json' })
 }
 
 /** Returns the next rows of a table after a key, in the order of the key. */
@@ -41,19 +42,22 @@ export async function readRows(
 }
 
 /** Inserts rows that are in the notation of their database. The target must be prepared. */
-export async function writeRows(tx: Knex.Transaction, { name, columns }: Table, texts: string[]): Promise<void> {
+export function writeRows(tx: Knex.Transaction, { name, columns }: Table, texts: string[]): Promise<void> {
   const names = columns.map((column) => quoted(column.name)).join(', ')
-  if (isPostgres(tx)) {
-    const connection = await tx.client.acquireConnection()
-    const stream = connection.query(copyFrom(`copy ${quoted(name)} (${names}) from stdin (format csv)`))
-    stream.end(`${texts.join('\n')}\n`)
-    await finished(stream)
-    return
-  }
-  const values = columns.map(({ kind }, nth) => (kind === 'bytes' ? `unhex(value ->> ${nth})` : `value ->> ${nth}`))
-  await tx.raw(`insert into ${quoted(name)} (${names}) select ${values.join(', ')} from json_each(?)`, [
-    `[${texts.join()}]`,
-  ])
+  return inDialect(tx, {
+    async postgres() {
+      const connection = await tx.client.acquireConnection()
+      const stream = connection.query(copyFrom(`copy ${quoted(name)} (${names}) from stdin (format csv)`))
+      stream.end(`${texts.join('\n')}\n`)
+      await finished(stream)
+    },
+    async sqlite() {
+      const values = columns.map(({ kind }, nth) => (kind === 'bytes' ? `unhex(value ->> ${nth})` : `value ->> ${nth}`))
+      await tx.raw(`insert into ${quoted(name)} (${names}) select ${values.join(', ')} from json_each(?)`, [
+        `[${texts.join()}]`,
+      ])
+    },
+  })
 }
 
 /** The SQL that formats values and rows. */
@@ -63,7 +67,7 @@ const notations: Record<Notation, { row(values: string): string; value(db: Knex,
     value(db, { name, kind }) {
       const column = quoted(name)
       const text = (of: string) => `coalesce('"' || replace(${of}, '"', '""') || '"', '')`
-      if (kind === 'bytes') return `coalesce('\\x' || ${hexOf(db, column)}, '')`
+      if (kind === 'bytes') return `coalesce('\\x' || ${hexOfBytes(db, column)}, '')`
       if (kind === 'boolean') return `coalesce(case when ${column} then 't' else 'f' end, '')`
       if (kind === 'position') return `case when ${column} is null then '' else '0' end`
       return kind === 'number' ? `coalesce(cast(${column} as text), '')` : text(`cast(${column} as text)`)
@@ -73,18 +77,13 @@ const notations: Record<Notation, { row(values: string): string; value(db: Knex,
     row: (values) => `'[' || ${values} || ']'`,
     value(db, { name, kind }) {
       const column = quoted(name)
-      const text = (of: string) => `coalesce(${isPostgres(db) ? `to_json(${of})::text` : `json_quote(${of})`}, 'null')`
-      if (kind === 'bytes') return text(hexOf(db, column))
+      const text = (of: string) => `coalesce(${quoteJson(db, of)}, 'null')`
+      if (kind === 'bytes') return text(hexOfBytes(db, column))
       if (kind === 'boolean') return `case when ${column} then 'true' when not ${column} then 'false' else 'null' end`
       if (kind === 'position') return `case when ${column} is null then 'null' else '0' end`
       return kind === 'number' ? `coalesce(cast(${column} as text), 'null')` : text(`cast(${column} as text)`)
     },
   },
-}
-
-/** Returns null for null. */
-function hexOf(db: Knex, column: string): string {
-  return isPostgres(db) ? `encode(${column}, 'hex')` : `iif(${column} is null, null, lower(hex(${column})))`
 }
 
 function quoted(name: string): string {

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { isPostgres, rowsOf } from '../db/dialect.ts'
+import { inDialect, rowsOf } from '../db/dialect.ts'
 
 /**
  * The format of a column, the same for both databases (decisions/0021). A `position` is a place in the order of its own
@@ -60,14 +60,16 @@ interface ColumnRow {
 
 /** Returns the stored columns, without generated ones. */
 async function columnsOf(db: Knex): Promise<ColumnRow[]> {
-  const sql = isPostgres(db)
-    ? `select c.relname as tbl, a.attname as name, t.typname as type, coalesce(array_position(i.indkey, a.attnum), -1) + 1 as key
+  const sql = inDialect(db, {
+    postgres:
+      () => `select c.relname as tbl, a.attname as name, t.typname as type, coalesce(array_position(i.indkey, a.attnum), -1) + 1 as key
         from pg_class c join pg_attribute a on a.attrelid = c.oid join pg_type t on t.oid = a.atttypid
         left join pg_index i on i.indrelid = c.oid and i.indisprimary
         where c.relnamespace = current_schema()::regnamespace and c.relkind = 'r' and a.attnum > 0
-          and not a.attisdropped and a.attgenerated = '' order by 1, 2`
-    : `select m.name as tbl, c.name, c.type, c.pk as key from sqlite_schema m, pragma_table_xinfo(m.name) c
+          and not a.attisdropped and a.attgenerated = '' order by 1, 2`,
+    sqlite: () => `select m.name as tbl, c.name, c.type, c.pk as key from sqlite_schema m, pragma_table_xinfo(m.name) c
         where m.type = 'table' and m.name not like 'sqlite~_%' escape '~' and m.name not like 'pass~_search%' escape '~'
-          and c.hidden = 0 order by 1, 2`
+          and c.hidden = 0 order by 1, 2`,
+  })
   return rowsOf(db, await db.raw(sql))
 }

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { SetupError } from '../../core/errors.ts'
-import { isPostgres, isTaken, rowsOf } from '../db/dialect.ts'
+import { isTaken } from '../db/database-errors.ts'
+import { inDialect, rowsOf } from '../db/dialect.ts'
 
 /**
  * The table that marks the target of an incomplete copy. Until the copy is complete, the target has only its unique indexes and
@@ -47,7 +48,7 @@ export async function findFilled(db: Knex, tables: string[]): Promise<string | u
 /** Removes indexes and triggers, which slow down inserts, and saves the statements that restore them. */
 export async function prepareTarget(db: Knex, tables: string[]): Promise<void> {
   await db.transaction(async (tx) => {
-    const parts = isPostgres(tx) ? await partsOfPostgres(tx, tables) : await partsOfSqlite(tx)
+    const parts = await inDialect(tx, { postgres: () => partsOfPostgres(tx, tables), sqlite: partsOfSqlite })
     await tx.raw(`create table ${PROGRESS} (name text primary key, state text not null)`)
     for (const { off } of parts) if (off) await tx.raw(off)
     for (const name of FILLED) await tx(name).delete()
@@ -85,13 +86,15 @@ export async function finishTarget(db: Knex): Promise<void> {
   await db.transaction(async (tx) => {
     const statements: string[] = JSON.parse((await findState(tx, ENDING))!)
     for (const statement of statements) await tx.raw(statement)
-    if (!isPostgres(tx)) {
-      const [orphan] = await tx.raw('pragma foreign_key_check')
-      if (orphan) throw new Error(`A row of ${orphan.table} belongs to one of ${orphan.parent} that is not there`)
-    }
+    await inDialect(tx, { sqlite: checkForeignKeys })
     await tx.schema.dropTable(PROGRESS)
   })
-  await db.raw(isPostgres(db) ? 'analyze' : 'pragma foreign_keys = on')
+  await db.raw(inDialect(db, { postgres: () => 'analyze', sqlite: () => 'pragma foreign_keys = on' }))
+}
+
+async function checkForeignKeys(tx: Knex): Promise<void> {
+  const [orphan] = await tx.raw('pragma foreign_key_check')
+  if (orphan) throw new Error(`A row of ${orphan.table} belongs to one of ${orphan.parent} that is not there`)
 }
 
 /** An index, trigger, or statistic: the statements that remove and restore it. */

@@ -1,16 +1,14 @@
 import type { Knex } from 'knex'
-import { boundColumn, bytesOfHex, isPostgres } from './dialect.ts'
+import { boundColumn, isPostgres } from './dialect.ts'
 import { runPrepared, runSilently } from './prepared.ts'
+import { bytesOfHex, textsOfJson } from './values.ts'
 
 /**
  * Returns the condition that an ID is not in a named value, a JSON array. The statement is the same for any number of IDs.
  * PostgreSQL looks each one up in a hash.
  */
 export function isNotInJson(db: Knex, column: string, name: string): string {
-  const ids = isPostgres(db)
-    ? `select json_array_elements_text(:${name}::json)::uuid`
-    : `select value from json_each(:${name})`
-  return `${column} not in (${ids})`
+  return `${column} not in (${textsOfJson(db, `:${name}`, 'uuid')})`
 }
 
 /**

@@ -7,7 +7,7 @@ import { FairGate, type FairGateOptions } from './fair-gate.ts'
 import type { Settings } from './postgres/pipeline.ts'
 import { pipeliningClient, postgresClient } from './postgres/postgres-client.ts'
 import { DatabaseUrlError, parsePostgresUrl } from './postgres/postgres-url.ts'
-import { type Damage, noteDamage, sqliteClient } from './sqlite-client.ts'
+import { type Damage, noteDamage, sqliteClient } from './sqlite/sqlite-client.ts'
 
 export type Dialect = 'sqlite' | 'postgres'
 

@@ -1,7 +1,6 @@
-import knex, { type Knex } from 'knex'
+import type { Knex } from 'knex'
 import { idBound } from '../../core/ids.ts'
 import { MAX_KEY_BYTES, MAX_KEY_CHARACTERS } from '../../core/rules/lists/cursor.ts'
-import { NIL_UUID } from '../../core/uuid.ts'
 
 /** The differences between SQLite and PostgreSQL that affect queries. */
 
@@ -10,6 +9,64 @@ export const NEVER = Number.MAX_SAFE_INTEGER
 
 export function isPostgres(db: Knex): boolean {
   return db.client.dialect === 'postgresql'
+}
+
+/** The ways to do the same thing with different statements, such as triggers and reads of the catalog. */
+type Ways<T> = Record<'postgres' | 'sqlite', (db: Knex) => T>
+
+/** Calls the function of the database, if there is one. Only migrations and copies need it; queries use the functions below. */
+export function inDialect<T>(db: Knex, ways: Ways<T>): T
+export function inDialect(db: Knex, ways: Partial<Ways<Promise<unknown>>>): Promise<unknown> | undefined
+export function inDialect(db: Knex, ways: Partial<Ways<unknown>>): unknown {
+  return ways[isPostgres(db) ? 'postgres' : 'sqlite']?.(db)
+}
+
+/** Returns a locking clause for a select in SQL text. On SQLite, the transaction itself is the lock. */
+export function rowLock(db: Knex, clause: 'for share' | 'for update' | 'for update skip locked'): string {
+  return isPostgres(db) ? clause : ''
+}
+
+/** Runs a select only for its row locks. On SQLite, it does not run. */
+export async function lockRows(db: Knex, select: () => Knex.QueryBuilder): Promise<void> {
+  if (isPostgres(db)) await select()
+}
+
+/** Makes concurrent transactions with the same number take turns until they end. On SQLite, all writers do. */
+export async function takeTurns(db: Knex, number: number): Promise<void> {
+  if (isPostgres(db)) await db.raw('select pg_advisory_xact_lock(?)', [number])
+}
+
+/** Blocks writes to the tables until the transaction ends. On SQLite, the transaction itself does. */
+export async function lockTables(tx: Knex.Transaction, tables: string[]): Promise<void> {
+  if (!isPostgres(tx)) return
+  await tx.raw('set local idle_in_transaction_session_timeout = 0')
+  await tx.raw(`lock table ${tables.map((name) => `"${name}"`).join(', ')} in share mode`)
+}
+
+/** Reads tables by their keys. PostgreSQL has no statistics of tables that were just filled, and would sort them for each page. */
+export async function readByKeys(tx: Knex.Transaction): Promise<void> {
+  if (isPostgres(tx)) await tx.raw('set local enable_seqscan = off; set local enable_sort = off')
+}
+
+/** Returns a slot in which no other transaction counts. On SQLite, all count in the same one. */
+export async function findCountSlot(db: Knex): Promise<number> {
+  if (!isPostgres(db)) return 0
+  const [row] = rowsOf<{ slot: number }>(db, await db.raw('select count_slot() as slot'))
+  return row!.slot
+}
+
+/** Returns the condition for the rows of a table that no other transaction has locked, and locks them. */
+export function isUnlocked(db: Knex, table: string, condition: string): string {
+  return isPostgres(db)
+    ? `id = any(array(select id from ${table} where ${condition} for update skip locked))`
+    : condition
+}
+
+/**
+ * Whether the planner knows how values are distributed. SQLite does not, so some queries must tell it which rows are few.
+ */
+export function knowsDistribution(db: Knex): boolean {
+  return isPostgres(db)
 }
 
 /**
@@ -61,6 +118,23 @@ export function joinPasses(db: Knex, query: Knex.QueryBuilder, id: string): Knex
   if (!isPostgres(db)) return query.joinRaw('cross join passes').whereRaw(`passes.id = ${id}`)
   // `offset 0` keeps the planner from inlining the subselect.
   return query.joinRaw(`cross join lateral (select * from passes where passes.id = ${id} offset 0) as passes`)
+}
+
+/** Makes SQLite delete text from its search index with its row, instead of when it merges parts of the index. */
+export async function whileSearchForgets(db: Knex, work: () => Promise<void>): Promise<void> {
+  if (isPostgres(db)) return work()
+  const setSecure = (value: number) =>
+    db.raw(`insert into pass_search (pass_search, rank) values ('secure-delete', ?)`, [value])
+  await setSecure(1)
+  await work()
+  await setSecure(0)
+}
+
+/** Joins the passes whose IDs a subselect over the row returns. PostgreSQL would scan all passes for an `in`. */
+export function joinChosenPasses(db: Knex, chosen: string): string {
+  return isPostgres(db)
+    ? `cross join lateral (${chosen}) as chosen join passes on passes.id = chosen.id`
+    : `join passes on passes.id in (${chosen})`
 }
 
 /**
@@ -133,33 +207,6 @@ export function bindIds(db: Knex, ids: string[]): Knex.Value {
   return (isPostgres(db) ? ids : JSON.stringify(ids)) as Knex.Value
 }
 
-/** Decodes hexadecimal text into bytes. */
-export function bytesOfHex(db: Knex, column: string): string {
-  return isPostgres(db) ? `decode(${column}, 'hex')` : `unhex(${column})`
-}
-
-/** Returns the texts of a column that is a JSON array, as a subselect. */
-export function textsOfJson(db: Knex, column: string): string {
-  return isPostgres(db) ? `select json_array_elements_text(${column}::json)` : `select value from json_each(${column})`
-}
-
-/** Returns the JSON text of a key of the object in a column; null if it has no such key. */
-export function keyOfJson(db: Knex, column: string, key: string): string {
-  return isPostgres(db) ? `(${column}::json -> '${key}')::text` : `${column} -> '${key}'`
-}
-
-/** Returns one column of a query as a JSON array, in order, as a value of another row. `parseList` reads it. */
-export function listOf(db: Knex, column: string, query: string): string {
-  return isPostgres(db)
-    ? `array_to_json(array(${query}))`
-    : `(select json_group_array(${column}) from (${query}) as listed)`
-}
-
-/** Parses a list of either database. */
-export function parseList(value: string | string[]): string[] {
-  return typeof value === 'string' ? JSON.parse(value) : value
-}
-
 /**
  * Deletes the rows that the query selects and returns their IDs. knex supports `returning` after a delete only for PostgreSQL.
  */
@@ -168,74 +215,6 @@ export async function deleteReturningIds(db: Knex, query: Knex.QueryBuilder): Pr
   const result = await db.raw(`${sql} returning id`, bindings as Knex.RawBinding[])
   const rows: { id: string }[] = isPostgres(db) ? result.rows : result
   return rows.map((row) => row.id)
-}
-
-/** The place of an event among the events of its workspace. Both databases compare positions themselves. */
-export interface Place {
-  position: string | number
-  id: string
-}
-
-export const PLACE_BEFORE_ALL: Place = { position: 0, id: NIL_UUID }
-
-/** Returns the condition that an event is after the place of `:position` and `:id`. */
-export function afterPlace(db: Knex): string {
-  return isPostgres(db)
-    ? '(position, id) > (cast(cast(:position as text) as xid8), cast(:id as uuid))'
-    : '(position, id) > (cast(:position as integer), :id)'
-}
-
-/**
- * Returns the condition that no running transaction can still add a row before this position. Always true on SQLite, whose
- * writers take turns.
- */
-export function isSettled(db: Knex, column: string): string {
-  return isPostgres(db) ? `${column} < pg_snapshot_xmin(pg_current_snapshot())` : 'true'
-}
-
-/**
- * Returns the range of change positions now, as SQL. Changes before `from` are committed and visible to every later read. Changes
- * that are visible now are before `to`. Between them are running transactions.
- * @param last the last assigned position, for a database whose writers take turns
- */
-export function positionsNow(db: Knex, last: string): { from: string; to: string; seen: string } {
-  if (!isPostgres(db)) return { from: `1 + coalesce((${last}), 0)`, to: `1 + coalesce((${last}), 0)`, seen: 'null' }
-  const now = 'pg_current_snapshot()'
-  return { from: `pg_snapshot_xmin(${now})`, to: `pg_snapshot_xmax(${now})`, seen: now }
-}
-
-/** Excludes rows that were visible in an earlier snapshot, although older transactions were still running then. */
-export function whereUnseen(query: Knex.QueryBuilder, column: string, seen: string | null): Knex.QueryBuilder {
-  if (seen === null) return query
-  return query.whereRaw(`not pg_visible_in_snapshot(${column}, cast(? as pg_snapshot))`, [seen])
-}
-
-/** Selects the rows that were visible in that snapshot; none if positions alone decide. */
-export function whereSeen(query: Knex.QueryBuilder, column: string, seen: string | null): Knex.QueryBuilder {
-  if (seen === null) return query.whereRaw('1 = 0')
-  return query.whereRaw(`pg_visible_in_snapshot(${column}, cast(? as pg_snapshot))`, [seen])
-}
-
-/** Returns an earlier position as a value of a statement. */
-export function positionOf(db: Knex, position: string | number): Knex.Raw {
-  return db.raw(isPostgres(db) ? 'cast(cast(? as text) as xid8)' : 'cast(? as integer)', [position])
-}
-
-/**
- * Adjusts positions after a restore. On PostgreSQL, positions are transaction numbers. A dump that is restored into another
- * server can contain numbers that are still in the future there. Such events are moved before all others, in the order of their
- * IDs, and earlier lists are not continued.
- */
-export async function settleRestored(db: Knex): Promise<void> {
-  if (!isPostgres(db)) return
-  const isToCome = (column: string) => `${column} >= pg_snapshot_xmax(pg_current_snapshot())`
-  const settle = (table: string, column: string, value: string) =>
-    db.raw(`update ${table} set ${column} = ${value} from workspaces where ${table}.workspace_id = workspaces.id
-      and ${isToCome(`${table}.${column}`)}`)
-  await settle('events', 'position', `'0'`)
-  await settle('passes', 'change_position', 'null')
-  await settle('templates', 'name_position', 'null')
-  await db.raw(`delete from scanner_snapshots where changed_to > pg_snapshot_xmax(pg_current_snapshot())`)
 }
 
 /** Returns a value as a selected column. PostgreSQL would treat an untyped value as text, and SQLite has no such types. */
@@ -274,62 +253,6 @@ export async function insertSelected(
   if (isPostgres(db)) return result.rowCount
   const [{ n }] = await db.raw('select changes() as n')
   return n
-}
-
-/** Why the database cannot serve a request. */
-export type Unavailability = 'full' | 'readOnly' | 'damaged' | 'failing' | 'locked' | 'unreachable' | 'slow' | 'busy'
-
-const unavailabilities: Record<Unavailability, readonly string[]> = {
-  full: ['SQLITE_FULL', '53100'],
-  // PostgreSQL after a failover.
-  readOnly: ['SQLITE_READONLY', '25006'],
-  damaged: ['SQLITE_CORRUPT', 'SQLITE_NOTADB'],
-  failing: ['SQLITE_IOERR', '58030'],
-  locked: ['SQLITE_BUSY', 'SQLITE_LOCKED', '55P03'],
-  unreachable: [
-    ...['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ENOENT', 'ENOTFOUND', 'ETIMEDOUT', 'EAI_AGAIN'],
-    // Shutting down, starting up, and broken connections.
-    ...['57P01', '57P02', '57P03', '08000', '08003', '08006'],
-  ],
-  slow: ['SQLITE_INTERRUPT', '57014'],
-  // Too many connections, idle in a transaction for too long, a serialization failure, a deadlock.
-  busy: ['53300', '25P03', '40001', '40P01'],
-}
-
-const byCode = new Map(
-  Object.entries(unavailabilities).flatMap(([why, codes]) => codes.map((code) => [code, why as Unavailability])),
-)
-
-/** Whether a statement exceeded its time limit (see `Database.forRequests`). */
-export function isTooSlow(error: unknown): boolean {
-  const { code } = (error ?? {}) as { code?: unknown }
-  return unavailabilities.slow.includes(code as string)
-}
-
-/** Whether a pooler closed the connection. PgBouncer uses this code for all of its errors, such as a server that is down. */
-export function isPoolerError(error: unknown): boolean {
-  const { code, severity } = (error ?? {}) as { code?: unknown; severity?: unknown }
-  return code === '08P01' && severity === 'FATAL'
-}
-
-/** Whether a unique index rejected a row. On SQLite, the code is the same for all constraints. */
-export function isTaken(error: unknown): boolean {
-  const { code } = (error ?? {}) as { code?: unknown }
-  return code === 'SQLITE_CONSTRAINT' || code === '23505'
-}
-
-/** Whether the database is temporarily unavailable, so that the same request can succeed later. */
-export function isUnavailable(error: unknown): boolean {
-  return findUnavailability(error) !== undefined
-}
-
-/** Returns why the database could not serve; `undefined` for an error that is not the database's. */
-export function findUnavailability(error: unknown): Unavailability | undefined {
-  if (!(error instanceof Error)) return undefined
-  if (error instanceof knex.KnexTimeoutError) return 'busy'
-  const { code } = error as { code?: unknown }
-  if (isPoolerError(error)) return 'unreachable'
-  return byCode.get(code as string) ?? findUnavailability(error.cause)
 }
 
 export function toDate(value: number | null): Date | null {

@@ -1,4 +1,4 @@
-import { isUnavailable } from './dialect.ts'
+import { isUnavailable } from './database-errors.ts'
 
 /** The maximum number of items in a group. Larger groups would delay other writers. */
 const MAX_TOGETHER = 128

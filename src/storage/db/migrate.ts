@@ -3,7 +3,8 @@ import { SetupError } from '../../core/errors.ts'
 import { requireWhole } from '../copy/target.ts'
 import * as baseline from '../migrations/0001-baseline.ts'
 import { BUSY_TIMEOUT_MS, type Database } from './database.ts'
-import { isPostgres, settleRestored } from './dialect.ts'
+import { isPostgres } from './dialect.ts'
+import { settleRestored } from './positions.ts'
 import { requireUsable } from './postgres/postgres-requirements.ts'
 
 interface Migration {

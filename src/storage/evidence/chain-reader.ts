@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { type ChainName, chainNames } from '../../core/rules/evidence/chain.ts'
 import type { ChainedEntry, SignedHead } from '../../core/rules/evidence/verification.ts'
-import { isPostgres } from '../db/dialect.ts'
+import { asJson } from '../db/values.ts'
 import { type HeadRow, toHead } from './chain-heads.ts'
 import { type ChainKey, Chains, toBlock, WHOLE_DATABASE } from './chains.ts'
 import { chainedTables, readEntries } from './entries.ts'
@@ -101,7 +101,7 @@ export class ChainReader {
    * that are not older than the chain.
    */
   async findPending(chain?: ChainName): Promise<{ count: number; newCount: number; firstId: string | null }> {
-    const length = isPostgres(this.db) ? 'jsonb_array_length(entry_ids::jsonb)' : 'json_array_length(entry_ids)'
+    const length = `json_array_length(${asJson(this.db, 'entry_ids')})`
     const rows: { adopted: boolean | number; entries: number | string; first_id: string }[] = await this.db(
       'chain_pending',
     )
@@ -116,8 +116,7 @@ export class ChainReader {
   }
 
   private async countUnchained(chain: ChainName): Promise<number> {
-    const no = isPostgres(this.db) ? 'false' : '0'
-    const row = await this.db(chainedTables[chain].table).whereRaw(`chained = ${no}`).count({ n: '*' }).first()
+    const row = await this.db(chainedTables[chain].table).whereRaw('not chained').count({ n: '*' }).first()
     return Number((row as { n: number | string } | undefined)?.n ?? 0)
   }
 

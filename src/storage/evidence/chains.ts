@@ -4,8 +4,9 @@ import { formatUuid, idBound, parseUuid } from '../../core/ids.ts'
 import { type ChainName, chainNames, type Head } from '../../core/rules/evidence/chain.ts'
 import { NIL_UUID } from '../../core/uuid.ts'
 import { insertRows } from '../db/bulk-rows.ts'
-import { bindIds, forUpdateSkipLocked, isAmong, isPostgres } from '../db/dialect.ts'
+import { bindIds, forUpdateSkipLocked, isAmong } from '../db/dialect.ts'
 import { runPrepared, runSilently } from '../db/prepared.ts'
+import { randomBytes } from '../db/values.ts'
 import { chainedTables, type Entry, readEntries } from './entries.ts'
 
 /** The workspace of entries that concern the whole database. */
@@ -75,7 +76,7 @@ export class Chains {
       'workspace_id',
     )
     if (rows.length === 0) return 0
-    const random = isPostgres(this.db) ? 'uuid_send(gen_random_uuid())' : `randomblob(${SALT_BYTES})`
+    const random = randomBytes(this.db, SALT_BYTES)
     const salt = personal.length > 0 ? `, salt = case when commitment is null then ${random} end` : ''
     await runPrepared(
       this.db,
@@ -96,8 +97,8 @@ export class Chains {
   }
 
   private unchained(chain: ChainName) {
-    // Use the literal of the partial index.
-    return this.db(chainedTables[chain].table).whereRaw(`chained = ${isPostgres(this.db) ? 'false' : '0'}`)
+    // As the partial index has it.
+    return this.db(chainedTables[chain].table).whereRaw('not chained')
   }
 
   /**

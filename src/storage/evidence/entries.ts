@@ -1,7 +1,8 @@
 import type { Knex } from 'knex'
 import type { ChainName, EntryValues } from '../../core/rules/evidence/chain.ts'
-import { bindIds, isAmong, isPostgres } from '../db/dialect.ts'
+import { bindIds, isAmong } from '../db/dialect.ts'
 import { runPrepared } from '../db/prepared.ts'
+import { rowsAsJson, strictValue } from '../db/values.ts'
 
 /**
  * The columns of a table that are part of a chain, in the order of canonical JSON, so that nothing has to be sorted. Add columns
@@ -88,11 +89,8 @@ export async function readEntries(db: Knex, chain: ChainName, ids: string[]): Pr
   const hidden = personal.length > 0 ? ['salt', 'commitment'] : []
   const columns = [...fixed, ...personal, ...hidden]
   const [found] = await runPrepared<{ entries: string }>(db, `read-chained-${chain}`, { ids: bindIds(db, ids) }, () => {
-    const values = columns.map((column) => jsonValue(db, column)).join(', ')
-    const rows = isPostgres(db)
-      ? `json_agg(json_build_array(${values}))::text`
-      : `json_group_array(json_array(${values}))`
-    return `select coalesce(${rows}, '[]') as entries from ${table} where ${isAmong(db, 'id', 'ids')}`
+    const values = columns.map((column) => strictValue(db, column, bytes.has(column))).join(', ')
+    return `select coalesce(${rowsAsJson(db, values)}, '[]') as entries from ${table} where ${isAmong(db, 'id', 'ids')}`
   })
   const rows: Value[][] = JSON.parse(found!.entries)
   return new Map(
@@ -109,19 +107,6 @@ export async function readEntries(db: Knex, chain: ChainName, ids: string[]): Pr
 }
 
 type Value = string | number | null
-
-/**
- * Formats a column as JSON. A SQLite value of an unexpected type was put there by tampering, so it must not look like a valid
- * value.
- */
-function jsonValue(db: Knex, column: string): string {
-  const isBytes = bytes.has(column)
-  if (isPostgres(db)) return isBytes ? `encode(${column}, 'hex')` : column
-  const hex = `lower(hex(${column}))`
-  return isBytes
-    ? `case typeof(${column}) when 'null' then null when 'blob' then ${hex} else 'no bytes' end`
-    : `case typeof(${column}) when 'blob' then 'bytes ' || ${hex} else ${column} end`
-}
 
 function fromHex(text: Value): Uint8Array | null {
   return text === null ? null : Buffer.from(String(text), 'hex')

@@ -1,7 +1,8 @@
 import type { Knex } from 'knex'
 import { commitmentOf, hex } from '../../core/rules/evidence/chain.ts'
-import { bytesOfHex, forUpdate, isPostgres } from '../db/dialect.ts'
+import { forUpdate } from '../db/dialect.ts'
 import { runPrepared } from '../db/prepared.ts'
+import { asId, bytesOfHex, elementsOfJson } from '../db/values.ts'
 import { ERASED, readEntries } from './entries.ts'
 
 /** The number of scans that one statement erases. */
@@ -19,11 +20,8 @@ export async function eraseScans(db: Knex, scans: () => Knex.QueryBuilder): Prom
   const assignments = Object.entries(erased).map(
     ([column, value]) => `${column} = ${value === null ? 'null' : `'${value}'`}`,
   )
-  const [given, id] = isPostgres(db)
-    ? ['json_array_elements(:committed::json) as given(value)', 'cast(value ->> 0 as uuid)']
-    : ['json_each(:committed) as given', 'value ->> 0']
   const update = `update scans set ${assignments.join(', ')}, salt = null, commitment = ${bytesOfHex(db, '(value ->> 1)')}
-    from ${given} where scans.id = ${id}`
+    from ${elementsOfJson(db, ':committed')} where scans.id = ${asId(db, 'value ->> 0')}`
   for (;;) {
     const ids: string[] = await scans().whereNotNull('salt').orderBy('id').limit(SCANS_AT_ONCE).pluck('id')
     if (ids.length === 0) break

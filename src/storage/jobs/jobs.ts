@@ -11,7 +11,8 @@ import {
   idIsChosen,
   insertSelected,
   isAmong,
-  isPostgres,
+  isUnlocked,
+  rowLock,
 } from '../db/dialect.ts'
 import { runPrepared, runSilently } from '../db/prepared.ts'
 import type { FanOutChunk } from '../messages/broadcasts.ts'
@@ -121,7 +122,7 @@ export class Jobs {
   /** As insertOnce, where only a row that is due already is enough: what waits for a later moment is another matter. */
   async insertUnlessDue(jobs: NewJob[], at: Date): Promise<void> {
     const lookup = { name: 'insert-jobs-unless-due', table: 'jobs', given: COLUMNS, items: this.toRows(jobs, at) }
-    const lock = isPostgres(this.db) ? 'for share' : ''
+    const lock = rowLock(this.db, 'for share')
     // Not as the index of turns says it: of that, a plan from when few jobs waited reads all.
     const due = `select 1 from jobs where kind = given.kind and subject = given.subject and claim_token is null
       and failed_at is null and lapses < 1 and run_at <= given.created_at limit 1 ${lock}`
@@ -281,8 +282,7 @@ export class Jobs {
     const values = { kind, subjects: bindIds(this.db, subjects) }
     await runSilently(this.db, 'delete-waiting-jobs', values, () => {
       const isWaiting = `${isAmong(this.db, 'subject', 'subjects')} and kind = :kind and claim_token is null and failed_at is null`
-      if (!isPostgres(this.db)) return `delete from jobs where ${isWaiting}`
-      return `delete from jobs where id = any(array(select id from jobs where ${isWaiting} for update skip locked))`
+      return `delete from jobs where ${isUnlocked(this.db, 'jobs', isWaiting)}`
     })
   }
 

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { isPostgres } from '../db/dialect.ts'
+import { asJson } from '../db/values.ts'
 
 /** The columns that identify a count. What does not apply, or is null, is empty or zero. */
 export const KEY = ['workspace_id', 'counter', '"key"', 'hour', 'project_id', 'template_id', 'kind']
@@ -48,8 +48,7 @@ export const hourOf = (at: string) => `(${at} - ((${at} % ${HOUR_MS}) + ${HOUR_M
 
 /** Returns the gate of a row of the ledger in SQL; empty if it has none. */
 export function gateOf(db: Knex, row: string): string {
-  const gate = isPostgres(db) ? `cast(${row}.context as json) ->> 'gate'` : `json_extract(${row}.context, '$.gate')`
-  return `coalesce(substr(${gate}, 1, ${GATE_CHARACTERS}), '')`
+  return `coalesce(substr(${asJson(db, `${row}.context`)} ->> 'gate', 1, ${GATE_CHARACTERS}), '')`
 }
 
 const projectAndTemplate = (row: string) => ({

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { insertRows } from '../db/bulk-rows.ts'
-import { isPostgres, rowsOf } from '../db/dialect.ts'
+import { findCountSlot, rowsOf, takeTurns } from '../db/dialect.ts'
 import { type CounterName, countAll, counters, gateCounter, KEY } from './counters.ts'
 
 /** Returns the rows of a counter in a workspace. Sum their `n`. See counters.ts for their columns. */
@@ -59,13 +59,9 @@ export class Counts {
 
   /** Repairs counters by adding the difference, so that other writers can continue to count. */
   async recount(): Promise<void> {
-    let slot = 0
-    if (isPostgres(this.db)) {
-      // Two concurrent runs would add the difference twice.
-      await this.db.raw('select pg_advisory_xact_lock(?)', [RECOUNT_LOCK])
-      const [row] = rowsOf<{ slot: number }>(this.db, await this.db.raw('select count_slot() as slot'))
-      slot = row!.slot
-    }
+    // Two concurrent runs would add the difference twice.
+    await takeTurns(this.db, RECOUNT_LOCK)
+    const slot = await findCountSlot(this.db)
     const differences = await this.compare()
     for (const { n, last_at, expected, expected_last, ...key } of differences) {
       if (last_at === null || (expected_last !== null && last_at <= expected_last)) continue

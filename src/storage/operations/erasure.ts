@@ -9,8 +9,9 @@ import {
   forUpdate,
   forUpdateSkipLocked,
   idIsChosen,
-  isPostgres,
+  rowLock,
   rowsOfPasses,
+  whileSearchForgets,
 } from '../db/dialect.ts'
 import { eraseScans } from '../evidence/erase-scans.ts'
 import { withWalletVersionBump } from '../passes/pass-change.ts'
@@ -72,7 +73,7 @@ export class Erasure {
    * codes are deleted, because they can derive from personal data
    */
   async erase(workspaceId: string, passId: string, scanCodeDigest: Uint8Array, at: Date): Promise<void> {
-    await this.whileSearchForgets(() => this.erasePass(workspaceId, passId, at))
+    await whileSearchForgets(this.db, () => this.erasePass(workspaceId, passId, at))
     await rowsOfPasses(this.db, 'pass_variables', workspaceId, [passId]).delete()
     const identifiers = rowsOfPasses(this.db, 'pass_identifiers', workspaceId, [passId])
     await identifiers.whereNot({ digest: scanCodeDigest }).delete()
@@ -114,7 +115,7 @@ export class Erasure {
     const ofGates = `workspace_id = :workspaceId and counter = 'scans-by-gate' and "key" <> ''`
     const empty = `select ${key} from counts where ${ofGates} group by ${key} having sum(n) = 0`
     // On PostgreSQL, a count is divided into slots that others can add to. Locked slots cannot change until the transaction ends.
-    const held = `select ${key}, n from counts where ${ofGates} and (${key}) in (${empty})${isPostgres(this.db) ? ' for update' : ''}`
+    const held = `select ${key}, n from counts where ${ofGates} and (${key}) in (${empty}) ${rowLock(this.db, 'for update')}`
     const sql = `with held as (${held}) delete from counts
       where ${ofGates} and (${key}) in (select ${key} from held group by ${key} having sum(n) = 0)`
     await this.db.raw(sql, { workspaceId })
@@ -157,16 +158,6 @@ export class Erasure {
       last_error: ENDED,
       updated_at: at.getTime(),
     })
-  }
-
-  /** Makes SQLite delete text from its search index immediately, instead of when it merges index segments. */
-  private async whileSearchForgets(work: () => Promise<void>): Promise<void> {
-    const setSecure = (value: number) =>
-      this.db.raw(`insert into pass_search (pass_search, rank) values ('secure-delete', ?)`, [value])
-    if (isPostgres(this.db)) return work()
-    await setSecure(1)
-    await work()
-    await setSecure(0)
   }
 
   private one(workspaceId: string, passId: string) {

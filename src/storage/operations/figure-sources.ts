@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { isPostgres } from '../db/dialect.ts'
+import { asJson } from '../db/values.ts'
 import { hourOf } from './counters.ts'
 
 /** Rows that count as a figure when they are written, or when a column of them changes. */
@@ -18,8 +18,7 @@ const projectOf = (row: string, pass: string) => `(select project_id from passes
 
 /** Returns everything that triggers count for the figures of projects. */
 export function figureSources(db: Knex): FigureSource[] {
-  const platformOf = (row: string) =>
-    isPostgres(db) ? `(cast(${row}.data as json) ->> 'platform')` : `json_extract(${row}.data, '$.platform')`
+  const platformOf = (row: string) => `(${asJson(db, `${row}.data`)} ->> 'platform')`
   const ofRegistrations = (figure: string, version: string, at: string): FigureSource => ({
     name: figure,
     table: 'apple_registrations',

@@ -1,7 +1,8 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import type { Knex } from 'knex'
 import { insertRows } from '../db/bulk-rows.ts'
-import { forUpdate, forUpdateSkipLocked, isPostgres, rowsOf } from '../db/dialect.ts'
+import { findCountSlot, forUpdate, forUpdateSkipLocked, rowsOf, takeTurns } from '../db/dialect.ts'
+import { noBytes } from '../db/values.ts'
 import { HOUR_MS } from './counters.ts'
 import { scanSource } from './figure-sources.ts'
 
@@ -81,11 +82,7 @@ export class Figures {
   /** Adds figures that no trigger counts. Call it in the transaction of the event. */
   async insert(workspaceId: string, counted: NewFigure[]): Promise<void> {
     if (counted.length === 0) return
-    let slot = 0
-    if (isPostgres(this.db)) {
-      const [row] = rowsOf<{ slot: number }>(this.db, await this.db.raw('select count_slot() as slot'))
-      slot = row!.slot
-    }
+    const slot = await findCountSlot(this.db)
     const rows = counted.map(({ projectId: project_id, hour, figure, n }) => ({
       workspace_id: workspaceId,
       project_id,
@@ -145,7 +142,7 @@ export class Figures {
    */
   async recountScans(workspaceId: string, projectId: string): Promise<FigureDifference[]> {
     // Two concurrent runs would add the difference twice.
-    if (isPostgres(this.db)) await this.db.raw('select pg_advisory_xact_lock(?)', [RECOUNT_LOCK])
+    await takeTurns(this.db, RECOUNT_LOCK)
     const { parts, isCounted } = scanSource()
     const [, , hour, figure] = parts('one')
     // Read the scans and their figures in one statement, so that concurrent scans do not cause a difference.
@@ -185,7 +182,7 @@ export class Figures {
   }
 
   private get noBytes(): string {
-    return isPostgres(this.db) ? 'cast(null as bytea)' : 'null'
+    return noBytes(this.db)
   }
 }
 

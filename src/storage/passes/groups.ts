@@ -3,7 +3,7 @@ import type { PassStatus } from '../../core/contract/common.ts'
 import { MAX_GROUP_AT_DOOR } from '../../core/rules/door/group-at-door.ts'
 import { beginningOf } from '../../core/rules/lists/cursor.ts'
 import { selectForEach } from '../db/bulk-rows.ts'
-import { beginningColumn, isPostgres, toDate } from '../db/dialect.ts'
+import { beginningColumn, joinChosenPasses, toDate } from '../db/dialect.ts'
 import { NO_CONTEXT } from '../scans/accepted-scans.ts'
 import { type PassRow, type StoredPass, selectPass, toPass } from './pass-row.ts'
 
@@ -129,14 +129,10 @@ export class Groups {
 function atDoorSql(db: Knex): string {
   const first = `select id from passes
     where group_id = given.group_id and workspace_id = given.workspace_id order by id limit ${MAX_GROUP_AT_DOOR + 1}`
-  // PostgreSQL would scan all passes for an `in`, and SQLite has no lateral join.
-  const members = isPostgres(db)
-    ? `cross join lateral (${first}) as member join passes on passes.id = member.id`
-    : `join passes on passes.id in (${first})`
   return `select n, passes.id, external_pass_id, label, status, expires_at,
       exists (select 1 from accepted_scans where accepted_scans.workspace_id = given.workspace_id
         and pass_id = passes.id and scan_context_key = given.context) as is_used
-    from given ${members} order by n, passes.id`
+    from given ${joinChosenPasses(db, first)} order by n, passes.id`
 }
 
 /** Narrows a query to the passes with a group key, along the index of its beginning. */

@@ -2,9 +2,10 @@ import type { Knex } from 'knex'
 import { indexedVariables } from '../../core/rules/lists/search.ts'
 import { windowDates } from '../../core/rules/redemption/redemption-windows.ts'
 import { insertRows, selectForEach } from '../db/bulk-rows.ts'
-import { bytesOfHex, listOf, parseList, rowsOfPasses } from '../db/dialect.ts'
+import { rowsOfPasses } from '../db/dialect.ts'
 import { sendSilently } from '../db/prepared.ts'
 import type { ProjectScope } from '../db/project-scope.ts'
+import { bytesOfHex, listOf, parseList } from '../db/values.ts'
 import type { NewPass, PassContent } from './pass-row.ts'
 
 /** The maximum number of passes that are checked per identifier. */

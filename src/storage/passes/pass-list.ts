@@ -4,7 +4,7 @@ import type { Platform } from '../../core/contract/platform.ts'
 import { idBound } from '../../core/ids.ts'
 import { beginningOf, MAX_KEY_CHARACTERS } from '../../core/rules/lists/cursor.ts'
 import { foldCase, indexedText } from '../../core/rules/lists/search.ts'
-import { beginningColumn, boundColumn, containsTerm, isPostgres, joinPasses } from '../db/dialect.ts'
+import { beginningColumn, boundColumn, containsTerm, joinPasses, knowsDistribution } from '../db/dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list.ts'
 import { COUNTED_AS_NONE, countsOf } from '../operations/counts.ts'
 import { whereGroupKey } from './groups.ts'
@@ -90,7 +90,7 @@ const NARROW = ['externalPassId', 'search', 'projectId', 'templateId', 'groupKey
  */
 function isLedByHeld(db: Knex, request: PassListRequest): boolean {
   const { installed, platform, stale, status = ['ISSUED'], sortBy } = request
-  if (isPostgres(db) || sortBy !== 'createdAt' || NARROW.some((name) => request[name])) return false
+  if (knowsDistribution(db) || sortBy !== 'createdAt' || NARROW.some((name) => request[name])) return false
   const isAsked = installed ? !installed.includes(false) : platform !== undefined || (stale && !stale.includes(false))
   return isAsked === true && status.includes('ISSUED')
 }
@@ -170,7 +170,7 @@ function specFor(id: string): ListSpec {
 function passesOfStatuses(db: Knex, workspaceId: string, { status = [], sortBy }: PassListRequest, facts: Facts) {
   const ofWorkspace = () => db('passes').where('passes.workspace_id', workspaceId)
   const stored = [...new Set(status.flatMap((one) => storedStatuses(one, facts)))]
-  if (isPostgres(db) || sortBy !== 'createdAt' || stored.length < 2) return ofWorkspace()
+  if (knowsDistribution(db) || sortBy !== 'createdAt' || stored.length < 2) return ofWorkspace()
   return db.from(db.unionAll(stored.map((one) => ofWorkspace().where('passes.status', one))).as('passes'))
 }
 

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { Uuid } from '../../core/ids.ts'
 import { isOneOf } from '../db/bulk-rows.ts'
-import { forUpdate, isPostgres, joinPasses, toDate } from '../db/dialect.ts'
+import { forUpdate, joinPasses, lockRows, toDate } from '../db/dialect.ts'
 import { runPrepared, sendSilently } from '../db/prepared.ts'
 import { lockPasses } from './pass-change.ts'
 import { type PassRow, type StoredPass, selectPass, toPass } from './pass-row.ts'
@@ -171,7 +171,7 @@ export class Registrations {
   async setPushed(workspaceId: string, pushes: (PushedRegistration & { version: number })[], at: Date): Promise<void> {
     const newer = pushes.filter(({ pushedVersion, version }) => pushedVersion < version)
     if (newer.length === 0) return
-    if (isPostgres(this.db)) await this.lock(workspaceId, passIdsOf(newer))
+    await lockRows(this.db, () => this.lock(workspaceId, passIdsOf(newer)))
     for (const version of new Set(newer.map((push) => push.version))) {
       const some = newer.filter((push) => push.version === version)
       const keys = some.map(({ passId, deviceId, pushedVersion }) => [deviceId, passId, pushedVersion])
@@ -182,7 +182,7 @@ export class Registrations {
 
   /** Records why pushes to devices failed. */
   async setErrors(workspaceId: string, devices: Device[], error: string): Promise<void> {
-    if (isPostgres(this.db)) await this.lock(workspaceId, passIdsOf(devices))
+    await lockRows(this.db, () => this.lock(workspaceId, passIdsOf(devices)))
     const keys = devices.map(({ passId, deviceId }) => [deviceId, passId])
     await this.set(workspaceId, IN_ORDER, keys, { last_error: error })
   }
@@ -226,8 +226,8 @@ export class Registrations {
   async bumpUpdateTag(workspaceId: string, passIds: string[]): Promise<void> {
     // Lock passes and devices before the counter, so that waiting for them does not delay other announcements.
     const held = this.ofPasses(workspaceId, passIds).select('pass_id')
-    const passes = lockPasses(this.db, workspaceId).whereIn('id', held).select('id')
-    const [, devices] = await Promise.all([isPostgres(this.db) ? passes : [], this.lock(workspaceId, passIds)])
+    const lockHeld = () => lockPasses(this.db, workspaceId).whereIn('id', held).select('id')
+    const [, devices] = await Promise.all([lockRows(this.db, lockHeld), this.lock(workspaceId, passIds)])
     if (devices.length === 0) return
     const tag = () => this.db('sequences').where({ name: 'update-tag' })
     await sendSilently(this.db, tag().update({ value: this.db.raw('value + 1') }))

@@ -2,7 +2,8 @@ import type { Knex } from 'knex'
 import type { ScanContext } from '../../core/contract/scan-shapes.ts'
 import type { RedemptionHistory, RedemptionPlan } from '../../core/rules/redemption/redemption-plan.ts'
 import { insertRows, selectForEach } from '../db/bulk-rows.ts'
-import { bytesOfHex, textsOfJson, toDate } from '../db/dialect.ts'
+import { toDate } from '../db/dialect.ts'
+import { bytesOfHex, textsOfJson } from '../db/values.ts'
 import { toHex } from '../passes/identifiers.ts'
 
 export interface NewAcceptedScan {

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { idBound } from '../../core/ids.ts'
-import { isPostgres, positionOf, positionsNow, whereSeen, whereUnseen } from '../db/dialect.ts'
+import { rowsOf } from '../db/dialect.ts'
+import { positionOf, positionsNow, whereSeen, whereUnseen } from '../db/positions.ts'
 import { type ProjectScope, withinProjects } from '../db/project-scope.ts'
 
 /** A snapshot that was returned, and the position of changes when it began (decisions/0010). */
@@ -82,8 +83,7 @@ export async function insertSnapshot(
       returning *`,
     { id, workspaceId, projectId: projectId as string, madeAt: madeAt.getTime() },
   )
-  const [row] = isPostgres(db) ? result.rows : result
-  return toSnapshot(row)
+  return toSnapshot(rowsOf<SnapshotRow>(db, result)[0]!)
 }
 
 /** Returns snapshots of the workspace by ID. Omits unknown ones. */

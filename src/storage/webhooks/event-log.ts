@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import type { EventType } from '../../core/events.ts'
 import { idBound } from '../../core/ids.ts'
 import { envelopeText } from '../../core/rules/sending/retries.ts'
-import { afterPlace, isSettled, PLACE_BEFORE_ALL, type Place } from '../db/dialect.ts'
+import { afterPlace, isSettled, PLACE_BEFORE_ALL, type Place } from '../db/positions.ts'
 
 /** An event as it is sent to subscribers of the stream. */
 export interface LoggedEvent {

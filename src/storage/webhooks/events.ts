@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import type { EventData, EventType } from '../../core/events.ts'
 import { newId } from '../../core/ids.ts'
 import { insertRows } from '../db/bulk-rows.ts'
-import { bindIds, boundColumn, isAmong, isPostgres } from '../db/dialect.ts'
+import { bindIds, boundColumn, isAmong, rowLock } from '../db/dialect.ts'
 import { runPrepared, runSilently } from '../db/prepared.ts'
 import type { Jobs } from '../jobs/jobs.ts'
 import type { Emit } from '../operations/store-events.ts'
@@ -178,7 +178,7 @@ export class Events {
           (select webhook_id from delivery_keys where event_id = pending_events.id
             order by webhook_id desc limit 1) as last_webhook_id
         from pending_events
-        where workspace_id = :workspaceId order by id limit :limit ${isPostgres(this.db) ? 'for update skip locked' : ''}`,
+        where workspace_id = :workspaceId order by id limit :limit ${rowLock(this.db, 'for update skip locked')}`,
     )
   }
 

@@ -6,7 +6,7 @@ import {
   NEAR_PERCENT,
   type WorkspaceLimits,
 } from '../../core/rules/pass/limits.ts'
-import { isPostgres } from '../db/dialect.ts'
+import { lockRows } from '../db/dialect.ts'
 
 /** The columns of a workspace's limits; null means the default. */
 export type LimitsRow = Partial<Record<(typeof columns)[LimitName], number | null>>
@@ -88,8 +88,8 @@ export class Usage {
 
   /** Locks the decisions on the usage of a workspace until the transaction ends. Call it before limited rows are written. */
   async lock(workspaceId: string): Promise<void> {
-    // On SQLite, the transaction itself is the lock. The lock still allows inserts of rows that refer to the workspace.
-    if (isPostgres(this.db)) await this.db('workspaces').where({ id: workspaceId }).forNoKeyUpdate().select('id')
+    // The lock still allows inserts of rows that refer to the workspace.
+    await lockRows(this.db, () => this.db('workspaces').where({ id: workspaceId }).forNoKeyUpdate().select('id'))
   }
 
   /** Returns the usage that triggers count (decisions/0005). */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import type { Database } from '../../../src/storage/db/database.ts'
-import { isUnavailable } from '../../../src/storage/db/dialect.ts'
+import { isUnavailable } from '../../../src/storage/db/database-errors.ts'
 import { migrate } from '../../../src/storage/db/migrate.ts'
 import { createStore, type Repositories } from '../../../src/storage/store.ts'
 import { errorOf } from '../../support/error-of.ts'

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { describe, expect, test } from 'vitest'
 import { newId } from '../../../src/core/ids.ts'
-import { isTooSlow, isUnavailable } from '../../../src/storage/db/dialect.ts'
+import { isTooSlow, isUnavailable } from '../../../src/storage/db/database-errors.ts'
 import { pendingMigrations } from '../../../src/storage/db/migrate.ts'
 import { createStore } from '../../../src/storage/store.ts'
 import { dialects, type TestDialect } from '../../support/databases.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { tripsOf } from '../../../bench/support/trips.ts'
 import { insertRows } from '../../../src/storage/db/bulk-rows.ts'
-import { isTaken } from '../../../src/storage/db/dialect.ts'
+import { isTaken } from '../../../src/storage/db/database-errors.ts'
 import { runPrepared, runSilently } from '../../../src/storage/db/prepared.ts'
 import { dialects, emptyDatabase } from '../../support/databases.ts'
 import { openTestDatabase } from '../fixtures.ts'

@@ -2,7 +2,7 @@ import { promisify } from 'node:util'
 import fc from 'fast-check'
 import sqlite3 from 'sqlite3'
 import { expect, test } from 'vitest'
-import { scriptOf } from '../../../src/storage/db/sqlite-script.ts'
+import { scriptOf } from '../../../src/storage/db/sqlite/sqlite-script.ts'
 
 /** What a literal could be ended, or begun anew, by. */
 const text = fc.string({

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openDatabase } from '../../../src/storage/db/database.ts'
-import { isUnavailable } from '../../../src/storage/db/dialect.ts'
+import { isUnavailable } from '../../../src/storage/db/database-errors.ts'
 import { batchOf, publishTemplate } from '../../e2e/support/passes.ts'
 import { setFaults } from '../../e2e/support/phone.ts'
 import type { ServerProcess } from '../../e2e/support/server.ts'

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import type { Knex } from 'knex'
-import { isPoolerError } from '../dialect.ts'
+import { isPoolerError } from '../database-errors.ts'
 import {
   type PostgresConnection,
   type Sent,

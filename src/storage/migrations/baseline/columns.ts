@@ -1,20 +1,44 @@
 import type { Knex } from 'knex'
-import { isPostgres } from '../../db/dialect.ts'
+import { inDialect } from '../../db/dialect.ts'
 
 /** Column types that differ between the databases. Times are milliseconds since 1970, as bigint. */
 export interface ColumnTypes {
+  uuid: string
   /** Text that sorts by code point. */
   sortedText: string
   bytes: string
   /** A position in the order of commits: the number of a transaction on PostgreSQL, a count on SQLite. */
   position: string
+  /** The default of a position. */
+  nextPosition: string
+  /** The transactions that were visible. */
+  visible: string
+  /** The options of a table whose rows are counts. */
+  ofCounts: string
 }
 
 /** Returns the column types of this database. */
 export function columnTypes(db: Knex): ColumnTypes {
-  return isPostgres(db)
-    ? { sortedText: 'text collate "C"', bytes: 'bytea', position: 'xid8' }
-    : { sortedText: 'text', bytes: 'blob', position: 'bigint' }
+  return inDialect(db, {
+    postgres: () => ({
+      uuid: 'uuid',
+      sortedText: 'text collate "C"',
+      bytes: 'bytea',
+      position: 'xid8',
+      nextPosition: 'pg_current_xact_id()',
+      visible: 'pg_snapshot',
+      ofCounts: 'with (fillfactor = 50)',
+    }),
+    sqlite: () => ({
+      uuid: 'text',
+      sortedText: 'text',
+      bytes: 'blob',
+      position: 'bigint',
+      nextPosition: 'null',
+      visible: 'text',
+      ofCounts: 'without rowid',
+    }),
+  })
 }
 
 /**
@@ -22,7 +46,7 @@ export function columnTypes(db: Knex): ColumnTypes {
  * @param settings such as `fillfactor = 70`
  */
 export async function setStorage(db: Knex, table: string, settings: string): Promise<void> {
-  if (isPostgres(db)) await db.raw(`alter table ${table} set (${settings})`)
+  await inDialect(db, { postgres: () => db.raw(`alter table ${table} set (${settings})`) })
 }
 
 /** Vacuums a queue after a hundredth of its rows has changed: until then, a search for work reads dead rows. */

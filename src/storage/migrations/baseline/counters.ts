@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { isPostgres } from '../../db/dialect.ts'
+import { inDialect } from '../../db/dialect.ts'
 import { type Counter, conditionOf, counters, countRows, gateCounter, KEY, keyOf } from '../../operations/counters.ts'
 import { columnTypes } from './columns.ts'
 
@@ -8,7 +8,7 @@ import { columnTypes } from './columns.ts'
  * transaction waits for the counts of another. A count is the sum of its slots; a single slot can be negative.
  */
 export async function createCounters(db: Knex): Promise<void> {
-  const [uuid, { sortedText }] = [isPostgres(db) ? 'uuid' : 'text', columnTypes(db)]
+  const { uuid, sortedText, ofCounts } = columnTypes(db)
   await db.raw(`create table counts (
     workspace_id ${uuid} not null,
     counter ${sortedText} not null,
@@ -21,9 +21,11 @@ export async function createCounters(db: Knex): Promise<void> {
     n bigint not null,
     last_at bigint,
     primary key (${KEY.join(', ')}, slot)
-  ) ${isPostgres(db) ? 'with (fillfactor = 50)' : 'without rowid'}`)
-  if (!isPostgres(db)) return countOnSqlite(db, [...counters, gateCounter(db)])
+  ) ${ofCounts}`)
+  await inDialect(db, { postgres: countInSlots, sqlite: () => countOnSqlite(db, [...counters, gateCounter(db)]) })
+}
 
+async function countInSlots(db: Knex): Promise<void> {
   // The first slot in which no other transaction counts. The transaction keeps the slot until it ends.
   await db.raw(`create function count_slot() returns integer language plpgsql as $$
     declare slot integer := 0;
@@ -45,12 +47,14 @@ const merge = (latest: string) => `on conflict (${KEY.join(', ')}, slot)
   do update set n = counts.n + excluded.n, last_at = ${latest}`
 
 /** The condition that a row counts and that no row of the same pass exists, except those that are being written. */
-function conditionOfChange(counter: Counter, row: string, same: string, isOther: string): string {
+function conditionOfChange(counter: Counter, row: string, isOther: string): string {
   const { table, distinctIn } = counter
   if (!distinctIn) return conditionOf(counter, row)
   const columns = ['workspace_id', 'pass_id', ...distinctIn]
   // A comparison that can hold for null uses no index.
-  const conditions = columns.map((column) => `other.${column} ${isNullable(column) ? same : '='} ${row}.${column}`)
+  const conditions = columns.map(
+    (column) => `other.${column} ${isNullable(column) ? 'is not distinct from' : '='} ${row}.${column}`,
+  )
   // A planner cannot turn a scalar subselect into a join, which would read all rows under an old plan.
   return `${conditionOf(counter, row)}
     and (select 1 from ${table} other where ${conditions.join(' and ')} and ${isOther} limit 1) is null`
@@ -64,7 +68,7 @@ async function countOnPostgres(db: Knex, added: Counter[], suffix: string): Prom
     const changes = (rows: string, sign = '') =>
       ofTable.map((counter) => {
         const isOther = `other.scan_id not in (select scan_id from ${rows})`
-        return countRows(counter, rows, conditionOfChange(counter, 'one', 'is not distinct from', isOther), sign)
+        return countRows(counter, rows, conditionOfChange(counter, 'one', isOther), sign)
       })
     const [plus, minus] = [changes('added'), changes('removed', '-')]
     const all = 'for each statement'
@@ -96,7 +100,7 @@ async function countOnPostgres(db: Knex, added: Counter[], suffix: string): Prom
 async function countOnSqlite(db: Knex, added: Counter[]): Promise<void> {
   const latest = 'max(coalesce(last_at, excluded.last_at), coalesce(excluded.last_at, last_at))'
   const add = (counter: Counter, row: string, n: number) => {
-    const where = conditionOfChange(counter, row, 'is', `other.scan_id <> ${row}.scan_id`)
+    const where = conditionOfChange(counter, row, `other.scan_id <> ${row}.scan_id`)
     const last = counter.parts(row).last_at ?? 'null'
     return `${ADD} select ${keyOf(counter, row).join(', ')}, 0, ${n}, ${last} where ${where} ${merge(latest)};`
   }

@@ -1,5 +1,4 @@
 import type { Knex } from 'knex'
-import { isPostgres } from '../../db/dialect.ts'
 import { columnTypes, QUEUE_VACUUM, setStorage } from './columns.ts'
 
 /** Creates the hash chains over the scan ledger and the audit log. */
@@ -7,7 +6,7 @@ export async function createEvidence(db: Knex): Promise<void> {
   const { bytes } = columnTypes(db)
   // Entries that no writer handed to a chain.
   for (const table of ['scans', 'audit_entries']) {
-    await db.raw(`create index ${table}_unchained on ${table} (id) where chained = ${isPostgres(db) ? 'false' : '0'}`)
+    await db.raw(`create index ${table}_unchained on ${table} (id) where not chained`)
   }
 
   // Entries that wait for their chain, those of one statement per row.

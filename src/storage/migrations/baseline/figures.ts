@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { isPostgres } from '../../db/dialect.ts'
+import { inDialect } from '../../db/dialect.ts'
 import { type FigureSource, figureSources } from '../../operations/figure-sources.ts'
 import { columnTypes } from './columns.ts'
 
@@ -8,7 +8,7 @@ import { columnTypes } from './columns.ts'
  * into one row per project and four weeks (decisions/0002).
  */
 export async function createFigures(db: Knex): Promise<void> {
-  const [uuid, { sortedText, bytes }] = [isPostgres(db) ? 'uuid' : 'text', columnTypes(db)]
+  const { uuid, sortedText, bytes, ofCounts } = columnTypes(db)
   await db.raw(`create table figures (
     workspace_id ${uuid} not null,
     project_id ${uuid} not null,
@@ -17,7 +17,7 @@ export async function createFigures(db: Knex): Promise<void> {
     slot integer not null,
     n bigint not null,
     primary key (workspace_id, project_id, hour, figure, slot)
-  ) ${isPostgres(db) ? 'with (fillfactor = 50)' : 'without rowid'}`)
+  ) ${ofCounts}`)
   await db.raw('create index figures_by_hour on figures (hour)')
   // With row IDs: without them, SQLite leaves a third of the space next to such large rows unused.
   await db.raw(`create table packed_figures (
@@ -28,7 +28,7 @@ export async function createFigures(db: Knex): Promise<void> {
     primary key (workspace_id, project_id, block)
   )`)
   for (const source of figureSources(db))
-    await (isPostgres(db) ? countOnPostgres(db, source) : countOnSqlite(db, source))
+    await inDialect(db, { postgres: () => countOnPostgres(db, source), sqlite: () => countOnSqlite(db, source) })
 }
 
 const add = (rows: string) => `insert into figures (workspace_id, project_id, hour, figure, slot, n) ${rows}

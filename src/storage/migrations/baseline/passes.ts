@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { isPostgres, NEVER } from '../../db/dialect.ts'
+import { inDialect, NEVER } from '../../db/dialect.ts'
 import { columnTypes } from './columns.ts'
 import { addSortedPrefix } from './sorted-prefix.ts'
 
@@ -11,15 +11,17 @@ const IS_INSTALLABLE = `status in ('QUEUED', 'ISSUING', 'ISSUED')`
 
 /** Creates passes, what they are found by, their groups, and their former holders. */
 export async function createPasses(db: Knex): Promise<void> {
-  const { sortedText, position } = columnTypes(db)
+  const { sortedText, position, nextPosition } = columnTypes(db)
 
   await db.schema.createTable('passes', (table) => {
-    if (isPostgres(db)) table.uuid('id').primary()
-    else {
-      // The search index refers to rows by this number.
-      table.increments('row_number')
-      table.uuid('id').notNullable().unique()
-    }
+    inDialect(db, {
+      postgres: () => void table.uuid('id').primary(),
+      sqlite() {
+        // The search index refers to rows by this number.
+        table.increments('row_number')
+        table.uuid('id').notNullable().unique()
+      },
+    })
     table.uuid('workspace_id').notNullable().references('workspaces.id')
     table.specificType('external_pass_id', sortedText).notNullable()
     table.specificType('label', sortedText).notNullable()
@@ -83,7 +85,7 @@ export async function createPasses(db: Knex): Promise<void> {
     table.text('import_digest')
 
     // The position of the last change that a snapshot shows.
-    table.specificType('change_position', isPostgres(db) ? `${position} default pg_current_xact_id()` : position)
+    table.specificType('change_position', `${position} default ${nextPosition}`)
 
     table.unique(['workspace_id', 'external_pass_id'])
     // IDs ascend with the time of creation, so these are also the orders of createdAt.
@@ -124,14 +126,16 @@ async function createPassIndexes(db: Knex): Promise<void> {
 }
 
 /** Answers substring filters on label and externalPassId from an index of trigrams. */
-async function createSearchIndex(db: Knex): Promise<void> {
-  if (isPostgres(db)) {
-    await db.raw('create extension if not exists pg_trgm')
-    await db.raw(
-      'create index passes_search on passes using gin (label_folded gin_trgm_ops, external_folded gin_trgm_ops)',
-    )
-    return
-  }
+const createSearchIndex = (db: Knex) => inDialect(db, { postgres: createTrigrams, sqlite: createTextIndex })
+
+async function createTrigrams(db: Knex): Promise<void> {
+  await db.raw('create extension if not exists pg_trgm')
+  await db.raw(
+    'create index passes_search on passes using gin (label_folded gin_trgm_ops, external_folded gin_trgm_ops)',
+  )
+}
+
+async function createTextIndex(db: Knex): Promise<void> {
   await db.raw(`create virtual table pass_search using fts5(
     label_folded, external_folded, content='passes', content_rowid='row_number', tokenize='trigram case_sensitive 1')`)
   const remove = `insert into pass_search (pass_search, rowid, label_folded, external_folded)

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { isPostgres } from '../../db/dialect.ts'
+import { inDialect } from '../../db/dialect.ts'
 import { columnTypes } from './columns.ts'
 
 /** Creates the ledger of scans, what counts of it, snapshots, and doors. */
@@ -92,24 +92,27 @@ const PERSONAL = ['external_pass_id', 'payload_digest', 'context', 'reversal_rea
 
 /** Lets through an erasure, or an adopted entry that receives its salt; everything else about the ledger is append-only. */
 async function keepAppendOnly(db: Knex): Promise<void> {
-  const same = isPostgres(db) ? 'is not distinct from' : 'is'
+  const same = 'is not distinct from'
   const isSame = (columns: string[]) => columns.map((column) => `new.${column} ${same} old.${column}`).join(' and ')
   const isErased = PERSONAL.map((column) => `new.${column} ${column === 'message' ? `= 'Erased.'` : 'is null'}`)
   const isAllowed = `${isSame(FACTS)} and ((${isErased.join(' and ')} and new.salt is null and ${isSame(['chained'])})
     or (${isSame(PERSONAL)} and old.salt is null and new.commitment is null and not old.chained and new.chained))`
   const message = 'the ledger of scans is append-only'
-  if (isPostgres(db)) {
-    await db.raw(`create function reject_ledger_change() returns trigger language plpgsql as
-      $$ begin raise exception '${message}'; end $$`)
-    await db.raw(`create trigger scans_no_delete before delete or truncate on scans
-      for each statement execute function reject_ledger_change()`)
-    await db.raw(`create trigger scans_no_update before update on scans
-      for each row when (not (${isAllowed})) execute function reject_ledger_change()`)
-    return
-  }
-  const reject = `begin select raise(abort, '${message}'); end`
-  await db.raw(`create trigger scans_no_delete before delete on scans ${reject}`)
-  await db.raw(`create trigger scans_no_update before update on scans when not (${isAllowed}) ${reject}`)
+  await inDialect(db, {
+    async postgres() {
+      await db.raw(`create function reject_ledger_change() returns trigger language plpgsql as
+        $$ begin raise exception '${message}'; end $$`)
+      await db.raw(`create trigger scans_no_delete before delete or truncate on scans
+        for each statement execute function reject_ledger_change()`)
+      await db.raw(`create trigger scans_no_update before update on scans
+        for each row when (not (${isAllowed})) execute function reject_ledger_change()`)
+    },
+    async sqlite() {
+      const reject = `begin select raise(abort, '${message}'); end`
+      await db.raw(`create trigger scans_no_delete before delete on scans ${reject}`)
+      await db.raw(`create trigger scans_no_update before update on scans when not (${isAllowed}) ${reject}`)
+    },
+  })
 }
 
 /** Accepted scans that were not reversed. */
@@ -136,7 +139,7 @@ async function createAcceptedScans(db: Knex): Promise<void> {
 
 /** Snapshots that were handed out, and what had changed by then. */
 async function createSnapshots(db: Knex): Promise<void> {
-  const { position } = columnTypes(db)
+  const { position, visible } = columnTypes(db)
   await db.schema.createTable('scanner_snapshots', (table) => {
     table.uuid('id').primary()
     table.uuid('workspace_id').notNullable()
@@ -145,9 +148,9 @@ async function createSnapshots(db: Knex): Promise<void> {
     for (const bound of ['changed_from', 'changed_to', 'scanned_from', 'scanned_to']) {
       table.specificType(bound, position).notNullable()
     }
-    table.specificType('seen', isPostgres(db) ? 'pg_snapshot' : 'text')
+    table.specificType('seen', visible)
   })
-  await (isPostgres(db) ? keepPositionsPostgres(db) : keepPositionsSqlite(db))
+  await inDialect(db, { postgres: keepPositionsPostgres, sqlite: keepPositionsSqlite })
 }
 
 /** Columns of a pass that a snapshot shows, or is selected by. */

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { MAX_KEY_BYTES, MAX_KEY_CHARACTERS } from '../../../core/rules/lists/cursor.ts'
-import { isPostgres } from '../../db/dialect.ts'
+import { inDialect } from '../../db/dialect.ts'
 
 /**
  * Indexes a text by as much of it as a cursor can carry: an expression on PostgreSQL, a virtual column `<column>_beginning`
@@ -12,10 +12,13 @@ export async function addSortedPrefix(db: Knex, table: string, column: string, w
   const prefix = `case when ${isWhole} then ${column} else substr(${column}, 1, ${MAX_KEY_CHARACTERS}) end`
   const index = `${table}_by_${column}`
   const condition = where ? ` where ${where}` : ''
-  if (isPostgres(db)) {
-    await db.raw(`create index ${index} on ${table} (workspace_id, (${prefix}), id)${condition}`)
-    return
-  }
-  await db.raw(`alter table ${table} add column ${column}_beginning text generated always as (${prefix}) virtual`)
-  await db.raw(`create index ${index} on ${table} (workspace_id, ${column}_beginning, id)${condition}`)
+  const create = (indexed: string) =>
+    db.raw(`create index ${index} on ${table} (workspace_id, ${indexed}, id)${condition}`)
+  await inDialect(db, {
+    postgres: () => create(`(${prefix})`),
+    async sqlite() {
+      await db.raw(`alter table ${table} add column ${column}_beginning text generated always as (${prefix}) virtual`)
+      await create(`${column}_beginning`)
+    },
+  })
 }

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { isPostgres } from '../../db/dialect.ts'
+import { inDialect } from '../../db/dialect.ts'
 
 const TABLE = 10_000_000
 const WORKSPACE = 1_000_000
@@ -35,7 +35,10 @@ const statistics: Record<string, Record<string, string>> = {
  * ten passes. PostgreSQL collects its own.
  */
 export async function setStatistics(db: Knex): Promise<void> {
-  if (isPostgres(db)) return
+  await inDialect(db, { sqlite: insertStatistics })
+}
+
+async function insertStatistics(db: Knex): Promise<void> {
   // The table of statistics appears with the first analysis.
   await db.raw('analyze settings')
   await db.raw('delete from sqlite_stat1')

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { isPostgres } from '../../db/dialect.ts'
+import { inDialect } from '../../db/dialect.ts'
 import { setStorage } from './columns.ts'
 
 /** The columns that workspaces fill, and their sizes in SQL. */
@@ -29,7 +29,7 @@ export async function createUsage(db: Knex): Promise<void> {
   })
   // Each create rewrites the row.
   await setStorage(db, 'workspace_usage', 'fillfactor = 25')
-  await (isPostgres(db) ? measureOnPostgres(db) : measureOnSqlite(db))
+  await inDialect(db, { postgres: measureOnPostgres, sqlite: measureOnSqlite })
 }
 
 /** Once per statement for inserts, which can have many rows; once per row for the rest. */

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { isPostgres } from '../../db/dialect.ts'
+import { inDialect } from '../../db/dialect.ts'
 import { columnTypes, QUEUE_VACUUM, setStorage } from './columns.ts'
 
 /** Creates events, webhook endpoints, and deliveries. */
@@ -78,7 +78,7 @@ export async function createWebhooks(db: Knex): Promise<void> {
 }
 
 async function createEvents(db: Knex): Promise<void> {
-  const { position } = columnTypes(db)
+  const { position, nextPosition } = columnTypes(db)
   await db.schema.createTable('events', (table) => {
     table.uuid('id').primary()
     table.uuid('workspace_id').notNullable()
@@ -88,17 +88,17 @@ async function createEvents(db: Knex): Promise<void> {
     table.text('correlation_id')
     table.bigInteger('created_at').notNullable()
     // Null for an event that is not streamed.
-    table.specificType('position', `${position} default ${isPostgres(db) ? 'pg_current_xact_id()' : '0'}`)
+    table.specificType('position', `${position} default ${nextPosition}`)
     table.index(['workspace_id', 'subject'])
     table.index(['workspace_id', 'position', 'id'], 'events_by_position')
   })
   // SQLite has one writer, so it counts. Not below the clock: a position must not return after retention deleted all events.
-  if (!isPostgres(db)) {
-    await db.raw(`create trigger events_in_order after insert on events begin
+  const count = () =>
+    db.raw(`create trigger events_in_order after insert on events begin
       update events set position = max(new.created_at,
         1 + coalesce((select max(position) from events where workspace_id = new.workspace_id), 0))
       where id = new.id; end`)
-  }
+  await inDialect(db, { sqlite: count })
 
   // Events whose deliveries the worker still has to create.
   await db.schema.createTable('pending_events', (table) => {
@@ -127,19 +127,22 @@ async function createDeliveryKeys(db: Knex): Promise<void> {
     table.index(['event_id'])
   })
   const columns = 'id, workspace_id, webhook_id, event_type, event_id'
-  if (isPostgres(db)) {
-    await db.raw(`create function add_delivery_keys() returns trigger language plpgsql as $$
-      begin insert into delivery_keys (${columns}) select ${columns} from added; return null; end $$`)
-    await db.raw(`create function delete_delivery_keys() returns trigger language plpgsql as $$
-      begin delete from delivery_keys using deleted where delivery_keys.id = deleted.id; return null; end $$`)
-    await db.raw(`create trigger webhook_deliveries_added after insert on webhook_deliveries
-      referencing new table as added for each statement execute function add_delivery_keys()`)
-    await db.raw(`create trigger webhook_deliveries_deleted after delete on webhook_deliveries
-      referencing old table as deleted for each statement execute function delete_delivery_keys()`)
-    return
-  }
-  await db.raw(`create trigger webhook_deliveries_added after insert on webhook_deliveries
-    begin insert into delivery_keys (${columns}) values (${columns.replaceAll(/\w+/g, 'new.$&')}); end`)
-  await db.raw(`create trigger webhook_deliveries_deleted after delete on webhook_deliveries
-    begin delete from delivery_keys where id = old.id; end`)
+  await inDialect(db, {
+    async postgres() {
+      await db.raw(`create function add_delivery_keys() returns trigger language plpgsql as $$
+        begin insert into delivery_keys (${columns}) select ${columns} from added; return null; end $$`)
+      await db.raw(`create function delete_delivery_keys() returns trigger language plpgsql as $$
+        begin delete from delivery_keys using deleted where delivery_keys.id = deleted.id; return null; end $$`)
+      await db.raw(`create trigger webhook_deliveries_added after insert on webhook_deliveries
+        referencing new table as added for each statement execute function add_delivery_keys()`)
+      await db.raw(`create trigger webhook_deliveries_deleted after delete on webhook_deliveries
+        referencing old table as deleted for each statement execute function delete_delivery_keys()`)
+    },
+    async sqlite() {
+      await db.raw(`create trigger webhook_deliveries_added after insert on webhook_deliveries
+        begin insert into delivery_keys (${columns}) values (${columns.replaceAll(/\w+/g, 'new.$&')}); end`)
+      await db.raw(`create trigger webhook_deliveries_deleted after delete on webhook_deliveries
+        begin delete from delivery_keys where id = old.id; end`)
+    },
+  })
 }

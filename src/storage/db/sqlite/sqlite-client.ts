@@ -1,8 +1,8 @@
 import { closeSync, existsSync, rmSync, writeSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { Knex } from 'knex'
-import { openPrivateSync } from '../../files/private-file.ts'
-import { type Sent, travel } from './postgres/pipeline.ts'
+import { openPrivateSync } from '../../../files/private-file.ts'
+import { type Sent, travel } from '../postgres/pipeline.ts'
 import { scriptOf } from './sqlite-script.ts'
 
 /** A connection of the sqlite3 package, with our state on it. */

@@ -1,7 +1,7 @@
 import { existsSync, renameSync } from 'node:fs'
 import knex, { type Knex } from 'knex'
-import { openDatabase } from './database.ts'
-import { DEVELOPMENT_BUILD, isOfDevelopmentBuild, unknownMigrations } from './migrate.ts'
+import { openDatabase } from '../database.ts'
+import { DEVELOPMENT_BUILD, isOfDevelopmentBuild, unknownMigrations } from '../migrate.ts'
 import { DAMAGE_SUFFIX, isDamaged, sqliteClient } from './sqlite-client.ts'
 
 /** SQLite databases as files, for backups and restores. */

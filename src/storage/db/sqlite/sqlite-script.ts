@@ -1,4 +1,4 @@
-import type { Sent } from './postgres/pipeline.ts'
+import type { Sent } from '../postgres/pipeline.ts'
 
 /** Quoted text and names, which can contain a question mark, and the placeholders of values. */
 const QUOTED_OR_PLACE = /'[^']*'|"[^"]*"|`[^`]*`|\?/g

@@ -1,0 +1,59 @@
+import knex from 'knex'
+
+/** The errors of the databases and their drivers, by what a caller does about them. */
+
+/** Why the database cannot serve a request. */
+export type Unavailability = 'full' | 'readOnly' | 'damaged' | 'failing' | 'locked' | 'unreachable' | 'slow' | 'busy'
+
+const unavailabilities: Record<Unavailability, readonly string[]> = {
+  full: ['SQLITE_FULL', '53100'],
+  // PostgreSQL after a failover.
+  readOnly: ['SQLITE_READONLY', '25006'],
+  damaged: ['SQLITE_CORRUPT', 'SQLITE_NOTADB'],
+  failing: ['SQLITE_IOERR', '58030'],
+  locked: ['SQLITE_BUSY', 'SQLITE_LOCKED', '55P03'],
+  unreachable: [
+    ...['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ENOENT', 'ENOTFOUND', 'ETIMEDOUT', 'EAI_AGAIN'],
+    // Shutting down, starting up, and broken connections.
+    ...['57P01', '57P02', '57P03', '08000', '08003', '08006'],
+  ],
+  slow: ['SQLITE_INTERRUPT', '57014'],
+  // Too many connections, idle in a transaction for too long, a serialization failure, a deadlock.
+  busy: ['53300', '25P03', '40001', '40P01'],
+}
+
+const byCode = new Map(
+  Object.entries(unavailabilities).flatMap(([why, codes]) => codes.map((code) => [code, why as Unavailability])),
+)
+
+/** Whether a statement exceeded its time limit (see `Database.forRequests`). */
+export function isTooSlow(error: unknown): boolean {
+  const { code } = (error ?? {}) as { code?: unknown }
+  return unavailabilities.slow.includes(code as string)
+}
+
+/** Whether a pooler closed the connection. PgBouncer uses this code for all of its errors, such as a server that is down. */
+export function isPoolerError(error: unknown): boolean {
+  const { code, severity } = (error ?? {}) as { code?: unknown; severity?: unknown }
+  return code === '08P01' && severity === 'FATAL'
+}
+
+/** Whether a unique index rejected a row. On SQLite, the code is the same for all constraints. */
+export function isTaken(error: unknown): boolean {
+  const { code } = (error ?? {}) as { code?: unknown }
+  return code === 'SQLITE_CONSTRAINT' || code === '23505'
+}
+
+/** Whether the database is temporarily unavailable, so that the same request can succeed later. */
+export function isUnavailable(error: unknown): boolean {
+  return findUnavailability(error) !== undefined
+}
+
+/** Returns why the database could not serve; `undefined` for an error that is not the database's. */
+export function findUnavailability(error: unknown): Unavailability | undefined {
+  if (!(error instanceof Error)) return undefined
+  if (error instanceof knex.KnexTimeoutError) return 'busy'
+  const { code } = error as { code?: unknown }
+  if (isPoolerError(error)) return 'unreachable'
+  return byCode.get(code as string) ?? findUnavailability(error.cause)
+}
