@@ -9,45 +9,45 @@ import { Agent, apiError, bodyOf, dispatch, type ExchangeOptions, exchange, piec
 export { ApiError, ConnectionError, ForeignServerError, TimeoutError } from './errors.ts'
 export { eachPage, paginate } from './pages.ts'
 
-/** How a client reaches its server. */
+/** Options of a client. */
 export interface ClientOptions {
-  /** Base address of the server, such as http://127.0.0.1:3000. */
+  /** The base URL of the server, such as http://127.0.0.1:3000. */
   url: string
   token: string
   /**
-   * Tries in all for a request that is safe to repeat; 5 by default. Before try n + 1 it waits 0.2 s × 2^(n - 1), 5 s at most,
-   * of which a random half to whole, or as long as Retry-After says.
+   * The maximum number of tries of a request that is safe to repeat; 5 by default. The wait before try n + 1 is 0.2 s ×
+   * 2^(n - 1), at most 5 s, reduced at random by up to half. Retry-After takes precedence.
    */
   attempts?: number
   /**
-   * Seconds without a sign of life before a try ends with a TimeoutError; 30 by default. They run for connecting, for
-   * the beginning of an answer and between two pieces of a body, so what is large may take as long as it needs.
+   * The seconds without a response after which a try ends with a TimeoutError; 30 by default. The timeout applies to
+   * connecting, to the start of the response, and between two chunks of a body, so that large bodies can take longer.
    */
   timeoutSeconds?: number
-  /** Told before each wait for another try. */
+  /** Called before each wait for another try. */
   onRetry?: (reason: { error: Error; waitSeconds: number; attempt: number }) => void
 }
 
-/** How one call is made. */
+/** Options of one call. */
 export interface CallOptions {
   signal?: AbortSignal
-  /** Told how the server answered, where the body alone does not say it: a create answers 201, or 200 for what was there. */
+  /** Receives the status of the response. A create responds with 201, or with 200 if the resource already existed. */
   onResponse?: (answer: { status: number }) => void
-  /** The caller knows that sending the same request again does no harm: it is tried again when an answer gets lost. */
+  /** Set it if repeating the request does no harm. It is then retried if a response is lost. */
   idempotent?: true
 }
 
-/** How a stream of events is followed. */
+/** Options of an event stream. */
 export interface FollowOptions extends Pick<CallOptions, 'signal'> {
-  /** Told each time that a connection stands: at the beginning, and whenever one was lost. */
+  /** Called for each connection: the first one, and each one after a lost connection. */
   onOpen?: () => void
 }
 
 /**
- * Each event of a stream, forever: where the connection ends, it is made again after the last event that came, so that
- * each comes once. It ends when the signal does, or the loop is left.
- * @throws ApiError when the server refuses for good, such as for a token that has ended; ConnectionError where no server
- * answers at the beginning
+ * Yields the events of a stream. If the connection ends, it reconnects after the last received event, so that each
+ * event is yielded once. It ends when the signal is aborted or the loop is left.
+ * @throws ApiError if the server permanently rejects the request, for example after its token expired; ConnectionError
+ * if no server responds at the start
  */
 type Follow<R extends Route> = (call?: RouteCall<R>, options?: FollowOptions) => AsyncGenerator<RouteResult<R>>
 
@@ -56,7 +56,7 @@ type Method<R extends Route> =
     ? (call?: RouteCall<R>, options?: CallOptions) => Promise<RouteResult<R>>
     : (call: RouteCall<R>, options?: CallOptions) => Promise<RouteResult<R>>
 
-/** The whole interface as typed methods: client.passes.get({ params: { id } }). */
+/** The API as typed methods: client.passes.get({ params: { id } }). */
 export type Client = {
   [Resource in keyof Contract]: {
     [Operation in keyof Contract[Resource]]: Contract[Resource][Operation] extends Route
@@ -67,36 +67,36 @@ export type Client = {
   }
 } & {
   /**
-   * Sends a request to any path, for what has no method here; answers whatever its success status.
-   * @throws as every method does
+   * Sends a request to any path, for endpoints without a method here. Resolves for any success status.
+   * @throws the same errors as every method
    */
   request(request: RawRequest, options?: CallOptions): Promise<RawResponse>
   close(): Promise<void>
 }
 
-/** A request as it is, beside the typed methods. */
+/** A raw request, in addition to the typed methods. */
 export interface RawRequest {
   method: string
-  /** With its query, from the slash on. */
+  /** From the leading slash, including the query. */
   path: string
   headers?: Record<string, string>
   body?: Uint8Array
 }
 
-/** The answer to a raw request, whatever its status. */
+/** The response to a raw request, with any success status. */
 export interface RawResponse {
   status: number
   headers: Record<string, string | string[] | undefined>
-  /** Empty where the answer is a stream. */
+  /** Empty if the response is a stream. */
   body: Uint8Array
-  /** Server-sent events as they come, where the answer is a stream of them: read it to its end, or leave the loop. */
+  /** The chunks of a stream of server-sent events. Read it to its end, or leave the loop. */
   stream?: AsyncIterable<Uint8Array>
 }
 
 /**
- * A client for one server and token. Methods resolve to the body of the answer.
- * @throws ApiError when the server refuses, ConnectionError when it does not answer (TimeoutError: not in time), or
- * something else does; RangeError for a time limit that is none.
+ * Creates a client for one server and token. Methods resolve to the body of the response.
+ * @throws ApiError if the server rejects the request; ConnectionError if it does not respond (TimeoutError: not in
+ * time), or if another server responds; RangeError for an invalid timeout
  */
 export function createClient(options: ClientOptions): Client {
   const { timeoutSeconds = DEFAULT_TIMEOUT_SECONDS } = options
@@ -148,7 +148,7 @@ async function send(route: Endpoint, call: AnyCall, options: SendOptions): Promi
   return withRetries(isIdempotentRoute(route), options, () => sendOnce(route, call, options))
 }
 
-/** Heartbeats come twice in that time. */
+/** Heartbeats arrive twice within this time. */
 const MIN_STREAM_TIMEOUT_SECONDS = 35
 
 async function* follow(route: Endpoint, call: AnyCall, options: SendOptions & FollowOptions): AsyncGenerator<unknown> {
@@ -239,7 +239,10 @@ function stringHeaders(headers: Record<string, unknown> = {}): Record<string, st
   return Object.fromEntries(given.map(([name, value]) => [name, String(value)]))
 }
 
-/** Seconds until the next try, or undefined where there is none: 429 and 503 say that nothing was done. */
+/**
+ * Returns the seconds until the next try, or `undefined` if there is none. 429 and 503 mean that the request had no
+ * effect.
+ */
 function waitBeforeRetry(isIdempotent: boolean, error: unknown, attempt: number): number | undefined {
   const backoff = Math.min(0.2 * 2 ** (attempt - 1), 5) * (0.5 + Math.random() / 2)
   if (error instanceof ApiError) {

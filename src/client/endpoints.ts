@@ -1,16 +1,16 @@
 import type { Contract } from '../core/contract/contract.ts'
 import type { Route } from '../core/route.ts'
 
-/** What a client must know of an endpoint to send a request: what its route says, but for the schemas. */
+/** The properties of an endpoint that a client needs to send requests: those of its route, without the schemas. */
 export interface Endpoint
   extends Pick<Route, 'method' | 'path' | 'idempotent' | 'compressed' | 'files' | 'eventStream' | 'errorsWithoutCode'> {
-  /** Set where the body is a file rather than JSON. */
+  /** Set if the body is a file instead of JSON. */
   rawBody?: true
 }
 
 /**
- * The contract once more, as far as requests go: loading its schemas takes several times as long as a small request does. An
- * endpoint that is missing here does not compile, and a test holds the rest equal to the contract.
+ * A copy of the contract without schemas, since loading the schemas takes several times as long as a small request. The
+ * type requires every endpoint, and a test compares the rest with the contract.
  */
 export const endpoints: { readonly [R in keyof Contract]: { readonly [O in keyof Contract[R]]: Endpoint } } = {
   projects: {
@@ -127,7 +127,7 @@ export const endpoints: { readonly [R in keyof Contract]: { readonly [O in keyof
   },
 }
 
-/** The path of a request with its parameters filled in, and its query. */
+/** Returns the path of a request with its parameters and its query. */
 export function pathOf(
   { path: pattern }: Pick<Endpoint, 'path'>,
   { params, query: given = {} }: { params?: Record<string, unknown>; query?: Record<string, unknown> },

@@ -2,12 +2,15 @@
 export class ApiError extends Error {
   override readonly name = 'ApiError'
   readonly status: number
-  /** The errorCode of the body, or what the status says where none is sent; INTERNAL_ERROR for what is no error body of ours. */
+  /**
+   * The errorCode of the body, or the code of the status if the body has none. INTERNAL_ERROR if the body is not an
+   * error of this API.
+   */
   readonly code: string
   readonly correlationId: string
   readonly details: Record<string, unknown>
   readonly request: { method: string; path: string }
-  /** The Retry-After header, where there was one. */
+  /** The seconds of the Retry-After header, if any. */
   readonly retryAfterSeconds: number | undefined
 
   constructor(facts: {
@@ -29,7 +32,7 @@ export class ApiError extends Error {
   }
 }
 
-/** No answer came: the server is not there, or the connection broke. */
+/** The server did not respond: it was not reached, or the connection was lost. */
 export class ConnectionError extends Error {
   override readonly name: string = 'ConnectionError'
   readonly url: string
@@ -40,12 +43,12 @@ export class ConnectionError extends Error {
   }
 }
 
-/** How long a server may give no sign of life. */
+/** The default timeout of a server that does not respond. */
 export const DEFAULT_TIMEOUT_SECONDS = 30
-/** The longest time limit of a request: an hour. */
+/** The maximum timeout of a request: an hour. */
 export const MAX_TIMEOUT_SECONDS = 3_600
 
-/** The time limit ran out: the server was not reached, kept silent, or stopped in the middle of its answer. */
+/** The timeout elapsed: the server was not reached, did not respond, or stopped in the middle of its response. */
 export class TimeoutError extends ConnectionError {
   override readonly name = 'TimeoutError'
   readonly timeoutSeconds: number
@@ -59,7 +62,7 @@ export class TimeoutError extends ConnectionError {
   }
 }
 
-/** Something else answered, such as another service, or the page that a network shows before it lets anybody in. */
+/** Another server responded, such as another service or the login page of a network. */
 export class ForeignServerError extends ConnectionError {
   override readonly name = 'ForeignServerError'
 
@@ -69,7 +72,7 @@ export class ForeignServerError extends ConnectionError {
 }
 
 function reasonOf(cause: unknown): string | undefined {
-  // OpenSSL's own words name no protocol.
+  // The message of OpenSSL does not mention the protocol.
   if ((cause as NodeJS.ErrnoException)?.code === 'ERR_SSL_WRONG_VERSION_NUMBER') return 'it speaks no https'
   return cause instanceof Error ? cause.message || (cause as NodeJS.ErrnoException).code : String(cause)
 }

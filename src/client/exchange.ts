@@ -9,15 +9,15 @@ import { parseJson } from '../core/json.ts'
 import { ApiError, ConnectionError, ForeignServerError, TimeoutError } from './errors.ts'
 import { messagesOf } from './stream-messages.ts'
 
-/** One request on its way to the server and back. */
+/** Sends one request and reads its response. */
 
 /**
- * The part of undici that sends requests. Its index loads fetch, WebSocket, mocks and caches as well, which takes longer than a
- * small request does, and every command of the command line would wait for it.
+ * The part of undici that sends requests. Its index also loads fetch, WebSocket, mocks, and caches. That takes longer
+ * than a small request, and every command of the command line would wait for it.
  */
 const require = createRequire(import.meta.url)
 
-/** undici's dispatcher with its pools of connections. */
+/** The dispatcher of undici with its connection pools. */
 export const Agent: typeof UndiciAgent = require('undici/lib/dispatcher/agent.js')
 const errors: typeof Errors = require('undici/lib/core/errors.js')
 
@@ -25,12 +25,12 @@ const api: {
   request(this: Dispatcher, options: Dispatcher.RequestOptions): Promise<Dispatcher.ResponseData>
 } = require('undici/lib/api/index.js')
 
-/** Sends a request to the address of `origin`. */
+/** Sends a request to the server at `origin`. */
 function request(dispatcher: Dispatcher, options: Dispatcher.RequestOptions): Promise<Dispatcher.ResponseData> {
   return api.request.call(dispatcher, options)
 }
 
-/** What one try of a request needs. */
+/** The options of one try of a request. */
 export interface ExchangeOptions {
   url: string
   token: string
@@ -43,26 +43,26 @@ export interface ExchangeOptions {
 export interface SentRequest {
   method: string
   path: string
-  /** The path as errors name it. */
+  /** The path in error messages. */
   name: string
   headers: Record<string, string>
   body: Buffer | undefined
 }
 
-/** An answer that was read to its end. */
+/** A response that was read completely. */
 export interface Answer {
   status: number
   headers: Dispatcher.ResponseData['headers']
   bytes: Buffer
 }
 
-/** One request and its answer, whatever its status. */
+/** Sends one request and reads its response, with any status. */
 export async function exchange(sent: SentRequest, options: ExchangeOptions): Promise<Answer> {
   const answer = await dispatch(sent, options)
   return { status: answer.statusCode, headers: answer.headers, bytes: await bodyOf(answer, sent, options) }
 }
 
-/** A body as a whole. */
+/** Reads the whole body. */
 export async function bodyOf(
   { headers, body }: Dispatcher.ResponseData,
   sent: SentRequest,
@@ -76,7 +76,7 @@ export async function bodyOf(
   }
 }
 
-/** A request, and the beginning of its answer. */
+/** Sends a request and resolves at the start of its response. */
 export async function dispatch(sent: SentRequest, options: ExchangeOptions): Promise<Dispatcher.ResponseData> {
   const { method, path, headers, body } = sent
   const { url, token, signal, timeoutSeconds, dispatcher } = options
@@ -99,7 +99,7 @@ export async function dispatch(sent: SentRequest, options: ExchangeOptions): Pro
   } catch (error) {
     throw connectionError(error, sent, options)
   }
-  // A passes server sends a correlation ID with each response. Another server's success means nothing.
+  // A passes server sends a correlation ID with each response. A success of another server means nothing.
   if (answer.statusCode < 400 && !answer.headers['x-correlation-id']) {
     await readForeign(answer.body, sent, options)
     throw new ForeignServerError(url)
@@ -109,7 +109,9 @@ export async function dispatch(sent: SentRequest, options: ExchangeOptions): Pro
 
 const MAX_FOREIGN_BYTES = 64 * 1024
 
-/** Reads a response that will be discarded: one that stops in the middle is a timeout, whoever sent it. */
+/**
+ * Reads a response that will be discarded, so that a response that stops in the middle is a timeout from any server.
+ */
 async function readForeign(body: Dispatcher.ResponseData['body'], sent: SentRequest, options: ExchangeOptions) {
   let bytes = 0
   try {
@@ -122,7 +124,7 @@ async function readForeign(body: Dispatcher.ResponseData['body'], sent: SentRequ
   }
 }
 
-/** What to tell of a request that got no answer; one that was given up is told as it is. */
+/** Converts the error of a request without a response. An aborted request keeps its own error. */
 function connectionError(
   error: unknown,
   { method, name }: SentRequest,
@@ -137,14 +139,14 @@ const timeouts = [errors.ConnectTimeoutError, errors.HeadersTimeoutError, errors
 
 const PIECE_BYTES = 64 * 1024
 
-/** A large body in pieces: as long as the network takes one after another, the wait for the answer has not begun. */
+/** Sends a large body in chunks, so that the timeout of the response starts only after the last one. */
 function pieces(body: Buffer): Buffer | Readable {
   if (body.length <= PIECE_BYTES) return body
   const starts = Array.from({ length: Math.ceil(body.length / PIECE_BYTES) }, (_, index) => index * PIECE_BYTES)
   return Readable.from(starts.map((at) => body.subarray(at, at + PIECE_BYTES)))
 }
 
-/** A body as it comes. */
+/** Yields the body as it is received. */
 export async function* piecesOf({ body }: Dispatcher.ResponseData, sent: SentRequest, options: ExchangeOptions) {
   try {
     for await (const chunk of body) yield chunk as Buffer
@@ -153,19 +155,19 @@ export async function* piecesOf({ body }: Dispatcher.ResponseData, sent: SentReq
   }
 }
 
-/** What the error of an answer is told by. */
+/** The properties of an error response. */
 export interface Rejection {
   method: string
   path: string
   status: number
   headers: Answer['headers']
-  /** Where bodies of errors may come without a code. */
+  /** Whether error bodies can lack a code. */
   isCodeOptional: boolean
 }
 
 /**
- * The error of a response that says no: its code and details as the server gave them, `INTERNAL_ERROR` where it gave
- * none.
+ * Creates the error of a rejection, with the code and details of the server. The code is `INTERNAL_ERROR` if the server
+ * sent none.
  */
 export function apiError({ method, path, status, headers, isCodeOptional }: Rejection, bytes: Buffer): ApiError {
   const retryAfter = Number(headers['retry-after'] ?? Number.NaN)
@@ -182,7 +184,7 @@ export function apiError({ method, path, status, headers, isCodeOptional }: Reje
   })
 }
 
-/** What the status says of an answer that carries no code. */
+/** The codes of statuses for responses without a code. */
 const codeByStatus: Record<number, ErrorCode> = {
   400: 'VALIDATION_ERROR',
   401: 'TOKEN_INVALID',
@@ -193,23 +195,23 @@ const codeByStatus: Record<number, ErrorCode> = {
   503: 'SERVICE_UNAVAILABLE',
 }
 
-/** How a stream is connected, and connected again. */
+/** The way a stream connects and reconnects. */
 export interface StreamConnection {
-  /** Connects after the event of that id; undefined at the first time. */
+  /** Connects after the event with this ID; `undefined` for the first connection. */
   open(lastId: string | undefined): Promise<AsyncIterable<Buffer>>
-  /** Seconds until the next try, or undefined where another one is of no use. */
+  /** Returns the seconds until the next try, or `undefined` if retrying is pointless. */
   waitSeconds(error: unknown, attempt: number): number | undefined
-  /** Tries in all before the first connection stands; after it there is no end. */
+  /** The maximum number of tries for the first connection. Reconnecting has no limit. */
   attempts: number
   signal: AbortSignal | undefined
-  /** Told each time that a connection stands. */
+  /** Called for each connection. */
   onOpen: (() => void) | undefined
 }
 
-/** Between a connection that ended and the next one. */
+/** The wait between two connections, in milliseconds. */
 const RECONNECT_MS = 500
 
-/** Reads a stream forever: where the connection ends, it goes on after the last event that came. */
+/** Reads a stream forever. If the connection ends, it resumes after the last received event. */
 export async function* readStream(connection: StreamConnection, lastId?: string): AsyncGenerator<string> {
   const { signal, attempts, waitSeconds, onOpen } = connection
   let last = lastId
@@ -225,7 +227,7 @@ export async function* readStream(connection: StreamConnection, lastId?: string)
         hasBegun = true
       }
       failures = 1
-      // Whatever ends each connection at once must not be asked again without a pause.
+      // Wait, so that a server that ends each connection immediately is not flooded.
       await sleep(RECONNECT_MS, undefined, { signal }).catch(() => undefined)
     } catch (error) {
       if (signal?.aborted) return

@@ -1,4 +1,4 @@
-/** The pages of a list to its end, from the cursor of the query on. No more than one is held at a time. */
+/** Yields the pages of a list, from the cursor of the query to the end. Holds at most one page at a time. */
 export async function* eachPage<P extends { nextCursor: string | null }, Q extends object>(
   list: (call: { query: Q & { cursor?: string } }) => Promise<P>,
   query: Q & { cursor?: string },
@@ -11,7 +11,7 @@ export async function* eachPage<P extends { nextCursor: string | null }, Q exten
   }
 }
 
-/** The items of a list to its end, 100 a page unless the query says otherwise. */
+/** Yields the items of a list to its end, 100 per page unless the query has a limit. */
 export async function* paginate<T, Q extends object>(
   list: (call: {
     query: Q & { cursor?: string; limit?: number }

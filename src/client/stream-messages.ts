@@ -1,10 +1,12 @@
-/** An event of a stream (server-sent events): its id, and its data where it has any. */
+/** A server-sent event: its ID, and its data if any. */
 interface StreamedMessage {
   id: string
   data: string
 }
 
-/** As the standard reads a stream, but for names of events and times to wait, which our server does not send. */
+/**
+ * Parses a stream according to the standard, except for event names and retry times, which our server does not send.
+ */
 export async function* messagesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<StreamedMessage> {
   const decoder = new TextDecoder()
   let text = ''

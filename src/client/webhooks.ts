@@ -1,37 +1,37 @@
 import type { EventData, eventTypes } from '../core/events.ts'
 import { type RejectionReason, type SignatureCheck, verify as verifySignature } from '../core/rules/crypto/signature.ts'
 
-/** What receivers of webhooks need, without any dependency: the `./webhooks` export of the package. */
+/** The verifier for receivers of webhooks, without dependencies: the `./webhooks` export of the package. */
 
 type EventType = (typeof eventTypes)[number]
 
 interface Envelope<T extends EventType> {
-  /** Of the delivery; the same in every attempt and redelivery, so remember it to act once. */
+  /** The ID of the delivery. It is the same in every attempt and redelivery, so store it to process an event once. */
   id: string
   type: T
-  /** When the delivery was made; ISO 8601, UTC. */
+  /** The creation time of the delivery; ISO 8601, UTC. */
   timestamp: string
-  /** Ties the delivery to the request or job that caused it. */
+  /** Links the delivery to the request or job that caused it. */
   correlationId: string | null
   data: T extends keyof EventData ? EventData[T] : Record<string, unknown>
 }
 
-/** One event, the body of a delivery. Told apart by `type`; leave types that you do not know alone. */
+/** One event, the body of a delivery. Distinguish events by `type`, and ignore types that you do not know. */
 export type WebhookEvent = { [T in EventType]: Envelope<T> }[EventType]
 
-/** How the signature of a delivery is verified. */
+/** Options of the verification. */
 export interface VerifyOptions {
-  /** How far the signature's time may lie from now, on either side: 300 where nothing else is said. */
+  /** The maximum difference between the signature's time and now, in seconds; 300 by default. */
   toleranceSeconds?: number
-  /** The time to evaluate by, a number in unix seconds; the clock where nothing else is said. */
+  /** The time of the verification, as a date or in unix seconds; the current time by default. */
   now?: Date | number
 }
 
-/** The delivery is not to be trusted: answer 400 and do nothing else. */
+/** The delivery must not be trusted: respond with 400 and do nothing else. */
 export class WebhookVerificationError extends Error {
   override readonly name = 'WebhookVerificationError'
   readonly reason: RejectionReason
-  /** What to look at, for the log. */
+  /** What to check, for the log. */
   readonly hint: string | undefined
 
   constructor({ reason, message, hint }: Extract<SignatureCheck, { ok: false }>) {
@@ -42,11 +42,11 @@ export class WebhookVerificationError extends Error {
 }
 
 /**
- * Checks a delivery and gives its event.
- * @param rawBody the bytes exactly as they came, not parsed and serialised again
+ * Verifies a delivery and returns its event.
+ * @param rawBody the exact bytes of the request, not parsed and serialized again
  * @param header the value of X-Service-Signature
- * @param secret the endpoint's whole signing secret, `whsec_` included
- * @throws WebhookVerificationError with the reason; TypeError where it is called wrongly
+ * @param secret the endpoint's whole signing secret, including `whsec_`
+ * @throws WebhookVerificationError with the reason; TypeError for invalid arguments
  */
 export function verify(
   rawBody: string | Uint8Array,
