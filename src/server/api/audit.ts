@@ -4,9 +4,9 @@ import type { Repositories } from '../../storage/store.ts'
 import type { RequestContext } from '../context.ts'
 
 /**
- * Notes who did what to which row, in the transaction that does it. It holds no value that was written: labels,
- * variables, texts and secrets never.
- * @param targetId the row; null where there are several, which targetCount then counts
+ * Records an action in the audit log, in the transaction that performs it. The log holds no written values: no labels,
+ * variables, texts, or secrets.
+ * @param targetId the row; null for several, which targetCount counts
  */
 export function audit(
   tx: Repositories,
@@ -22,7 +22,7 @@ interface Author extends Pick<RequestContext, 'workspaceId' | 'correlationId' | 
   token: Pick<RequestContext['token'], 'id' | 'name'>
 }
 
-/** The same of several requests of a workspace. */
+/** Records one entry per request of a workspace. */
 export function auditEach(
   tx: Repositories,
   workspaceId: string,
@@ -40,9 +40,9 @@ export function auditEach(
 }
 
 /**
- * An operator: the account, the machine and the command, without its arguments, since they may hold passwords and
- * names of people.
- * @param command as its parts are typed, such as `token create`
+ * Returns an operator as an actor: the account, the machine, and the command without its arguments, which can hold
+ * passwords and personal data.
+ * @param command as typed, such as `token create`
  */
 export function operator(command: string): Actor {
   return { tokenId: null, name: `${account()}@${hostname()}: passes ${command}` }
@@ -52,7 +52,7 @@ function account(): string {
   try {
     return userInfo().username
   } catch {
-    // In a container the account may have no name.
+    // In a container, the account can have no name.
     return `uid ${process.getuid?.() ?? 'unknown'}`
   }
 }

@@ -3,8 +3,8 @@ import { validationError } from '../../core/errors.ts'
 import { bucketStarts, isFarTooLong } from '../../core/rules/lists/buckets.ts'
 
 /**
- * Where the buckets of a range that was asked for begin.
- * @throws ApiError VALIDATION_ERROR where it is empty, or has more of them than one answer tells of
+ * Returns the starts of the buckets in a range.
+ * @throws ApiError VALIDATION_ERROR if the range is empty or has more buckets than a response can hold
  */
 export function requireBuckets(range: { from: Date; to: Date }, by: BucketUnit, zone: string): number[] {
   if (range.from >= range.to) {

@@ -16,7 +16,6 @@ import { events } from './webhooks/events.ts'
 import { webhooks } from './webhooks/webhooks.ts'
 import { tokens, workspace } from './workspace.ts'
 
-/** Every operation of the contract with its handler. */
 export const handlers: AllHandlers = {
   projects,
   templates,

@@ -3,11 +3,10 @@ import type { StoredIdentity } from '../../storage/workspaces/identities.ts'
 import { toPage } from '../http/cursors.ts'
 import type { Handlers } from '../http/mount.ts'
 
-/** Handlers of /v1/identities. */
 export const identities: Handlers<typeof contract> = {
   list: async ({ query }, { store, workspaceId, token }) => {
     const { limit, offset = 0 } = query
-    // What the whole workspace has is none of its business.
+    // A token of some projects cannot see resources of the workspace.
     if (token.projectIds) {
       return { status: 200, body: { items: [], total: 0, limit, offset, nextCursor: null, hasMore: false } }
     }

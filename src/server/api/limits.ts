@@ -10,16 +10,16 @@ interface Asking {
 }
 
 /**
- * Below this distance from a limit it is looked up under a lock, so that it holds exactly however many race. Beyond it what
- * the token knows, up to a second old, is enough: nobody writes so much within a second.
+ * The distance from a limit below which usage is read under a lock, so that the limit is exact under concurrency.
+ * Further away, the usage that the token caches for up to a second is enough: no client writes this much in a second.
  */
 const FAR: StoredUsage = { passes: 100_000, storedBytes: 1024 ** 3 }
 const stored = Object.keys(FAR) as (keyof StoredUsage)[]
 
-/** Takes room for what is about to be stored, or says why there is none. */
+/** Reserves space for what is about to be stored, or returns why there is none. */
 export type TakeRoom = (wanted: Partial<StoredUsage>) => ApiError | undefined
 
-/** Looks at the room for passes and bytes. Near a limit the workspace is locked until the transaction ends. */
+/** Opens the limits of passes and bytes. Near a limit, the workspace is locked until the transaction ends. */
 export async function openRoom(tx: Repositories, { workspaceId, token }: Asking): Promise<TakeRoom> {
   const { limits, usage } = token.workspace
   if (stored.every((name) => limits[name] - usage[name] > FAR[name])) return () => undefined
@@ -32,20 +32,20 @@ export async function openRoom(tx: Repositories, { workspaceId, token }: Asking)
   }
 }
 
-/** That a workspace has room for so many bytes more; a change that gives room is always taken. @throws ApiError CONFLICT */
+/** Checks that a workspace has space for more bytes. Changes that free space always pass. @throws ApiError CONFLICT */
 export async function requireBytes(tx: Repositories, asking: Asking, bytes: number): Promise<void> {
   if (bytes <= 0) return
   const problem = (await openRoom(tx, asking))({ storedBytes: bytes })
   if (problem) throw problem
 }
 
-/** Of a value as it is stored. */
+/** Returns the stored size of a value. */
 export function bytesOf(value: object): number {
   return Buffer.byteLength(JSON.stringify(value))
 }
 
 /**
- * For what there is little of: counted under the lock of the workspace, in the transaction that adds one.
+ * Checks a small limit: counts under the lock of the workspace, in the transaction that adds one.
  * @throws ApiError CONFLICT
  */
 export async function requireUnderLimit(
@@ -60,17 +60,21 @@ export async function requireUnderLimit(
   if (used >= allowed) throw overLimit(limit, { allowed, used })
 }
 
-/** Counts of jobs are so old at most; of a workspace at its limit one second, so that it goes on as soon as there is room. */
+/**
+ * The maximum age of job counts. Shorter for a workspace at its limit, so that it can continue as soon as jobs have
+ * run.
+ */
 const COUNTED_MS = 10_000
 const RECOUNTED_MS = 1_000
 const MAX_WORKSPACES = 10_000
 
-/** Notes that so many jobs are about to be queued, or says why they may not be. */
+/** Reserves places for jobs that are about to be queued, or returns why there are none. */
 export type TakeQueue = (context: Asking & { store: Store; now: Date }, jobs: number) => Promise<ApiError | undefined>
 
 /**
- * Jobs come and go too fast for a counter: they are counted now and then, and what this process adds meanwhile is known.
- * The limit is passed by no more than other processes queue within ten seconds, and by what a broadcast fans out to.
+ * Limits waiting jobs. Jobs change too fast for a stored counter, so they are counted periodically, and this process
+ * adds its own jobs in between. The limit can be exceeded by the jobs that other processes queue within ten seconds,
+ * and by the fan-out of broadcasts.
  */
 export function createTakeQueue(): TakeQueue {
   const counts = new Map<string, { jobs: number; at: number }>()
@@ -78,7 +82,7 @@ export function createTakeQueue(): TakeQueue {
     const allowed = token.workspace.limits.waitingJobs
     let count = counts.get(workspaceId)
     const isOver = count !== undefined && count.jobs + jobs > allowed
-    // A clock that went back must not keep a count alive.
+    // A clock that was set back must not keep an old count.
     const age = Math.abs(now.getTime() - (count?.at ?? 0))
     if (count === undefined || age >= (isOver ? RECOUNTED_MS : COUNTED_MS)) {
       count = { jobs: await store.usage.countWaitingJobs(workspaceId, allowed + 1), at: now.getTime() }
@@ -90,7 +94,7 @@ export function createTakeQueue(): TakeQueue {
   }
 }
 
-/** What there is too much of, and what gives room. */
+/** The limited resource, and how to free some of it. */
 const words: Record<Exclude<LimitName, 'requestsInFlight'>, [what: string, remedy: string]> = {
   webhooks: ['webhooks', 'delete one'],
   passes: ['passes', ''],

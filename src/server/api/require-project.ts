@@ -1,10 +1,7 @@
 import { ApiError } from '../../core/errors.ts'
 import type { Repositories } from '../../storage/store.ts'
 
-/**
- * That there is such a project, and the token sees it.
- * @throws ApiError NOT_FOUND
- */
+/** Checks that a project exists and that the token can access it. @throws ApiError NOT_FOUND */
 export async function requireProject(
   { projects }: Pick<Repositories, 'projects'>,
   workspaceId: string,
@@ -13,7 +10,7 @@ export async function requireProject(
   if (!(await projects.find(workspaceId, projectId))) throw noProject(projectId)
 }
 
-/** The same, and that nobody changes or deletes it until the transaction ends. @throws ApiError NOT_FOUND */
+/** Locks a project until the transaction ends. @throws ApiError NOT_FOUND if it does not exist for the token */
 export async function holdProject(
   { projects }: Pick<Repositories, 'projects'>,
   workspaceId: string,
@@ -22,7 +19,6 @@ export async function holdProject(
   if (!(await projects.findForUpdate(workspaceId, projectId))) throw noProject(projectId)
 }
 
-/** The answer where there is no such project. */
 export function noProject(projectId: string): ApiError {
   return new ApiError('NOT_FOUND', { message: 'There is no such project.', details: { projectId } })
 }

@@ -3,9 +3,9 @@ import type { RequestContext } from '../context.ts'
 import { noProject } from './require-project.ts'
 
 /**
- * The project that is scanned for. A token that is bound to one project says so by itself; one that is bound to several
- * must name it, so that what matches nothing is recorded in a project of its own.
- * @throws ApiError NOT_FOUND for a project that the token does not see, VALIDATION_ERROR where one must be named
+ * Returns the project of a scan. A token that is bound to one project implies it. A token that is bound to several must
+ * name it, so that a scan without a match is recorded in one project.
+ * @throws ApiError NOT_FOUND if the token cannot access the project, VALIDATION_ERROR if one must be named
  */
 export function projectOfScan(projectId: string | undefined, { token }: RequestContext): string | undefined {
   const { projectIds } = token
@@ -21,8 +21,8 @@ export function projectOfScan(projectId: string | undefined, { token }: RequestC
 }
 
 /**
- * The project of what a device reports: its items name none.
- * @throws ApiError FORBIDDEN for a token that is bound to several
+ * Returns the project of reported scans, whose items name none.
+ * @throws ApiError FORBIDDEN if the token is bound to several projects
  */
 export function projectOfReport({ token: { projectIds } }: RequestContext): string | undefined {
   const [only, ...others] = projectIds ?? []
@@ -32,8 +32,8 @@ export function projectOfReport({ token: { projectIds } }: RequestContext): stri
 }
 
 /**
- * What is made must belong to a project that its maker sees.
- * @throws ApiError FORBIDDEN for a token that is bound to projects
+ * Requires a token of the whole workspace, so that a new resource is in a project that its creator can access.
+ * @throws ApiError FORBIDDEN if the token is bound to projects
  */
 export function requireWholeWorkspace({ token }: RequestContext, message: string): void {
   if (!token.projectIds) return

@@ -1,11 +1,10 @@
 import type { tokens as tokensContract, workspace as workspaceContract } from '../../core/contract/workspace.ts'
 import type { Handlers } from '../http/mount.ts'
 
-/** Handlers of /v1/workspace. */
 export const workspace: Handlers<typeof workspaceContract> = {
   get: async (_, { store, workspaceId, token, now, inFlight }) => {
     const { name, expiresAt, limits } = token.workspace
-    // What the whole workspace has is none of its business.
+    // A token of some projects cannot see resources of the workspace.
     if (token.projectIds) return { status: 200, body: { id: workspaceId, name } }
     const usage = { ...(await store.usage.read(workspaceId, now)), requestsInFlight: inFlight.count(workspaceId) }
     const ledgerPublicKey = (await store.chainHeads.findKeys(workspaceId))?.publicKey ?? null
@@ -14,7 +13,6 @@ export const workspace: Handlers<typeof workspaceContract> = {
   },
 }
 
-/** The handler of GET /v1/tokens/current. */
 export const tokens: Handlers<typeof tokensContract> = {
   current: async (_, { token }) => ({
     status: 200,

@@ -11,11 +11,10 @@ import { holdProject } from '../require-project.ts'
 
 const MAX_MS = MAX_DOOR_DAYS * 86_400_000
 
-/** Open invitations of a project, and its doors with all that may still be claimed. */
+/** Open invitations per project, and doors per project including the unclaimed uses of invitations. */
 const MAX_INVITATIONS = 100
 const MAX_DOORS = 5_000
 
-/** Handlers of /v1/doors. */
 export const doors: Handlers<typeof contract> = {
   invite: ({ body }, context) => {
     const { store, workspaceId, now, services } = context
@@ -23,7 +22,7 @@ export const doors: Handlers<typeof contract> = {
     const expiresAt = requireSoon(body.expiresAt, now)
     const code = newScanCode()
     return store.transaction(async (tx) => {
-      // Held, so that neither its end nor another invitation comes between.
+      // Lock the project, so that it is not deleted and no other invitation is created concurrently.
       await holdProject(tx, workspaceId, projectId)
       await requireRoom(tx, workspaceId, body, now)
       const invitation = { projectId, gate, uses, expiresAt, codeDigest: tokenDigest(code) }
@@ -49,7 +48,7 @@ export const doors: Handlers<typeof contract> = {
     const { projectId, revoked, cursor, offset, limit } = query
     const isPlain = !projectId && revoked === undefined && cursor === undefined && !offset
     if (token.door && isPlain) {
-      // What each door asks every few seconds: one row, and no count.
+      // Doors send this request every few seconds: read one row and count nothing.
       const door = await store.doors.find(workspaceId, token.id)
       const rows = door ? [showDoor(door)] : []
       return {
@@ -85,21 +84,21 @@ export const doors: Handlers<typeof contract> = {
 }
 
 /**
- * Takes one use of the invitation that a code is of, and makes a door with a token of its own.
- * @throws ApiError NOT_FOUND for a code that cannot be claimed, with the reason in details; TENANT_SUSPENDED and TENANT_EXPIRED, as for
- * any token of the workspace
+ * Claims one use of the invitation with a code, and creates a door with its token.
+ * @throws ApiError NOT_FOUND if the code cannot be claimed, with the reason in details; TENANT_SUSPENDED and
+ * TENANT_EXPIRED, as for any token of the workspace
  */
 async function claimDoor(
   { code, name }: { code: string; name: string },
   { store, now, correlationId }: PublicContext,
 ): Promise<DoorClaim> {
   const codeDigest = tokenDigest(code)
-  // A read first: who guesses takes no turn at the writer.
+  // Read first, so that guesses never wait for the write lock.
   const state = await store.doors.invitationState(codeDigest, now)
   if (state !== 'open') throw notClaimable(state)
   return store.transaction(async (tx) => {
     const claimed = await tx.doors.claim(codeDigest, now)
-    // Another phone was faster.
+    // Another phone claimed it first.
     if (!claimed) throw notClaimable('used_up')
     const { workspaceId, projectId, gate, workspace } = claimed
     if (workspace.suspendedAt) throw new ApiError('TENANT_SUSPENDED')
@@ -133,7 +132,7 @@ function notClaimable(reason: keyof typeof NOT_CLAIMABLE): ApiError {
   return new ApiError('NOT_FOUND', { message: NOT_CLAIMABLE[reason], details: { reason } })
 }
 
-/** @throws ApiError VALIDATION_ERROR for a moment that is past, or too far ahead */
+/** @throws ApiError VALIDATION_ERROR if the time is past or too far ahead */
 function requireSoon(given: string, now: Date): Date {
   const expiresAt = new Date(given)
   const ahead = expiresAt.getTime() - now.getTime()
@@ -142,7 +141,7 @@ function requireSoon(given: string, now: Date): Date {
   return expiresAt
 }
 
-/** @throws ApiError CONFLICT where the project has too many; the caller holds it */
+/** @throws ApiError CONFLICT if the project has too many. The caller has locked the project */
 async function requireRoom(
   tx: Repositories,
   workspaceId: string,

@@ -4,27 +4,30 @@ import type { DoorSighting } from '../../../storage/workspaces/doors.ts'
 import type { TokenWithWorkspace } from '../../../storage/workspaces/tokens.ts'
 import type { Logger } from '../../log.ts'
 
-/** What doors say of themselves with their requests, on its way into the database. */
+/** A buffer of the states that doors report with their requests. */
 export interface Sightings {
-  /** Keeps what a door says; costs a request of it next to nothing, and one of another token nothing. */
+  /** Buffers the state of a door. Does nothing for other tokens. */
   note(token: TokenWithWorkspace, headers: Headers, at: Date): void
-  /** Writes what was noted: one statement a workspace. */
+  /** Writes the buffer, in one statement per workspace. */
   flush(): Promise<void>
-  /** Ends the waiting; writes nothing. */
+  /** Stops the timer without writing. */
   close(): void
 }
 
-/** Of each door one write in so long, however much it scans. */
+/** The interval of writes per door, regardless of how much it scans. */
 const FLUSH_MS = 15_000
 
 const VERSION = /^[\w.+-]{1,64}$/
 const PENDING = /^\d{1,7}$/
 
-/** Collects what doors say, for 15 seconds at a time. What a crash takes along comes with their next requests. */
+/**
+ * Creates a buffer that is written every 15 seconds. After a crash, the next requests of the doors report their state
+ * again.
+ */
 export function createSightings({ store, log }: { store: Store; log: Logger }): Sightings {
   let noted = new Map<string, DoorSighting & { workspaceId: string }>()
   let waiting: NodeJS.Timeout | undefined
-  /** Tokens of doors whose first request is written at once; a cached token does not know yet that it is stored. */
+  /** Tokens of doors whose first request is written immediately. A cached token does not show yet that it was. */
   const firstSeen = new WeakSet<TokenWithWorkspace>()
 
   async function flush(): Promise<void> {

@@ -19,10 +19,9 @@ import { requireUnderLimit } from '../limits.ts'
 import { holdProject, requireProject } from '../require-project.ts'
 import { type Created, createOnce, findKnown, parseMessage, requireLanguages } from './message.ts'
 
-/** Reasons that are told of a broadcast to whole classes. */
+/** The maximum number of class errors in a response. */
 const CLASS_ERRORS = 10
 
-/** Handlers of /v1/projects/{id}/broadcasts. */
 export const broadcasts: Handlers<typeof contract> = {
   create: async ({ params, query, body }, context) => {
     const { store, workspaceId, now } = context
@@ -31,7 +30,7 @@ export const broadcasts: Handlers<typeof contract> = {
       return { status: 200, body: known ? toBroadcast(known, now) : await forecast(params.id, body, context) }
     }
     const { row, isNew } = await createOnce(store.broadcasts, body, context, async () => {
-      // Before the transaction: it reads all versions of a project, and writers wait for each other.
+      // Read before the transaction, which other writers wait for: this reads all versions of a project.
       await requireLanguagesOfProject(params.id, body, context)
       await requireWholeClasses(params.id, body, context)
       return store.transaction((tx) => insert(tx, params.id, body, context))
@@ -111,7 +110,7 @@ function requireLanguagesOfProject(
   })
 }
 
-/** @throws ApiError VALIDATION_ERROR where messages of classes would reach others than holders of the project's passes */
+/** @throws ApiError VALIDATION_ERROR if class messages would reach others than holders of passes of the project */
 async function requireWholeClasses(
   projectId: string,
   body: BroadcastCreate,
@@ -154,7 +153,7 @@ async function forecast(projectId: string, body: BroadcastCreate, context: Reque
           classes: total(byClass.messages),
           others: byClass.others,
           overCap,
-          // Issuers take theirs side by side.
+          // Issuers send in parallel.
           seconds: secondsAtGooglePace(Math.max(0, ...requests)),
         }
       : { passCount: 0, classes: 0, others: 0, overCap: 0, seconds: 0 },
@@ -174,7 +173,7 @@ function missing(broadcastId: string): never {
   throw new ApiError('PASS_NOTIFICATION_BROADCAST_NOT_FOUND', { details: { broadcastId } })
 }
 
-/** A broadcast as the API shows it, as it is at the moment of the request. */
+/** Returns a broadcast for the API, with its state at the time of the request. */
 function toBroadcast(broadcast: StoredBroadcast, now: Date): Broadcast {
   return {
     id: broadcast.id,
@@ -191,7 +190,7 @@ function toBroadcast(broadcast: StoredBroadcast, now: Date): Broadcast {
   }
 }
 
-/** From sendAt on a broadcast is no longer scheduled. */
+/** A broadcast is scheduled until sendAt. */
 function statusOf({ sendAt, startedAt, dispatchedAt }: StoredBroadcast, now: Date): BroadcastStatus {
   if (dispatchedAt !== null) return 'DISPATCHED'
   return startedAt === null && sendAt !== null && sendAt > now ? 'SCHEDULED' : 'PENDING'

@@ -6,7 +6,10 @@ import type { NewMessage } from '../../../storage/messages/notification-row.ts'
 import type { Wallets } from '../../../wallets/wallets.ts'
 import type { RequestContext } from '../../context.ts'
 
-/** What a creation asked for: all platforms that are configured by default, each once; a time that is not in the future means at once. */
+/**
+ * Returns the normalized message of a creation request. Default: all configured platforms. A time that is not in the
+ * future means now.
+ */
 export function parseMessage(given: MessageCreate, wallets: Wallets, now: Date): Omit<NewMessage, 'id'> {
   const configured = wallets.all.map((wallet) => wallet.platform)
   const sendAt = given.sendAt === undefined ? null : new Date(given.sendAt)
@@ -20,7 +23,7 @@ export function parseMessage(given: MessageCreate, wallets: Wallets, now: Date):
 }
 
 /**
- * A message that says things by language has those of the passes that it may go to.
+ * Checks that a message by language has all languages of the passes that it can go to.
  * @throws ApiError VALIDATION_ERROR
  */
 export async function requireLanguages(
@@ -32,21 +35,24 @@ export async function requireLanguages(
   if (issues.length > 0) throw validationError(issues)
 }
 
-/** A row, and whether this request made it. */
+/** A row, and whether this request created it. */
 export interface Created<T> {
   row: T
   isNew: boolean
 }
 
-/** A key that is taken again and again by what cannot be found stands for a message of another project. */
+/**
+ * The number of attempts, after which an idempotency key that is taken but not found belongs to a message of another
+ * project.
+ */
 const MAX_ATTEMPTS = 5
 
-/** Messages of one kind, which are found by their idempotency keys. */
+/** Messages of one kind, with lookup by idempotency key. */
 interface Messages<T> {
   findByKey(workspaceId: string, idempotencyKey: string): Promise<T | undefined>
 }
 
-/** What the idempotency key of a request stands for; undefined where nobody used it, or none was given. */
+/** Returns the message with the idempotency key of a request; undefined if there is none, or no key was given. */
 export async function findKnown<T>(
   messages: Messages<T>,
   workspaceId: string,
@@ -56,9 +62,10 @@ export async function findKnown<T>(
 }
 
 /**
- * One effect for one idempotency key, however many requests hold it at once: what is there already, or what is made now. What is
- * known goes before every rejection, that of a full queue too.
- * @param insert undefined where another request took the key in the meantime, which may even have been cancelled since
+ * Creates a message once per idempotency key, regardless of concurrency: returns the existing or the created message.
+ * An existing message is returned even if a new one would be rejected, for example because the queue is full.
+ * @param insert returns undefined if another request used the key in the meantime. That message can have been canceled
+ * since
  * @throws ApiError CONFLICT, TOO_MANY_REQUESTS
  */
 export async function createOnce<T>(

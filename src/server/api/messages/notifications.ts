@@ -13,7 +13,6 @@ import { audit } from '../audit.ts'
 import { requireUnderLimit } from '../limits.ts'
 import { type Created, createOnce, findKnown, parseMessage, requireLanguages } from './message.ts'
 
-/** Handlers of /v1/passes/{id}/notifications. */
 export const notifications: Handlers<typeof contract> = {
   create: async ({ params, body }, context) => {
     const { store } = context
@@ -110,7 +109,7 @@ function missing(notificationId: string): never {
   throw new ApiError('PASS_NOTIFICATION_NOT_FOUND', { details: { notificationId } })
 }
 
-/** A notification as the API shows it, as it is at the moment of the request. */
+/** Returns a notification for the API, with its state at the time of the request. */
 function toNotification(notification: StoredNotification, now: Date): Notification {
   const { broadcastId, deviceCount } = notification
   const shown = byPlatform((platform) => {

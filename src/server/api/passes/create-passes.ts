@@ -25,13 +25,13 @@ import { bytesOf, openRoom } from '../limits.ts'
 import { type ClaimingPass, type Joined, joinClasses, type NamedPass } from './google-class.ts'
 import { openImages, usesOf } from './pass-images.ts'
 
-/** What became of an item: its pass, made now or there before, or what is wrong with the item. */
+/** The result of an item: its pass, created or existing, or the error of the item. */
 export type CreateResult = { pass: StoredPass; isNew: boolean } | { externalPassId: string; problem: ApiError }
 
 /**
- * Creates passes with their jobs, each item for itself: one result an item, in order. An externalPassId that is there already
- * answers the existing pass, whatever else the item holds. What is cut off leaves whole passes, and is finished by the same
- * request once more.
+ * Creates passes with their jobs. Each item succeeds or fails separately, and results are in the order of the items. If
+ * the externalPassId exists, the result is the existing pass, regardless of the other fields. An interrupted call
+ * leaves complete passes, and the same request completes it.
  */
 export async function createPasses(items: unknown[], context: RequestContext): Promise<CreateResult[]> {
   const parsed = await mapInSlices(items, (item) => parseItem(PassCreate, item))
@@ -44,7 +44,7 @@ export async function createPasses(items: unknown[], context: RequestContext): P
   const plans = await planPasses(runs, { existing, versionsOfFirst: versions }, context)
   const planned = [...plans.values()].filter((plan): plan is ClaimingPass => !(plan instanceof ApiError))
   const { inserted, refused } = await insertPasses(planned, context)
-  // After the commit: what a racing request inserted first.
+  // After the commit, read the passes that a concurrent request inserted first.
   const raced = await findExisting(
     planned.filter(({ externalPassId }) => !inserted.has(externalPassId)),
     context,
@@ -57,7 +57,7 @@ export async function createPasses(items: unknown[], context: RequestContext): P
     if (plan instanceof ApiError) return { externalPassId, problem: plan }
     const pass = existing.get(externalPassId) ?? inserted.get(externalPassId) ?? raced.get(externalPassId)
     const rejection = refused.get(externalPassId)
-    // A racing request may have made it while this one found no room.
+    // A concurrent request can have created it while this one had no space.
     if (!pass && rejection) return { externalPassId, problem: rejection }
     if (!pass) {
       if (!context.token.projectIds) throw new Error(`The pass ${externalPassId} was written and cannot be read`)
@@ -67,15 +67,15 @@ export async function createPasses(items: unknown[], context: RequestContext): P
     if (pass.templateId !== item.templateId) {
       return { externalPassId, problem: new ApiError('DUPLICATE_PASS', { details: { passId: pass.id } }) }
     }
-    // Without a plan it only repeats an item before it.
+    // An item without a plan repeats an earlier item.
     return { pass, isNew: plan !== undefined && inserted.get(externalPassId) === pass }
   })
 }
 
 interface Inserted {
-  /** By externalPassId, those that are new. */
+  /** New passes by externalPassId. */
   inserted: Map<string, StoredPass>
-  /** By externalPassId, those for which the workspace has no room, or whose class says otherwise. */
+  /** By externalPassId: passes without space in the workspace, or with values that contradict their class. */
   refused: Map<string, ApiError>
 }
 
@@ -91,7 +91,7 @@ async function insertPasses(passes: ClaimingPass[], context: RequestContext): Pr
   if (full) return { inserted: new Map(), refused: new Map(passes.map((pass) => [pass.externalPassId, full])) }
   if (passes.length === 1) return insertTogether(context.store, { passes, context })
   const all: Inserted = { inserted: new Map(), refused: new Map() }
-  // Equal parts: a last pass by itself would count as one that was created alone.
+  // Use equal parts: a single last pass would count as created individually.
   const size = Math.ceil(passes.length / Math.ceil(passes.length / context.store.passesATurn))
   for (let from = 0; from < passes.length; from += size) {
     const part = { passes: passes.slice(from, from + size), context }
@@ -102,10 +102,10 @@ async function insertPasses(passes: ClaimingPass[], context: RequestContext): Pr
   return all
 }
 
-/** Passes that are created one by one at the same moment share their transaction. A batch has some of its own. */
+/** Creates concurrent single passes in one transaction. Batches have separate transactions. */
 const insertTogether = grouped((store: Store, take: () => Planned[]) => store.transaction((tx) => insertIn(tx, take())))
 
-/** Of one workspace. */
+/** Inserts passes of requests of one workspace. */
 async function insertIn(tx: Repositories, requests: Planned[]): Promise<Inserted[]> {
   const { workspaceId, now } = requests[0]!.context
   const planned = requests.flatMap(({ passes }) => passes)
@@ -144,7 +144,7 @@ async function insertIn(tx: Repositories, requests: Planned[]): Promise<Inserted
     })),
   )
   if (jobs.length > 0) await tx.jobs.insert(jobs, now)
-  // One entry a request however many: the correlation id leads from a batch to its passes.
+  // One entry per request: the correlation ID leads from a batch to its passes.
   const entries = written.flatMap(({ inserted, context }) => {
     const [only, ...others] = inserted.values()
     if (only === undefined) return []
@@ -154,7 +154,7 @@ async function insertIn(tx: Repositories, requests: Planned[]): Promise<Inserted
   return written
 }
 
-/** Finds the images of passes that are to be made, their room and their classes, or says why one of them may not be made. */
+/** Reserves images, space, and classes for passes to create. Returns an error for each that cannot be created. */
 export async function admitPasses<Pass extends ClaimingPass>(
   tx: Repositories,
   passes: Pass[],
@@ -173,7 +173,7 @@ export async function admitPasses<Pass extends ClaimingPass>(
   return joinClasses(tx, workspaceId, fitting, now)
 }
 
-/** An item that does not fit its schema fails alone, with every problem listed. */
+/** Parses an item. If it does not match its schema, returns an error that lists every issue. */
 export function parseItem<Item extends z.ZodType>(
   schema: Item,
   item: unknown,
@@ -187,7 +187,7 @@ export function parseItem<Item extends z.ZodType>(
   }
 }
 
-/** Passes that are there, by their externalPassId. */
+/** Returns existing passes by externalPassId. */
 export async function findExisting(passes: { externalPassId: string }[], { store, workspaceId }: RequestContext) {
   const ids = [...new Set(passes.map((pass) => pass.externalPassId))]
   if (ids.length === 0) return new Map<string, StoredPass>()
@@ -207,7 +207,7 @@ async function findVersions(
   return templateIds.length > 0 ? store.templateVersions.listNewestPublished(workspaceId, templateIds) : []
 }
 
-/** Looks single passes up that are asked for at the same moment. */
+/** Reads concurrently requested single passes in one query. */
 const findTogether = grouped(async (store: Store, take: () => { workspaceId: string; externalPassId: string }[]) => {
   const asked = take()
   const ids = [...new Set(asked.map(({ externalPassId }) => externalPassId))]
@@ -217,8 +217,8 @@ const findTogether = grouped(async (store: Store, take: () => { workspaceId: str
 })
 
 /**
- * What to insert for each request, or why it is refused. As in single creates one after another, the first sound request
- * of an externalPassId makes the pass; later ones have no plan and answer with it.
+ * Plans an insert or an error for each request. As with sequential single requests, the first valid request of an
+ * externalPassId creates the pass. Later ones have no plan and return that pass.
  */
 async function planPasses(
   runs: PassCreate[][],
@@ -247,7 +247,7 @@ async function planPasses(
   return plans
 }
 
-/** What to insert for a request, or why it is refused. */
+/** Plans the insert of a request, or returns its error. */
 export function planPass(
   request: PassCreate & { scanPayload?: string | null },
   rules: { version: PublishedVersion; checkPass: CheckPass } | undefined,
@@ -286,12 +286,12 @@ export function planPass(
   }
 }
 
-/** What a phone of Apple shows with each request about a pass. */
+/** Creates the token that an Apple device sends with each request about a pass. */
 export function newAppleToken(): string {
   return takeRandom(24).toString('hex')
 }
 
-/** All that a version asks of the values of its passes, each platform's own rules among it. */
+/** Compiles all rules that a version has for the values of passes, including those of each platform. */
 export function compileVersion(version: VersionContent, wallets: Wallets): CheckPass {
   return compilePass(
     version.definition,

@@ -9,22 +9,22 @@ import type { Repositories } from '../../../storage/store.ts'
 import type { VersionContent } from '../../wallet-sync/definitions.ts'
 import type { PassImage } from './pass-images.ts'
 
-/** A pass that is to be made, and the names that it is shown with. */
+/** A pass to create, with the names that it is shown with. */
 export type NamedPass = NewPass & Pick<StoredPass, 'templateName' | 'projectName'>
 
-/** A pass that is to be made, with the class that it asks for. */
+/** A pass to create, with the class that it requests. */
 export type ClaimingPass = Omit<NamedPass, 'googleClassId'> & {
   claim: ClassClaim | undefined
-  /** Those that its variables bring. */
+  /** The images of its variables. */
   images: PassImage[]
 }
 
-/** The same once its class is known. */
+/** The pass once its class is known. */
 export type Joined<Pass extends ClaimingPass> = Omit<Pass, 'claim'> & Pick<NamedPass, 'googleClassId'>
 
 /**
- * Gives passes the classes that they ask for. The first of a key says what stands in its class; one that would say otherwise
- * is refused, with both values. What was refused before stays so.
+ * Assigns passes the classes that they request. The first pass of a key sets the values of its class. A pass with
+ * different values is rejected with both values. Errors in `passes` are returned unchanged.
  */
 export async function joinClasses<Pass extends ClaimingPass>(
   tx: Repositories,
@@ -65,18 +65,18 @@ function excerpt(value: string): string {
   return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value)
 }
 
-/** What an update makes of a pass, before its class is known. */
+/** A pass after an update, before its class is known. */
 export interface ClassChange {
   version: VersionContent
-  /** The pass as it will be. */
+  /** The facts of the updated pass. */
   facts: PassFacts
   expiresAt: Date | null
 }
 
 /**
- * The class of a pass after an update. What the update changes on the pass changes in the class, once for all passes of it;
- * what it leaves alone stays there, whatever the pass itself says. A pass that takes its key along into another version takes
- * what its class said along.
+ * Returns the class of a pass after an update. Values that the update changes on the pass change in the class, and so
+ * for all of its passes. Other values of the class stay, regardless of the pass. If a pass keeps its key in another
+ * version, the new class gets the values of the old one.
  */
 export async function followClass(
   tx: Repositories,
@@ -93,7 +93,7 @@ export async function followClass(
   const [own] = pass.googleClassId ? await tx.googleClasses.list(workspaceId, [pass.googleClassId]) : []
   const kept = own?.keyDigest === claim.keyDigest ? pick(own.values, Object.keys(claim.values)) : {}
   const asked = { templateVersionId, keyDigest: claim.keyDigest, values: { ...claim.values, ...kept } }
-  // That which it leaves is held, too: taken together, two that change places never wait for each other.
+  // Lock the previous class in the same statement, so that two passes that swap classes do not deadlock.
   const isLeft = own && keyOf(own) !== keyOf(asked)
   const held = await tx.googleClasses.claim(workspaceId, isLeft ? [asked, own] : [asked], now)
   const ofClass = held.find((one) => keyOf(one) === keyOf(asked))!
@@ -101,7 +101,7 @@ export async function followClass(
   const next = { ...values, ...pick(claim.values, differingNames(before.values, claim.values)) }
   if (differingNames(values, next).length > 0) {
     await tx.googleClasses.setValues(workspaceId, id, next)
-    // What Google was never sent is sent as it then stands, with the first object.
+    // A class that Google never received is sent in its current form with the first object.
     if (sentVersion !== null) {
       await tx.jobs.insertOnce([{ workspaceId, kind: 'upsert-google-class', subject: id, correlationId }], now)
     }
@@ -109,7 +109,7 @@ export async function followClass(
   return id
 }
 
-/** Takes what passes said out of a class in which none stands any more whose data was not erased. */
+/** Clears the values of a class if all of its passes are erased. */
 export async function forgetClass(
   tx: Repositories,
   { workspaceId, googleClassId }: StoredPass,
@@ -118,7 +118,7 @@ export async function forgetClass(
   const ofClass = googleClassId && (await tx.googleClasses.findForUpdate(workspaceId, googleClassId))
   if (!ofClass || (await tx.googleClasses.listInUse([ofClass])).size > 0) return
   await tx.googleClasses.setValues(workspaceId, ofClass.id, {})
-  // Google may quote what it refuses.
+  // The rejection can quote the values.
   await tx.rejections.clear(workspaceId, 'google', ofClass.id)
   if (ofClass.sentVersion === null) return
   const job = { workspaceId, kind: 'upsert-google-class' as const, subject: ofClass.id, correlationId }

@@ -7,9 +7,10 @@ import type { Repositories } from '../../../storage/store.ts'
 export type NamedDevices = Map<string, number>
 
 /**
- * Returns why rows are rejected, by externalPassId: a device that they name would hold more passes of the workspace than one may.
- * Concurrent transactions on PostgreSQL do not see the rows of each other, so they exceed the limit by at most what they insert.
- * @param named adds up what the rows before them name, and these if they are accepted
+ * Returns errors by externalPassId for rows that name a device which would hold more than the allowed number of passes
+ * of the workspace. Concurrent transactions on PostgreSQL do not see each other's rows, so they can exceed the limit by
+ * what they insert.
+ * @param named accumulates the devices of accepted rows
  */
 export async function refuseFullDevices(
   tx: Repositories,

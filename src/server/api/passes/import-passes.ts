@@ -18,12 +18,12 @@ import { usesOf } from './pass-images.ts'
 
 type ImportBody = z.output<typeof routes.import.body>
 
-/** What became of an item; the pass is left out of what a dry run would make. */
+/** The result of an item. A dry run has no passes. */
 export type ImportResult =
   | { externalPassId: string; pass?: StoredPass; isNew: boolean }
   | { externalPassId: string; problem: ApiError }
 
-/** An item that fits its schema, and what tells it from another. */
+/** An item that matches its schema, with the digest of its content. */
 interface ImportItem {
   pass: PassImport
   digest: string
@@ -32,9 +32,10 @@ interface ImportItem {
 type PlannedImport = ClaimingPass & Omit<ImportedPass, keyof ClaimingPass | 'googleClassId'> & { item: ImportItem }
 
 /**
- * Takes passes over, each item for itself: one result an item, in order. What was imported before stays as it is, and what is cut
- * off leaves whole passes, as with a batch. A dry run goes the same way, and is rolled back.
- * @throws ApiError TEMPLATE_NOT_FOUND; VALIDATION_ERROR for an identity that the passes may not have
+ * Imports passes. Each item succeeds or fails separately, and results are in the order of the items. Passes that were
+ * imported before are unchanged, and an interrupted call leaves complete passes, as with a batch. A dry run does the
+ * same and rolls back.
+ * @throws ApiError TEMPLATE_NOT_FOUND; VALIDATION_ERROR for an identity that the passes cannot use
  */
 export async function importPasses(
   { templateId, identityId, passes }: ImportBody,
@@ -55,7 +56,7 @@ export async function importPasses(
   )
   const planned = [...plans.values()].filter((plan): plan is PlannedImport => !(plan instanceof ApiError))
   const { inserted, refused } = await insertImports(planned, { dryRun, context })
-  // After the commit: what a racing request imported first.
+  // After the commit, read the passes that a concurrent request imported first.
   const passedOver = planned.filter(({ externalPassId: id }) => !inserted.has(id) && !refused.has(id))
   const raced = await findImported(
     passedOver.map(({ item }) => item),
@@ -75,12 +76,12 @@ export async function importPasses(
     if (problem) return { externalPassId, problem }
     const pass = inserted.get(externalPassId)
     if (!pass) return { externalPassId, problem: namesTaken(context) }
-    // Without a plan it only repeats an item before it.
+    // An item without a plan repeats an earlier item.
     return { externalPassId, isNew: plan !== undefined, ...(!dryRun && { pass }) }
   })
 }
 
-/** What is told apart by: the content of a row, in whatever order its parts come. */
+/** Returns the digest of a row, independent of the order of its fields. */
 function digestOf(templateId: string, { passTypeIdentifier: _, ...pass }: PassImport): string {
   const devices = pass.devices.toSorted((a, b) => (a.deviceLibraryIdentifier < b.deviceLibraryIdentifier ? -1 : 1))
   const text = JSON.stringify({ ...pass, devices, templateId }, (_name, value: unknown) =>
@@ -91,7 +92,7 @@ function digestOf(templateId: string, { passTypeIdentifier: _, ...pass }: PassIm
 
 interface Found {
   pass: StoredPass
-  /** Undefined of a pass that was made here. */
+  /** Undefined for a pass that was created here. */
   digest: string | undefined
 }
 
@@ -141,8 +142,9 @@ function namesTaken({ token }: RequestContext): ApiError {
 }
 
 /**
- * What to insert for each item, or why it is refused. The first sound item of an externalPassId makes the pass; later ones have no plan.
- * Of several that bring one name the first has it, whichever part of the request they are written with.
+ * Plans an insert or an error for each item. The first valid item of an externalPassId creates the pass, and later ones
+ * have no plan. If several items have the same serial number or object ID, the first has it, even if they are written
+ * in separate transactions.
  */
 async function planImports(
   items: ImportItem[],
@@ -165,7 +167,7 @@ async function planImports(
   return plans
 }
 
-/** False, and takes none, where one of its names is taken. */
+/** Reserves the names of a pass. Returns false and reserves none if one of them is taken. */
 function takeNames({ importedSerialNumber, googleObjectId }: PlannedImport, taken: TakenNames): boolean {
   const { serialNumbers, googleObjectIds } = taken
   if (serialNumbers.has(importedSerialNumber ?? '') || googleObjectIds.has(googleObjectId ?? '')) return false
@@ -198,12 +200,11 @@ function planImport(
 }
 
 interface Imported {
-  /** By externalPassId, those that are new. */
+  /** New passes by externalPassId. */
   inserted: Map<string, StoredPass>
   refused: Map<string, ApiError>
 }
 
-/** How an import is written. */
 interface ImportOptions {
   dryRun: boolean
   context: RequestContext
@@ -214,7 +215,7 @@ async function insertImports(plans: PlannedImport[], options: ImportOptions): Pr
   const { store } = options.context
   let named: NamedDevices = new Map()
   for (const part of partsOf(plans, store.passesATurn)) {
-    // What a dry run accepts is rolled back, so that the database does not count it.
+    // Keep counting in a dry run: its accepted rows are rolled back, so the database does not count them.
     if (!options.dryRun) named = new Map()
     const { inserted, refused } = await inTransaction(options, (tx) => insertPart(tx, part, named, options.context))
     for (const [id, pass] of inserted) all.inserted.set(id, pass)
@@ -223,10 +224,10 @@ async function insertImports(plans: PlannedImport[], options: ImportOptions): Pr
   return all
 }
 
-/** A phone is a row, a pass several. */
+/** A pass weighs several times as much as a device. */
 const DEVICES_A_PASS = 20
 
-/** As many passes as a batch writes at once, and fewer where they have many phones. */
+/** Splits passes into transactions as large as those of a batch. Passes with many devices count more. */
 function partsOf(plans: PlannedImport[], passesATurn: number): PlannedImport[][] {
   const parts: PlannedImport[][] = []
   let room = 0
@@ -242,7 +243,7 @@ function partsOf(plans: PlannedImport[], passesATurn: number): PlannedImport[][]
   return parts
 }
 
-/** Of a dry run nothing is left. */
+/** Runs work in a transaction, which a dry run rolls back. */
 async function inTransaction<T>(
   { dryRun, context }: ImportOptions,
   work: (tx: Repositories) => Promise<T>,
@@ -260,7 +261,7 @@ async function inTransaction<T>(
   return done.result as T
 }
 
-/** Ends the transaction of a dry run. */
+/** Rolls back a dry run. */
 class RolledBack<T> extends Error {
   override readonly name = 'RolledBack'
   result: T | undefined
@@ -276,7 +277,7 @@ async function insertPart(
   const taken = await refuseTaken(tx, plans, context)
   const untaken = plans.filter(({ externalPassId }) => !taken.has(externalPassId))
   const refused = new Map([...taken, ...(await refuseFullDevices(tx, workspaceId, untaken, named))])
-  // What is refused takes no room, and makes no class.
+  // Rejected passes take no space and create no class.
   const free = plans.filter(({ externalPassId }) => !refused.has(externalPassId))
   const admitted = await admitPasses(tx, free, context)
   const accepted = admitted.flatMap((pass, n) => {
@@ -299,7 +300,7 @@ async function insertPart(
   return { inserted: new Map(stored), refused }
 }
 
-/** Of passes whose names are not free for them, since passes made here have them, by their externalPassId. */
+/** Returns errors by externalPassId for passes whose names are taken by passes that were created here. */
 async function refuseTaken(
   tx: Repositories,
   plans: PlannedImport[],

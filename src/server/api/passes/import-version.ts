@@ -3,18 +3,21 @@ import { ApiError, type Issue, validationError } from '../../../core/errors.ts'
 import type { PublishedVersion } from '../../../storage/templates/template-versions.ts'
 import type { RequestContext } from '../../context.ts'
 
-/** A version with what passes of it are known by on each platform; undefined where nothing is issued for one. */
+/** A version with the identities of its passes; undefined for platforms that are not issued for. */
 export interface ImportVersion {
   version: PublishedVersion
   passTypeIdentifier: string | undefined
   issuerId: string | undefined
-  /** What other workspaces use too names no pass of another provider: they could take each other's. */
+  /**
+   * Whether other workspaces use the identity. Then it cannot have passes of another provider: workspaces could take
+   * over each other's passes.
+   */
   isShared: { apple: boolean; google: boolean }
 }
 
 /**
- * Reads what passes of a template would be taken over as.
- * @throws ApiError TEMPLATE_NOT_FOUND; VALIDATION_ERROR for an identity that the workspace may not use, or that is retired
+ * Returns the version and the identities for imported passes of a template.
+ * @throws ApiError TEMPLATE_NOT_FOUND; VALIDATION_ERROR if the identity is retired or the workspace cannot use it
  */
 export async function openVersion(
   templateId: string,
@@ -51,7 +54,7 @@ export async function openVersion(
   }
 }
 
-/** Why an item cannot be of the identities of the version; undefined where it can. */
+/** Returns an error if an item does not belong to the identities of the version. */
 export function refuseForeign(
   pass: PassImport,
   { passTypeIdentifier, issuerId, isShared }: ImportVersion,

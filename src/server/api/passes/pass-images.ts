@@ -1,17 +1,17 @@
 import { type ApiError, validationError } from '../../../core/errors.ts'
 import type { Repositories } from '../../../storage/store.ts'
 
-/** An image that a variable of a pass brings. */
+/** An image in a variable of a pass. */
 export interface PassImage {
-  /** Of the variable. */
+  /** The name of the variable. */
   name: string
   id: string
 }
 
-/** Says which images of a pass there are not, each with its variable. */
+/** Returns an error that lists unknown images with their variables. */
 export type RequireKnown = (images: PassImage[]) => ApiError | undefined
 
-/** Looks the images of any number of passes up at once; none of them is deleted until the transaction ends. */
+/** Finds the images of passes in one query, and locks them against deletion until the transaction ends. */
 export async function openImages(tx: Repositories, workspaceId: string, images: PassImage[]): Promise<RequireKnown> {
   const ids = [...new Set(images.map(({ id }) => id))]
   const known = ids.length > 0 ? await tx.images.lockKnown(workspaceId, ids) : new Set<string>()
@@ -23,7 +23,7 @@ export async function openImages(tx: Repositories, workspaceId: string, images: 
   }
 }
 
-/** Which images a pass has, for whoever keeps them. */
+/** Returns the images of a pass for the storage. */
 export function usesOf({ id, images }: { id: string; images: PassImage[] }) {
   return [...new Set(images.map((image) => image.id))].map((imageId) => ({ passId: id, imageId }))
 }

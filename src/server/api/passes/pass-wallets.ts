@@ -7,12 +7,12 @@ import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { StoredRegistration } from '../../../storage/passes/registrations.ts'
 import type { RequestContext } from '../../context.ts'
 
-/** An answer tells of so many devices at most, which is as many as one pass may have. */
+/** The maximum number of devices in a response, which is also the maximum of one pass. */
 const MAX_DEVICES = 10_000
 
 /**
- * How far each wallet that holds one of the passes has come, by pass.
- * @throws ApiError VALIDATION_ERROR where several passes are held by more devices than an answer tells of
+ * Returns the state of every wallet that holds one of the passes, by pass.
+ * @throws ApiError VALIDATION_ERROR if several passes have more devices than a response can hold
  */
 export async function walletsOf(
   passes: StoredPass[],
@@ -44,12 +44,11 @@ export async function walletsOf(
   )
 }
 
-/** A rejection as it is answered; null where there is none. */
 export function showRejection(rejection: StoredRejection | undefined): PlatformRejection | null {
   return rejection ? { ...rejection, at: rejection.at.toISOString() } : null
 }
 
-/** The delivery truth of one pass: what was told to each wallet, and what it fetched. */
+/** Returns the delivery state of a pass: what was pushed to each wallet, and what it fetched. */
 function toPassWallets(
   pass: StoredPass,
   registrations: StoredRegistration[],
@@ -67,7 +66,7 @@ function toPassWallets(
       pushedVersion: registration.pushedVersion > 0 ? registration.pushedVersion : null,
       fetchedAt: registration.fetchedAt?.toISOString() ?? null,
       fetchedVersion: registration.fetchedVersion || null,
-      // A device that was never pushed holds what it downloaded.
+      // A device that was never pushed has the version that it downloaded.
       state: Math.max(registration.fetchedVersion, 1) >= walletVersion ? 'current' : 'stale',
       lastError: registration.lastError,
     })),

@@ -20,7 +20,6 @@ import { walletsOf } from './pass-wallets.ts'
 import { updatePass } from './update-pass.ts'
 import { voidTogether } from './void-pass.ts'
 
-/** Handlers of /v1/passes. */
 export const passes: Handlers<typeof contract> = {
   create: async ({ body }, context) => {
     const [result] = (await createPasses([body], context)) as [CreateResult]
@@ -89,7 +88,7 @@ export const passes: Handlers<typeof contract> = {
       await tx.passes.raiseLinkGeneration(workspaceId, pass.id, now)
       if (pass.group) await tx.groups.raiseLinkGeneration(workspaceId, pass.group.id)
       await audit(tx, context, 'pass.revoke-links', pass.id)
-      // The smart link and one for each platform, while there are any.
+      // The smart link and one link per platform, if the pass can be installed.
       const revokedCount = isInstallable(effectiveStatus(pass, now)) ? 1 + services.wallets.all.length : 0
       return { status: 200, body: { id: pass.id, revokedAt: now.toISOString(), revokedCount } }
     })
@@ -134,7 +133,7 @@ async function getPass(passId: string, { store, workspaceId }: RequestContext): 
   return (await findTogether(store, { workspaceId, passId })) ?? missing(passId)
 }
 
-/** Finds a pass, by one statement with others of the workspace that are asked for at the same moment (decisions/0004). */
+/** Finds a pass, in one query with those of concurrent requests of the workspace (decisions/0004). */
 const findTogether = grouped(async (store: Store, take: () => { workspaceId: string; passId: string }[]) => {
   const asked = take()
   const ids = asked.map(({ passId }) => passId)
@@ -149,7 +148,7 @@ function missing(passId: string): never {
 
 const NO_LINKS = { apple: null, google: null, smart: null, group: null }
 
-/** Passes with what was asked for beside them. */
+/** Returns passes for the API, with the requested details. */
 async function showPasses(
   passes: StoredPass[],
   include: 'wallets'[] | undefined,
@@ -159,7 +158,7 @@ async function showPasses(
   return passes.map((pass) => ({ ...toPass(pass, context), ...(wallets && { wallets: wallets.get(pass.id)! }) }))
 }
 
-/** A pass as the API shows it, as it is at the moment of the request. */
+/** Returns a pass for the API, with its state at the time of the request. */
 function toPass(pass: StoredPass, { services, now }: Pick<RequestContext, 'services' | 'now'>): Pass {
   const status = effectiveStatus(pass, now)
   return {
@@ -188,7 +187,7 @@ function etag(pass: StoredPass): Record<string, string> {
   return { etag: `"${pass.revision}"` }
 }
 
-/** What became of items, in order. */
+/** Returns the results of items, in order. */
 async function toBatch(results: ImportResult[], context: RequestContext) {
   const problems = results.flatMap((result) => ('problem' in result ? [result.problem] : []))
   for (const problem of problems) countRejection(context.services.metrics, problem)
@@ -206,7 +205,7 @@ async function toBatch(results: ImportResult[], context: RequestContext) {
   }
 }
 
-/** The errors of items, in order. However many fail, they share the number of issues that one answer lists. */
+/** Returns the errors of items, in order. Together they contain at most MAX_ISSUES issues. */
 function toItemErrors(problems: ApiError[]) {
   let left = MAX_ISSUES
   return new Map(

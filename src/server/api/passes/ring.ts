@@ -16,16 +16,16 @@ interface Shown {
   version: VersionContent
 }
 
-/** A change of a pass, which the caller holds. */
+/** A change of a pass that the caller has locked. */
 export interface Change {
   before: Shown
   after: Shown
 }
 
 /**
- * The text that makes Android phones ring for a change which iPhones announce by themselves; undefined where there is none:
- * nothing to announce, nobody who has the pass in Google Wallet, or no place under the cap of 24 hours. What nobody asks for by the
- * interface is refused by nothing but Google's own cap, which counts what Google was asked for.
+ * Returns the text that makes Android phones ring for a change that iPhones announce automatically. Returns undefined
+ * if there is nothing to announce, no holder has the pass in Google Wallet, or Google's cap of 24 hours is reached. No
+ * API client requests this notification, so only those that were sent to Google count.
  */
 export async function findRing(
   tx: Repositories,
@@ -43,7 +43,7 @@ export async function findRing(
   return exceedsCap(asked, now) ? undefined : text
 }
 
-/** Queues the text as a notification of the pass to Google alone: iPhones have announced the change themselves. */
+/** Queues the text as a Google-only notification of the pass: iPhones announce the change automatically. */
 export async function queueRing(
   tx: Repositories,
   passId: string,
@@ -56,7 +56,7 @@ export async function queueRing(
   await tx.jobs.insert([{ workspaceId, kind: 'send-notification', subject: id, correlationId }], now)
 }
 
-/** The card of a pass as it is shown, by default in the default language of its version. */
+/** Renders the card of a pass, by default in the default language of its version. */
 export function cardOf(
   { pass, version: { definition, passType } }: Shown,
   inItsLanguage: Definition = definition,
@@ -65,7 +65,7 @@ export function cardOf(
   return renderCard({ definition: inItsLanguage, passType, scope, expiresAt: pass.expiresAt, voided: false })
 }
 
-/** In each language of the version that the pass has now; one text where they all say the same. */
+/** Returns the announcement in each language of the pass's current version, or one text if all are equal. */
 function announcementInLanguages({ before, after }: Change): WrittenText | undefined {
   const text = announcementOf(cardOf(before), cardOf(after))
   const { definition } = after.version

@@ -31,26 +31,25 @@ import { followClass } from './google-class.ts'
 import { openImages, type PassImage, usesOf } from './pass-images.ts'
 import { cardOf, findRing, queueRing } from './ring.ts'
 
-/** How a pass is changed, beside what the body says. */
 export interface UpdateOptions {
   ifMatch: number[] | '*' | undefined
   dryRun: boolean
-  /** One of many, of which wallets are told after what somebody waits for. */
+  /** Whether it is one of many, whose wallets are updated after interactive changes. */
   isBulk?: boolean
-  /** Gives the pass a new scan code, or another holder and with him all that is new. */
+  /** Whether the pass gets a new scan code, or a new holder with a new code, token, and serial number. */
   renewal?: 'code' | 'holder'
 }
 
-/** A pass after its update. */
+/** An updated pass. */
 export interface Updated {
   pass: StoredPass
-  /** Android rings for the change; in a dry run, it would. */
+  /** Whether Android phones ring for the change, or would after a dry run. */
   rings: boolean
 }
 
 /**
- * Changes a pass in the given transaction: supplied fields replace, variables are merged, and the template's rules hold for
- * the result. Returns the pass as it then stands, and whether the change makes phones ring that do not by themselves.
+ * Updates a pass in the given transaction: given fields replace, variables are merged, and the result must satisfy the
+ * template. Returns the updated pass, and whether the change makes Android phones ring.
  * @throws ApiError PASS_NOT_FOUND, PRECONDITION_FAILED, PASS_ALREADY_VOIDED, TEMPLATE_NOT_FOUND,
  * TEMPLATE_VERSION_NOT_NEWER, SYSTEM_VARIABLE_READONLY, VALIDATION_ERROR, CONFLICT
  */
@@ -77,12 +76,12 @@ export async function updatePass(
   })
   if (fields.length === 0) return { pass, rings: false }
   if (options.renewal === 'code') requireShownCode(pass, version)
-  // What another provider printed goes with the code that it stood for.
+  // The printed payload of another provider is replaced with its code.
   const code = options.renewal
     ? { scanCode: newScanCode(), scanPayload: null }
     : { scanCode: pass.scanCode, scanPayload: pass.scanPayload }
   const before = await versionBefore(pass, version, context)
-  // Another holder is no part of what the former one ordered.
+  // A new holder does not belong to the order of the former one.
   const wanted = options.renewal === 'holder' ? { ...body, groupKey: null } : body
   const change = planChange({ ...pass, ...code }, wanted, { version, before, wallets: context.services.wallets, now })
   if (options.renewal === 'holder') requireOtherCode(pass, version, change.identifierDigest)
@@ -141,9 +140,9 @@ export async function updatePass(
 }
 
 interface PlannedChange {
-  /** As it was. */
+  /** The pass before the change. */
   pass: StoredPass
-  /** What scanners read from now on. */
+  /** The codes that scanners read after the change. */
   code: Pick<StoredPass, 'scanCode' | 'scanPayload'>
   version: VersionContent
   change: Omit<PassChange, 'googleClassId'>
@@ -151,7 +150,9 @@ interface PlannedChange {
   images: PassImage[]
 }
 
-/** Writes what changed, and lets wallets, images and the class at Google follow. Returns the class that the pass is in now. */
+/**
+ * Stores the change and queues updates of wallets, images, and the Google class. Returns the class of the updated pass.
+ */
 async function storeChange(
   tx: Repositories,
   { pass, code, version, change, newHolder, images }: PlannedChange,
@@ -181,7 +182,7 @@ async function storeChange(
   return googleClassId
 }
 
-/** What another holder has anew, as toHolderColumns writes it. */
+/** Returns the columns that a new holder changes, as toHolderColumns writes them. */
 function renewedFor(newHolder: NonNullable<PassChange['newHolder']>, { linkGeneration }: StoredPass) {
   const own = { serialNumber: newHolder.copyId, googleObjectId: null }
   return { ...newHolder, ...own, linkGeneration: linkGeneration + 1, message: null }
@@ -192,7 +193,7 @@ function checkPrecondition(pass: StoredPass, ifMatch: UpdateOptions['ifMatch']):
   throw new ApiError('PRECONDITION_FAILED', { details: { revision: pass.revision } })
 }
 
-/** @throws ApiError CONFLICT where a new code would be seen by nobody, and what scanners read stayed as it is */
+/** @throws ApiError CONFLICT if the pass does not show the scan code, so that scanners would read the same as before */
 function requireShownCode(pass: StoredPass, { definition }: VersionContent): void {
   if (showsScanCode(definition)) return
   const message = definition.design.barcode?.message
@@ -204,7 +205,7 @@ function requireShownCode(pass: StoredPass, { definition }: VersionContent): voi
   })
 }
 
-/** @throws ApiError CONFLICT where the former holder could go on coming in with what a scanner reads */
+/** @throws ApiError CONFLICT if the former holder could still enter with the payload that scanners read */
 function requireOtherCode(pass: StoredPass, { definition }: VersionContent, digest: Uint8Array): void {
   const before = barcodeMessage(definition, buildScope(definition.variables, pass, pass.expiresAt))
   if (!identifierDigest(before).equals(digest)) return
@@ -226,7 +227,7 @@ async function generationOf(tx: Repositories, pass: StoredPass, { id }: PassGrou
   return (await tx.groups.listGenerations(pass.workspaceId, [id])).get(id) ?? 0
 }
 
-/** The version that the pass will render: its own, or a newer published one of its template. */
+/** Returns the version to render: the current one of the pass, or a newer published one of its template. */
 async function targetVersion(
   tx: Repositories,
   pass: StoredPass,
@@ -247,7 +248,7 @@ async function targetVersion(
   return version
 }
 
-/** The version that the pass renders until now. */
+/** Returns the version that the pass renders before the change. */
 async function versionBefore(
   { workspaceId, templateVersionId }: StoredPass,
   version: VersionContent,
@@ -258,7 +259,7 @@ async function versionBefore(
 }
 
 interface Versions {
-  /** That the pass will render, and that it renders until now. */
+  /** The versions after and before the change. */
   version: VersionContent
   before: VersionContent
 }
@@ -270,14 +271,14 @@ function noVersion(wanted: PassUpdate['templateVersion']): ApiError {
   })
 }
 
-/** @throws ApiError for values that the version does not take */
+/** @throws ApiError if the version rejects the values */
 function planChange(
   pass: StoredPass,
   body: PassUpdate,
   { version, before, wallets, now }: Versions & { wallets: Wallets; now: Date },
 ): Omit<PassChange, 'googleClassId'> {
   const variables = mergeVariables(pass.variables, body.variables ?? {})
-  // Only what the request gives can try to write one.
+  // Only values of the request can try to write one.
   const rejection = systemVariableError(Object.keys(body.variables ?? {}))
   if (rejection) throw rejection
   const facts = { ...pass, label: body.label ?? pass.label, variables }
@@ -298,7 +299,10 @@ function planChange(
   }
 }
 
-/** The group that the request names, else that which the template makes of the values, unless the pass is in another by request. */
+/**
+ * Returns the group of the updated pass: the one of the request, else the one that the template computes, unless a
+ * request put the pass into another group.
+ */
 function groupAfter(
   pass: StoredPass,
   asked: string | null | undefined,
@@ -312,7 +316,10 @@ function groupAfter(
   return key === null ? null : groupOf(workspaceId, projectId, key)
 }
 
-/** Identical values leave the row as it is; numbers such as -0 are compared as what JSON stores of them. */
+/**
+ * Whether anything changes. Identical values leave the row unchanged. Numbers such as -0 are compared as JSON stores
+ * them.
+ */
 function isChange(
   pass: StoredPass,
   { label, variables, templateVersionId, scanCode, group }: Omit<PassChange, 'googleClassId'>,

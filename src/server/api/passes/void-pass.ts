@@ -5,14 +5,14 @@ import type { RequestContext } from '../../context.ts'
 import { queueWalletUpdates } from '../../wallet-sync/wallet-updates.ts'
 import { auditEach } from '../audit.ts'
 
-/** A pass that is to be void, and what its event tells. */
+/** A pass to void, with the facts of its event. */
 export interface Voiding {
   pass: { id: string; externalPassId: string }
   reason: string | null
   correlationId: string
 }
 
-/** Makes passes void with their events, and tells the wallets that hold them; the caller holds the passes. */
+/** Voids passes with their events, and queues updates of their wallets. The caller has locked the passes. */
 export async function voidPasses(tx: Repositories, workspaceId: string, voidings: Voiding[], at: Date): Promise<void> {
   if (voidings.length === 0) return
   const ids = voidings.map(({ pass }) => pass.id)
@@ -29,14 +29,13 @@ export async function voidPasses(tx: Repositories, workspaceId: string, voidings
   await tx.events.insert(workspaceId, events, at)
 }
 
-/** A request to make a pass void. */
 interface AskedVoid {
   passId: string
   reason: string | null
   context: RequestContext
 }
 
-/** Makes a pass void, together with others of the workspace that are asked for at the same moment; or says why not. */
+/** Voids a pass in one transaction with those of concurrent requests of the workspace, or returns why it cannot. */
 export const voidTogether = grouped(
   (store: Store, take: () => AskedVoid[]) =>
     store.transaction(async (tx) => {
@@ -49,7 +48,7 @@ export const voidTogether = grouped(
         const pass = passes.get(passId)
         return pass && pass.status !== 'VOID' ? [{ pass, reason, context, correlationId: context.correlationId }] : []
       })
-      // One moment for all: those of a set differ by milliseconds.
+      // Use one time for all: those of concurrent requests differ by milliseconds.
       const at = new Date(Math.max(...asked.map(({ context }) => context.now.getTime())))
       await voidPasses(tx, workspaceId, possible, at)
       const done = possible.map(({ pass, context }) => ({ context, targetId: pass.id }))

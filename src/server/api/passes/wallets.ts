@@ -13,7 +13,6 @@ import type { Handlers } from '../../http/mount.ts'
 import { audit } from '../audit.ts'
 import { requireProject } from '../require-project.ts'
 
-/** Handlers of /v1/wallets. */
 export const wallets: Handlers<typeof contract> = {
   list: async ({ query }, { store, workspaceId, now }) => {
     const { limit, cursor, offset, olderThan, ...filter } = query
@@ -42,7 +41,7 @@ export const wallets: Handlers<typeof contract> = {
     const { store, workspaceId, now, correlationId } = context
     if (projectId !== undefined) await requireProject(store, workspaceId, projectId)
     const pushedBefore = secondsBefore(now, silentFor)
-    // Before the transaction: it reads what all wallets hold, and writers wait for each other.
+    // Read before the transaction, which other writers wait for: this reads what all wallets hold.
     const silent = await store.wallets.listSilent(workspaceId, projectId ? [projectId] : undefined, {
       pushedBefore,
       limit,
@@ -85,7 +84,7 @@ function showWallet(workspaceId: string, wallet: StoredWallet): WalletItem {
   }
 }
 
-/** Why a wallet holds an older version, as far as can be known: no phone says why it is silent. */
+/** Returns why a wallet holds an older version, as far as is known: phones do not report why they have not fetched. */
 function reasonOf(wallet: StoredWallet): StaleReason | null {
   const { heldVersion, walletVersion, pushedVersion, pushedAt, fetchedAt, lastError } = wallet
   if (Math.max(heldVersion, 1) >= walletVersion) return null

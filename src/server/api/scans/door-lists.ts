@@ -3,13 +3,13 @@ import type { Store } from '../../../storage/store.ts'
 import { createFairCache } from '../../fair-cache.ts'
 import { EncodedBody, encodeBody } from '../../http/compress.ts'
 
-/** Lists that the doors of a project share, so that what all of them need is read and written once (decisions/0010). */
+/** Lists that the doors of a project share, so that each is read and written once (decisions/0010). */
 export interface DoorLists {
-  /** A list that was begun here not long ago. */
+  /** Returns a list that was recently begun in this process. */
   find(workspaceId: string, id: string): StoredSnapshot | undefined
   /**
-   * A page of the list that doors of the project are brought to, which is the same one for all that ask within 20 seconds.
-   * It is read once for all who ask for it at the same moment, or soon after.
+   * Returns a page of the current list of the project, which all requests within 20 seconds share. Concurrent and later
+   * requests for a page share one read.
    */
   page<Page>(request: PageRequest<Page>, context: ListContext): Promise<EncodedBody<Page>>
 }
@@ -18,7 +18,7 @@ interface PageRequest<Page> {
   projectId: string
   /** The list that is being read; undefined for a first page. */
   list: StoredSnapshot | undefined
-  /** What tells it from other pages that lead to the list. */
+  /** The key of the page among those that lead to the list. */
   key: readonly unknown[]
   begin: () => Promise<StoredSnapshot>
   read: (list: StoredSnapshot) => Promise<Page>
@@ -30,29 +30,34 @@ interface ListContext {
   now: Date
 }
 
-/** Longer than doors wait between two refreshes, so that each goes from one shared list to the next. */
+/**
+ * The lifetime of a list, in milliseconds. Longer than doors wait between two refreshes, so that each moves from one
+ * shared list to the next.
+ */
 const CURRENT_MS = 20_000
-/** Until whoever began with a list has read it whole. */
+/** The time that clients have to read a list they began. */
 const KEPT_MS = 2 * CURRENT_MS
-/** Of all workspaces, compressed: four lists of 100,000 passes. */
+/** The size of the cache of compressed pages of all workspaces: four lists of 100,000 passes. */
 const MAX_BYTES = 32 * 1024 * 1024
-/** Lists of before, by which doors say what they have. */
+/** The maximum number of earlier lists, by which doors name what they have. */
 const MAX_LISTS = 10_000
 
-/** Keeps the lists of doors, and their pages, for a short time: see DoorLists. */
+/** Creates a cache of lists and their pages. */
 export function createDoorLists(): DoorLists {
   const lists = new Map<string, StoredSnapshot>()
-  /** By project: the list that its doors are brought to. */
+  /** The current list of each project. */
   const current = new Map<string, Promise<StoredSnapshot>>()
   const pages = createFairCache<Buffer>(MAX_BYTES, ({ length }) => length)
   const reading = new Map<string, Promise<EncodedBody<never>>>()
 
-  /** Nothing of an erased pass is given out again, nor the name that a template had. */
+  /**
+   * Whether pages of a list can be sent again: not with data of a pass that was erased since, or an old template name.
+   */
   const mayRepeat = (list: StoredSnapshot, { store, workspaceId }: ListContext) =>
     store.snapshots.mayRepeat(workspaceId, list)
 
   const isOfNow = ({ madeAt }: StoredSnapshot, { now }: ListContext) =>
-    // Of another request that came a little later it lies ahead.
+    // The list can lie ahead of a concurrent request.
     Math.abs(now.getTime() - madeAt.getTime()) < CURRENT_MS
 
   function begin(place: string, { begin }: Pick<PageRequest<unknown>, 'begin'>, { workspaceId }: ListContext) {
@@ -67,14 +72,14 @@ export function createDoorLists(): DoorLists {
     return begun
   }
 
-  /** One that pages may be shared of, for a first page. */
+  /** Returns a current list whose pages can be shared, for a first page. */
   async function currentList(request: PageRequest<unknown>, context: ListContext): Promise<StoredSnapshot> {
     const place = `${context.workspaceId}/${request.projectId}`
     const known = current.get(place)
     if (known) {
       const list = await known
       if (isOfNow(list, context) && (await mayRepeat(list, context))) return list
-      // Another request may have begun one meanwhile.
+      // Another request can have begun one in the meantime.
       const next = current.get(place)
       if (next && next !== known) return next
     }

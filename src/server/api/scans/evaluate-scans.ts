@@ -16,7 +16,7 @@ import { decisionMessage } from '../../../core/rules/redemption/scan-message.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { Repositories } from '../../../storage/store.ts'
 
-/** What was scanned, where and when. */
+/** The code, place, and time of a scan. */
 export interface Attempt {
   qrPayload?: string | undefined
   passId?: string | undefined
@@ -24,27 +24,30 @@ export interface Attempt {
   scanContextKey?: string | undefined
   /** YYYY-MM-DD. */
   validityDate?: string | undefined
-  /** When it was really made. */
+  /** The actual time of the attempt. */
   realTime: Date
-  /** The moment whose status counts: an online scan is evaluated by that of now, the policy as of the attempt. */
+  /**
+   * The time of the status that counts: an online scan is evaluated with the current status, the policy as of the
+   * attempt.
+   */
   statusAt: Date
-  /** What its operator is told in; English where left out. */
+  /** The language of messages to the operator. Default: English. */
   language?: DoorLanguage
-  /** Passes that carry the payload, found before the transaction; the id needs none. */
+  /** The passes with the payload, found before the transaction. Empty if the pass is given by ID. */
   matches: string[]
 }
 
-/** The decision on a scan with the pass that it is about. */
+/** The decision of a scan, with its pass. */
 export interface EvaluatedScan extends ScanDecision {
   message: string
-  /** The one pass that was found, held until the transaction ends. */
+  /** The pass if exactly one was found, locked until the transaction ends. */
   pass: StoredPass | null
   matches: string[]
-  /** Null where no single pass was found. */
+  /** Null if not exactly one pass was found. */
   history: RedemptionHistory | null
 }
 
-/** For each scan the passes that its payload names; a given id decides by itself. */
+/** Returns the passes that each scan names: by its passId if given, else by its payload. */
 export async function findMatches(
   { identifiers }: Repositories,
   workspaceId: string,
@@ -57,14 +60,14 @@ export async function findMatches(
   return scans.map((scan) => matches.get(scan) ?? [scan.passId!])
 }
 
-/** The one pass that an attempt names; undefined where it names none or several. */
+/** Returns the pass of an attempt; undefined if it names none or several. */
 export function namedPass({ matches: [match, ...others] }: Pick<Attempt, 'matches'>): string | undefined {
   return others.length > 0 ? undefined : match
 }
 
 /**
- * The decisions over attempts, no two of which may name one pass. Within the transaction nobody else scans or changes the
- * passes, so that what is decided still holds when it is written.
+ * Evaluates attempts, of which no two may name the same pass. The passes are locked in the transaction, so that each
+ * decision still holds when it is written.
  */
 export async function evaluateScans(
   tx: Repositories,
@@ -98,7 +101,7 @@ async function lookAt(tx: Repositories, workspaceId: string, attempts: Attempt[]
     const passId = namedPass(attempt)
     return passId === undefined ? [] : [{ attempt, passId }]
   })
-  // Asked for at once, so that it is one trip, and read in this order: what a pass carries, and how often it was let in, once it is held.
+  // Send both queries at once, in this order: read the history after the pass is locked.
   const [passes, histories] = await Promise.all([
     tx.passes.listForUpdate(
       workspaceId,
@@ -127,7 +130,7 @@ async function lookAt(tx: Repositories, workspaceId: string, attempts: Attempt[]
     const { projectId, realTime, validityDate } = attempt
     const seen = about.get(attempt)
     const pass = seen?.pass ?? null
-    // A pass that went meanwhile was never found.
+    // A pass that was deleted in the meantime counts as not found.
     const matches = namedPass(attempt) !== undefined && !pass ? [] : attempt.matches
     const isElsewhere = pass && projectId !== undefined && pass.projectId !== projectId
     const elsewhere = isElsewhere ? { projectName: pass.projectName } : undefined
@@ -157,7 +160,7 @@ function planOf(attempt: Attempt, pass: StoredPass): RedemptionPlan {
   })
 }
 
-/** Where passes were let in that are let in no more, where scans say so; in order. */
+/** Returns where the passes of `uses` were accepted, if their scans recorded a place; in order. */
 export async function placesOfUse(
   { acceptedScans }: Repositories,
   workspaceId: string,

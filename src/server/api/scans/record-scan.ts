@@ -18,16 +18,16 @@ import { type ScannedBody, toStoredScan, writeScans } from './write-scan.ts'
 const MAX_CANDIDATES = 20
 
 /**
- * Evaluates a scan and records it with all that follows from it, together with others that wait at the same moment. An
- * externalRef that was there already, or that a racing request brings first, changes nothing and answers as it was
- * answered then: the insert finds it out, so that no scan that is new asks for it before.
+ * Evaluates and records a scan, together with concurrent ones. If its externalRef is already recorded, or a concurrent
+ * request records it first, nothing changes and the response is that of the first scan. The insert detects this, so new
+ * scans need no query for it.
  */
 export async function recordScan(given: ScanCreate, context: RequestContext): Promise<ScanResponse> {
   const { store, now } = context
   const body = atDoor({ ...given, projectId: projectOfScan(given.projectId, context) }, context)
   const matches = await findMatchesTogether(store, { body, context })
 
-  // Only a report says when: a door that is online cannot date what it lets in.
+  // Only reports have a time: an online door cannot date the scans that it accepts.
   const isDated = body.scannedAt !== undefined && !context.token.door
   const realTime = isDated ? new Date(body.scannedAt!) : now
   const attempt = { ...body, realTime, statusAt: now, matches, language: languageOf(context) }
@@ -46,11 +46,11 @@ export async function recordScan(given: ScanCreate, context: RequestContext): Pr
   })
 }
 
-/** By Accept-Language and X-Time-Zone: a door sends the same ones with each scan. */
+/** By Accept-Language and X-Time-Zone: a door sends the same with each scan. */
 const languages = new Map<string, DoorLanguage>()
 const MAX_LANGUAGES = 1_000
 
-/** The language and the clock of messages to the operator, as the request asks for them. */
+/** Returns the language and the time zone of messages to the operator, from the headers of the request. */
 export function languageOf({ headers }: Pick<RequestContext, 'headers'>): DoorLanguage {
   const zone = headers.get('x-time-zone') ?? ''
   const asked = `${zone}\n${headers.get('accept-language') ?? ''}`
@@ -69,7 +69,7 @@ const findMatchesTogether = grouped((store: Store, take: () => { body: ScanCreat
   return findMatches(store, asked[0]!.context.workspaceId, bodies)
 })
 
-/** What a token that is bound to projects does not see has it. */
+/** The error if the externalRef belongs to a scan that the project token cannot access. */
 export function takenRef(externalRef: string | undefined): never {
   throw new ApiError('CONFLICT', {
     message: 'The externalRef belongs to a scan of another project.',
@@ -77,19 +77,19 @@ export function takenRef(externalRef: string | undefined): never {
   })
 }
 
-/** The scan that was given this externalRef first. */
+/** Returns the first scan with this externalRef. */
 async function findByRef({ externalRef }: ScanCreate, context: RequestContext): Promise<StoredScan | undefined> {
   const { store, workspaceId } = context
   const [scan] = await store.scans.listByExternalRefs(workspaceId, [externalRef!])
   return scan
 }
 
-/** The first answer to an externalRef, with the pass as it stands now. */
+/** Returns the first response to an externalRef, with the current state of the pass. */
 function replay(scan: StoredScan, { projectId }: ScanCreate, context: RequestContext): Promise<ScanResponse> {
   return replayResponse(scan, { idempotentReplay: true, projectId }, context)
 }
 
-/** The answer to a scan that stands in the ledger. A given project narrows several matches, as it did the first time. */
+/** Returns the response to a recorded scan. A given project narrows several matches, as in the first response. */
 export async function replayResponse(
   scan: StoredScan,
   { idempotentReplay, projectId }: { idempotentReplay: boolean; projectId?: string | undefined },
@@ -107,7 +107,7 @@ export async function replayResponse(
   })
 }
 
-/** The counts of a pass with the scan that was just recorded. */
+/** Returns the counts of a pass including the recorded scan. */
 function usesAfter({ result, history, at }: EvaluatedScan): UseCounts {
   const { total, lastAt, inContext, contextLastAt } = history!
   if (result !== 'accepted') return { count: total, lastAt, contextCount: inContext, contextLastAt }
@@ -137,29 +137,29 @@ function toResponse(
 export interface PendingScan {
   attempt: Attempt & ScannedBody
   context: RequestContext
-  /** It was decided before, and comes with many others: nobody stands at a door and waits for it. */
+  /** Whether the scan was decided earlier and is one of many, so that no person at a door waits for it. */
   canWait: boolean
-  /** What is to stand in the ledger: what a device decided may differ from the evaluation. */
+  /** Returns the scan for the ledger: the decision of a device can differ from the evaluation. */
   toScan(body: ScannedBody, decision: EvaluatedScan, context: RequestContext): StoredScan
 }
 
-/** A scan as it stands in the ledger, and its decision. */
+/** A recorded scan with its decision. */
 export interface RecordedScan {
   scan: StoredScan
   decision: EvaluatedScan
 }
 
 /**
- * So many scans of one pass are recorded in one transaction, one behind the other. With each in a transaction of its own, 40
- * reports of 100 scans of one pass took 29 s on PostgreSQL.
+ * The maximum number of scans of one pass in a transaction. With one transaction per scan, 40 reports of 100 scans of
+ * one pass took 29 s on PostgreSQL.
  */
 const MOST_OF_PASS = 8
 
 /**
- * Evaluates scans of a workspace that wait at the same moment and records them, in one transaction: each as if it had come
- * alone. Scans of one pass are never evaluated together: the later counts what the earlier used, and so comes in a later round,
- * or set. When the network comes back to a hundred doors, who stands at one of them does not wait for what all have to report.
- * Undefined where the externalRef stands in the ledger already.
+ * Evaluates and records concurrent scans of a workspace in one transaction, with the same result as one after the
+ * other. Each scan of a pass must count the uses of earlier ones, so scans of the same pass go into separate rounds or
+ * transactions. Scans of people at a door come before those of reports, for example when a hundred doors reconnect.
+ * Returns undefined for scans whose externalRef is already recorded.
  */
 export const recordTogether = grouped(
   (store: Store, take: () => PendingScan[]) =>
@@ -176,7 +176,7 @@ export const recordTogether = grouped(
   },
 )
 
-/** In each of them a pass comes once at most, and all that do in the first. */
+/** Returns rounds in which each pass occurs at most once. The first round has every pass. */
 function roundsOf(pending: PendingScan[]): PendingScan[][] {
   const rounds: PendingScan[][] = []
   const countOf = new Map<string, number>()

@@ -12,16 +12,16 @@ import { requireProject } from '../require-project.ts'
 
 const MAX_SCANS = 1_000_000
 
-/** More of one pass are no tickets of a person: they would all be in memory at once. */
+/** The maximum number of scans of a pass, which are in memory together. No ticket of a person has more. */
 const MAX_SCANS_OF_PASS = 100_000
 
 const PASSES = 1_000
 const ROWS = 1_000
 
-/** The longest that one may take. */
+/** The timeout of a replay, in milliseconds. */
 const LIMIT_MS = 300_000
 
-/** So many gates are told apart, and so many told of. */
+/** The maximum numbers of gates that are counted and shown. */
 const MAX_GATES = { counted: 10_000, shown: 100 }
 
 const inFlight = createInFlight({ limit: 'replays', noun: 'replays' })
@@ -29,8 +29,8 @@ const inFlight = createInFlight({ limit: 'replays', noun: 'replays' })
 type ReplayBody = RouteInput<(typeof contract)['replay']>['body']
 
 /**
- * What another policy would have made of the ledger of a project, pass by pass, each along an index, so that memory holds the
- * ledger of few. Between pages and slices others have their turns.
+ * Replays the ledger of a project against another policy, pass by pass along an index, so that memory holds the scans
+ * of only a few passes. Other requests run between pages and slices.
  * @throws ApiError NOT_FOUND, VALIDATION_ERROR, CONFLICT, TOO_MANY_REQUESTS, SERVICE_UNAVAILABLE
  */
 export async function replayLedger(body: ReplayBody, context: RequestContext): Promise<PolicyReplayResult> {
@@ -84,11 +84,11 @@ function tooLong(): ApiError {
 
 interface PassLedger {
   pass: ReplayedPass
-  /** In no order. */
+  /** In no particular order. */
   entries: ReplayEntry[]
 }
 
-/** The ledgers of the passes that have one, some at a time. */
+/** Yields the ledgers of passes with scans, some passes at a time. */
 async function* ledgers(filter: ReplayFilter, context: RequestContext): AsyncGenerator<PassLedger[]> {
   const { store, workspaceId } = context
   for (let after: string | undefined; ; ) {
@@ -112,7 +112,7 @@ function byRecording(a: ReplayEntry, b: ReplayEntry): number {
   return a.recordedAt.getTime() - b.recordedAt.getTime() || (a.id < b.id ? -1 : 1)
 }
 
-/** By pass; undefined where several have more than is read at once. */
+/** Returns the entries by pass; undefined if several passes together have more than one read returns. */
 async function entriesOf(
   passes: ReplayedPass[],
   { store, workspaceId }: RequestContext,

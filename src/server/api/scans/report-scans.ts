@@ -10,7 +10,7 @@ import { type PendingScan, recordTogether, takenRef } from './record-scan.ts'
 import { atDoor, toScanItem } from './scan-shapes.ts'
 import { toStoredScan } from './write-scan.ts'
 
-/** What became of a scan that was decided offline. */
+/** The result of a reported scan. */
 export interface ReportedScan {
   externalRef: string
   scan: ScanItem
@@ -18,23 +18,23 @@ export interface ReportedScan {
   idempotentReplay: boolean
 }
 
-/** A reported scan, and the project that its device is bound to. */
+/** A reported scan with the project that its device is bound to. */
 type ProjectScan = OfflineScan & { projectId: string | undefined }
 
-/** A report whose externalRef is new, and what became known of it before it is evaluated. */
+/** A report with a new externalRef, before it is evaluated. */
 interface Received {
   report: ProjectScan
   matches: string[]
-  /** When it was made: what the device said, or the nearer bound of what can be. */
+  /** The time of the scan: as reported, or the nearest possible time. */
   realTime: Date
-  /** What the device said, where that cannot be. */
+  /** The reported time, if it is impossible. */
   deviceTime: Date | null
 }
 
 /**
- * Stores what a device decided as it was acted on, and notes where the server would have decided otherwise. Each scan is
- * evaluated as of its own time by the ledger as it stands, of one pass the earlier before the later, a set at a time: a long
- * report holds nobody up, and one that is sent again goes on where it broke off.
+ * Records the decisions of a device, and conflicts with those of the server. Each scan is evaluated as of its time
+ * against the current ledger, the scans of a pass in order of time. Reports are recorded in parts, so that a long
+ * report does not block other scans, and a repeated one resumes after the last recorded part.
  */
 export async function reportScans(given: OfflineScan[], context: RequestContext): Promise<ReportedScan[]> {
   const { store, workspaceId } = context
@@ -65,7 +65,7 @@ export async function reportScans(given: OfflineScan[], context: RequestContext)
 
 const MAX_AHEAD_MS = 24 * 3_600_000
 
-/** Finds the passes that are named, and brings each time between the making of its pass and a day from now. */
+/** Finds the passes of reports, and clamps each time to between the creation of its pass and a day from now. */
 async function receive(reports: ProjectScan[], context: RequestContext): Promise<Received[]> {
   const { store, workspaceId, now } = context
   const found = await findMatches(store, workspaceId, reports)
@@ -81,7 +81,10 @@ async function receive(reports: ProjectScan[], context: RequestContext): Promise
   })
 }
 
-/** One order for everyone, so that a report comes to the same whatever the order of its items. */
+/**
+ * Compares reports by time. The order is total, so that the result of a report does not depend on the order of its
+ * items.
+ */
 function byTime(a: Received, b: Received): number {
   return (
     a.realTime.getTime() - b.realTime.getTime() ||
@@ -110,7 +113,7 @@ async function recordReport(
   return { scan: scan ?? takenRef(report.externalRef), isNew: false }
 }
 
-/** What the device decided stands, whatever the server thinks of it. A clock that was out of reach is a conflict by itself. */
+/** Keeps the decision of the device, regardless of the evaluation. An impossible time is a conflict. */
 function decidedOffline(
   { result, reason }: OfflineScan,
   evaluation: EvaluatedScan,

@@ -17,7 +17,7 @@ import type { Store } from '../../../storage/store.ts'
 import type { RequestContext } from '../../context.ts'
 import type { Links } from '../../links.ts'
 
-/** An item of the ledger, for lists, single reads and pass.scanned alike: the same scan always comes out as the same bytes. */
+/** Returns a scan as lists, single reads, and pass.scanned show it. The same scan always yields the same bytes. */
 export function toScanItem(scan: StoredScan): ScanItem {
   return {
     id: scan.id,
@@ -43,7 +43,7 @@ export function toScanItem(scan: StoredScan): ScanItem {
   }
 }
 
-/** A scan as its recording answers it. */
+/** Returns a scan as the response to its recording shows it. */
 export function toScanRecord(scan: StoredScan): ScanRecord {
   const recordedAt = scan.recordedAt.toISOString()
   return {
@@ -65,7 +65,7 @@ export function toScanRecord(scan: StoredScan): ScanRecord {
   }
 }
 
-/** What an operator sees of passes, as they stand now, in the order of the ids. */
+/** Returns summaries of the current state of passes for the operator, in the order of the ids. */
 export async function summarizePasses(
   passIds: string[],
   scanContextKey: string | null,
@@ -79,7 +79,7 @@ export async function summarizePasses(
   return Promise.all(found.map((pass) => toPassSummary(pass, uses.get(pass.id) ?? NO_USES, scanContextKey, context)))
 }
 
-/** What the operator at the door sees of a pass, as it stands now. */
+/** Returns the summary of the current state of a pass for the operator at a door. */
 export async function toPassSummary(
   pass: StoredPass,
   uses: UseCounts,
@@ -109,7 +109,7 @@ export async function toPassSummary(
     contextAcceptedScanCount: uses.contextCount,
     contextLastAcceptedScanAt: uses.contextLastAt?.toISOString() ?? null,
     photoUrl: photoUrl || null,
-    // A door sees what its view of the pass names.
+    // A door sees only what its view of the pass contains.
     variables: token.door ? {} : pass.variables,
     ...(door && { door }),
     ...(group && { group }),
@@ -121,9 +121,9 @@ interface AskedGroup extends GroupAtDoor {
   context: RequestContext
 }
 
-/** The groups of passes that are answered at the same moment, by one statement. */
+/** Reads the groups of concurrent responses in one query. */
 const lookAtGroup = grouped(async (store: Store, take: () => AskedGroup[]): Promise<DoorGroup[]> => {
-  // Scans that were recorded together go on in the same turn.
+  // Wait, because scans that were recorded together continue in the same turn of the event loop.
   await nextTurn()
   const asked = take()
   const keyOf = ({ groupId, scanContextKey }: GroupAtDoor) => JSON.stringify([groupId, scanContextKey])
@@ -137,7 +137,9 @@ const lookAtGroup = grouped(async (store: Store, take: () => AskedGroup[]): Prom
   })
 })
 
-/** Nothing where it would come out too large: a pass may be older than that bound, and is scanned all the same. */
+/**
+ * Returns the address of the photo; empty if it would be too long. Passes older than that limit must still be scanned.
+ */
 function photoOf(definition: Definition, scope: Scope, { publicUrl }: Links): string {
   const { photo = '' } = definition
   if (compileSizes({ photo })(bytesIn(scope)).length > 0) return ''
@@ -146,7 +148,7 @@ function photoOf(definition: Definition, scope: Scope, { publicUrl }: Links): st
   return isImage ? `${publicUrl}/images/${filled}` : filled
 }
 
-/** What is said of a scan, as it is recorded: of one that a door made the server says where, whatever the door said. */
+/** Returns a scan with its place. If a door made it, the server sets the place, regardless of what the door sent. */
 export function atDoor<S extends { deviceId?: string | undefined; context?: ScanContext | undefined }>(
   scan: S,
   { token }: Pick<RequestContext, 'token'>,

@@ -15,13 +15,13 @@ import { requireProject } from '../require-project.ts'
 import { projectOfScan } from '../token-projects.ts'
 import { reportScans } from './report-scans.ts'
 
-/** Pages are given out for so long: a list that is older says too little about who was let in since. */
+/** The maximum age of a snapshot whose pages are served. An older one lacks too many of the latest scans. */
 const MAX_AGE_MS = 24 * 3_600_000
 
-/** Where the next page of a snapshot begins: of the whole after a pass, of what changed since another after a change. */
+/** The position of the next page: after a pass of a full snapshot, or after a change since another snapshot. */
 type Position = { after: string } | { since: string; after: ChangePlace }
 
-/** A snapshot, and how far it was read. */
+/** A snapshot and the position in it. */
 interface Walk {
   id: string
   projectId: string | null
@@ -31,7 +31,7 @@ interface Walk {
 const Whole = z.tuple([Uuid, Uuid.nullable(), Uuid])
 const Delta = z.tuple([Uuid, Uuid.nullable(), Uuid, z.enum(changeSources), z.union([z.string(), z.number()]), Uuid])
 
-/** Opaque to callers. */
+/** Returns a cursor, which is opaque to callers. */
 function encodeCursor({ id, projectId, position }: Walk): string {
   const { after } = position
   const rest = 'since' in position ? [position.since, ...placeOf(position.after)] : [after]
@@ -40,7 +40,7 @@ function encodeCursor({ id, projectId, position }: Walk): string {
 
 const placeOf = ({ source, key, id }: ChangePlace) => [source, key, id]
 
-/** Undefined for what is no cursor of a snapshot. */
+/** Returns undefined if the text is not a cursor of a snapshot. */
 function decodeCursor(text: string): Walk | undefined {
   try {
     const values = JSON.parse(Buffer.from(text, 'base64url').toString())
@@ -55,7 +55,7 @@ function decodeCursor(text: string): Walk | undefined {
   }
 }
 
-/** Handlers of /v1/scanner/snapshot and /v1/scans/offline: what a door needs to go on without the server. */
+/** Handlers of /v1/scanner/snapshot and /v1/scans/offline, with which a door continues without the server. */
 export const scanner: Handlers<typeof contract> = {
   snapshot: async ({ query }, context) => {
     requireOfflineScanning(context)
@@ -66,12 +66,12 @@ export const scanner: Handlers<typeof contract> = {
     const begin = () => beginList(projectId, context)
     const read = async (until: StoredSnapshot) => {
       const page = await readPage({ since, until }, walk, query.limit, context)
-      // After each page, so that the page of a project that was deleted meanwhile is never taken for the end of its list.
+      // Check after each page, so that an empty page of a deleted project is not taken for the end of its list.
       if (projectId !== null) await requireProject(context.store, context.workspaceId, projectId)
       return page
     }
     if (!context.token.door || projectId === null) return { status: 200, body: await read(list ?? (await begin())) }
-    // What one door may see of its project, each may.
+    // All doors of a project can see the same, so they share pages.
     const key = [since?.id, walk?.position.after, query.limit]
     const readSealed = async (until: StoredSnapshot) => {
       const { nextCursor, ...page } = await read(until)
@@ -115,7 +115,7 @@ async function readPage(
   }
 }
 
-/** The snapshot that changes are asked since; undefined where the list is asked for whole. */
+/** Returns the snapshot whose changes are requested; undefined for a full snapshot. */
 async function findSince(
   walk: Walk | undefined,
   { since, projectId }: { since: string | undefined; projectId: string | null },
@@ -130,7 +130,7 @@ async function findSince(
 }
 
 /**
- * @param ages how many times as old as others it may be: while changes are read page by page, what they lead from grows older
+ * @param ages the allowed age as a multiple of the maximum: the base of changes ages while they are read page by page
  * @throws ApiError SCANNER_SNAPSHOT_STALE
  */
 async function findSnapshot(
@@ -189,7 +189,7 @@ function requireOfflineScanning({ token }: RequestContext): void {
   if (!token.workspace.offlineScanning) throw new ApiError('SCANNER_OFFLINE_DISABLED')
 }
 
-/** A project or a snapshot that is named beside the cursor must be those that it belongs to. */
+/** Reads a cursor, and checks that the project and snapshot of the request are those of the cursor. */
 function readCursor(
   cursor: string,
   { projectId, since }: { projectId?: string | undefined; since?: string | undefined },
@@ -207,10 +207,10 @@ function readCursor(
   return walk
 }
 
-/** Variables may be large: those of so many passes are in memory at once. */
+/** The number of passes whose variables, which can be large, are in memory together. */
 const DOORS_AT_ONCE = 100
 
-/** What operators must see of the passes whose versions say so; no others are read. */
+/** Returns the views for operators of passes whose version has one. Other passes are not read. */
 async function doorViews(
   entries: SnapshotEntry[],
   { store, workspaceId, services }: RequestContext,

@@ -29,7 +29,6 @@ import { replayLedger } from './replay-ledger.ts'
 import { atDoor, toScanItem } from './scan-shapes.ts'
 import { writeScanEvents } from './write-scan.ts'
 
-/** Handlers of /v1/scans. */
 export const scans: Handlers<typeof contract> = {
   create: async ({ body }, context) => ({ status: 200, body: await recordScan(body, context) }),
 
@@ -83,10 +82,7 @@ function toStats({ totalPasses, redeemed, totalScans, totalDenied, lastScanAt }:
   }
 }
 
-/**
- * Attempts over time.
- * @throws ApiError VALIDATION_ERROR
- */
+/** Counts attempts over time. @throws ApiError VALIDATION_ERROR */
 async function statsByTime(
   by: BucketUnit,
   { zone = 'UTC', ...request }: TimeStatsRequest & { zone?: string | undefined },
@@ -94,14 +90,14 @@ async function statsByTime(
 ) {
   const range = { from: request.scanned!.from!, to: request.scanned!.to ?? now }
   const starts = requireBuckets(range, by, zone)
-  // The end belongs to no bucket, so that a day by the hour has 24 of them.
+  // The end is exclusive, so that a day by the hour has 24 buckets.
   const scanned = { from: range.from, to: new Date(range.to.getTime() - 1) }
   const items = await store.scans.countsByTime(workspaceId, { ...request, scanned }, starts)
   return items.map(({ at, ...attempts }) => ({ at: at.toISOString(), ...attempts }))
 }
 
 /**
- * Whether a scan at a moment would be accepted, with every check and what it looked at. Records nothing.
+ * Explains whether a scan at a given time would be accepted, with every check and its facts. Records nothing.
  * @throws ApiError PASS_NOT_FOUND
  */
 async function explainPass(
@@ -141,8 +137,8 @@ async function explainPass(
 }
 
 /**
- * Takes an accepted scan back: it counts no more, and the ledger gains an item that says so.
- * @throws ApiError NOT_FOUND, CONFLICT; FORBIDDEN to a door whose scan it is not
+ * Reverses an accepted scan: it no longer counts, and a reversal is added to the ledger.
+ * @throws ApiError NOT_FOUND, CONFLICT; FORBIDDEN if a door did not make the scan
  */
 async function reverseScan(scanId: string, body: ScanReversal, context: RequestContext): Promise<ScanResponse> {
   const { store, workspaceId } = context
@@ -153,7 +149,7 @@ async function reverseScan(scanId: string, body: ScanReversal, context: RequestC
   const { passId } = scan
   if (scan.result !== 'accepted' || passId === null) throw conflict(scan, 'Only an accepted scan can be reversed.')
   const written = await store.transaction(async (tx) => {
-    // Held as for a scan, so that one that is evaluated meanwhile counts it or does not, and nothing in between.
+    // Lock the pass as for a scan, so that a concurrent evaluation either counts the scan or does not.
     await tx.passes.findForUpdate(workspaceId, passId)
     if (!(await tx.acceptedScans.isCounted(workspaceId, scan.id))) return undefined
     const uses = await tx.acceptedScans.listCounts(workspaceId, [passId], scan.scanContextKey)
@@ -167,7 +163,7 @@ async function reverseScan(scanId: string, body: ScanReversal, context: RequestC
   return written ? replayResponse(written, { idempotentReplay: false }, context) : replayReversal(scan, body, context)
 }
 
-/** The same reversal once more, or a second one. */
+/** Responds to a repeated or a second reversal. */
 async function replayReversal(scan: StoredScan, body: ScanReversal, context: RequestContext): Promise<ScanResponse> {
   const { store, workspaceId } = context
   const refs = body.externalRef === undefined ? [] : [body.externalRef]

@@ -10,7 +10,7 @@ import { voidPasses } from '../passes/void-pass.ts'
 import type { EvaluatedScan } from './evaluate-scans.ts'
 import { toScanItem } from './scan-shapes.ts'
 
-/** An attempt that was evaluated, as it is to stand in the ledger. */
+/** An evaluated attempt for the ledger. */
 export interface DecidedScan {
   scan: StoredScan
   decision: EvaluatedScan
@@ -18,9 +18,8 @@ export interface DecidedScan {
 }
 
 /**
- * Puts attempts into the ledger with all that follows from them, and returns those that it had not: of one whose
- * externalRef stands there already nothing is written. What counts is the result that the ledger shows: a device may have
- * let in whom the policy would not.
+ * Records attempts with all their consequences. Returns those that are new: nothing is written for an externalRef that
+ * is already recorded. The recorded result counts, even if a device accepted a pass that the policy rejects.
  */
 export async function writeScans(
   tx: Repositories,
@@ -39,7 +38,7 @@ export async function writeScans(
   const voidings = accepted.flatMap(({ decision: { debit, pass }, correlationId }) =>
     debit?.exhausts && pass && pass.status !== 'VOID' ? [{ pass, reason: 'exhausted', correlationId }] : [],
   )
-  // One moment for all: those of a set differ by milliseconds.
+  // Use one time for all: those of concurrent scans differ by milliseconds.
   await voidPasses(tx, workspaceId, voidings, latest(written))
   return new Set(written)
 }
@@ -57,14 +56,14 @@ function toAcceptedScan({ scan, decision: { pass, debit, attempt } }: DecidedSca
     templateId: pass.templateId,
     scanContextKey: scan.scanContextKey,
     scannedAt: scan.scannedAt,
-    // Where one window alone holds the moment, the moment says it.
+    // If only one window contains the time, the time identifies it.
     debitedWindow: (attempt?.isDebitStored && debit?.window?.key) || null,
     validityDate: scan.validateAsOf,
   }
   return [accepted]
 }
 
-/** The events of recorded scans of known passes: the bytes that a read of each answers. */
+/** Writes the events of recorded scans of known passes. Each contains the same bytes as a read of the scan. */
 export async function writeScanEvents(
   tx: Repositories,
   workspaceId: string,
@@ -81,10 +80,10 @@ export async function writeScanEvents(
   await tx.events.insert(workspaceId, events, events[0]!.at)
 }
 
-/** What the ledger keeps of what was sent. */
+/** The fields of a request that the ledger keeps. */
 export type ScannedBody = Omit<ScanCreate, 'scannedAt' | 'passId'>
 
-/** An attempt as the server evaluates it. */
+/** Returns an attempt with the evaluation of the server. */
 export function toStoredScan(body: ScannedBody, decision: EvaluatedScan, { now, token }: RequestContext): StoredScan {
   const { pass, history, matches, reasonCode } = decision
   return {
@@ -96,7 +95,7 @@ export function toStoredScan(body: ScannedBody, decision: EvaluatedScan, { now, 
     verified: 'online',
     passId: pass?.id ?? null,
     externalPassId: pass?.externalPassId ?? null,
-    // What matched nothing belongs to the door that read it, where that sees one project alone.
+    // A scan without a match belongs to the project of the door, if its token is bound to one.
     projectId: pass ? pass.projectId : ((token.projectIds && body.projectId) ?? null),
     templateId: pass?.templateId ?? null,
     templateVersionId: pass?.templateVersionId ?? null,

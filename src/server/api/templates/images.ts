@@ -7,15 +7,14 @@ import type { Handlers } from '../../http/mount.ts'
 import { audit } from '../audit.ts'
 import { requireBytes } from '../limits.ts'
 
-/** Handlers of /v1/images. */
 export const images: Handlers<typeof contract> = {
   create: async ({ body }, context) => {
     const { store, services, workspaceId, now } = context
-    // Not for longer: its turn at the decoder is a wait of its own.
+    // Leave now: waiting for the decoder is limited separately.
     const leaveThread = await services.thread.enterRequest(workspaceId, body.length)
     const id = contentId(workspaceId, body)
     const known = await store.images.find(workspaceId, id).finally(leaveThread)
-    // What was accepted once is not decoded again.
+    // An accepted image is not decoded again.
     if (known) return { status: 200, body: known }
     const { files, data, ...facts } = await services.images.accept(workspaceId, body).catch((error: unknown) => {
       throw error instanceof ImageFault ? rejection(error) : error
@@ -34,7 +33,7 @@ export const images: Handlers<typeof contract> = {
   },
 }
 
-/** What an upload fills: itself, and the files that are made of it. */
+/** Returns the bytes that an upload stores: the image and the files derived from it. */
 function storedBytes(bytes: number, files: StoredImageFile[]): number {
   return files.reduce((sum, { data }) => sum + data.length, bytes)
 }

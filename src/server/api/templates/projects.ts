@@ -13,7 +13,6 @@ import { requireBuckets } from '../buckets.ts'
 import { holdProject, noProject, requireProject } from '../require-project.ts'
 import { requireWholeWorkspace } from '../token-projects.ts'
 
-/** Handlers of /v1/projects. */
 export const projects: Handlers<typeof contract> = {
   list: async ({ query }, { store, workspaceId }) => {
     const page = await store.projects.list(workspaceId, query)
@@ -85,7 +84,7 @@ export const projects: Handlers<typeof contract> = {
     const range = { from: new Date(query.from), to: query.to === undefined ? now : new Date(query.to) }
     const starts = requireBuckets(range, query.by, query.zone)
     const hours = { from: hourOf(range.from), until: hourOf(new Date(range.to.getTime() - 1)) + 1 }
-    // An hour is in the bucket that begins with it, or last before.
+    // An hour belongs to the last bucket that begins with or before it.
     const buckets = starts.map((start) => Math.ceil(start / HOUR_MS))
     const sums = await store.figures.sums(workspaceId, id, hours, buckets)
     return { status: 200, body: { items: inBuckets(sums, starts) } }
@@ -123,7 +122,9 @@ function inBuckets(sums: Map<string, number[]>, starts: number[]): FiguresItem[]
   return items
 }
 
-/** @throws ApiError VALIDATION_ERROR for one that the workspace may not use, that is retired, or is of the other platform */
+/**
+ * @throws ApiError VALIDATION_ERROR if the identity is retired, of the other platform, or not usable by the workspace
+ */
 async function requireIdentities(
   tx: Repositories,
   body: Partial<Pick<Project, 'appleIdentityId' | 'googleIdentityId'>>,

@@ -24,7 +24,6 @@ import { audit } from '../audit.ts'
 import { bytesOf, requireBytes } from '../limits.ts'
 import { showRejection } from '../passes/pass-wallets.ts'
 
-/** Handlers of /v1/template-versions. */
 export const templateVersions: Handlers<typeof contract> = {
   list: async ({ query }, { store, workspaceId }) => {
     if (!(await store.templates.find(workspaceId, query.templateId))) {
@@ -72,7 +71,7 @@ export const templateVersions: Handlers<typeof contract> = {
     const template = (await store.templates.find(workspaceId, checked.templateId)) ?? missing(params.id)
     if (checked.stage === 'draft') await checkPublishable(checked.definition, template, context)
     const version = await store.transaction(async (tx) => {
-      // The template's row first, in the order of every other writer.
+      // Lock the template first, in the order of all other writers.
       const current = await tx.templates.findForUpdate(workspaceId, checked.templateId)
       const draft = await getDraft(tx, workspaceId, params.id)
       if (draft.updatedAt.getTime() !== checked.updatedAt.getTime() || current?.passType !== template.passType) {
@@ -87,7 +86,7 @@ export const templateVersions: Handlers<typeof contract> = {
       }
       await tx.templateVersions.setPublished(workspaceId, draft.id, now)
       await tx.templates.setPublished(workspaceId, draft.templateId, draft, now)
-      // Of a version with keys each class is made with the first of its passes.
+      // In a version with class keys, each class is created with its first pass.
       if (context.services.google && !hasClassKeys(inLanguage(draft.definition), template.passType)) {
         await tx.jobs.insert([{ workspaceId, kind: 'upsert-google-class', subject: draft.id, correlationId }], now)
       }
@@ -120,7 +119,7 @@ export const templateVersions: Handlers<typeof contract> = {
   },
 }
 
-/** With what to look at before holders do, and why a platform refuses it. */
+/** Returns a version with its warnings and the rejection by a platform. */
 export async function showVersionDetail(
   { definition, ...version }: StoredVersion,
   context: RequestContext,
@@ -149,7 +148,7 @@ export function requireBoundedWork(definition: WrittenDefinition): void {
   if (issues.length > 0) throw validationError([...below('definition', issues)])
 }
 
-/** @throws ApiError VALIDATION_ERROR with everything that is wrong with the definition, for itself and each platform */
+/** @throws ApiError VALIDATION_ERROR with all issues of the definition, in general and per platform */
 async function checkPublishable(
   definition: WrittenDefinition,
   { passType, projectId }: Pick<StoredTemplate, 'passType' | 'projectId'>,
@@ -169,7 +168,7 @@ async function checkPublishable(
   if (issues.length > 0) throw validationError(listIssues(below('definition', issues)))
 }
 
-/** Those that passes of the template would be made with now. */
+/** Returns the wallets that new passes of the template would use. */
 async function walletsOfProject(projectId: string | null, { store, workspaceId, services }: RequestContext) {
   return services.identities.walletsOf(await store.identities.findDefaults(workspaceId, projectId))
 }
@@ -187,8 +186,8 @@ function missing(templateVersionId: string): never {
 }
 
 /**
- * What the platforms would refuse of a definition that is sound in itself, with paths below it: a sample pass is built for
- * each, so that it shows before anyone holds one.
+ * Returns the issues that platforms have with a valid definition, with paths relative to it. Builds a sample pass per
+ * platform, so that issues are found before any holder has one.
  */
 export async function findPlatformIssues(
   definition: Definition,

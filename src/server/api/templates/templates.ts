@@ -12,7 +12,6 @@ import { requireBoundedWork, showVersionDetail } from './template-versions.ts'
 
 const NEEDS_PROJECT = 'The token is bound to projects: give the projectId of one of them.'
 
-/** Handlers of /v1/templates. */
 export const templates: Handlers<typeof contract> = {
   list: async ({ query }, { store, workspaceId }) => {
     const page = await store.templates.list(workspaceId, query)
@@ -43,7 +42,7 @@ export const templates: Handlers<typeof contract> = {
       })
     }
     return store.transaction(async (tx) => {
-      // The project first, in the order of whoever deletes it.
+      // Lock the project first, as its deletion does.
       if (body.projectId) await holdProject(tx, workspaceId, body.projectId)
       const template = (await tx.templates.findForUpdate(workspaceId, params.id)) ?? missing(params.id)
       if (body.projectId === null) requireWholeWorkspace(context, NEEDS_PROJECT)
@@ -110,7 +109,7 @@ function showTemplate({ createdAt, updatedAt, ...template }: StoredTemplate): Te
   return { ...template, createdAt: createdAt.toISOString(), updatedAt: updatedAt.toISOString() }
 }
 
-/** @throws ApiError CONFLICT where another template has the key, however close the race */
+/** @throws ApiError CONFLICT if another template has the key, even if it was created concurrently */
 async function orTaken<T>(key: string | null | undefined, write: () => Promise<T>): Promise<T> {
   try {
     return await write()

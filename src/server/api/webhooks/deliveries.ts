@@ -5,7 +5,6 @@ import { toPage } from '../../http/cursors.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { audit } from '../audit.ts'
 
-/** Handlers of /v1/webhooks/deliveries. */
 export const deliveries: Handlers<typeof contract> = {
   list: async ({ query }, { store, workspaceId }) => {
     const page = await store.deliveries.list(workspaceId, query)
@@ -28,7 +27,7 @@ export const deliveries: Handlers<typeof contract> = {
     const { store, workspaceId, now, correlationId } = context
     return store.transaction(async (tx) => {
       const { webhookId } = (await tx.deliveries.find(workspaceId, params.id)) ?? missing(params.id)
-      // The endpoint first, as everyone locks it before its deliveries.
+      // Lock the endpoint first, as all other writers do.
       const webhook = await tx.webhooks.findForUpdate(workspaceId, webhookId)
       if (webhook?.status !== 'ENABLED') {
         const message = webhook ? 'The webhook is disabled; enable it first.' : 'The webhook was deleted.'
@@ -42,7 +41,6 @@ export const deliveries: Handlers<typeof contract> = {
   },
 }
 
-/** A delivery as it is answered. */
 export function showDelivery(delivery: StoredDelivery): Delivery {
   return {
     id: delivery.id,

@@ -7,18 +7,22 @@ import type { LoggedEvent } from '../../../storage/webhooks/event-log.ts'
 import type { RequestContext } from '../../context.ts'
 import type { Handlers } from '../../http/mount.ts'
 
-/** Read at once: some hold variables of 64 KiB. */
+/** The number of events per read: some hold variables of 64 KiB. */
 const EVENTS = 25
 
-/** The truth of what other servers wrote: one look for all streams of a workspace that have told the same. */
+/**
+ * The interval of reads that detect writes of other servers. Streams of a workspace at the same position share a read.
+ */
 const LOOK_EVERY_MS = 1_000
 
-/** After this process wrote something that is not there yet, since an older transaction still runs. */
+/**
+ * The delay before a retry if an event that this process wrote is not visible yet, because an older transaction is
+ * still running.
+ */
 const LOOK_AGAIN_MS = 50
 
 const DAY_MS = 24 * 3_600_000
 
-/** The handler of GET /v1/events. */
 export const events: Handlers<typeof contract> = {
   follow: async ({ query, headers }, context) => {
     const since = headers['last-event-id']
@@ -54,7 +58,7 @@ async function* follow(
     wakeUp.close()
   }
 
-  /** Whoever catches up with much takes turns with the requests of others. */
+  /** Shares the event loop with requests of others while a stream catches up. */
   async function takeTurn(logged: LoggedEvent[]): Promise<void> {
     const bytes = logged.reduce((sum, { envelope }) => sum + envelope.length, 0)
     const leave = await services.thread.enterRequest(workspaceId, bytes)
@@ -63,8 +67,8 @@ async function* follow(
 }
 
 /**
- * Where to go on after an event.
- * @throws ApiError CONFLICT for one whose followers may have been deleted, VALIDATION_ERROR for one that never was
+ * Returns the position after an event.
+ * @throws ApiError CONFLICT if later events may have been deleted, VALIDATION_ERROR if the event never existed
  */
 async function placeOf(id: string, { store, workspaceId, services, now }: RequestContext): Promise<Place> {
   if (id === PLACE_BEFORE_ALL.id) return PLACE_BEFORE_ALL

@@ -12,13 +12,12 @@ import { audit } from '../audit.ts'
 import { requireUnderLimit } from '../limits.ts'
 import { showDelivery } from './deliveries.ts'
 
-/** So long a secret that was rotated out still signs. */
+/** The time for which a rotated secret still signs. */
 const OVERLAP_MS = 24 * 3_600_000
 
-/** Each secret is a signature more in every delivery's header. */
+/** The maximum number of rotated secrets: each adds a signature to the header of every delivery. */
 const MAX_RETIRED_SECRETS = 10
 
-/** Handlers of /v1/webhooks. */
 export const webhooks: Handlers<typeof contract> = {
   list: async ({ query }, { store, workspaceId }) => {
     const page = await store.webhooks.list(workspaceId, query)
@@ -125,7 +124,7 @@ export const webhooks: Handlers<typeof contract> = {
   },
 }
 
-/** @throws ApiError TOO_MANY_REQUESTS where one more would be too many */
+/** @throws ApiError TOO_MANY_REQUESTS at the maximum */
 function stillSigning({ id, retiredSecrets }: StoredWebhook, now: Date): RetiredSecret[] {
   const living = retiredSecrets.filter(({ until }) => now < until)
   const oldest = living.at(-1)
@@ -151,7 +150,7 @@ function showWebhook(webhook: StoredWebhook): Webhook {
   }
 }
 
-/** @throws ApiError CONFLICT where the workspace has a webhook of that address, however close the race */
+/** @throws ApiError CONFLICT if the workspace has a webhook with that address, even if it was created concurrently */
 async function requireUnique(tx: Repositories, workspaceId: string, url: string): Promise<void> {
   await tx.usage.lock(workspaceId)
   const webhookId = await tx.webhooks.findIdByUrl(workspaceId, url)

@@ -14,8 +14,8 @@ interface DoorManifest {
 }
 
 /**
- * Allows only files of this server, and no inline code except the reader's WebAssembly. A worker gets the policy of its
- * own file, so all files carry it.
+ * Allows only files of this server, and no inline code except the reader's WebAssembly. A worker gets the policy of
+ * its file, so all files carry it.
  */
 const policy = {
   'default-src': "'none'",
