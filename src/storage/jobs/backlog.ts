@@ -5,21 +5,21 @@ import { forUpdateSkipLocked, idIsChosen, toDate } from '../db/dialect.ts'
 import { type JobKind, kinds } from './job-kinds.ts'
 import { waitsIn } from './turns.ts'
 
-/** How many jobs of one kind there are in each state. */
+/** The number of jobs of one kind in each state. */
 export interface BacklogCounts {
   kind: JobKind
-  /** Due or due later. */
+  /** Due or scheduled. */
   waiting: number
   running: number
-  /** Gave up after their last try; they wait for an operator. */
+  /** Discarded after the last attempt. An operator has to retry or delete them. */
   failed: number
-  /** Set aside since their worker stopped or hung each time; they wait for an operator too. */
+  /** Quarantined because their worker stopped or hung each time. An operator has to retry or delete them. */
   quarantined: number
-  /** The earliest moment at which one that waits was to run; null where none waits. */
+  /** The earliest time at which a waiting job was due, or `null` if none is waiting. */
   oldestRunAt: Date | null
 }
 
-/** A job that gave up or is quarantined, with its last error. */
+/** A discarded or quarantined job, with its last error. */
 export interface FailedJob {
   id: string
   state: 'failed' | 'quarantined'
@@ -32,14 +32,14 @@ export interface FailedJob {
   failedAt: Date
 }
 
-/** Which of them; those that all that is given holds for. */
+/** A filter of failed jobs. All given conditions must match. */
 export interface FailedJobFilter {
-  /** Those of one workspace; of all where it is left out, as operators see. */
+  /** Jobs of one workspace; of all workspaces by default, as operators need it. */
   workspaceId?: string | undefined
   ids?: string[] | undefined
 }
 
-/** Jobs of a kind about passes of one identity. */
+/** Jobs of a kind for passes of one identity. */
 export interface JobsOfIdentity {
   kind: JobKind
   platform: Platform
@@ -58,13 +58,13 @@ interface Row {
   lapses: number
 }
 
-/** Of jobs that were set aside, those that are quarantined. */
+/** The condition that a failed job is quarantined. */
 export const isQuarantined = `lapses >= ${MAX_JOB_LAPSES}`
 
-/** Of one statement. */
+/** The maximum number of jobs per statement. */
 const MAX_MOVED = 5_000
 
-/** The outbox as an operator looks at it. */
+/** The outbox, for operators. */
 export class Backlog {
   private readonly db: Knex
 
@@ -72,7 +72,7 @@ export class Backlog {
     this.db = db
   }
 
-  /** Jobs by kind: how many wait, run and are set aside, and when the first of those that wait is due. */
+  /** Counts jobs by kind: waiting, running, discarded, and quarantined, with the due time of the first waiting job. */
   async counts(): Promise<BacklogCounts[]> {
     const waits = 'claim_token is null and failed_at is null'
     const rows = await this.db('jobs')
@@ -113,28 +113,28 @@ export class Backlog {
   }
 
   /**
-   * Makes failed jobs due as if they had never been tried, and returns their number. Those that were quarantined run one at
-   * a time, and are quarantined again at their next lapse.
+   * Makes failed jobs due as if they had never been tried, and returns their number. Quarantined jobs run one at a
+   * time, and are quarantined again at their next lapse.
    */
   async requeue(ids: string[], at: Date): Promise<number> {
     const lapses = this.db.raw(`case when ${isQuarantined} then ${MAX_JOB_LAPSES - 1} else lapses end`)
     return this.failed({ ids }).update({ failed_at: null, attempts: 0, lapses, run_at: at.getTime() })
   }
 
-  /** Removes failed jobs for good, and returns how many. */
+  /** Permanently deletes failed jobs, and returns their number. */
   async delete(ids: string[]): Promise<number> {
     return this.failed({ ids }).delete()
   }
 
   /**
-   * Puts off what waits of a kind and is due, about passes of one identity: 5,000 jobs of each priority at most, the oldest first, so that
-   * those after them come to their turn.
+   * Postpones due jobs of a kind for passes of one identity: at most 5,000 jobs per priority, the oldest first, so that
+   * later jobs can run.
    */
   holdBack(workspaceId: string, jobs: JobsOfIdentity, { at, until }: { at: Date; until: Date }): Promise<void> {
     return this.move(workspaceId, jobs, { after: 0, to: at.getTime(), runAt: until.getTime() })
   }
 
-  /** Makes due what was put off until a moment, as many of it at most. */
+  /** Makes postponed jobs due: at most 5,000 per priority. */
   bringForward(workspaceId: string, jobs: JobsOfIdentity, { at, until }: { at: Date; until: Date }): Promise<void> {
     return this.move(workspaceId, jobs, { after: at.getTime(), to: until.getTime(), runAt: at.getTime() })
   }

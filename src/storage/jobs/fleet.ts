@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 
-/** What one server at a time does for all. Holders are ids of processes. */
+/** Leases for work that one process at a time does for all. Holders are process IDs. */
 export class Leases {
   private readonly db: Knex
 
@@ -8,14 +8,14 @@ export class Leases {
     this.db = db
   }
 
-  /** Whether the holder may take the lease at this moment: it is his, or nobody's any more. */
+  /** Whether the holder can take the lease: it holds the lease already, or the lease has ended. */
   async isFree(name: string, holder: string, at: Date, seconds: number): Promise<boolean> {
     const row: Row | undefined = await this.db('leases').where({ name }).first()
     if (!row || row.holder === holder) return true
     return row.held_until <= at.getTime() || row.held_until > tooLate(at, seconds)
   }
 
-  /** Takes a free lease, or renews his own, for so many seconds; false where another was quicker. */
+  /** Takes a free lease, or renews its own. Returns false if another holder was faster. */
   async take(name: string, holder: string, at: Date, seconds: number): Promise<boolean> {
     await this.db('leases')
       .insert({ name, holder, held_until: at.getTime() + seconds * 1000 })
@@ -31,7 +31,7 @@ export class Leases {
     return row !== undefined
   }
 
-  /** Gives a lease up, if the holder still has it. */
+  /** Releases a lease if the holder still has it. */
   async release(name: string, holder: string): Promise<void> {
     await this.db('leases').where({ name, holder }).delete()
   }
@@ -42,21 +42,21 @@ interface Row {
   held_until: number
 }
 
-/** A lease that ends later than any clock of the fleet could have set it dates from before the clocks went back. */
+/** A lease that ends later than any clock of the fleet could have set it was taken before a clock was set back. */
 function tooLate(at: Date, seconds: number): number {
   return at.getTime() + 2 * seconds * 1000
 }
 
-/** A server that answers requests, as it last told the others. */
+/** A server that serves requests, as it last reported to the others. */
 export interface Instance {
   id: string
-  /** Differs with every write. */
+  /** Changes with every write. */
   heartbeat: number
-  /** How many requests it has let through, by key of the rate limit; only keys of late. */
+  /** The number of accepted requests by rate-limit key; only recent keys. */
   usage: Record<string, number>
 }
 
-/** What servers that share rate limits tell each other: each writes a row of its own and reads all. */
+/** The state that servers with shared rate limits exchange: each writes its own row and reads all. */
 export class Instances {
   private readonly db: Knex
 
@@ -64,7 +64,7 @@ export class Instances {
     this.db = db
   }
 
-  /** Notes that a server lives, and what it let through. */
+  /** Stores the heartbeat and the usage of a server. */
   async write({ id, heartbeat, usage }: Instance): Promise<void> {
     await this.db('instances')
       .insert({ id, heartbeat, usage: JSON.stringify(usage) })
@@ -72,19 +72,19 @@ export class Instances {
       .merge()
   }
 
-  /** The servers but one. */
+  /** Lists all servers except one. */
   async listOthers(id: string): Promise<Instance[]> {
     const rows: { id: string; heartbeat: number; usage: string }[] = await this.db('instances').whereNot({ id })
     return rows.map((row) => ({ ...row, usage: JSON.parse(row.usage) }))
   }
 
-  /** Forgets servers. */
+  /** Removes servers. */
   async delete(ids: string[]): Promise<void> {
     await this.db('instances').whereIn('id', ids).delete()
   }
 }
 
-/** Facts about the installation as a whole, by name. */
+/** Settings of the whole installation, by name. */
 export class Settings {
   private readonly db: Knex
 
@@ -92,23 +92,23 @@ export class Settings {
     this.db = db
   }
 
-  /** The value of a setting; undefined where there is none. */
+  /** Returns the value of a setting, or `undefined` if it is not set. */
   async find(name: string): Promise<string | undefined> {
     return (await this.db('settings').where({ name }).first('value'))?.value
   }
 
-  /** Stores the value if there is none yet, and returns the one that stands. */
+  /** Stores the value if there is none yet, and returns the stored one. */
   async insert(name: string, value: string): Promise<string> {
     await this.db('settings').insert({ name, value }).onConflict('name').ignore()
     return (await this.find(name)) ?? value
   }
 
-  /** Removes a setting, if there is one. */
+  /** Removes a setting if it is set. */
   async delete(name: string): Promise<void> {
     await this.db('settings').where({ name }).delete()
   }
 
-  /** Changes a setting that is there; one that is not stays away. */
+  /** Changes a setting only if it is set. */
   async update(name: string, value: string): Promise<void> {
     await this.db('settings').where({ name }).update({ value })
   }

@@ -3,7 +3,7 @@ import type { Emit, JobOutcome } from '../operations/store-events.ts'
 import type { Queue } from './job-kinds.ts'
 import { type Job, Jobs, type RescuedJob } from './jobs.ts'
 
-/** The outbox, with somebody who is told how runs end. */
+/** The outbox, which emits the outcome of each run. */
 export class InstrumentedJobs extends Jobs {
   private readonly emit: Emit
 
@@ -12,7 +12,7 @@ export class InstrumentedJobs extends Jobs {
     this.emit = emit
   }
 
-  /** As Jobs does it, and emits a run that is done for each. */
+  /** Emits a completed run for each job. */
   override async complete(jobs: Job[]): Promise<Job[]> {
     const done = await super.complete(jobs)
     for (const kind of new Set(done.map((job) => job.kind))) {
@@ -22,24 +22,24 @@ export class InstrumentedJobs extends Jobs {
     return done
   }
 
-  /** As Jobs does it, and emits a run that is tried again for each. */
+  /** Emits a retried run for each job. */
   override async retry(jobs: Job[], runAt: Date, error: string): Promise<number> {
     return this.emitRuns(jobs, 'retried', await super.retry(jobs, runAt, error))
   }
 
-  /** As Jobs does it, and emits a run that was put off for each. */
+  /** Emits a snoozed run for each job. */
   override async snooze(jobs: Job[], runAt: Date): Promise<number> {
     return this.emitRuns(jobs, 'put_off', await super.snooze(jobs, runAt))
   }
 
-  /** As Jobs does it, and emits a run that was given up for each. */
+  /** Emits a discarded run for each job. */
   override async fail(jobs: Job[], at: Date, error: string): Promise<boolean> {
     const hasFailed = await super.fail(jobs, at, error)
     this.emitRuns(jobs, 'gave_up', hasFailed ? jobs.length : 0)
     return hasFailed
   }
 
-  /** As Jobs does it, and emits a lapsed or quarantined run for each. */
+  /** Emits a lapsed or quarantined run for each job. */
   override async release(at: Date): Promise<RescuedJob[]> {
     const rescued = await super.release(at)
     for (const { kind, isQuarantined } of rescued) {
@@ -48,7 +48,7 @@ export class InstrumentedJobs extends Jobs {
     return rescued
   }
 
-  /** Of jobs that share a kind. */
+  /** All jobs must have the same kind. */
   private emitRuns(jobs: Job[], outcome: JobOutcome, count: number): number {
     if (count > 0) this.emit({ what: 'runs', kind: jobs[0]!.kind, outcome, count })
     return count

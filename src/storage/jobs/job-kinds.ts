@@ -31,7 +31,7 @@ export type Priority = (typeof priorities)[number]
 export const queues = [...regularQueues, 'quarantine'] as const
 /** The name of a queue. */
 export type Queue = (typeof queues)[number]
-/** Tells what hands out the jobs of a queue from the workspaces beside it. */
+/** Whether a name is a queue. Distinguishes the queues from workspaces in shared keys. */
 export const isQueue = (name: string): name is Queue => (queues as readonly string[]).includes(name)
 /** Whether a queue is a regular one, not the one for jobs whose lease ended under a worker. */
 export const isRegularQueue = (queue: Queue): queue is RegularQueue => queue !== 'quarantine'

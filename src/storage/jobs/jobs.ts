@@ -19,43 +19,43 @@ import type { FanOutChunk } from '../messages/broadcasts.ts'
 import { type JobKind, type Priority, placeOf, type Queue } from './job-kinds.ts'
 import { type Look, lookAround, mayRun, type TurnOptions, waitsIn } from './turns.ts'
 
-/** A job that this worker holds until its lease ends; whatever it writes must present the claim token. */
+/** A job that this worker holds until its lease ends. Every write must present the claim token. */
 export interface Job {
   id: string
   workspaceId: string
   kind: JobKind
-  /** The row that the job is about. */
+  /** The row that the job is for. */
   subject: string
   correlationId: string | null
-  /** Runs so far, this one included. */
+  /** The number of runs, including this one. */
   attempts: number
   claimToken: string
 }
 
-/** A job to queue: due at runAt, at once by default. */
+/** A job to queue, due at `runAt` (default: immediately). */
 export interface NewJob {
   workspaceId: string
   kind: JobKind
   subject: string
   correlationId: string | null
   runAt?: Date
-  /** One of many that no person waits for. */
+  /** One of many jobs, none of them urgent. */
   isBulk?: boolean
 }
 
-/** A job that was taken from a worker that died, hangs, or was cut off. */
+/** A job that was taken from a worker that died, hangs, or lost its connection. */
 export interface RescuedJob extends Pick<Job, 'id' | 'workspaceId' | 'kind' | 'subject' | 'correlationId'> {
-  /** It was taken so often that it is not run again. */
+  /** Whether it lapsed so often that it does not run again. */
   isQuarantined: boolean
 }
 
-/** How many jobs a claim takes, and for how long. */
+/** Options of a claim. */
 export interface ClaimOptions {
   limit: number
   leaseSeconds: number
   /** `interactive` by default. The quarantine queue has no priorities. */
   priority?: Priority
-  /** Whose jobs; by default those of the first workspace with something due. */
+  /** The workspace of the jobs; by default the first one with a due job. */
   workspaceId?: string
 }
 
@@ -70,8 +70,8 @@ interface Row {
 }
 
 /**
- * The outbox: whatever must happen later is a row written in the same transaction as its cause. A claim moves run_at to
- * the end of the lease; release makes jobs whose lease ended due again. Workspaces take turns: a claim takes jobs of one.
+ * The outbox: deferred work is a row that is written in the transaction of its cause. A claim moves `run_at` to the end
+ * of the lease, and `release` makes lapsed jobs due again. Workspaces take turns: a claim takes jobs of one workspace.
  */
 export class Jobs {
   private readonly db: Knex
@@ -82,7 +82,7 @@ export class Jobs {
     this.onDue = onDue
   }
 
-  /** Queues jobs; workers of this process are woken when the transaction commits. */
+  /** Queues jobs. Workers of this process wake up when the transaction commits. */
   async insert(jobs: NewJob[], at: Date): Promise<void> {
     await insertRows(this.db, 'jobs', this.toRows(jobs, at))
   }
@@ -103,8 +103,8 @@ export class Jobs {
   }
 
   /**
-   * As insert, for work that one run does once for all: a row that waits already is enough, and does not begin before the
-   * transaction ends. The caller holds the subject locked, so that two never look at once.
+   * Queues jobs whose single run covers all earlier requests: a waiting row is sufficient. The caller must lock the
+   * subject, so that concurrent calls cannot both miss the row.
    */
   async insertOnce(jobs: NewJob[], at: Date): Promise<void> {
     if (jobs.length === 0) return
@@ -119,11 +119,11 @@ export class Jobs {
     if (hastened.length > 0) await this.hasten(hastened)
   }
 
-  /** As insertOnce, where only a row that is due already is enough: what waits for a later moment is another matter. */
+  /** Like `insertOnce`, except that only a due row is sufficient. A row scheduled for later is a separate job. */
   async insertUnlessDue(jobs: NewJob[], at: Date): Promise<void> {
     const lookup = { name: 'insert-jobs-unless-due', table: 'jobs', given: COLUMNS, items: this.toRows(jobs, at) }
     const lock = rowLock(this.db, 'for share')
-    // Not as the index of turns says it: of that, a plan from when few jobs waited reads all.
+    // Not the condition of the index of turns: a plan cached when few jobs waited would read all of it.
     const due = `select 1 from jobs where kind = given.kind and subject = given.subject and claim_token is null
       and failed_at is null and lapses < 1 and run_at <= given.created_at limit 1 ${lock}`
     await insertForEach(this.db, lookup, `(${due}) is null`)
@@ -140,7 +140,10 @@ export class Jobs {
     this.onDue(placeOf({ kind }).queue)
   }
 
-  /** A job for each notification that a broadcast made for passes after one id up to another; it takes the same id. */
+  /**
+   * Queues a job for each notification of a broadcast whose pass ID is in the range. The job has the ID of the
+   * notification.
+   */
   async insertFanOut(broadcastId: string, chunk: FanOutChunk, correlationId: string | null, at: Date): Promise<void> {
     const { queue, priority } = placeOf({ kind: 'send-broadcast-notification' })
     this.onDue(queue)
@@ -163,15 +166,14 @@ export class Jobs {
     await insertSelected(this.db, 'jobs', columns, made)
   }
 
-  /** Looks whose turn it is in a queue: that of the next workspace that has a job which may run. */
+  /** Finds the next workspace in a queue with a job that can run. */
   look(queue: Queue, at: Date, options: TurnOptions = {}): Promise<Look> {
     return lookAround(this.db, queue, at, options)
   }
 
   /**
-   * Takes up to `limit` due jobs of one workspace, the oldest first and one of each kind and subject, and holds them until
-   * the lease ends. Where another server takes a job of the same subject in the same instant, the statement fails with what
-   * `isTaken` knows: the other one has it.
+   * Claims up to `limit` due jobs of one workspace, the oldest first and one per kind and subject, until the lease ends.
+   * Fails with an error that `isTaken` recognizes if another server claims a job of the same subject concurrently.
    */
   async claim(
     queue: Queue,
@@ -201,8 +203,8 @@ export class Jobs {
   }
 
   /**
-   * Moves the end of the leases of any number of claims; jobs that were lost meanwhile stay lost. What a transaction has
-   * locked is passed over, so that none waits for another in a circle. Returns what was not renewed: see `renewLocked`.
+   * Renews the leases of any number of claims. Lost jobs stay lost. Skips rows that a transaction has locked, to avoid
+   * deadlocks. Returns the jobs that were not renewed: see `renewLocked`.
    */
   async renew(jobs: Job[], until: Date): Promise<Job[]> {
     const rows: { id: string }[] = await this.db('jobs')
@@ -213,15 +215,21 @@ export class Jobs {
     return jobs.filter(({ id }) => !renewed.has(id))
   }
 
-  /** Renews jobs of one claim after the transactions that have them locked: those of a long job follow each other closely. */
+  /**
+   * Renews jobs of one claim, after waiting for the transactions that lock them: those of a long job follow each other
+   * closely.
+   */
   async renewLocked(jobs: Job[], until: Date): Promise<void> {
     await this.held(jobs).update({ run_at: until.getTime() })
   }
 
-  /** Those that are still ours, until the transaction ends: what became of any other must not be written. */
+  /**
+   * Locks the jobs that this worker still holds until the transaction ends, and returns them. The results of other jobs
+   * must not be written.
+   */
   async lockHeld(jobs: Job[]): Promise<Job[]> {
     if (jobs.length === 0) return []
-    // Written as it is: that locks a row on either database.
+    // An update without a change locks a row on both databases.
     const rows: Row[] = await this.held(jobs)
       .update({ claim_token: this.db.ref('claim_token') })
       .returning('id')
@@ -230,8 +238,8 @@ export class Jobs {
   }
 
   /**
-   * As lockHeld of one that works in chunks; false where it is no longer ours. A chunk that commits is progress, so what the
-   * job lapsed before is forgotten with it: one that goes on for long outlives any number of crashes that others cause.
+   * Locks a job that works in chunks. Returns false if this worker no longer holds it. A committed chunk is progress,
+   * so it resets the number of lapses: a long job survives any number of crashes with other causes.
    */
   async lockForChunk(job: Job): Promise<boolean> {
     const { id, claimToken } = job
@@ -239,7 +247,7 @@ export class Jobs {
     return (await runPrepared(this.db, 'lock-for-chunk', { id, claimToken }, () => sql)).length > 0
   }
 
-  /** Removes jobs that are done, and returns those that were still ours: only their effects may be written. */
+  /** Removes completed jobs, and returns those that this worker still held. Only their effects must be written. */
   async complete(jobs: Job[]): Promise<Job[]> {
     if (jobs.length === 0) return []
     const values = { claimToken: jobs[0]!.claimToken, ids: bindIds(this.db, idsOf(jobs)) }
@@ -254,12 +262,12 @@ export class Jobs {
     return jobs.filter((job) => done.has(job.id))
   }
 
-  /** Gives jobs back to run later, and returns how many of them were still ours. */
+  /** Returns jobs to the queue for a later run, and returns how many this worker still held. */
   async retry(jobs: Job[], runAt: Date, error: string): Promise<number> {
     return this.held(jobs).update({ claim_token: null, run_at: runAt.getTime(), last_error: error })
   }
 
-  /** Gives jobs back that could not begin, or not go on: the run does not count. As retry. */
+  /** Like `retry`, for jobs that could not start or continue: the run does not count as an attempt. */
   async snooze(jobs: Job[], runAt: Date): Promise<number> {
     return this.held(jobs).update({
       claim_token: null,
@@ -268,15 +276,15 @@ export class Jobs {
     })
   }
 
-  /** Sets jobs aside for an operator to look at; false when they were no longer ours. */
+  /** Discards jobs until an operator retries them. Returns false if this worker no longer held them. */
   async fail(jobs: Job[], at: Date, error: string): Promise<boolean> {
     const count = await this.held(jobs).update({ claim_token: null, failed_at: at.getTime(), last_error: error })
     return count > 0
   }
 
   /**
-   * Removes jobs of a kind and subjects that wait: what they are about is gone, or the caller looks at it himself. One that
-   * somebody counts on (see insertUnlessDue) has to stay, and is passed over.
+   * Removes waiting jobs of a kind and subjects, because the subject is gone or the caller does the work itself. Skips
+   * jobs that another transaction relies on (see `insertUnlessDue`).
    */
   async deleteWaiting(kind: JobKind, ...subjects: string[]): Promise<void> {
     const values = { kind, subjects: bindIds(this.db, subjects) }
@@ -286,14 +294,14 @@ export class Jobs {
     })
   }
 
-  /** True where a job's lease has ended and nobody has taken it back. */
+  /** Whether a job's lease has ended and the job is not rescued yet. */
   async hasLapsed(at: Date): Promise<boolean> {
     return (await this.lapsed(at).first('id')) !== undefined
   }
 
   /**
-   * Takes jobs whose lease ended from their worker, which died, hangs, or was cut off; whatever it keeps locked has to wait.
-   * They are due again in the quarantine queue. One that was taken too often does not run again.
+   * Rescues jobs whose lease ended because their worker died, hangs, or lost its connection. Locked jobs have to wait.
+   * Rescued jobs are due again in the quarantine queue, except those that lapsed too often.
    */
   async release(at: Date): Promise<RescuedJob[]> {
     const isOver = `lapses + 1 >= ${MAX_JOB_LAPSES}`

@@ -3,31 +3,31 @@ import { bindIds, isAmong } from '../db/dialect.ts'
 import { runPrepared } from '../db/prepared.ts'
 import { isRegularQueue, type Priority, type Queue } from './job-kinds.ts'
 
-/** The jobs that a look considers, the workspace at which it begins, and the workspaces that it skips. */
+/** The jobs that a look considers, the workspace at which it starts, and the workspaces that it skips. */
 export interface TurnOptions {
   /** `interactive` by default. The quarantine queue has no priorities. */
   priority?: Priority | undefined
-  /** The workspace that had the last turn: the look begins after it and goes round once. */
+  /** The workspace that had the last turn. The look starts after it and wraps around once. */
   after?: string | undefined
-  /** Workspaces that have enough for now. */
+  /** Workspaces that have enough running jobs. */
   except?: string[]
 }
 
-/** What a look at a queue finds. */
+/** The result of a look at a queue. */
 export interface Look {
-  /** Whose turn it is; undefined where nobody has a job that may run. */
+  /** The next workspace, or `undefined` if no workspace has a job that can run. */
   workspaceId: string | undefined
-  /** When the next job that is not due yet will be. */
+  /** The time of the next scheduled job. */
   nextRunAt: Date | undefined
 }
 
-/** So many due jobs are looked through one by one; with more the way leads from workspace to workspace. */
+/** The maximum number of due jobs to scan one by one. With more, the look steps from workspace to workspace. */
 const FEW = 100
 
-// Conditions on other rows are values of subqueries: of `exists` planners make joins, which read every job that is due.
+// Write conditions on other rows as scalar subqueries: planners turn `exists` into joins, which read every due job.
 
 /**
- * The condition that a job waits in a queue, due or not, with the bindings `queue` and `priority`. All else is a literal:
+ * The condition that a job waits in a queue, due or not, with the bindings `queue` and `priority`. The rest is literal:
  * SQLite uses a partial index only if the statement contains the condition of the index.
  */
 export function waitsIn(queue: Queue): string {
@@ -35,21 +35,22 @@ export function waitsIn(queue: Queue): string {
   return `claim_token is null and failed_at is null and ${condition}`
 }
 
-/** Selects whether a job of the same kind and subject is at work. */
+/** Selects whether a job of the same kind and subject is running. */
 const isRunning = `select 1 from jobs running where running.subject = jobs.subject and running.kind = jobs.kind
   and running.claim_token is not null limit 1`
 
 /**
- * The condition that a job which waits may run at the moment `at`: it is due, and no job of the same kind is at work on its
- * subject, since newer must not overtake older. What two servers do not see of each other the index jobs_running refuses.
+ * The condition that a waiting job can run at the time `at`: it is due, and no job of the same kind is running for its
+ * subject, since newer jobs must not overtake older ones. The index jobs_running rejects concurrent claims of two
+ * servers.
  */
 export const mayRun = `run_at <= :at and (${isRunning}) is null`
 
-/** The condition that the workspace of a row is neither suspended nor expired: else its jobs wait. */
+/** The condition that the workspace of a row is neither suspended nor expired. Otherwise, its jobs wait. */
 const isActive = (table: string) => `(select 1 from workspaces where id = ${table}.workspace_id
   and (suspended_at is not null or expires_at <= :at)) is null`
 
-/** Looks whose turn it is: that of the next workspace, in the order of their ids, that has a job which may run. */
+/** Finds the next workspace, by ID, with a job that can run. */
 export async function lookAround(db: Knex, queue: Queue, at: Date, options: TurnOptions): Promise<Look> {
   const rows = await listDue(db, queue, at, options)
   const due = rows.filter((row) => row.run_at <= at.getTime())
@@ -64,9 +65,9 @@ interface DueRow {
   may_run: boolean | 0 | 1
 }
 
-/** Jobs that are due, may they run or not, all of them where they are few, and the next one that will be. */
+/** Lists up to FEW due jobs, whether they can run or not, and the next scheduled one. */
 function listDue(db: Knex, queue: Queue, at: Date, { priority = 'interactive' }: TurnOptions): Promise<DueRow[]> {
-  // The index of due jobs contains those of a queue that lapsed, too.
+  // The index of due jobs also contains lapsed jobs of a queue.
   const waits = isRegularQueue(queue)
     ? 'queue = :queue and priority = :priority and claim_token is null and failed_at is null and created_at > 0'
     : waitsIn(queue)
@@ -83,7 +84,7 @@ function listDue(db: Knex, queue: Queue, at: Date, { priority = 'interactive' }:
   )
 }
 
-/** Of the workspaces of due jobs the next that has one which may run. */
+/** Returns the next workspace of the due jobs with one that can run. */
 function nextOf(due: DueRow[], { after = '', except = [] }: TurnOptions): string | undefined {
   const able = due.filter((row) => row.may_run && !except.includes(row.workspace_id))
   const ids = able.map((row) => row.workspace_id).sort()
@@ -91,10 +92,10 @@ function nextOf(due: DueRow[], { after = '', except = [] }: TurnOptions): string
 }
 
 /**
- * The next workspace that has a job which may run, in the order of their ids. Steps from workspace to workspace along the
- * index, so that a look costs what the workspaces with waiting jobs cost that it passes, however many jobs those have. Jobs
- * of suspended and of expired workspaces wait. With 200,000 jobs of one workspace waiting a look takes 4 ms on SQLite and 22 on
- * PostgreSQL; by the index of moments instead, which a planner without statistics had taken, it read all 200,000 (decisions/0003).
+ * Finds the next workspace, by ID, with a job that can run. Steps from workspace to workspace along the index, so that
+ * the cost depends on the number of workspaces with waiting jobs, not on the number of jobs. Jobs of suspended and
+ * expired workspaces wait. With 200,000 waiting jobs of one workspace, a look takes 4 ms on SQLite and 22 ms on
+ * PostgreSQL. With the index on times, which a planner without statistics chose, it read all 200,000 (decisions/0003).
  */
 async function findTurn(
   db: Knex,
@@ -118,7 +119,7 @@ async function findTurn(
     db,
     `turn-${isRegularQueue(queue) ? 'queue' : queue}`,
     { queue, priority, at: at.getTime(), after: after ?? null, except: bindIds(db, except) },
-    // Those before it are looked at where none comes after it.
+    // Wrap around to the earlier workspaces if none follows.
     () => `select coalesce((${turn(next('and workspace_id > :after'))}), (${turn(next(''))})) as workspace_id`,
   )
   return row?.workspace_id ?? undefined
