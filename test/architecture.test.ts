@@ -87,7 +87,7 @@ const packages: Record<string, RegExp> = {
  * pages of the server draw, and `template lint` warns of what publishing warns of.
  */
 const operators =
-  /^commands\/(serve|migrate|demo|drill|doctor|backup|restore|copy|export|move-out|pass\/erase|scans\/(prove|verify)|template\/(dev|lint)|(token|workspace|jobs|audit|identity(\/add)?)\/[^/]+)\.ts$/
+  /^commands\/(serve|migrate|demo|doctor|backup|restore|copy|export|move-out|pass\/erase|scans\/(prove|verify)|template\/(dev|lint)|(token|workspace|jobs|audit|identity(\/add)?)\/[^/]+)\.ts$/
 
 interface Import {
   file: string

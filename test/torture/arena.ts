@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Random } from '../../src/cli/device/fleet/seeded-random.ts'
+import type { Random } from '../../bench/support/random.ts'
 import { type ServerOptions, type ServerProcess, startServer } from '../e2e/support/server.ts'
 import type { TestDialect } from '../support/databases.ts'
 import { temporaryFolder } from '../support/databases.ts'

@@ -3,6 +3,7 @@ import { broadcast } from './scenes/broadcast.ts'
 import { clock } from './scenes/clock.ts'
 import { creates } from './scenes/creates.ts'
 import { postgresRestarted, sqliteFull, sqliteShared } from './scenes/database.ts'
+import { drill } from './scenes/drill.ts'
 import { identities } from './scenes/identities.ts'
 import { kills } from './scenes/kills.ts'
 import { neighbours } from './scenes/neighbours.ts'
@@ -29,6 +30,7 @@ export const scenes: Scene[] = [
   sqliteFull,
   sqliteShared,
   clock,
+  drill,
   identities,
   neighbours,
 ]

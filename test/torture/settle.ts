@@ -37,16 +37,23 @@ export async function drain(
   fannedOut: () => Promise<number>,
 ): Promise<number> {
   let counts: Backlog['counts'] = []
-  let [least, leastAt] = [Number.POSITIVE_INFINITY, 0]
+  const isStuck = watchProgress(seconds)
   const took = await arena.waitUntil('every job is run', MOST_SECONDS, async () => {
     const made = await fannedOut()
     counts = await listJobs(database)
     const jobs = counts.reduce((sum, { waiting, running, failed }) => sum + waiting + running + failed, 0)
     // Each message that is made is one job more; it counts for two, so that to make it and to send it are progress.
-    const left = jobs - 2 * made
-    if (left < least) [least, leastAt] = [left, performance.now()]
-    return jobs === 0 || performance.now() - leastAt > seconds * 1000
+    return isStuck(jobs - 2 * made) || jobs === 0
   })
   arena.check(counts.length === 0, `left in the outbox: ${JSON.stringify(counts)}`)
   return took
+}
+
+/** Creates a function that is given what is left, and returns whether that has not decreased for so many seconds. */
+export function watchProgress(seconds: number): (left: number) => boolean {
+  let [least, leastAt] = [Number.POSITIVE_INFINITY, 0]
+  return (left) => {
+    if (left < least) [least, leastAt] = [left, performance.now()]
+    return performance.now() - leastAt > seconds * 1000
+  }
 }

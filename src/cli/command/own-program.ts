@@ -12,8 +12,6 @@ export interface OwnProgram {
   cwd: string
   /** `PASSES_*` variables. Those of the parent process are not inherited. */
   settings?: Record<string, string>
-  /** An open file for logs; this process's stderr by default. */
-  log?: number
 }
 
 export interface OwnServer {
@@ -24,26 +22,17 @@ export interface OwnServer {
   stop(): Promise<void>
 }
 
-const alive = new Set<ChildProcess>()
-
-function startProgram(args: string[], { cwd, settings = {}, log }: OwnProgram): ChildProcess {
-  const child = spawn(process.execPath, [process.argv[1]!, ...args], {
+function startProgram(args: string[], { cwd, settings = {} }: OwnProgram): ChildProcess {
+  return spawn(process.execPath, [process.argv[1]!, ...args], {
     cwd,
     env: { ...environmentWithoutSettings(), ...settings, XDG_CONFIG_HOME: cwd },
-    stdio: ['ignore', 'pipe', log ?? 'inherit'],
+    stdio: ['ignore', 'pipe', 'inherit'],
   })
-  alive.add(child)
-  child.once('close', () => alive.delete(child))
-  return child
 }
 
 const PATIENCE_MS = 10_000
 
-/** Ends all running child processes: SIGTERM first, then SIGKILL. */
-export async function endOwnPrograms(): Promise<void> {
-  await Promise.all([...alive].map(endProgram))
-}
-
+/** Sends SIGTERM, and SIGKILL if the process does not exit in time. */
 async function endProgram(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   const ended = once(child, 'exit')

@@ -25,8 +25,8 @@ export interface PassKitAccount {
   updatedSince: string | null
 }
 
-/** A request of a phone, independent of the HTTP client. */
-export interface PassKitRequest {
+/** A request of a phone. */
+interface PassKitRequest {
   /** A description of the request, for errors. */
   what: string
   method: 'GET' | 'HEAD' | 'POST' | 'DELETE'
@@ -91,22 +91,14 @@ const Changed = z.object({
   lastUpdated: z.string(),
 })
 /** The changed passes, and the tag for the next request. */
-export type Changed = z.output<typeof Changed>
+type Changed = z.output<typeof Changed>
 
 /** Parses the body of a 200 response to `listChanged`. @throws CliError WEB_SERVICE_FAILED */
-export function readChanged(json: unknown): Changed {
+function readChanged(json: unknown): Changed {
   const changed = Changed.safeParse(json).data
   if (changed) return changed
   throw new CliError('The web service lists changed passes in a form that no phone reads', {
     code: 'WEB_SERVICE_FAILED',
-  })
-}
-
-/** Returns the error WEB_SERVICE_FAILED for a response outside the PassKit protocol. */
-export function unexpected({ what }: Pick<PassKitRequest, 'what'>, status: number, correlationId: unknown): CliError {
-  return new CliError(`The web service did not let the phone ${what}: it answered ${status}`, {
-    code: 'WEB_SERVICE_FAILED',
-    details: { status, correlationId: correlationId ?? null },
   })
 }
 
@@ -118,10 +110,11 @@ export type FetchResult =
 
 // Calls of single phones. All throw CliError CONNECTION_FAILED or WEB_SERVICE_FAILED.
 
-/** Registers for pushes of a pass. */
-export async function register(account: PassKitAccount, pass: PassSecret): Promise<void> {
+/** Registers for pushes of a pass. Resolves to whether the registration is new. */
+export async function register(account: PassKitAccount, pass: PassSecret): Promise<boolean> {
   const { webServiceURL, passTypeIdentifier, deviceId, pushToken } = account
-  await exchange(webServiceURL, requestsOf(passTypeIdentifier).register(deviceId, pushToken, pass))
+  const request = requestsOf(passTypeIdentifier).register(deviceId, pushToken, pass)
+  return (await exchange(webServiceURL, request)).status === 201
 }
 
 /** Unregisters; a pass that the service no longer has counts as unregistered. */
@@ -163,9 +156,14 @@ export async function postLog(
   await exchange(webServiceURL, { what: 'complain', ...request, known: [200] })
 }
 
-async function exchange(webServiceURL: string, request: PassKitRequest): Promise<Answer> {
-  const { method, path, headers, json, known } = request
+/** Sends a request of a phone. @throws CliError CONNECTION_FAILED, or WEB_SERVICE_FAILED for any other status */
+export async function exchange(webServiceURL: string, request: PassKitRequest): Promise<Answer> {
+  const { what, method, path, headers, json, known } = request
   const answer = await call(webServiceURL + path, { method, headers, json })
   if (known.includes(answer.status)) return answer
-  throw unexpected(request, answer.status, answer.header('x-correlation-id'))
+  const details = { status: answer.status, correlationId: answer.header('x-correlation-id') ?? null }
+  throw new CliError(`The web service did not let the phone ${what}: it answered ${answer.status}`, {
+    code: 'WEB_SERVICE_FAILED',
+    details,
+  })
 }

@@ -5,7 +5,6 @@ import { dirname, join } from 'node:path'
 import { exists, makePrivateFolder, replacePrivateSync, writePrivate } from '../../files/private-file.ts'
 import { type AppleIdentity, parseAppleIdentity } from '../../wallets/apple/identity.ts'
 import { type GoogleIdentity, parseGoogleIdentity } from '../../wallets/google/identity.ts'
-import type { OtherProvider, OtherProviderOptions } from '../../wallets/sandbox/apple/other-provider.ts'
 import { createSandboxGoogle, type ServiceAccount } from '../../wallets/sandbox/google/google-token.ts'
 import { CredentialError } from '../../wallets/wallet.ts'
 import { type Config, sandboxFolder } from '../config.ts'
@@ -106,17 +105,6 @@ export async function makeSandboxPass(
   const { createSandboxPass } = await import('../../wallets/sandbox/apple/certificates.ts')
   const made = await createSandboxPass({ ...subject, at, wwdrKeyPem })
   return { certificate: made.certificatePem, key: made.keyPem, wwdr: wwdrPem }
-}
-
-/** Starts an emulated other provider, whose certificate is signed by the sandbox in the folder. */
-export async function startSandboxProvider(
-  sandboxFolder: string,
-  options: Omit<OtherProviderOptions, 'wwdrPem' | 'wwdrKeyPem' | 'at'>,
-): Promise<OtherProvider> {
-  const { startOtherProvider } = await import('../../wallets/sandbox/apple/other-provider.ts')
-  const at = new Date()
-  const { wwdrPem, wwdrKeyPem } = await loadSandboxApple({ sandboxFolder } as Config, at)
-  return startOtherProvider({ ...options, wwdrPem, wwdrKeyPem: wwdrKeyPem!, at })
 }
 
 /** The folder of the further issuers that the Google emulator knows, with one file per key. */

@@ -1,12 +1,11 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { type BehaviourName, parseMix } from '../../../src/cli/device/fleet/behaviour.ts'
-import { installFleet } from '../../../src/cli/device/fleet/install.ts'
-import { reportFleet } from '../../../src/cli/device/fleet/report.ts'
-import { createRandom } from '../../../src/cli/device/fleet/seeded-random.ts'
+import { type BehaviourName, parseMix } from '../../../bench/support/fleet/behaviour.ts'
+import { installFleet } from '../../../bench/support/fleet/install.ts'
+import { reportFleet } from '../../../bench/support/fleet/report.ts'
+import { createRandom } from '../../../bench/support/random.ts'
 import { eventually } from '../../support/eventually.ts'
 import { batchOf, inspect, publishTemplate } from '../support/passes.ts'
 import { setFaults } from '../support/phone.ts'
-import { run } from '../support/program.ts'
 import { hostServer, type TestServer } from '../support/server.ts'
 
 /** One for each phone: a fetch does not say whose it is, so that of two that ask at once either may be noted. */
@@ -28,15 +27,11 @@ test('the server lists exactly the passes of hostile phones, each that is behind
   const ids = await issue(server)
   const { fleet, passIds } = await installFleet({
     client,
-    query: {},
     fleetId: '00c0ffee00c0ffee',
     phones: 30,
     mix: parseMix('awake=18,slow=3,deaf=6,stuck=3'),
     random: createRandom('seed'),
     speed: 10_000,
-    connections: 8,
-    signal: new AbortController().signal,
-    onProgress: () => undefined,
     onProblem: (message) => expect.fail(message),
   })
   onTestFinished(() => fleet.close())
@@ -74,24 +69,7 @@ test('the server lists exactly the passes of hostile phones, each that is behind
     })
   })
   expect(fleet.counts.pushes).toBe(30)
-})
 
-test('the command runs a fleet for a while, and leaves no phone registered if asked to', async () => {
-  const server = await hostServer()
-  await issue(server)
-  const args = ['device', 'fleet', '--phones', '20', '--mix', 'awake=15,deaf=5', '--for', '1s', '--seed', 'a']
-  const kept = await run([...args, '--json'], server)
-  expect(kept.exitCode).toBe(0)
-  expect(JSON.parse(kept.stdout)).toMatchObject({
-    seed: 'a',
-    phones: 20,
-    problems: 0,
-    behaviours: expect.arrayContaining([expect.objectContaining({ behaviour: 'deaf', phones: 5, current: 5 })]),
-  })
-  expect((await server.client.wallets.list()).total).toBe(20)
-  // The same seed is the same phones.
-  const shown = await run([...args, '--remove'], server)
-  expect(shown.stdout.split('\n')[0]).toMatch(/^BEHAVIOUR +PHONES +PASSES +CURRENT/)
-  expect((await server.client.wallets.list()).total).toBe(0)
-  expect((await run(['device', 'fleet', '--mix', 'awake=0'], server)).exitCode).toBe(2)
+  for (const phone of fleet.phones) for (const pass of phone.passes) await fleet.unregister(phone, pass)
+  expect((await client.wallets.list()).total).toBe(0)
 })

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { describe, expect, test } from 'vitest'
-import { createRandom } from '../../../src/cli/device/fleet/seeded-random.ts'
+import { createRandom } from '../../../bench/support/random.ts'
 import { newId } from '../../../src/core/ids.ts'
 import type { CountDifference } from '../../../src/storage/operations/counts.ts'
 import { AcceptedScans } from '../../../src/storage/scans/accepted-scans.ts'

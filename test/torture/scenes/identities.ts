@@ -1,10 +1,11 @@
+import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { behaviours } from '../../../bench/support/fleet/behaviour.ts'
+import { createFleet, type Fleet } from '../../../bench/support/fleet/fleet.ts'
 import type { PassJson } from '../../../src/cli/device/apple-pass-json.ts'
 import { readDirectory } from '../../../src/cli/device/http.ts'
 import { verifyPackage } from '../../../src/cli/device/openssl.ts'
-import { type Load, startLoad } from '../../../src/cli/drill/load.ts'
-import { type Crowd, openCrowd } from '../../../src/cli/drill/phones.ts'
 import { paginate } from '../../../src/client/client.ts'
 import { readJournal } from '../../../src/files/journal.ts'
 import { type AndroidPass, saveOnAndroid } from '../../e2e/support/phone.ts'
@@ -13,6 +14,7 @@ import type { ServerProcess } from '../../e2e/support/server.ts'
 import { freePort } from '../../support/ports.ts'
 import type { Arena, Scene } from '../arena.ts'
 import { settle } from '../settle.ts'
+import { type SteadyLoad, startSteadyLoad } from '../steady-load.ts'
 
 export const identities: Scene = {
   name: 'identities',
@@ -35,9 +37,9 @@ interface Brand extends Names {
   templateId: string
   projectId: string
   passIds: string[]
-  crowd: Crowd
+  fleet: Fleet
   androids: AndroidPass[]
-  load: Load
+  load: SteadyLoad
 }
 
 type Operate = (args: string[]) => Promise<void>
@@ -64,8 +66,9 @@ async function renewUnderKills(arena: Arena): Promise<void> {
   const rootPem = join(sandbox, 'apple', 'root.pem')
   const signers = () =>
     Promise.all(
-      brands.map(async ({ crowd }) => {
-        const file = await crowd.download(crowd.phones[0]!)
+      brands.map(async ({ fleet }) => {
+        const [phone] = fleet.phones
+        const file = await fleet.download(phone!, phone!.passes[0]!)
         return (await verifyPackage(file, rootPem, arena.folder())).signer
       }),
     )
@@ -133,18 +136,27 @@ async function openBrand(
 
   const { control, rootPem } = await readDirectory(`${sandboxOf}/sandbox`, 'apple')
   const onPackage = (content: PassJson) => checkNames(arena, own, 'a package', JSON.stringify(content))
-  const crowd = openCrowd({ control, rootPem, onPackage })
-  arena.cleanUp(() => crowd.close())
+  const fleet = createFleet({
+    id: randomBytes(8).toString('hex'),
+    webServiceURL: `${url}/apple`,
+    passTypeIdentifier: type,
+    locateApns: async () => control,
+    random: arena.random,
+    rootPem,
+    onPackage,
+  })
+  arena.cleanUp(() => fleet.close())
+  await fleet.listen()
   const androids: AndroidPass[] = []
-  for (const [n, { pass }] of results.entries()) {
-    await crowd.install(n, pass!.hostedLinks.apple!)
+  for (const { pass } of results) {
+    await fleet.install(fleet.add(behaviours[0]!, []), pass!.hostedLinks.apple!)
     androids.push(await saveOnAndroid(server, pass!.hostedLinks.google!, own.googles))
   }
   const codes = passes.map(({ scanPayload }) => scanPayload)
   const onError = (error: unknown) => arena.check(false, `the load of ${name} ended: ${error}`)
-  const load = startLoad({ url, token, projectId, passIds }, codes, onError)
+  const load = startSteadyLoad({ target: { url, token, projectId, passIds }, codes, random: arena.random, onError })
   arena.cleanUp(() => load.close())
-  return { ...own, templateId, projectId, passIds, crowd, androids, load }
+  return { ...own, templateId, projectId, passIds, fleet, androids, load }
 }
 
 /** Whether the provider before gave the pass a name at Google, which stands for somebody who holds it. */
@@ -184,16 +196,18 @@ async function renewAll(arena: Arena, operate: Operate): Promise<void> {
   }
 }
 
-function isCurrent({ crowd, load }: Brand): boolean {
-  return crowd.phones.every(({ revision, problem }, n) => problem === undefined && revision === load.revisions[n])
+function isCurrent({ fleet, load }: Brand): boolean {
+  return fleet.phones.every(
+    ({ passes, problem }, n) => problem === undefined && passes[0]?.revision === load.revisions[n],
+  )
 }
 
 async function checkBrand(arena: Arena, { client }: ServerProcess, brand: Brand): Promise<void> {
-  const { name, type, issuerId, projectId, crowd, load, androids, passIds } = brand
-  const counts = crowd.counts()
+  const { name, type, issuerId, projectId, fleet, load, androids, passIds } = brand
+  const { counts } = fleet
   const { updates, scans, wrongScans } = load.take()
-  for (const [n, phone] of crowd.phones.entries()) {
-    const { revision, problem } = phone
+  for (const [n, { passes, problem }] of fleet.phones.entries()) {
+    const revision = passes[0]?.revision
     arena.check(revision === load.revisions[n], `${name} ${n} shows ${revision}, not ${load.revisions[n]}: ${problem}`)
   }
   for (const [n, android] of androids.entries()) {

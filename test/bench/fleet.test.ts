@@ -1,11 +1,11 @@
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
-import { behaviours, dealBehaviours, parseMix } from '../../../src/cli/device/fleet/behaviour.ts'
-import { createFleet, type Fleet } from '../../../src/cli/device/fleet/fleet.ts'
-import { deviceIdOf, pushTokenOf } from '../../../src/cli/device/fleet/fleet-phone.ts'
-import { createRandom } from '../../../src/cli/device/fleet/seeded-random.ts'
-import type { SandboxApple } from '../../../src/wallets/sandbox/apple/certificates.ts'
-import { eventually } from '../../support/eventually.ts'
-import { createChain, type Service, serial, startService, type } from './service.ts'
+import { behaviours, dealBehaviours, parseMix } from '../../bench/support/fleet/behaviour.ts'
+import { createFleet, type Fleet } from '../../bench/support/fleet/fleet.ts'
+import { deviceIdOf, type FleetPhone, pushTokenOf } from '../../bench/support/fleet/fleet-phone.ts'
+import { createRandom } from '../../bench/support/random.ts'
+import type { SandboxApple } from '../../src/wallets/sandbox/apple/certificates.ts'
+import { createChain, type Service, serial, startService, type } from '../cli/device/service.ts'
+import { eventually } from '../support/eventually.ts'
 
 let chain: SandboxApple
 beforeAll(async () => {
@@ -99,7 +99,7 @@ test('a phone that sleeps for days comes back, and one that is throttled takes s
 test('rejected phones retry, and a pass that no longer exists disappears from the phone', async () => {
   const service = await startService(chain)
   const fleet = await fleetOf(service, ['awake', 'awake'], 100)
-  const [first] = fleet.phones
+  const [first, other] = fleet.phones as [FleetPhone, FleetPhone]
   let refusals = 0
   service.state.override = ({ method }) => {
     if (method !== 'GET' || refusals === 3) return undefined
@@ -112,11 +112,11 @@ test('rejected phones retry, and a pass that no longer exists disappears from th
   expect(fleet.counts).toMatchObject({ busy: 3, problems: 0 })
   service.state.override = ({ path }) => (path.startsWith('/passes/') ? { status: 401 } : undefined)
   service.change({ seat: 'C-8' })
-  fleet.wake(first!)
+  fleet.wake(first)
   await eventually(() => expect(held(fleet)).toEqual([[], [2]]))
-  expect(await fleet.isBehind(fleet.phones[1]!.passes[0]!)).toBe(false)
+  expect(await fleet.isBehind(other, other.passes[0]!)).toBe(false)
   service.state.override = () => undefined
-  expect(await fleet.isBehind(fleet.phones[1]!.passes[0]!)).toBe(true)
+  expect(await fleet.isBehind(other, other.passes[0]!)).toBe(true)
 })
 
 test('a fleet receives pushes from while it was offline, and a wiped phone has a new token', async () => {

@@ -1,9 +1,10 @@
-import { type Client, paginate } from '../../../client/client.ts'
-import type { StaleReason, WalletItem } from '../../../core/contract/wallets.ts'
-import { deviceDigest } from '../../../core/rules/crypto/device-digest.ts'
+import pLimit from 'p-limit'
+import { type Client, paginate } from '../../../src/client/client.ts'
+import type { StaleReason, WalletItem } from '../../../src/core/contract/wallets.ts'
+import { deviceDigest } from '../../../src/core/rules/crypto/device-digest.ts'
 import type { BehaviourName } from './behaviour.ts'
 import type { Fleet } from './fleet.ts'
-import { deviceIdOf, type FleetPhone, type HeldPass } from './fleet-phone.ts'
+import type { FleetPhone, HeldPass } from './fleet-phone.ts'
 
 /** The state of phones with one behavior, compared with the server's data. */
 export interface BehaviourReport {
@@ -30,30 +31,26 @@ export async function reportFleet(
     listed.set(`${item.device} ${item.passId}`, item)
   }
   const reports = new Map<BehaviourName, BehaviourReport>()
-  const doubtful: { report: BehaviourReport; pass: HeldPass; item: WalletItem | undefined }[] = []
+  const doubtful: { report: BehaviourReport; phone: FleetPhone; pass: HeldPass; item: WalletItem | undefined }[] = []
   for (const phone of fleet.phones) {
     const { name } = phone.behaviour
     const report = reports.get(name) ?? emptyReport(name)
     reports.set(name, report)
     report.phones += 1
     report.passes += phone.passes.length
-    const digest = deviceDigest(workspace.id, deviceIdOf(fleet.id, phone))
+    const digest = deviceDigest(workspace.id, phone.deviceId)
     for (const pass of phone.passes) {
       const item = listed.get(`${digest} ${passIds.get(pass.serialNumber) ?? pass.serialNumber}`)
       if (isAgreed(phone, item)) note(report, item)
-      else doubtful.push({ report, pass, item })
+      else doubtful.push({ report, phone, pass, item })
     }
   }
-  for (let n = 0; n < doubtful.length; n += AT_ONCE) {
-    await Promise.all(
-      doubtful.slice(n, n + AT_ONCE).map(async ({ report, pass, item }) => {
-        const isBehind = await fleet.isBehind(pass)
-        if (isBehind === (item !== undefined)) note(report, item)
-        else if (isBehind) report.unlisted += 1
-        else report.wronglyListed += 1
-      }),
-    )
-  }
+  await pLimit(AT_ONCE).map(doubtful, async ({ report, phone, pass, item }) => {
+    const isBehind = await fleet.isBehind(phone, pass)
+    if (isBehind === (item !== undefined)) note(report, item)
+    else if (isBehind) report.unlisted += 1
+    else report.wronglyListed += 1
+  })
   return [...reports.values()]
 }
 

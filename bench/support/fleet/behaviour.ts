@@ -1,5 +1,4 @@
-import { UsageError } from '../../command/errors.ts'
-import type { Random } from './seeded-random.ts'
+import type { Random } from '../random.ts'
 
 /** The reaction of a fleet's phones to pushes. Times are seconds on the phone's clock, which a fleet can accelerate. */
 export interface Behaviour {
@@ -29,7 +28,7 @@ const ofName = {
   stuck: { answersAfter: [0, 2], atMostEvery: 0, fetches: false },
 } as const satisfies Record<string, Omit<Behaviour, 'name'>>
 
-/** The name of a behavior, as `device fleet` accepts it. */
+/** The name of a behavior, as `npm run fleet` accepts it. */
 export type BehaviourName = keyof typeof ofName
 
 export const behaviours = Object.entries(ofName).map(([name, rest]) => ({ name, ...rest }) as Behaviour)
@@ -42,7 +41,7 @@ const MOST = 1e9
 
 /**
  * Parses a mix: awake=90,asleep=5,deaf=5.
- * @throws UsageError
+ * @throws Error
  */
 export function parseMix(text: string): Mix {
   const mix = new Map<Behaviour, number>()
@@ -51,14 +50,13 @@ export function parseMix(text: string): Mix {
     const behaviour = behaviours.find((known) => known.name === name)
     const number = Number(share)
     if (!behaviour || rest.length > 0 || share === '' || !(number >= 0 && number < MOST) || mix.has(behaviour)) {
-      throw new UsageError(`--mix holds "${part}"`, {
-        hint: `write name=share, each once: awake=90,asleep=5,deaf=5. Names: ${behaviours.map((one) => one.name).join(', ')}.`,
-      })
+      const names = behaviours.map((one) => one.name).join(', ')
+      throw new Error(`--mix holds "${part}". Write name=share, each once: awake=90,asleep=5,deaf=5. Names: ${names}.`)
     }
     mix.set(behaviour, number)
   }
   if (sum(mix) > 0) return mix
-  throw new UsageError(`--mix ${text} holds no phone`)
+  throw new Error(`--mix ${text} holds no phone`)
 }
 
 /** Assigns behaviors to phones in random order, as close to the mix as whole numbers allow. */

@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { request } from 'undici'
 import { z } from 'zod'
-import { parseJson } from '../../core/json.ts'
-import { CliError } from '../command/errors.ts'
+import { parseJson } from '../../../src/core/json.ts'
 
 /** A push as a phone receives it; its topic is the pass type. */
 export type Push = z.output<typeof Push>
@@ -10,7 +9,7 @@ const Push = z.object({ token: z.string(), topic: z.string() })
 
 const RECONNECT_MS = 500
 
-export interface PushesOptions {
+interface PushesOptions {
   fleetId: string
   /** Returns the current address of the sandbox's APNs emulator for phones. */
   locate: () => Promise<string>
@@ -33,7 +32,7 @@ export async function receivePushes({ fleetId, locate, signal, onOpen, onPush }:
         signal,
         bodyTimeout: 0,
       })
-      if (statusCode !== 200) throw new CliError(`The emulator for APNs answered ${statusCode} to a fleet`)
+      if (statusCode !== 200) throw new Error(`The emulator for APNs responded with ${statusCode} to a fleet`)
       wasOpen = true
       onOpen()
       for await (const line of linesOf(body)) {

@@ -1,25 +1,23 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { parseAppleIdentity } from '../../apple/identity.ts'
-import { plainPng } from '../../apple/image-files.ts'
-import { createSigner, packageFile, zip, zipEntry } from '../../apple/package.ts'
-import { type LocalCall, type LocalReply, serveLocally } from '../local-server.ts'
-import { createSandboxPass } from './certificates.ts'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { parseAppleIdentity } from '../../src/wallets/apple/identity.ts'
+import { plainPng } from '../../src/wallets/apple/image-files.ts'
+import { createSigner, packageFile, zip, zipEntry } from '../../src/wallets/apple/package.ts'
+import { createSandboxPass } from '../../src/wallets/sandbox/apple/certificates.ts'
+import { type LocalCall, type LocalReply, serveLocally } from '../../src/wallets/sandbox/local-server.ts'
 
 /** What another provider is started with. */
-export interface OtherProviderOptions {
+interface OtherProviderOptions {
   passes: number
   passTypeIdentifier: string
   teamIdentifier: string
-  /** The sandbox's intermediate and its key, under which the provider has a certificate of its own. */
-  wwdrPem: string
-  wwdrKeyPem: string
-  at: Date
   /** What packages name as their webServiceURL. */
   webServiceURL: string
 }
 
 /** A pass as the tables of the provider have it. */
-export interface OtherPass {
+interface OtherPass {
   serialNumber: string
   authenticationToken: string
   /** What scanners read. */
@@ -38,16 +36,17 @@ export interface OtherProvider {
 }
 
 /**
- * Another provider of passes, for whoever tries what becomes of its phones: packages to install at `/passes/<n>.pkpass`, and
+ * Starts another provider of passes, whose certificate hangs on the chain in a folder of the sandbox: packages to install at `/passes/<n>.pkpass`, and
  * the PassKit web service under the path of `webServiceURL`, with serial numbers, tokens and codes in a form of its own. It
  * never changes a pass.
  */
-export async function startOtherProvider(options: OtherProviderOptions): Promise<OtherProvider> {
-  const { passTypeIdentifier, at } = options
+export async function startOtherProvider(chain: string, options: OtherProviderOptions): Promise<OtherProvider> {
+  const { passTypeIdentifier } = options
+  const at = new Date()
   const passes = Array.from({ length: options.passes }, (_, n) => newPass(n))
   const bySerialNumber = new Map(passes.map((pass) => [pass.serialNumber, pass]))
   const prefix = new URL(options.webServiceURL).pathname.replace(/\/$/, '')
-  const build = await packagesOf(options)
+  const build = await packagesOf(chain, options)
 
   async function download(pass: OtherPass | undefined, { response }: LocalCall): Promise<LocalReply | undefined> {
     if (!pass) return { status: 404 }
@@ -87,15 +86,14 @@ function newPass(n: number): OtherPass {
   }
 }
 
-async function packagesOf(options: OtherProviderOptions): Promise<(pass: OtherPass) => Promise<Buffer>> {
-  const { passTypeIdentifier, teamIdentifier, wwdrPem, webServiceURL, at } = options
-  const made = await createSandboxPass(options)
-  const source = (pem: string) => ({ source: 'the other provider', pem: Buffer.from(pem) })
+async function packagesOf(chain: string, options: OtherProviderOptions): Promise<(pass: OtherPass) => Promise<Buffer>> {
+  const { passTypeIdentifier, teamIdentifier, webServiceURL } = options
+  const [at, wwdrKeyPem] = [new Date(), await readFile(join(chain, 'wwdr.key'), 'utf8')]
+  const made = await createSandboxPass({ ...options, at, wwdrKeyPem })
+  const source = (pem: string | Buffer) => ({ source: 'the other provider', pem: Buffer.from(pem) })
+  const wwdr = source(await readFile(join(chain, 'wwdr.pem')))
   const sign = createSigner(
-    parseAppleIdentity(
-      { certificate: source(made.certificatePem), key: source(made.keyPem), wwdr: source(wwdrPem) },
-      at,
-    ),
+    parseAppleIdentity({ certificate: source(made.certificatePem), key: source(made.keyPem), wwdr }, at),
   )
   const icon = packageFile('icon.png', plainPng(38, 38, '#274060'))
   return async ({ serialNumber, authenticationToken, code, label }) => {
