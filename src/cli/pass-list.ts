@@ -6,7 +6,7 @@ import { passSorts, sortDirections } from '../core/rules/lists/sorts.ts'
 import { passStatuses } from '../core/rules/pass/pass-status.ts'
 import { filterFlag, pastFlag, projectFilter, projectQuery } from './arguments/list.ts'
 import { named } from './arguments/named.ts'
-import type { ListShape } from './list/shape.ts'
+import type { ListColumn, ListShape } from './list/shape.ts'
 
 type Query = NonNullable<RouteCall<typeof passes.list>['query']>
 
@@ -103,8 +103,9 @@ export const passesShape: ListShape<Pass> = {
     { name: 'expiresAt', value: ({ expiresAt }) => expiresAt, kind: 'time', title: 'expires', none: 'never' },
     { name: 'createdAt', value: ({ createdAt }) => createdAt, kind: 'time', title: 'created' },
     { name: 'updatedAt', value: ({ updatedAt }) => updatedAt, kind: 'time', title: 'updated' },
-    { name: 'appleLink', value: ({ hostedLinks }) => hostedLinks.apple },
-    { name: 'googleLink', value: ({ hostedLinks }) => hostedLinks.google },
+    ...platforms.map(
+      (platform): ListColumn<Pass> => ({ name: `${platform}Link`, value: ({ hostedLinks }) => hostedLinks[platform] }),
+    ),
     { name: 'smartLink', value: ({ hostedLinks }) => hostedLinks.smart },
     { name: 'groupKey', value: ({ groupKey }) => groupKey, title: 'group' },
     { name: 'groupLink', value: ({ hostedLinks }) => hostedLinks.group },

@@ -35,7 +35,7 @@ type Identifiers = Pick<Pass, 'id' | 'externalPassId' | 'templateId' | 'template
 /** The first wallet of a platform added the pass, or the last one removed it. */
 type Holding = Pick<Pass, 'id' | 'externalPassId' | 'projectId'> & {
   platform: Platform
-  /** The number of devices (Apple) or users (Google) that now hold the pass. 0 if it was removed. */
+  /** The number of devices that now hold the pass, or of users if the platform reports no devices. 0 if it was removed. */
   devices: number
 }
 

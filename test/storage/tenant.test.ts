@@ -378,7 +378,7 @@ const theirBroadcast = ({ project, broadcast }: Ids) => ({
 
 const theirClass = ({ broadcast }: Pick<Ids, 'broadcast'>) => ({
   broadcastId: broadcast,
-  googleIdentityId: null,
+  identityId: null,
   classSuffix: 'their-class',
 })
 

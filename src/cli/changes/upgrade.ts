@@ -1,8 +1,8 @@
 import { type Client, type ClientOptions, paginate } from '../../client/client.ts'
 import type { PassStatus } from '../../core/contract/common.ts'
 import type { Pass, passes as routes } from '../../core/contract/passes.ts'
+import { REQUESTS_PER_SECOND, secondsAtPace } from '../../core/contract/platform.ts'
 import type { RouteCall } from '../../core/route.ts'
-import { GOOGLE_REQUESTS_A_SECOND, secondsAtGooglePace } from '../../core/rules/sending/google-pace.ts'
 import { projectQuery } from '../arguments/list.ts'
 import { openOutput } from '../bulk/output-file.ts'
 import { type CheckedRow, type FailedRow, failuresHeader, isFailure } from '../bulk/row-action.ts'
@@ -201,8 +201,8 @@ export interface UpgradeSummary {
 /** Estimates the time until Google Wallet shows the change; empty if fewer than two passes are affected. */
 export function forecastUpgrade({ google }: Pick<UpgradePlan, 'google'>): string {
   if (google < 2) return ''
-  const seconds = duration(secondsAtGooglePace(google))
-  return `Google: ${count(google)} objects at ${GOOGLE_REQUESTS_A_SECOND} a second: ${seconds}`
+  const seconds = duration(secondsAtPace(google))
+  return `Google: ${count(google)} objects at ${REQUESTS_PER_SECOND} a second: ${seconds}`
 }
 
 export function showUpgrade({ dryRun, version, upgraded, failed, seconds, failures }: UpgradeSummary): string {

@@ -1,6 +1,7 @@
 import type { Client } from '../../client/client.ts'
 import { ApiError } from '../../client/errors.ts'
 import type { BatchResult, Pass, PassCreate } from '../../core/contract/passes.ts'
+import { platforms } from '../../core/contract/platform.ts'
 import { imageVariables } from '../../core/rules/template/image-choice.ts'
 import { checkRows, type HeaderColumn, type RowCheck } from '../bulk/check-rows.ts'
 import { type CheckedRow, errorLine, failure, type RowAction, type RowResult } from '../bulk/row-action.ts'
@@ -56,7 +57,7 @@ export function issueAction({ concurrency, ...options }: IssueOptions): RowActio
       ...(existing && { '--existing': existing }),
     },
     batchesInFlight: concurrency,
-    resultColumns: ['passId', 'appleLink', 'googleLink', 'smartLink', 'groupLink'],
+    resultColumns: ['passId', ...platforms.map((platform) => `${platform}Link`), 'smartLink', 'groupLink'],
     async plan(client, header) {
       const planned = await planIssue(client, header, options)
       columns = planned.columns

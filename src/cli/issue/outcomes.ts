@@ -1,5 +1,6 @@
 import type { Client } from '../../client/client.ts'
 import type { Pass, PassCreate, PassUpdate } from '../../core/contract/passes.ts'
+import { platforms } from '../../core/contract/platform.ts'
 import { FAILED, type Outcome, type RowResult } from '../bulk/row-action.ts'
 import { CliError } from '../command/errors.ts'
 import type { IssueColumns } from './rows.ts'
@@ -52,8 +53,8 @@ export function resultOfExisting(
 }
 
 /** Returns the link cells of a pass. */
-export function cellsOf({ id, hostedLinks: { apple, google, smart, group } }: Pass): (string | null)[] {
-  return [id, apple, google, smart, group]
+export function cellsOf({ id, hostedLinks }: Pass): (string | null)[] {
+  return [id, ...platforms.map((platform) => hostedLinks[platform]), hostedLinks.smart, hostedLinks.group]
 }
 
 /** Returns the error of a row whose external id belongs to a pass of another template. */

@@ -3,7 +3,7 @@ import { ApiError, type Client } from '../../client/client.ts'
 import type { Broadcast, BroadcastForecast, BroadcastStats } from '../../core/contract/broadcasts.ts'
 import type { Notification } from '../../core/contract/notifications.ts'
 import type { Platform } from '../../core/contract/platform.ts'
-import { GOOGLE_REQUESTS_A_SECOND } from '../../core/rules/sending/google-pace.ts'
+import { REQUESTS_PER_SECOND } from '../../core/contract/platform.ts'
 import { idArg, namedArg } from '../arguments/id-argument.ts'
 import { passArgs } from '../arguments/pass-argument.ts'
 import { CliError, InterruptedError } from '../command/errors.ts'
@@ -83,7 +83,7 @@ export function atGooglePace({ passCount, seconds, classes, others }: BroadcastF
     const asWell = others > 0 ? `; ${count(others)} that are not issued get it too` : ''
     return `, by ${count(classes)} ${classes === 1 ? 'class' : 'classes'} in ${duration(seconds)}${asWell}`
   }
-  return passCount > 1 ? `, at ${GOOGLE_REQUESTS_A_SECOND} a second: ${duration(seconds)}` : ''
+  return passCount > 1 ? `, at ${REQUESTS_PER_SECOND} a second: ${duration(seconds)}` : ''
 }
 
 /** Describes the progress of notifications in one line. */

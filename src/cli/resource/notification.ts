@@ -1,4 +1,5 @@
 import type { Notification } from '../../core/contract/notifications.ts'
+import { platforms } from '../../core/contract/platform.ts'
 import { getPassId, passArgs, passFlags } from '../arguments/pass-argument.ts'
 import type { ListShape } from '../list/shape.ts'
 import { messageLine, notificationArgs, showNotification } from '../notify/show.ts'
@@ -11,7 +12,7 @@ const shape: ListShape<Notification> = {
     { name: 'status', value: ({ status }) => status, whole: true },
     { name: 'sendAt', value: ({ sendAt, createdAt }) => sendAt ?? createdAt, kind: 'time' },
     { name: 'body', value: ({ body }) => messageLine(body), title: 'message' },
-    { name: 'error', value: ({ apple, google }) => [apple.error, google.error].filter(Boolean).join('; ') || null },
+    { name: 'error', value: (sent) => platforms.flatMap((one) => sent[one].error ?? []).join('; ') || null },
     { name: 'createdAt', value: ({ createdAt }) => createdAt, kind: 'time', title: 'created' },
   ],
   table: ['id', 'status', 'sendAt', 'body'],

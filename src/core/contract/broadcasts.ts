@@ -1,11 +1,10 @@
 import { z } from 'zod'
 import { Uuid } from '../ids.ts'
 import { route } from '../route.ts'
-import { GOOGLE_REQUESTS_A_SECOND } from '../rules/sending/google-pace.ts'
 import { Count, pageOf, UtcTimestamp } from './common.ts'
 import { booleanParam, pageQuery } from './list.ts'
 import { MessageCreate, MessageOptions, Notification } from './notifications.ts'
-import { Platform } from './platform.ts'
+import { Platform, REQUESTS_PER_SECOND } from './platform.ts'
 
 /** SCHEDULED before sendAt, PENDING while its notifications are created, then DISPATCHED. */
 export const BroadcastStatus = z.enum(['SCHEDULED', 'PENDING', 'DISPATCHED'])
@@ -65,7 +64,7 @@ export const BroadcastForecast = z.strictObject({
     overCap: Count.meta({ description: 'Issued passes that have used up their 3 google notifications of 24 hours.' }),
     seconds: Count.meta({
       description:
-        `The seconds that Google needs for these messages alone, at ${GOOGLE_REQUESTS_A_SECOND} per second for ` +
+        `The seconds that Google needs for these messages alone, at ${REQUESTS_PER_SECOND} per second for ` +
         'each issuer, with issuers in parallel. Requests that already wait for an issuer are not included. Those ' +
         'of this workspace (waitingJobs of GET /v1/workspace, all kinds together) are sent first, and those of ' +
         'other workspaces with the same issuer alternate with these.',

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { ErrorCode } from '../errors.ts'
 
 /** The wallet platforms. */
 export const Platform = z.enum(['apple', 'google'])
@@ -20,6 +21,14 @@ export const messagedPlatforms = platforms.filter((platform) => platform !== 'ap
 /** The platform that shows at most 3 notifications of a pass in 24 hours. */
 export const CAPPED_PLATFORM = 'google' satisfies Platform
 
+/** The requests per second that each identity sends to a messaged platform, which takes about 20. */
+export const REQUESTS_PER_SECOND = 18
+
+/** Returns the seconds that requests of one identity take, if no others wait. */
+export function secondsAtPace(requests: number): number {
+  return Math.ceil(requests / REQUESTS_PER_SECOND)
+}
+
 /** The kind of phone that has a wallet. */
 export type Phone = 'iphone' | 'android'
 
@@ -32,6 +41,8 @@ interface PlatformFacts {
   phone: Phone
   /** The service that the server calls, as metrics and logs name it. */
   provider: string
+  /** The error of a pass whose identity cannot sign. */
+  signingError: ErrorCode
 }
 
 /** The names of each platform. */
@@ -42,6 +53,7 @@ export const platformFacts: Record<Platform, PlatformFacts> = {
     walletIn: { zh: 'Apple 钱包', ja: 'Apple ウォレット', ko: 'Apple 지갑' },
     phone: 'iphone',
     provider: 'apns',
+    signingError: 'APPLE_SIGNING_FAILED',
   },
   google: {
     company: 'Google',
@@ -49,5 +61,6 @@ export const platformFacts: Record<Platform, PlatformFacts> = {
     walletIn: { zh: 'Google 钱包', ja: 'Google ウォレット', ko: 'Google 월렛' },
     phone: 'android',
     provider: 'google',
+    signingError: 'GOOGLE_JWT_FAILED',
   },
 }

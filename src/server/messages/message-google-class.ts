@@ -78,7 +78,7 @@ export async function sendToClass(
   const { pass, notification } = message
   const ofClass: BroadcastClass = {
     broadcastId,
-    googleIdentityId: pass.googleIdentityId,
+    identityId: pass.googleIdentityId,
     classSuffix: place.classSuffix,
   }
   const known = await store.broadcastClasses.findOutcome(workspaceId, ofClass)

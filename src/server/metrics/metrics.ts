@@ -108,7 +108,7 @@ export function countEvent(metrics: Metrics, event: StoreEvent): void {
   }
 }
 
-/** Counts a request to Apple or Google, and its seconds. */
+/** Counts a request to a platform and records its seconds. */
 export function countProviderCall(metrics: Metrics, call: ProviderCall): void {
   const { provider, identity = SERVER_IDENTITY, outcomes, seconds } = call
   for (const outcome of outcomes) metrics.providerCalls.inc({ provider, outcome, identity })

@@ -1,4 +1,5 @@
 import type { AuditAction } from '../../core/audit.ts'
+import { platforms } from '../../core/contract/platform.ts'
 import { isUuidText } from '../../core/uuid.ts'
 import type { FailedJob, FailedJobFilter } from '../../storage/jobs/backlog.ts'
 import type { JobKind } from '../../storage/jobs/job-kinds.ts'
@@ -6,7 +7,7 @@ import type { Repositories, Store } from '../../storage/store.ts'
 import { auditOperator, getWorkspace, OperatorError, withStore } from './operator.ts'
 
 const CHUNK = 200
-const walletUpdates: JobKind[] = ['update-apple', 'update-google']
+const walletUpdates: JobKind[] = platforms.map((platform) => `update-${platform}` as const)
 
 /**
  * Retries discarded or quarantined jobs. A pass that failed with its job is QUEUED again. A retried wallet update fires

@@ -46,7 +46,7 @@ export async function checkIdentity(credentials: AppleCredentials, at: Date): Pr
   return identity
 }
 
-/** Returns the content of a Google key file; null without a file. @throws SetupError */
+/** Returns the content of the key file of a service account; null without a file. @throws SetupError */
 export function readKeyFile(keyFile: string | undefined): string | null {
   return keyFile === undefined ? null : readSecret(keyFile, '--key-file').pem.toString()
 }

@@ -73,7 +73,7 @@ function iconFile(base64: string): Buffer {
   return Buffer.concat([header, png])
 }
 
-/** The logo that doctor lets Google fetch. Every server has it. */
+/** The logo that doctor lets a platform fetch. Every server has it. */
 export const trialLogo = asset('logo.png', 'image/png', plainPng(660, 660, '#3b4cc0'))
 
 /** Copies the address in the hint for in-app browsers. Without the script, visitors can select it. */

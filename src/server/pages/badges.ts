@@ -4,7 +4,7 @@ import { type Platform, platforms } from '../../core/contract/platform.ts'
 import { SetupError } from '../../core/errors.ts'
 import { type Asset, asset } from './assets.ts'
 
-/** The official buttons of Apple and Google, which an operator must license. Both companies forbid redrawing them. */
+/** The official buttons of the platforms, which an operator must license. The platforms forbid redrawing them. */
 export interface Badges {
   /** Returns the badge of a language such as `pt-BR`, else of the language without its region, else the English one. */
   find(platform: Platform, language: string): Asset | undefined
@@ -29,8 +29,7 @@ const FALLBACK = 'en'
 const contentTypes: Record<string, string> = { '.svg': 'image/svg+xml', '.png': 'image/png' }
 
 /**
- * Reads the badges of a folder, such as `apple/de.svg` or `google/pt-BR.png`: at most 100 per platform, of at most 256
- * KiB each.
+ * Reads the badges of a folder, such as `apple/pt-BR.png`: at most 100 per platform, of at most 256 KiB each.
  * @throws BadgeError
  */
 export function loadBadges(folder: string): Badges {
@@ -49,7 +48,7 @@ export function loadBadges(folder: string): Badges {
   }
   if (found.size === 0) {
     throw new BadgeError(
-      `${folder} holds no badges: put them there as apple/en.svg, google/en.svg, apple/de.png and so on.`,
+      `${folder} holds no badges: put them there as ${platforms.map((one) => `${one}/en.svg`).join(', ')}, apple/de.png and so on.`,
     )
   }
   return {

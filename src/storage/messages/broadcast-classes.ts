@@ -1,11 +1,11 @@
 import type { Knex } from 'knex'
 import type { DeliveryState } from '../../core/contract/notifications.ts'
 
-/** A class at Google to which a broadcast sends a single message. */
+/** A class of a platform to which a broadcast sends a single message. */
 export interface BroadcastClass {
   broadcastId: string
   /** Null is the identity of the server. */
-  googleIdentityId: string | null
+  identityId: string | null
   classSuffix: string
 }
 
@@ -78,6 +78,6 @@ export class BroadcastClasses {
   }
 }
 
-function keyOf({ broadcastId, googleIdentityId, classSuffix }: BroadcastClass) {
-  return { broadcast_id: broadcastId, identity: googleIdentityId ?? '', class_suffix: classSuffix }
+function keyOf({ broadcastId, identityId, classSuffix }: BroadcastClass) {
+  return { broadcast_id: broadcastId, identity: identityId ?? '', class_suffix: classSuffix }
 }

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import type { PassStatus } from '../../core/contract/common.ts'
+import { platformFacts, platforms } from '../../core/contract/platform.ts'
 import { effectiveStatus } from '../../core/rules/pass/pass-status.ts'
 import { insertRows } from '../db/bulk-rows.ts'
 import {
@@ -214,7 +215,7 @@ export class Passes {
   async lockUnsigned(workspaceId: string, after: string | undefined, limit: number): Promise<string[]> {
     const failed = lockPasses(this.db, workspaceId).where({ status: 'FAILED' }).whereNull('erased_at')
     if (after !== undefined) failed.where('id', '>', after)
-    const isUnsigned = ['APPLE_SIGNING_FAILED', 'GOOGLE_JWT_FAILED'].map((code) => `error like '{"code":"${code}"%'`)
+    const isUnsigned = platforms.map((one) => `error like '{"code":"${platformFacts[one].signingError}"%'`)
     return failed
       .whereRaw(`(${isUnsigned.join(' or ')})`)
       .orderBy('id')

@@ -8,7 +8,7 @@ import type { WalletPass } from '../wallet.ts'
 import { type JsonObject, mergeOver, toTypes } from './overrides/overrides.ts'
 import { barcodeFormats } from './overrides/pass-json-schema.ts'
 
-/** What pass.json is made of; the rest of a `WalletPass` is Google's. */
+/** The part of a `WalletPass` that pass.json shows. */
 export type ApplePass = Pick<
   WalletPass,
   'id' | 'serialNumber' | 'authenticationToken' | 'card' | 'translations' | 'message' | 'groupId' | 'webServiceUrl'

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
-import { GOOGLE_REQUESTS_A_SECOND, secondsAtGooglePace } from '../../../src/core/rules/sending/google-pace.ts'
+import { REQUESTS_PER_SECOND, secondsAtPace } from '../../../src/core/contract/platform.ts'
 import { useApi } from '../../support/api.ts'
 import { oneDialect } from '../../support/databases.ts'
 import { makePass, publishedTemplate } from '../fixtures.ts'
 
 test('a forecast is what the pace of an issuer makes of its requests, in whole seconds', () => {
-  expect([0, 1, GOOGLE_REQUESTS_A_SECOND + 1, 1_000_000].map(secondsAtGooglePace)).toEqual([0, 1, 2, 55_556])
+  expect([0, 1, REQUESTS_PER_SECOND + 1, 1_000_000].map(secondsAtPace)).toEqual([0, 1, 2, 55_556])
 })
 
 describe.each(oneDialect)('on %s', (dialect) => {

@@ -10,7 +10,7 @@ import type {
   ImageRole,
   PassType,
 } from '../../contract/definition.ts'
-import { fieldGroups } from '../../contract/definition.ts'
+import { fieldGroups, overridesOf } from '../../contract/definition.ts'
 import { zoneOf } from '../redemption/redemption-windows.ts'
 import { isTimeZone, oneSpelling } from '../redemption/time-zones.ts'
 import { ownImageRoles, resolveImages } from '../template/image-choice.ts'
@@ -204,11 +204,12 @@ export function barcodeMessage(definition: Definition, scope: Scope): string {
 }
 
 /** Whether a new scan code changes the barcode or any text on the pass. */
-export function showsScanCode({ design, apple, google }: Definition): boolean {
+export function showsScanCode(definition: Definition): boolean {
   const code: SystemVariable = 'pass.scanCode'
+  const { design } = definition
   if (design.barcode)
     return design.barcode.message === undefined || placeholdersIn(design.barcode.message).includes(code)
-  return [...placeholdersDeep({ design, apple, google })].some(({ name }) => name === code)
+  return [...placeholdersDeep({ design, ...overridesOf(definition) })].some(({ name }) => name === code)
 }
 
 /**

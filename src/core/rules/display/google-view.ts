@@ -4,8 +4,8 @@ import { isJsonObject } from '../../json.ts'
 import { UNSAID_LANGUAGE } from '../template/languages.ts'
 import type { Card, CardField } from './card.ts'
 import { formatValue, type ValueLocale, withoutTrailingZeros } from './format-value.ts'
-import { nativeRows } from './google-native.ts'
 import { nearestLanguage } from './language-match.ts'
+import { nativeRows } from './native-rows.ts'
 
 import { walletWord } from './wallet-words.ts'
 

@@ -236,7 +236,7 @@ function* checkKeysOfTexts(written: WrittenDefinition): Generator<Issue> {
   }
 }
 
-/** Only doors show a notice, and only Google shows an address. */
+/** Only doors show a notice, and only Android phones show an address. */
 function isNeverOnIphones(path: Path): boolean {
   return path[0] === 'door' || path.at(-1) === 'address'
 }

@@ -1,4 +1,4 @@
-import type { Definition } from '../../contract/definition.ts'
+import { type Definition, overridesOf } from '../../contract/definition.ts'
 import type { Issue } from '../../errors.ts'
 import { fill, placeholdersIn, type Scope, stringsDeep } from './placeholder.ts'
 import { pathOfValue } from './rendered-size.ts'
@@ -66,11 +66,11 @@ interface Link {
 }
 
 /** The links of the design, and those that overrides add. */
-function* linksOf({ design, apple, google }: Definition): Generator<Link> {
-  for (const [index, { url }] of design.links.entries()) {
+function* linksOf(definition: Definition): Generator<Link> {
+  for (const [index, { url }] of definition.design.links.entries()) {
     yield { text: url, path: ['design', 'links', index, 'url'], isSafe: isSafeLink, wanted: WANTED }
   }
-  for (const { text, path } of stringsDeep({ apple, google })) {
+  for (const { text, path } of stringsDeep(overridesOf(definition))) {
     const key = path.at(-1)
     if (key === 'appLaunchURL' || path.includes('appLinkData')) {
       yield { text, path, isSafe: isSafeAppLink, wanted: WANTED_OF_APP }

@@ -1,5 +1,4 @@
-import { fieldGroups, type WrittenDefinition } from '../../contract/definition.ts'
-import { platforms } from '../../contract/platform.ts'
+import { fieldGroups, overridesOf, type WrittenDefinition } from '../../contract/definition.ts'
 import type { Issue } from '../../errors.ts'
 import { languagesOf, splitTexts } from './languages.ts'
 import { placeholdersIn, stringsDeep } from './placeholder.ts'
@@ -23,8 +22,8 @@ export const MAX_CURRENCY_FORMATS = 200
  * it before any other check of the definition.
  */
 export function checkRenderWork(written: WrittenDefinition): Issue[] {
-  const issues = platforms.flatMap((key) => {
-    const values = countValues(written[key])
+  const issues = Object.entries(overridesOf(written)).flatMap(([key, overrides]) => {
+    const values = countValues(overrides)
     if (values <= MAX_OVERRIDE_VALUES) return []
     const message = `Has ${values} names and values, and at most ${MAX_OVERRIDE_VALUES} are allowed: remove some`
     return [{ path: [key], message }]

@@ -6,9 +6,9 @@ import type {
   broadcasts as contract,
 } from '../../../core/contract/broadcasts.ts'
 import type { MessageCreate } from '../../../core/contract/notifications.ts'
+import { secondsAtPace } from '../../../core/contract/platform.ts'
 import { ApiError, validationError } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
-import { secondsAtGooglePace } from '../../../core/rules/sending/google-pace.ts'
 import type { StoredBroadcast } from '../../../storage/messages/broadcasts.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import type { RequestContext } from '../../context.ts'
@@ -154,7 +154,7 @@ async function forecast(projectId: string, body: BroadcastCreate, context: Reque
           others: byClass.others,
           overCap,
           // Issuers send in parallel.
-          seconds: secondsAtGooglePace(Math.max(0, ...requests)),
+          seconds: secondsAtPace(Math.max(0, ...requests)),
         }
       : { passCount: 0, classes: 0, others: 0, overCap: 0, seconds: 0 },
   }

@@ -29,7 +29,7 @@ const ADDRESS_RATES = {
   address: { perSecond: 20, burst: 100 },
   /** What is the same for everybody: pages, the description, images. */
   files: { perSecond: 50, burst: 200 },
-  /** Phones and Google: carriers put thousands of phones behind one address. */
+  /** Phones and platforms: carriers put thousands of phones behind one address. */
   wallets: { perSecond: 500, burst: 2_000 },
   /** Balancers, which must not take a busy server for a dead one. */
   health: { perSecond: 100, burst: 200 },

@@ -41,6 +41,12 @@ export function columnTypes(db: Knex): ColumnTypes {
   })
 }
 
+/** Adds the identities that passes are made under; null is the identity of the workspace or of the server. */
+export function addIdentities(table: Knex.CreateTableBuilder): void {
+  table.uuid('apple_identity_id')
+  table.uuid('google_identity_id')
+}
+
 /**
  * Sets storage parameters of a table on PostgreSQL.
  * @param settings such as `fillfactor = 70`

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { inDialect, NEVER } from '../../db/dialect.ts'
-import { columnTypes } from './columns.ts'
+import { addIdentities, columnTypes } from './columns.ts'
 import { addSortedPrefix } from './sorted-prefix.ts'
 
 /** The identity of the server in indexes, which need a value. */
@@ -74,9 +74,7 @@ export async function createPasses(db: Knex): Promise<void> {
     table.uuid('group_id')
     table.specificType('group_key', sortedText)
 
-    // Null: the identity of the server.
-    table.uuid('apple_identity_id')
-    table.uuid('google_identity_id')
+    addIdentities(table)
     // Names that another provider gave; null if the service chose them.
     table.text('imported_serial_number')
     table.text('google_object_id')

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { columnTypes } from './columns.ts'
+import { addIdentities, columnTypes } from './columns.ts'
 import { addSortedPrefix } from './sorted-prefix.ts'
 
 /** Creates projects, templates with their versions, and images. */
@@ -12,9 +12,7 @@ export async function createTemplates(db: Knex): Promise<void> {
     table.specificType('name', sortedText).notNullable()
     table.text('description').notNullable()
     table.text('color').notNullable()
-    // Null: the identity of the workspace.
-    table.uuid('apple_identity_id')
-    table.uuid('google_identity_id')
+    addIdentities(table)
     table.bigInteger('created_at').notNullable()
     table.bigInteger('updated_at').notNullable()
     for (const column of ['created_at', 'updated_at']) table.index(['workspace_id', column, 'id'])

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { columnTypes } from './columns.ts'
+import { addIdentities, columnTypes } from './columns.ts'
 
 /** Creates settings, workspaces, their limits and tokens, identities, and the audit log. */
 export async function createWorkspaces(db: Knex): Promise<void> {
@@ -20,9 +20,7 @@ export async function createWorkspaces(db: Knex): Promise<void> {
     table.boolean('offline_scanning').notNullable().defaultTo(true)
     // Raised by each change of webhook subscriptions.
     table.integer('webhook_epoch').notNullable().defaultTo(0)
-    // Null: the identity of the server.
-    table.uuid('apple_identity_id')
-    table.uuid('google_identity_id')
+    addIdentities(table)
   })
 
   // Null: the default, which can change between releases.

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { GoogleKind } from '../../../core/contract/definition.ts'
+import { REQUESTS_PER_SECOND } from '../../../core/contract/platform.ts'
 import { Uuid } from '../../../core/ids.ts'
-import { GOOGLE_REQUESTS_A_SECOND } from '../../../core/rules/sending/google-pace.ts'
 import type { GoogleRole } from '../fields.ts'
 import type { GoogleSigner } from '../identity.ts'
 import { type Overrides, withCleared } from '../objects.ts'
@@ -78,13 +78,13 @@ const googleEndpoints: GoogleEndpoints = {
 export interface GoogleApiOptions extends HttpOptions {
   identity: GoogleSigner
   endpoints?: GoogleEndpoints
-  /** That of `GOOGLE_REQUESTS_A_SECOND` by default. */
+  /** That of `REQUESTS_PER_SECOND` by default. */
   requestsPerSecond?: number
 }
 
 /** The Google Wallet API with paced requests, retries and a breaker: see GoogleApi. */
 export function createGoogleApi(options: GoogleApiOptions): GoogleApi {
-  const { identity, endpoints = googleEndpoints, requestsPerSecond = GOOGLE_REQUESTS_A_SECOND, ...http } = options
+  const { identity, endpoints = googleEndpoints, requestsPerSecond = REQUESTS_PER_SECOND, ...http } = options
   const pacing = createPacing(requestsPerSecond)
   const tokens = createAccessTokens({
     identity,

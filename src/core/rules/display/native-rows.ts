@@ -38,7 +38,7 @@ const OfObject = part({
 })
 
 /**
- * Returns the rows that Google Wallet shows of an event or a trip in dedicated places: venue, times, seat, passenger.
+ * Returns the rows that the wallet shows of an event or a trip in dedicated places: venue, times, seat, passenger.
  * Texts must be in one language.
  */
 export function nativeRows(ofClass: unknown, object: unknown, locale: ValueLocale): CardField[][] {
@@ -82,7 +82,7 @@ function fieldsOf(row: Record<string, string | undefined>, { language }: ValueLo
 
 const LOCAL = /^\d{4}-\d\d-\d\dT\d\d:\d\d/
 
-/** Google shows the local time at the place: the time as written, regardless of its offset. */
+/** The wallet shows the local time at the place: the time as written, regardless of its offset. */
 function localTime(moment: string | undefined, { language }: ValueLocale): string | undefined {
   const local = moment && LOCAL.exec(moment)?.[0]
   if (!local || Number.isNaN(Date.parse(`${local}Z`))) return undefined
