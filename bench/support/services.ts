@@ -17,8 +17,8 @@ export function benchServices(database: Database): Services {
     createWallets: () => ({
       sandboxed: [],
       all: [
-        { platform: 'apple', check: nothing },
-        { platform: 'google', check: nothing },
+        { platform: 'apple', account: 'pass.test', check: nothing },
+        { platform: 'google', account: '338', check: nothing },
       ],
     }),
     outbound: createOutbound({ allowInsecure: false }),

@@ -84,6 +84,8 @@ interface VersionContent {
 /** One wallet platform, as issuing sees it. */
 export interface Wallet {
   readonly platform: Platform
+  /** The account at the platform that passes belong to: the pass type identifier, or the ID of the issuer. */
+  readonly account: string
   /**
    * Builds everything that the platform would be sent and throws it away.
    * @throws ApiError PASS_ISSUING_FAILED, APPLE_SIGNING_FAILED or GOOGLE_JWT_FAILED where the pass could not be shown or

@@ -1,12 +1,29 @@
 import type { Platform } from '../core/contract/platform.ts'
+import type { ApplePush, RenewablePush } from './apple/push.ts'
 import type { AppleWallet } from './apple/wallet.ts'
+import type { GoogleApi } from './google/api/api.ts'
+import type { CallbackVerifier } from './google/callbacks.ts'
 import type { GoogleWallet } from './google/wallet.ts'
 import type { Wallet } from './wallet.ts'
 
+/** A platform as one identity uses it: its wallet, and its connection to the service of the platform. */
+export interface Side {
+  wallet: Wallet
+  close?(): Promise<void>
+}
+
+/** The sides of platforms that have a connection. */
+interface ConnectedSides {
+  apple: Side & { wallet: AppleWallet; push: (ApplePush & Partial<RenewablePush>) | undefined }
+  /** Requests are paced for each identity. */
+  google: Side & { wallet: GoogleWallet; api: GoogleApi; callbacks: CallbackVerifier }
+}
+
+/** The side of each platform. */
+export type Sides = { [P in Platform]: P extends keyof ConnectedSides ? ConnectedSides[P] : Side }
+
 /** The configured platforms. */
-export interface Wallets {
-  apple?: AppleWallet
-  google?: GoogleWallet
+export interface Wallets extends Partial<{ [P in Platform]: Sides[P]['wallet'] }> {
   all: Wallet[]
   /** The platforms that run against an emulator. No real phone accepts their passes. */
   sandboxed: Platform[]

@@ -1,5 +1,6 @@
 import { H3, type H3Event, onDispose } from 'h3'
 import { contract } from '../../core/contract/contract.ts'
+import { platforms } from '../../core/contract/platform.ts'
 import { ApiError, SetupError, validationError } from '../../core/errors.ts'
 import { groupBy } from '../../core/group-by.ts'
 import type { Route } from '../../core/route.ts'
@@ -16,18 +17,18 @@ import { type AddressLimit, type Limit, type Limits, refuseSlowly } from '../htt
 import { mountContract } from '../http/mount.ts'
 import type { Readiness } from '../http/readiness.ts'
 import { createSecurityLog, type SecurityLog, securityEventOf } from '../http/security-log.ts'
-import { APPLE_PREFIX, mountAppleService } from '../inbound/apple-service.ts'
-import { mountGoogleCallbacks } from '../inbound/google-callbacks.ts'
+import { APPLE_PREFIX } from '../inbound/apple-service.ts'
 import { calendarPath } from '../pages/link/link-page.ts'
 import { openCalendar, openLink } from '../pages/link/links.ts'
 import { mountPublic } from '../pages/public.ts'
+import { deliveries } from '../platforms/deliveries.ts'
 import { respondWithError, toApiError } from './error-response.ts'
 import type { Providers } from './providers.ts'
 
 export interface AppOptions {
   services: Services
-  /** Emulators and callbacks. Omitted in tests that need only the API. */
-  providers?: Pick<Providers, 'callbacks' | 'sandbox'>
+  /** The emulators. Omitted in tests that need only the API. */
+  providers?: Pick<Providers, 'sandbox'>
   readiness: Readiness
   cursors: Cursors
   limits: Limits
@@ -78,7 +79,7 @@ export function createApp(options: AppOptions): H3 {
   app.use(
     limitPublic(
       { health: limitBy('health'), wallets: limitWallets, files: limitFiles },
-      [APPLE_PREFIX, '/google', ...applePrefixes],
+      [...platforms.map((platform) => `/${platform}`), ...applePrefixes],
       (event) => limits.publicGate.enter(addressKey(addressOf(event))),
     ),
   )
@@ -106,8 +107,7 @@ export function createApp(options: AppOptions): H3 {
     removals: counted(limits.removals, () => rateLimited.inc({ limit: 'removal' })),
     lists: limitWallets,
   }
-  mountAppleService(app, publicServices, phoneLimits, [APPLE_PREFIX, ...applePrefixes])
-  if (providers?.callbacks) mountGoogleCallbacks(app, publicServices, providers.callbacks, limitAddress)
+  for (const platform of platforms) deliveries[platform].mount?.(app, publicServices, phoneLimits, applePrefixes)
   if (providers?.sandbox) app.get(sandboxPath, () => Response.json(providers.sandbox))
   answerHead(app)
   refuseOtherMethods(app)
@@ -214,7 +214,7 @@ function noRoute(): ApiError {
 const PREFIX = /^(?:\/[\w~-][\w.~-]*){1,8}$/
 
 /** Path parts of this service, whether or not this process serves them. */
-const RESERVED = ['apple', 'google', sandboxPath.slice(1)]
+const RESERVED = [...platforms, sandboxPath.slice(1)]
 
 /** @throws SetupError if a prefix is not a path or serves something else */
 function requireFree(app: H3, prefixes: readonly string[]): void {

@@ -2,17 +2,18 @@ import { createPublicKey } from 'node:crypto'
 import { join } from 'node:path'
 import type { AppleIdentity } from '../../wallets/apple/identity.ts'
 import type { ApplePush, ApplePushOptions, RenewablePush } from '../../wallets/apple/push.ts'
-import { createGoogleApi, type GoogleApi } from '../../wallets/google/api/api.ts'
-import { type CallbackVerifier, createCallbackVerifier, createRootKeys } from '../../wallets/google/callbacks.ts'
+import { createGoogleApi } from '../../wallets/google/api/api.ts'
+import { createCallbackVerifier, createRootKeys } from '../../wallets/google/callbacks.ts'
 import type { GoogleSigner } from '../../wallets/google/identity.ts'
 import { startSandboxApns } from '../../wallets/sandbox/apple/apns-server.ts'
 import { createFaults, type Faults, parseFaults } from '../../wallets/sandbox/faults.ts'
 import { startSandboxGoogle } from '../../wallets/sandbox/google/google-server.ts'
 import { type Emulator, type SandboxDirectory, shareEmulator } from '../../wallets/sandbox/sharing.ts'
 import type { ProviderCall } from '../../wallets/wallet.ts'
+import type { Sides } from '../../wallets/wallets.ts'
 import { type Config, sandboxFolder } from '../config.ts'
 import { createLazyPush, type PushServer } from '../identities/lazy-push.ts'
-import type { IdentityConnections } from '../identities/registry.ts'
+import type { IdentityConnections } from '../identities/openers.ts'
 import type { Logger } from '../log.ts'
 import { loadSandboxApple, loadSandboxGoogle, sandboxIssuers } from './sandbox.ts'
 import type { ServerIdentities } from './wallets.ts'
@@ -24,8 +25,7 @@ export interface Providers {
   push?: ApplePush
   /** The same push, if its certificate is a real one that expires and is renewed. */
   renewable?: RenewablePush
-  googleApi?: GoogleApi
-  callbacks?: CallbackVerifier
+  google?: Omit<Sides['google'], 'wallet'>
   /** Connections of identities of the database. */
   connections: IdentityConnections
   /** The current addresses of the emulators for virtual phones; null if every platform is real. */
@@ -64,11 +64,10 @@ export async function startProviders(options: ProvidersOptions): Promise<Provide
     (apple
       ? createLazyPush(ofApple, apple.find, openerOf(apple, onCall))
       : await openPush({ identity: ofApple, onCall }))
-  const googleSide = ofGoogle && openGoogle(ofGoogle, google, { clock, onCall })
   return {
     ...(push && { push }),
     ...(push && !apple && { renewable: push }),
-    ...(googleSide && { googleApi: googleSide.api, callbacks: googleSide.callbacks }),
+    ...(ofGoogle && { google: openGoogle(ofGoogle, google, { clock, onCall }) }),
     connections: connect(emulators, options),
     get sandbox() {
       const [atApple, atGoogle] = [apple?.sandbox() ?? null, google?.sandbox() ?? null]

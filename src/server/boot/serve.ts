@@ -149,7 +149,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
       retention: config.retention,
       createWallets: (loadImageFiles) => createWallets(identities, { publicUrl, loadImageFiles }),
       push: providers.push,
-      googleApi: providers.googleApi,
+      google: providers.google,
       connections: providers.connections,
       outbound,
       stopping: stopping.signal,

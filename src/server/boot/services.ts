@@ -2,10 +2,10 @@ import type { ServerKeys } from '../../core/rules/crypto/server-key.ts'
 import type { IdentityIds } from '../../storage/workspaces/identities.ts'
 import type { ApplePush } from '../../wallets/apple/push.ts'
 import { createAppleWallet } from '../../wallets/apple/wallet.ts'
-import { type GoogleApi, withAllowedLocations } from '../../wallets/google/api/api.ts'
+import { withAllowedLocations } from '../../wallets/google/api/api.ts'
 import { createGoogleWallet } from '../../wallets/google/wallet.ts'
 import type { LoadImageFiles } from '../../wallets/wallet.ts'
-import type { Wallets } from '../../wallets/wallets.ts'
+import type { Sides, Wallets } from '../../wallets/wallets.ts'
 import { createSightings } from '../api/doors/sightings.ts'
 import { createTakeQueue } from '../api/limits.ts'
 import { createDoorLists } from '../api/scans/door-lists.ts'
@@ -13,7 +13,8 @@ import type { Services } from '../context.ts'
 import { createSigningKeys } from '../evidence/signing-keys.ts'
 import { createThread } from '../http/thread.ts'
 import { createBreakers } from '../identities/breakers.ts'
-import { createIdentities, type IdentityConnections, unconnected } from '../identities/registry.ts'
+import { createOpeners, type IdentityConnections, unconnected } from '../identities/openers.ts'
+import { createIdentities } from '../identities/registry.ts'
 import { createDecoder, createImages, type Decoder } from '../images/images.ts'
 import { webServiceUrl } from '../inbound/own-address.ts'
 import { createLinks } from '../links.ts'
@@ -44,7 +45,7 @@ export interface ServicesOptions
   push?: ApplePush | undefined
   /** Connections of identities of the database. Default: none. */
   connections?: IdentityConnections
-  googleApi?: GoogleApi | undefined
+  google?: Omit<Sides['google'], 'wallet'> | undefined
   /** Default: a separate decoder. */
   decoder?: Decoder
   /** The time after which a platform call without a response counts as hanging; see createBreakers. */
@@ -65,7 +66,7 @@ export function createServices(options: ServicesOptions): RunningServices {
     linkTtlDays,
     createWallets,
     push,
-    googleApi: api,
+    google: ownGoogle,
     connections = unconnected,
     decoder,
     badges = noBadges,
@@ -81,28 +82,29 @@ export function createServices(options: ServicesOptions): RunningServices {
   const wallets = createWallets(images.loadFiles)
   const definitions = createDefinitions(store)
   const allowing = createLocationRejections(store, clock)
-  const googleApi = api && withAllowedLocations(api, allowing)
+  const allowLocations = (side: Omit<Sides['google'], 'wallet'>) => ({
+    ...side,
+    api: withAllowedLocations(side.api, allowing),
+  })
+  const googleSide = wallets.google && ownGoogle && { wallet: wallets.google, ...allowLocations(ownGoogle) }
   const breakers = createBreakers({ nameOf, clock, log, metrics, hangSeconds })
-  const identities = createIdentities({
-    store,
+  const openers = createOpeners({
     keys,
-    wallets,
-    server: () => ({
-      ...(wallets.apple && { apple: { wallet: wallets.apple, push } }),
-      ...(wallets.google && googleApi && { google: { wallet: wallets.google, api: googleApi } }),
-    }),
-    makeWallets: {
+    connections: { ...connections, openGoogle: async (of) => allowLocations(await connections.openGoogle(of)) },
+    createWallets: {
       apple: (identity) =>
         createAppleWallet({ identity, webServiceUrl: webServiceUrl(publicUrl), loadImageFiles: images.loadFiles }),
       google: (identity) => createGoogleWallet({ identity, publicUrl }),
     },
-    connections: {
-      ...connections,
-      async openGoogle(of) {
-        const opened = await connections.openGoogle(of)
-        return { ...opened, api: withAllowedLocations(opened.api, allowing) }
-      },
-    },
+  })
+  const identities = createIdentities({
+    store,
+    wallets,
+    server: () => ({
+      ...(wallets.apple && { apple: { wallet: wallets.apple, push } }),
+      ...(googleSide && { google: googleSide }),
+    }),
+    openers,
     onChanged(identity) {
       if (!breakers.of(identity.platform, identity.id).renewed()) return
       releaseHeld(identity, { store, clock }).catch((err: unknown) =>
@@ -115,15 +117,14 @@ export function createServices(options: ServicesOptions): RunningServices {
     return identities.list().find((one) => one.id === id)?.name ?? id
   }
   const issuing = createIssuing(store, wallets, definitions, identities.walletsOf)
-  const appleWalletOf = async ({ appleIdentityId }: IdentityIds) => (await identities.apple(appleIdentityId))!.wallet
+  const appleWalletOf = async ({ appleIdentityId }: IdentityIds) =>
+    (await identities.of('apple', appleIdentityId))!.wallet
   const isOnlyPlatform = wallets.all.length === 1
   const google =
-    googleApi &&
-    wallets.google &&
+    googleSide &&
     createGoogleSync({
-      api: googleApi,
-      wallet: wallets.google,
-      sideOf: async (id) => (await identities.google(id))!,
+      ...googleSide,
+      sideOf: async (id) => (await identities.of('google', id))!,
       store,
       issuing,
       definitions,

@@ -115,7 +115,7 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
     const since = parseTag(event.url.searchParams.get('passesUpdatedSince'))
     const held = await store.deviceLists.countAll(deviceId, MAX_COUNTED)
     const isKnown = held > 0
-    const ofType = await identities.ofPassType(typeOf(event))
+    const ofType = await identities.ofAccount('apple', typeOf(event))
     const isOurs = ofType.length > 0
     if (!isOurs || !isKnown) limitRefused(event)
     if (!isOurs || (!isKnown && since !== null)) return new Response(null, { status: 404 })
@@ -208,7 +208,7 @@ async function authenticatePass(
 ): Promise<AuthenticatedPass> {
   const [, token] = /^ApplePass ([\x21-\x7e]{1,255})$/.exec(event.req.headers.get('authorization') ?? '') ?? []
   const serialNumber = SerialNumber.safeParse(decoded(event.context.params?.serial)).data
-  const ofType = token && serialNumber ? await services.identities.ofPassType(typeOf(event)) : []
+  const ofType = token && serialNumber ? await services.identities.ofAccount('apple', typeOf(event)) : []
   const found = serialNumber && ofType.length > 0 ? await findHeld(serialNumber, ofType, services) : undefined
   if (found && token && isEqual(token, found.pass.appleToken)) return found
   limitRefused(event)

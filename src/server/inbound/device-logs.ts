@@ -45,7 +45,7 @@ async function findNamed(message: string, { store, identities }: DeviceLogServic
   const types = namesIn(message, /\bpass\.[\w.-]*\w/g)
   const serialNumbers = serialNumbersIn(message)
   if (serialNumbers.length === 0) return undefined
-  const identityIds = new Set((await Promise.all(types.map((type) => identities.ofPassType(type)))).flat())
+  const identityIds = new Set((await Promise.all(types.map((type) => identities.ofAccount('apple', type)))).flat())
   const found = new Map<string, StoredPass>()
   for (const serialNumber of serialNumbers) {
     for (const identityId of identityIds) {

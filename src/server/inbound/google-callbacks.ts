@@ -1,7 +1,6 @@
 import type { H3 } from 'h3'
 import { z } from 'zod'
 import { ApiError } from '../../core/errors.ts'
-import type { CallbackVerifier } from '../../wallets/google/callbacks.ts'
 import { parseAs } from '../../wallets/google/resource.ts'
 import type { Services } from '../context.ts'
 import { correlationIdOf } from '../http/middleware/observe.ts'
@@ -18,18 +17,17 @@ const MAX_BODY_BYTES = 64 * 1024
 export function mountGoogleCallbacks(
   app: H3,
   { store, clock, identities }: Pick<Services, 'store' | 'clock' | 'identities'>,
-  server: CallbackVerifier,
   limitRefused: LimitRefused,
 ): void {
   app.post('/google/callbacks', async (event) => {
     const body = await readJson(event, MAX_BODY_BYTES)
     const at = clock()
-    const found = await identities.ofIssuer(issuerNamedBy(body))
-    const other = found.find((id) => id !== null)
+    const found = await identities.ofAccount('google', issuerNamedBy(body))
+    const other = found.find((id) => id !== null) ?? null
     // That of the server takes what is signed for its own issuer alone.
-    const ofIssuer = other === undefined ? [null] : found
-    const verifier = other === undefined ? server : ((await identities.google(other))?.callbacks ?? server)
-    const check = await verifier.verify(body, at)
+    const ofIssuer = other === null ? [null] : found
+    const side = (await identities.of('google', other))!
+    const check = await side.callbacks.verify(body, at)
     if (!check.ok) {
       limitRefused(event)
       throw new ApiError('VALIDATION_ERROR', {

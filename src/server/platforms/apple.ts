@@ -1,3 +1,4 @@
+import { APPLE_PREFIX, mountAppleService } from '../inbound/apple-service.ts'
 import { updateFormerWallets } from '../wallet-sync/former-holders.ts'
 import { renderOr } from '../wallet-sync/issuing.ts'
 import { updateWallets } from '../wallet-sync/update-wallets.ts'
@@ -6,6 +7,7 @@ import { notConfigured, toFailedLink } from './link-errors.ts'
 
 /** Delivery to Apple Wallet: devices register, are pushed, and fetch the package. */
 export const apple: Delivery = {
+  mount: (app, services, limits, prefixes) => mountAppleService(app, services, limits, [APPLE_PREFIX, ...prefixes]),
   async open(pass, request, { packages }, at) {
     if (!packages) throw notConfigured()
     const response = await renderOr(() => packages.answer(pass, request, at), toFailedLink)

@@ -1,8 +1,9 @@
-import type { HTTPResponse } from 'h3'
+import type { H3, HTTPResponse } from 'h3'
 import type { Card } from '../../core/rules/display/card.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Repositories } from '../../storage/store.ts'
 import type { Services } from '../context.ts'
+import type { PhoneLimits } from '../inbound/apple-service.ts'
 import type { GiveUp, JobHandler } from '../jobs/worker.ts'
 
 /** The services that open a hosted link. */
@@ -10,6 +11,11 @@ export type OpenServices = Pick<Services, 'identities' | 'packages' | 'google' |
 
 /** The work of the server for the passes of one platform. `Wallet` renders them. */
 export interface Delivery {
+  /**
+   * Adds the routes that phones and the platform call.
+   * @param prefixes other paths that passes of another provider name
+   */
+  mount?(app: H3, services: Services, limits: PhoneLimits, prefixes: readonly string[]): void
   /**
    * Responds to a visitor of the hosted link with the file or the redirect that adds the pass to the wallet.
    * @throws ApiError LINK_INVALID if the platform is not configured; LINK_REVOKED, PROVIDER_UNAVAILABLE

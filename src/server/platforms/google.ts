@@ -3,6 +3,7 @@ import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import { isPassing, isRefused } from '../../wallets/google/api/api-error.ts'
 import { type GooglePlace, kindOf } from '../../wallets/google/resource.ts'
 import type { Services } from '../context.ts'
+import { mountGoogleCallbacks } from '../inbound/google-callbacks.ts'
 import { failGoogleMessage, messageGoogle } from '../messages/message-google.ts'
 import { expireFormerObjects } from '../wallet-sync/former-holders.ts'
 import { updateGoogleObjects } from '../wallet-sync/update-wallets.ts'
@@ -11,6 +12,9 @@ import { notConfigured, render } from './link-errors.ts'
 
 /** Delivery to Google Wallet: the server writes objects, and Google updates the phones. */
 export const google: Delivery = {
+  mount(app, services, { refused }) {
+    if (services.wallets.google) mountGoogleCallbacks(app, services, refused)
+  },
   async open(pass, _request, services, at) {
     const { google: wallet } = await services.identities.walletsOf(pass)
     if (!wallet) throw notConfigured()

@@ -70,7 +70,7 @@ async function sendOf(
   if (!isAdmitted && breaker.admit().most === 0) return allFailed('APNs does not answer this identity for now')
   async function send(): Promise<PushResult[]> {
     try {
-      const own = id === null ? push : (await identities.apple(id))?.push
+      const own = id === null ? push : (await identities.of('apple', id))?.push
       return (await own?.send(pushTokens)) ?? []
     } catch (error) {
       if (id === null) throw error

@@ -32,6 +32,11 @@ export interface StoredIdentity {
   updatedAt: Date
 }
 
+/** Returns the account at the platform that passes of the identity belong to. */
+export function accountOf({ passTypeIdentifier, issuerId }: StoredIdentity): string | null {
+  return passTypeIdentifier ?? issuerId
+}
+
 /** The fields of a new identity. */
 export type NewIdentity = Omit<StoredIdentity, 'id' | 'status' | 'version' | 'createdAt' | 'updatedAt' | 'sealed'>
 

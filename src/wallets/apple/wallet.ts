@@ -14,7 +14,6 @@ import { type AmbiguousText, stringsFile, stringsOf } from './strings.ts'
 /** Makes packages for Apple Wallet, of one identity. */
 export interface AppleWallet extends Wallet {
   readonly platform: 'apple'
-  readonly passTypeIdentifier: string
   /** pass.json alone, as the package would hold it. */
   passJson(pass: ApplePass): JsonObject
   /**
@@ -100,7 +99,7 @@ export function createAppleWallet(options: AppleWalletOptions): AppleWallet {
 
   return {
     platform: 'apple',
-    passTypeIdentifier: options.identity.passTypeIdentifier,
+    account: options.identity.passTypeIdentifier,
     passJson,
 
     async check(pass, at) {

@@ -49,6 +49,7 @@ export function createGoogleWallet({ identity, publicUrl }: GoogleWalletOptions)
 
   return {
     platform: 'google',
+    account: identity.issuerId,
     issuerId: identity.issuerId,
     classOf: (content) => buildClass(issuer, content),
     objectOf: (pass, at) => buildObject(issuer, pass, at),

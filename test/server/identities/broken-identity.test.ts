@@ -123,10 +123,10 @@ describe.each(dialects)('on %s', (dialect) => {
       },
     }
     const { identities: registry } = api.services
-    const apple: typeof registry.apple = async () => ({ wallet: api.services.wallets.apple!, push: other })
+    const of = async () => ({ wallet: api.services.wallets.apple!, push: other }) as never
     await update(workspace, broken, 'B-1')
     await update(workspace, sound, 'S-1')
-    work({ push, identities: { ...registry, apple }, google: undefined as never }, how)
+    work({ push, identities: { ...registry, of }, google: undefined as never }, how)
     // Before the worker is stopped, which waits for what hangs.
     onTestFinished(() => hung.open())
     await expectTold(workspace, sound, 'apple')
@@ -164,9 +164,9 @@ describe.each(dialects)('on %s', (dialect) => {
       },
       close: async () => undefined,
     }
-    const apple: typeof registry.apple = async () => ({ wallet: api.services.wallets.apple!, push })
+    const of = async () => ({ wallet: api.services.wallets.apple!, push }) as never
     await update(workspace, [id], 'B-1')
-    work({ push, identities: { ...registry, apple }, google: undefined as never })
+    work({ push, identities: { ...registry, of }, google: undefined as never })
     await eventually(() => {
       api.advance(60)
       expect(tried).toBeGreaterThan(2 * MAX_JOB_ATTEMPTS)
@@ -194,9 +194,9 @@ describe.each(dialects)('on %s', (dialect) => {
       },
       close: async () => undefined,
     }
-    const apple: typeof registry.apple = async () => ({ wallet: api.services.wallets.apple!, push })
+    const of = async () => ({ wallet: api.services.wallets.apple!, push }) as never
     await update(workspace, broken.slice(1), 'B-1')
-    work({ push, identities: { ...registry, apple }, google: undefined as never })
+    work({ push, identities: { ...registry, of }, google: undefined as never })
     await eventually(async () => expect(await paused('apns', names.apns)).toBe(1))
     const id = broken[0]!
     await workspace.ok(contract.passes.transfer, { params: { id }, body: { label: 'B-2' } })

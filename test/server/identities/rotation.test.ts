@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import type { ServerKeys } from '../../../src/core/rules/crypto/server-key.ts'
 import { isSealedUnder } from '../../../src/core/rules/crypto/server-key.ts'
-import { createIdentities, unconnected } from '../../../src/server/identities/registry.ts'
+import { createOpeners } from '../../../src/server/identities/openers.ts'
+import { createIdentities } from '../../../src/server/identities/registry.ts'
 import { resealIdentities } from '../../../src/server/identities/secrets.ts'
 import { addApple, addGoogle } from '../../../src/server/operator/identities.ts'
 import { renewIdentity } from '../../../src/server/operator/renew-identity.ts'
@@ -46,22 +47,23 @@ function startProcess(databaseUrl: string, keys: ServerKeys) {
   const log = { info: () => undefined, error: (what: object) => told.push(what) }
   const identities = createIdentities({
     store,
-    keys,
     wallets: { all: [], sandboxed: [] },
     server: () => ({ apple: { wallet: {} as never, push: undefined }, google: {} as never }),
-    makeWallets: {
-      apple(identity) {
-        const type = identity.passTypeIdentifier
-        signers.set(type, identity)
-        return { renew: (renewed: AppleIdentity) => void signers.set(type, renewed) } as never
+    openers: createOpeners({
+      keys,
+      createWallets: {
+        apple(identity) {
+          const type = identity.passTypeIdentifier
+          signers.set(type, identity)
+          return { renew: (renewed: AppleIdentity) => void signers.set(type, renewed) } as never
+        },
+        google: ({ issuerId }) => ({ issuerId }) as never,
       },
-      google: ({ issuerId }) => ({ issuerId }) as never,
-    },
-    connections: {
-      ...unconnected,
-      openPush: () => ({ renew: () => undefined, close: async () => undefined }) as never,
-      openGoogle: async () => ({ api: {} as never }),
-    },
+      connections: {
+        openPush: () => ({ renew: () => undefined, close: async () => undefined }) as never,
+        openGoogle: async () => ({ api: {} as never, callbacks: {} as never }),
+      },
+    }),
     onChanged: () => undefined,
     log: log as never,
   })
@@ -85,8 +87,8 @@ test.each(dialects)(
     const stored = await ahead.store.identities.listAll()
     expect(stored.map(({ sealed }) => isSealedUnder(sealed!, next))).toEqual([true, true])
     for (const { identities, signer } of [behind, ahead]) {
-      await identities.apple(appleId)
-      expect((await identities.google(googleId))?.wallet.issuerId).toBe('338')
+      await identities.of('apple', appleId)
+      expect((await identities.of('google', googleId))?.wallet.issuerId).toBe('338')
       expect(signer()).toBe(files.certificate.trim())
     }
 
@@ -102,8 +104,8 @@ test.each(dialects)(
     // The old key is needed no more.
     const alone = startProcess(databaseUrl, { current: next, previous: [] })
     await alone.reseal()
-    await alone.identities.apple(appleId)
-    expect((await alone.identities.google(googleId))?.wallet.issuerId).toBe('338')
+    await alone.identities.of('apple', appleId)
+    expect((await alone.identities.of('google', googleId))?.wallet.issuerId).toBe('338')
     expect([alone.signer(), alone.told]).toEqual([renewed.certificate.trim(), []])
   },
 )
@@ -121,14 +123,14 @@ test.each(dialects)(
     const one = startProcess(databaseUrl, { current: next, previous: [old] })
     await one.reseal()
     expect(one.told).toEqual([expect.objectContaining({ identity: 'acme' })])
-    expect((await one.identities.google(googleId))?.wallet.issuerId).toBe('338')
-    await expect(one.identities.apple(appleId)).rejects.toThrow('The identity acme cannot be used')
+    expect((await one.identities.of('google', googleId))?.wallet.issuerId).toBe('338')
+    await expect(one.identities.of('apple', appleId)).rejects.toThrow('The identity acme cannot be used')
 
     const { wwdr: _, ...withoutWwdr } = files
     await expect(renewIdentity(operator, 'acme', { files: withoutWwdr, at })).rejects.toThrow('--wwdr')
     await renewIdentity(operator, 'acme', { files, at })
     await one.identities.refresh()
-    await one.identities.apple(appleId)
+    await one.identities.of('apple', appleId)
     expect(one.signer()).toBe(files.certificate.trim())
   },
 )

@@ -22,7 +22,9 @@ describe.each(dialects)('on %s', (dialect) => {
     await phones.addGoogle(workspace.id, id)
     const app = new H3()
     const verify = async (body: unknown) => verifyCallback({ body, issuerId, rootKeys: [rootKey()], at })
-    mountGoogleCallbacks(app, api.services, { verify }, () => undefined)
+    const of = async () => ({ callbacks: { verify } }) as never
+    const services = { ...api.services, identities: { ...api.services.identities, of } }
+    mountGoogleCallbacks(app, services, () => undefined)
     const stateAfter = async (eventType: string) => {
       const objectId = `${issuerId}.${id}-generic`
       const expTimeMillis = at.getTime() + HOUR
@@ -46,7 +48,9 @@ describe.each(dialects)('on %s', (dialect) => {
     await api.services.google!.ensure(pass, api.now)
     const app = new H3()
     const verify = async (body: unknown) => verifyCallback({ body, issuerId, rootKeys: [rootKey()], at })
-    mountGoogleCallbacks(app, api.services, { verify }, () => undefined)
+    const of = async () => ({ callbacks: { verify } }) as never
+    const services = { ...api.services, identities: { ...api.services.identities, of } }
+    mountGoogleCallbacks(app, services, () => undefined)
     const call = async (eventType: string, nonce: string) => {
       const message = { objectId: `${issuerId}.${id}-generic`, eventType, expTimeMillis: at.getTime() + HOUR, nonce }
       const headers = { 'content-type': 'application/json' }

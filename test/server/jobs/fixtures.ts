@@ -45,7 +45,7 @@ export async function openServices(dialect: TestDialect, check: Wallet['check'] 
       publicUrl: 'https://passes.example',
       linkTtlDays: 400,
       keys: { current: Buffer.alloc(32, 7), previous: [] },
-      createWallets: () => ({ all: [{ platform: 'apple', check }], sandboxed: [] }),
+      createWallets: () => ({ all: [{ platform: 'apple', account: 'pass.test', check }], sandboxed: [] }),
       ...webhookServices(),
       clock: () => now,
       log: pino({ level: 'silent' }),

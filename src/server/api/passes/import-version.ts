@@ -1,18 +1,19 @@
 import type { PassImport } from '../../../core/contract/passes.ts'
+import { byPlatform, type Platform } from '../../../core/contract/platform.ts'
 import { ApiError, type Issue, validationError } from '../../../core/errors.ts'
 import type { PublishedVersion } from '../../../storage/templates/template-versions.ts'
+import { accountOf } from '../../../storage/workspaces/identities.ts'
 import type { RequestContext } from '../../context.ts'
 
-/** A version with the identities of its passes; undefined for platforms that are not issued for. */
+/** A version with the accounts of its passes; undefined for platforms that are not issued for. */
 export interface ImportVersion {
   version: PublishedVersion
-  passTypeIdentifier: string | undefined
-  issuerId: string | undefined
+  accounts: Record<Platform, string | null | undefined>
   /**
-   * Whether other workspaces use the identity. Then it cannot have passes of another provider: workspaces could take
-   * over each other's passes.
+   * Whether other workspaces use the account. Then it cannot have passes of another provider: workspaces could take over
+   * each other's passes.
    */
-  isShared: { apple: boolean; google: boolean }
+  isShared: Record<Platform, boolean>
 }
 
 /**
@@ -39,25 +40,25 @@ export async function openVersion(
     if (given.status === 'retired') throw refuse(`${given.name} is retired`)
     version[`${given.platform}IdentityId`] = given.id
   }
-  const { appleIdentityId, googleIdentityId } = version
-  const own = await store.identities.listByIds([appleIdentityId, googleIdentityId].filter((id) => id !== null))
+  const ids = byPlatform((platform) => version[`${platform}IdentityId`])
+  const own = await store.identities.listByIds(Object.values(ids).filter((id) => id !== null))
   const retired = own.find(({ status }) => status === 'retired')
   if (retired) throw refuse(`${retired.name} is retired`)
-  const [apple, google] = [appleIdentityId, googleIdentityId].map((id) => own.find((one) => one.id === id))
-  const isAlone =
-    (appleIdentityId !== null && googleIdentityId !== null) || (await store.workspaces.isOnly(workspaceId))
+  const isAlone = Object.values(ids).every((id) => id !== null) || (await store.workspaces.isOnly(workspaceId))
   return {
     version,
-    passTypeIdentifier: apple ? apple.passTypeIdentifier! : services.wallets.apple?.passTypeIdentifier,
-    issuerId: google ? google.issuerId! : services.wallets.google?.issuerId,
-    isShared: { apple: !isAlone && !apple, google: !isAlone && !google },
+    accounts: byPlatform((platform) => {
+      const identity = own.find(({ id }) => id === ids[platform])
+      return identity ? accountOf(identity) : services.wallets[platform]?.account
+    }),
+    isShared: byPlatform((platform) => !isAlone && ids[platform] === null),
   }
 }
 
 /** Returns an error if an item does not belong to the identities of the version. */
 export function refuseForeign(
   pass: PassImport,
-  { passTypeIdentifier, issuerId, isShared }: ImportVersion,
+  { accounts: { apple: passTypeIdentifier, google: issuerId }, isShared }: ImportVersion,
 ): ApiError | undefined {
   const issues: Issue[] = []
   const { serialNumber, googleObjectId } = pass
