@@ -1,13 +1,13 @@
 /**
- * Keeps the page of a door on the phone, so that it opens without a network. Requests of the API go past it. A new release is
- * another service worker (it names other files); it waits until the page says that nobody looks at a verdict.
+ * Keeps the page of a door on the phone, so that it opens without a network. API requests bypass it. A new release is
+ * another service worker (it names other files), which waits until the page reports that it is idle.
  */
 
-/** What the build puts in: the files of this release, and what it is called (scripts/build-door.js). */
+/** Set by the build: the files of this release, and its name (scripts/build-door.js). */
 declare const DOOR_FILES: readonly string[]
 declare const DOOR_BUILD: string
 
-/** Of the events of a service worker what is used here: its library of types and that of pages exclude each other. */
+/** The used part of service worker events. Their type library and that of pages exclude each other. */
 interface WorkerEvent extends Event {
   waitUntil(work: Promise<unknown>): void
   respondWith(response: Promise<Response>): void
@@ -24,7 +24,7 @@ const worker = globalThis as unknown as Worker
 
 const PREFIX = 'passes-door-'
 const cacheName = PREFIX + DOOR_BUILD
-/** Addresses are as seen from this file, wherever a proxy put it. */
+/** Relative to this file, regardless of a proxy. */
 const page = new URL('../door', worker.location.href).href
 const files = [...DOOR_FILES, 'manifest.webmanifest', 'icon-512.png'].map(
   (name) => new URL(name, worker.location.href).href,
@@ -47,7 +47,7 @@ async function install(): Promise<void> {
   const cache = await caches.open(cacheName)
   const response = await fetch(page, { cache: 'no-cache' })
   const html = await response.clone().text()
-  // The server was replaced a moment ago: the page is of another release than this file.
+  // The server was just updated: the page is of another release than this file.
   const isOfThis =
     response.ok && [...html.matchAll(/\/door\/([\w.-]+\.(?:js|css))"/g)].every(([, name]) => DOOR_FILES.includes(name!))
   if (!isOfThis) throw new Error('The page is of another release.')

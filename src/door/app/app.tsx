@@ -12,8 +12,8 @@ import { Problems } from './problems.tsx'
 import { ScanScreen } from './scan/scan-screen.tsx'
 
 /**
- * Draws the page of the door in an element and keeps it as the engine is.
- * @param invitation the code that the page was opened with, taken out of the address already
+ * Renders the page of the door into an element and keeps it in sync with the engine.
+ * @param invitation the code that the page was opened with, already removed from the address
  */
 export function mountApp(
   element: Element,
@@ -23,7 +23,7 @@ export function mountApp(
   document.documentElement.dir = language.direction
   document.title = language.words.door
   const app = { engine, language, feedback: createFeedback() }
-  // Wherever it is touched first: browsers give sound to pages that were.
+  // Browsers allow sound only after the first touch.
   document.addEventListener('pointerdown', () => app.feedback.unlock())
   render(
     <DoorContext.Provider value={app}>
@@ -33,7 +33,10 @@ export function mountApp(
   )
 }
 
-/** A phone that is no door is made one; one that has just become it is started; one that was goes on by itself. */
+/**
+ * Shows the claim screen on a phone that is not a door, and the start screen after a claim. An existing door starts
+ * automatically.
+ */
 function App({ opened }: { opened: string | null }) {
   const { door, problems } = useEngineState()
   const [invitation, setInvitation] = useState(opened)
@@ -55,7 +58,7 @@ function App({ opened }: { opened: string | null }) {
   return <ScanScreen camera={camera} />
 }
 
-/** Stands while the browser asks for the camera. */
+/** Shown while the browser asks for permission to use the camera. */
 function StartScreen({ camera, onStart }: { camera: ReturnType<typeof useCamera>; onStart(): void }) {
   const { words } = useDoor().language
   const { door } = useEngineState()

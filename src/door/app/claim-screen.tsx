@@ -10,11 +10,11 @@ interface ClaimScreenProps {
   /** The code that the page was opened with. */
   invitation: string | null
   onDone(): void
-  /** The phone is a door already, and may stay that. */
+  /** Whether the phone is a door already and can stay one. */
   canKeep: boolean
 }
 
-/** One button makes the phone a door; without an invitation it says how to come by one. */
+/** Turns the phone into a door with one button. Without an invitation, it explains how to get one. */
 export function ClaimScreen({ invitation, onDone, canKeep }: ClaimScreenProps) {
   const { engine, language } = useDoor()
   const { words } = language
@@ -23,7 +23,7 @@ export function ClaimScreen({ invitation, onDone, canKeep }: ClaimScreenProps) {
   const [isBusy, setBusy] = useState(false)
   const [failure, setFailure] = useState<ClaimFailure | null>(null)
   const [dead, setDead] = useState<string | null>(null)
-  // One that is used up gives way to the next.
+  // An invalid invitation is replaced by the next one.
   const opened = invitation === dead ? null : invitation
   const code = opened ?? codeOf(typed)
 
@@ -58,7 +58,7 @@ export function ClaimScreen({ invitation, onDone, canKeep }: ClaimScreenProps) {
           {words.claim.phoneName}
           <input value={name} maxLength={100} onInput={({ currentTarget }) => setName(currentTarget.value)} />
         </label>
-        {/* Never disabled: who cannot press it would not know why. */}
+        {/* Never disabled, since users would not know the reason. */}
         <button type="submit" class="main" aria-busy={isBusy}>
           {words.claim.submit}
         </button>
@@ -72,14 +72,14 @@ export function ClaimScreen({ invitation, onDone, canKeep }: ClaimScreenProps) {
   )
 }
 
-/** Whether the invitation will never make this phone a door. */
+/** Whether the invitation can never be used by this phone. */
 function isDead({ code }: ClaimFailure): boolean {
   return code === 'used_up' || code === 'ended' || code === 'unknown_code'
 }
 
 /**
- * The code of the invitation that the page was opened with, which is taken out of the address at once: neither the history nor
- * who looks at the phone is to have it. Null where there is none.
+ * Returns the code of the invitation that the page was opened with, or `null`. Removes it from the address immediately,
+ * so that neither the history nor bystanders see it.
  */
 export function takeInvitation(): string | null {
   const code = codeOf(location.hash)
@@ -87,7 +87,7 @@ export function takeInvitation(): string | null {
   return code
 }
 
-/** The code in a link of an invitation, or the code itself; null where there is none. */
+/** Returns the code in an invitation link, or the code itself. Returns `null` if there is none. */
 function codeOf(text: string): string | null {
   const code = text.slice(text.indexOf('#') + 1).trim()
   return code === '' ? null : code

@@ -1,16 +1,16 @@
 import type { Tone } from '../../core/rules/door/badge.ts'
 
-/** What ears and hands are told. */
+/** Sound and vibration for the operator. */
 export interface Feedback {
-  /** Browsers make no sound before the page was touched: to be called when it is. */
+  /** Call it on a touch: browsers allow no sound before the first one. */
   unlock(): void
   tell(tone: Tone): void
 }
 
 interface Signal {
-  /** In hertz, one after the other; told apart by their number, too. */
+  /** Frequencies in hertz, played in sequence. Signals also differ by their number. */
   tones: number[]
-  /** Milliseconds of shaking and of rest. */
+  /** Vibrations and pauses, in milliseconds. */
   shakes: number[]
 }
 
@@ -24,7 +24,7 @@ const signals: Record<Tone, Signal> = {
 const TONE_SECONDS = 0.14
 const EACH_SECONDS = 0.2
 
-/** One tone for yes, three low ones for no, two for a question, each with the same shakes. */
+/** One tone for yes, three low tones for no, and two for a question, each with matching vibrations. */
 export function createFeedback(): Feedback {
   let audio: AudioContext | undefined
 
@@ -35,7 +35,7 @@ export function createFeedback(): Feedback {
       const [oscillator, volume] = [audio.createOscillator(), audio.createGain()]
       oscillator.type = hertz < 400 ? 'square' : 'sine'
       oscillator.frequency.value = hertz
-      // Without a ramp speakers click.
+      // Without a ramp, speakers click.
       volume.gain.setValueAtTime(0.5, at)
       volume.gain.exponentialRampToValueAtTime(0.001, at + TONE_SECONDS)
       oscillator.connect(volume).connect(audio.destination)
@@ -47,7 +47,7 @@ export function createFeedback(): Feedback {
   return {
     unlock() {
       audio ??= new AudioContext()
-      // Refused where the touch does not count as one; the next will.
+      // Rejected if the touch does not count. The next one will.
       if (audio.state === 'suspended') audio.resume().catch(() => undefined)
     },
     tell(tone) {

@@ -9,7 +9,7 @@ interface MainAreaProps {
   children: ComponentChildren
 }
 
-/** The main area of a screen. It takes the focus when the element that had it is gone, so that the focus is never lost. */
+/** The main area of a screen. It takes the focus if the focused element is removed, so that the focus is never lost. */
 export function MainArea({ class: name, label, inert = false, children }: MainAreaProps) {
   const main = useRef<HTMLElement>(null)
   useLayoutEffect(() => {

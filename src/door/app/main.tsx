@@ -5,15 +5,15 @@ import { mountApp } from './app.tsx'
 import { takeInvitation } from './claim-screen.tsx'
 import { appLanguage } from './language.ts'
 
-/** Of the release: put in by scripts/build-door.js. */
+/** The version of the release. Set by scripts/build-door.js. */
 declare const DOOR_VERSION: string
 
 const language = appLanguage(navigator.languages)
-// Before anything else happens.
+// Take the code before anything else runs.
 const invitation = takeInvitation()
 const element = document.querySelector('#door')!
 
-/** Whoever looks at a verdict, or does something by hand, is not to lose it to a new release. */
+/** Whether a decision is shown or a form is open, which a reload would lose. */
 function isBusy(): boolean {
   return document.querySelector('.verdict, .sheet, .lock, form') !== null
 }
@@ -25,6 +25,6 @@ if (isSecureContext) {
   mountApp(element, { engine, language, invitation })
   await keepUpToDate({ url: './door/sw.js', scope: './door' }, isBusy)
 } else {
-  // Browsers keep camera, service worker and locks from such pages.
+  // Browsers block the camera, the service worker, and locks on insecure pages.
   element.textContent = language.words.insecure
 }

@@ -4,10 +4,10 @@ import type { UsedCamera } from './camera/use-camera.ts'
 import { useDoor, useEngineState } from './context.ts'
 import { type AppLanguage, say, span } from './language.ts'
 
-/** Read once, they need nothing more. */
+/** Problems that need no further action once they are read. */
 const dismissible: readonly Problem['code'][] = ['storage_lost', 'rejected', 'pending_elsewhere']
 
-/** What stands in the way, and what to do about it: of the engine, the gravest first, and of the camera. */
+/** The problems of the engine, most severe first, and of the camera, with their remedies. */
 export function Problems({ camera }: { camera?: UsedCamera }) {
   const { engine, language } = useDoor()
   const { words } = language

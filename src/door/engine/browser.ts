@@ -7,9 +7,9 @@ const DATABASE = 'passes-door'
 const LOCK = 'passes-door-'
 
 /**
- * What an engine is given in a browser.
+ * Creates the environment of an engine in a browser.
  * @param version of the page
- * @param language asked for at each scan
+ * @param language is called for each scan
  */
 export function browserEnvironment(
   version: string,
@@ -19,7 +19,7 @@ export function browserEnvironment(
     settings: phoneSettings,
     openStore: (onLost) => openIndexedDb(DATABASE, onLost),
     fetch: (input, init) => fetch(input, init),
-    // The page stands beside the API, wherever a proxy put both.
+    // The page is next to the API, regardless of a proxy.
     baseUrl: new URL('.', location.href).href.slice(0, -1),
     version,
     language,
@@ -55,19 +55,19 @@ function hex(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
-/** How often a new release is looked for, and how often a page that is busy is asked again. */
+/** The interval of checks for a new release, and of checks whether a busy page is idle, in milliseconds. */
 const LOOK_MS = 15 * 60_000
 const ASK_MS = 1_000
 
 /**
- * Keeps the page on the phone, and takes a new release over when nobody looks at a verdict.
+ * Keeps the page on the phone, and activates a new release when the page is idle.
  * @param worker the address of the service worker, and its scope
- * @param isBusy whether a verdict, or something half done, is on the screen
+ * @param isBusy whether a decision or an open form is on the screen
  */
 export async function keepUpToDate(worker: { url: string; scope: string }, isBusy: () => boolean): Promise<void> {
   const container = navigator.serviceWorker
   if (!container) return
-  // A page that no worker served yet is of the newest release already.
+  // A page without a controlling worker is of the newest release already.
   let isControlled = container.controller !== null
   container.addEventListener('controllerchange', () => {
     if (isControlled) whenIdle(isBusy, () => location.reload())
@@ -83,7 +83,7 @@ export async function keepUpToDate(worker: { url: string; scope: string }, isBus
     registration.installing?.addEventListener('statechange', offer)
   })
   offer()
-  // Without a network there is none to be found.
+  // Without a network, there is no update.
   setInterval(() => registration.update().catch(() => undefined), LOOK_MS)
 }
 

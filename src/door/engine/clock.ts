@@ -1,30 +1,30 @@
-/** The clock of a door: that of the phone, corrected by the server's. */
+/** The clock of a door: the phone's clock, corrected by the server's. */
 export interface DoorClock {
   now(): Date
-  /** By so much the phone is behind the server, in milliseconds; negative where it is ahead, 0 where they agree. */
+  /** The server's time minus the phone's, in milliseconds; 0 if they agree. */
   readonly offsetMs: number
   /**
-   * Learns from an answer of the server.
+   * Learns from a response of the server.
    * @param date the Date header
-   * @param sentAt when the request went out, and receivedAt when its answer came, by wallMs
+   * @param sentAt when the request was sent, and receivedAt when its response arrived, by wallMs
    */
   observe(date: string | null, sentAt: number, receivedAt: number): void
-  /** The clock of the phone, which does not go back where somebody sets it back. */
+  /** The phone's clock, which does not go back if it is set back. */
   wallMs(): number
 }
 
-/** A Date header says the second alone. */
+/** The precision of a Date header. */
 const HEADER_MS = 1_000
-/** Clocks of phones run a little fast or slow: within so much nothing was set. */
+/** The tolerance for drift, within which the clock was not set. */
 const DRIFT_MS = 1_000
 
 /**
- * Makes the clock of a door. An answer bounds the difference of the clocks: the server's second cannot be before the request
- * nor after the answer. The bounds of all answers together are what is known; answers that contradict them mean that
- * somebody set the phone's clock, and begin anew.
+ * Creates the clock of a door. A response bounds the difference of the clocks: the server's second cannot be before the
+ * request or after the response. The bounds of all responses are combined. If a response contradicts them, the phone's
+ * clock was set, and the bounds start over.
  *
- * The monotonic clock tells where the phone's was set back in between. Where it jumps ahead the phone most likely slept,
- * during which browsers stop the monotonic clock: that is believed until the server says otherwise.
+ * The monotonic clock detects that the phone's clock was set back. If the phone's clock jumps ahead, the phone probably
+ * slept, during which browsers stop the monotonic clock. The jump is accepted until the server contradicts it.
  */
 export function createDoorClock(
   source: { wallMs: () => number; monotonicMs: () => number },
@@ -33,7 +33,7 @@ export function createDoorClock(
 ): DoorClock {
   let bounds: { low: number; high: number } | undefined
   let offsetMs = learnedMs
-  /** Added to the phone's clock so that it goes on where it was set back. */
+  /** Added to the phone's clock so that it continues after it was set back. */
   let setBackMs = 0
   let last = { wall: source.wallMs(), monotonic: source.monotonicMs() }
 
@@ -52,7 +52,7 @@ export function createDoorClock(
   return {
     now: () => new Date(Math.round(wallMs() + offsetMs)),
     get offsetMs() {
-      // Where somebody set the clock back it is as wrong as it seems, whatever this page makes of it.
+      // If the clock was set back, report how wrong it really is, regardless of the correction.
       return offsetMs + setBackMs
     },
     observe(date, sentAt, receivedAt) {
@@ -62,7 +62,7 @@ export function createDoorClock(
       const both = bounds && { low: Math.max(bounds.low, seen.low), high: Math.min(bounds.high, seen.high) }
       bounds = both && both.low <= both.high ? both : seen
       const { low, high } = bounds
-      // Clocks that may be equal are taken for equal.
+      // Clocks that might be equal are treated as equal.
       const known = low <= 0 && high >= 0 ? 0 : (low + high) / 2
       if (Math.abs(known - offsetMs) < 1) return
       offsetMs = known

@@ -1,62 +1,64 @@
 import type { UploadEnd } from './uploads.ts'
 
-/** Whether the server is asked, or the door goes on by itself. */
+/** The state of the connection: online scans use the server, and offline scans the list. */
 export interface Connection {
   readonly state: 'unknown' | 'online' | 'offline'
   readonly offlineSince: Date | null
-  /** Resolves once it is known whether the server is there. */
+  /** Resolves once it is known whether the server is reachable. */
   known(): Promise<void>
-  /** The server kept silent: goes on without it, and looks for it in the background. */
+  /** Call it after a timeout: continues offline, and probes the server in the background. */
   lost(): void
-  /** Looks for the server now, and hands in what waits. */
+  /** Probes the server now, and uploads pending entries. */
   retry(): void
-  /** Hands in what waits; resolves when that has ended, or the server was found to be away. */
+  /** Uploads pending entries. Resolves when that is done, or the server is unreachable. */
   flush(): Promise<void>
   stop(): Promise<void>
 }
 
 /**
- * What the connection of a door asks of its engine. A server that is lost is looked for at once, then after 2, 4 and every 5
- * seconds, each wait shortened by up to a half by chance.
+ * Options of a door's connection. A lost server is probed immediately, then after 2, 4, and every 5 seconds. Each wait
+ * is shortened at random by up to half.
  */
 export interface ConnectionOptions {
-  /** The state before the server is first looked for. */
+  /** The state before the first probe. */
   initially: Connection['state']
-  /** The interval at which a server that responds is asked whether it is there, in milliseconds. */
+  /** The interval of probes while the server responds, in milliseconds. */
   pollMs: number
   now: () => Date
-  /** From 0 to 1, by chance. */
+  /** A random number from 0 to 1. */
   random: () => number
-  /** Whether the page is seen: one that is not asks no server that is there. */
+  /** Whether the page is visible. A hidden page does not probe a server that responds. */
   isVisible: () => boolean
-  /** For how long, in milliseconds, nothing was asked that the server answered to this door. */
+  /** The time since the last request of this door that the server answered, in milliseconds. */
   quietMs: () => number
-  /** Whether there is more to do than to ask whether the server is there. */
+  /** Whether there is more to do than a probe. */
   isDue: () => boolean
-  /** True where the server answers, false where it keeps silent. */
+  /** Resolves to true if the server responds, and to false on a timeout. */
   probe: (signal: AbortSignal) => Promise<boolean>
-  /** Hands in what waits, but for a few. */
+  /** Uploads all pending entries except a few. */
   upload: (signal: AbortSignal) => Promise<UploadEnd>
-  /** Hands in these few between two scans; undefined where that takes too long for who scans meanwhile. */
+  /** Uploads the rest between two scans. Resolves to `undefined` if that would delay a waiting scan for too long. */
   uploadRest: (signal: AbortSignal) => Promise<UploadEnd | undefined>
-  /** Whether nothing waits, asked between two scans; a refusal of the server counts as nothing. */
+  /** Whether nothing is pending, checked between two scans. Entries that the server rejects as a whole do not count. */
   hasUploaded: () => Promise<boolean>
-  /** Told whenever the server is lost or found. */
+  /** Called whenever the server is lost or found. */
   onChange: () => void
-  /** Something broke that is not the server; it counts as one that is away. */
+  /** Receives errors that are not caused by the server. They count as an unreachable server. */
   onError: (error: unknown) => void
 }
 
 const FIRST_RETRY_MS = 500
 const LAST_RETRY_MS = 5_000
 
-/** The state of a door that has just begun. A server that lacks decisions would let the same people in again. */
+/**
+ * Returns the state of a door at its start. A server without the pending decisions would admit the same people again.
+ */
 export function initialState(isReached: boolean | undefined, pending: number): Connection['state'] {
   if (isReached === undefined) return 'unknown'
   return isReached && pending === 0 ? 'online' : 'offline'
 }
 
-/** Watches the server of a door from now on: see Connection. */
+/** Starts to watch the server of a door: see Connection. */
 export function createConnection(options: ConnectionOptions): Connection {
   const { pollMs, now, random, isVisible, quietMs, isDue, probe, upload, uploadRest, hasUploaded } = options
   const { onChange, onError } = options
@@ -98,19 +100,19 @@ export function createConnection(options: ConnectionOptions): Connection {
     wake?.()
   }
 
-  /** Until the server has everything it would let the same people in again: only then is it asked. */
+  /** The server is used only after all uploads. Until then, it would admit the same people again. */
   async function look(): Promise<void> {
     const { signal } = stopped
     if (!(await probe(signal))) return lost()
     if (state === 'unknown' && !(await hasUploaded())) {
-      // Nobody waits at the door for what waits here: until it is handed in the list decides.
+      // Scans must not wait for pending uploads: use the list until they are done.
       state = 'offline'
       offlineSince = now()
       becameKnown()
       onChange()
     }
     let end: UploadEnd | undefined = await upload(signal)
-    // Where somebody scans all the time the list decides more while the last are on their way: these wait for each other.
+    // With continuous scans, the list decides further scans during the last uploads, so these would never end.
     if (end.kind === 'done') end = await uploadRest(signal)
     if (end?.kind === 'timeout') return lost()
     if (end) found()
@@ -137,19 +139,19 @@ export function createConnection(options: ConnectionOptions): Connection {
     }
   }
 
-  /** Whether a look can wait: each scan that the server answers stands for one. */
+  /** Whether a probe can be skipped: a scan that the server answered counts as one. */
   function isSpared(): boolean {
     return !isVisible() || (quietMs() < pollMs * 0.75 && !isDue())
   }
 
-  /** Doors of one place lose the network together: they must not all come back at the same instant. */
+  /** Random, since the doors of one venue lose the network together and must not return at the same time. */
   function delayMs(): number {
     if (state === 'online' && !isVisible()) return pollMs
     if (state === 'online') return Math.max(pollMs / 4, pollMs * (0.75 + random() * 0.25) - quietMs())
     return Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(failures, 10)) * (0.5 + random() * 0.5)
   }
 
-  /** True where it was woken before its time. */
+  /** Resolves to true if it was woken early. */
   async function pause(ms: number): Promise<boolean> {
     if (!isWoken && !stopped.signal.aborted) {
       await new Promise<void>((resolve) => {
@@ -178,7 +180,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     lost,
     retry,
     async flush() {
-      // One that runs may have looked already at what waits.
+      // A running upload may have read the pending entries already.
       await running
       await lookOnce()
     },

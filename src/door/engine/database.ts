@@ -9,22 +9,22 @@ import type { JournalEntry, ListHead, OwnFacts } from './store.ts'
 
 import { type Identity, KEPT_CONFLICTS, RECENT_VERDICTS } from './store.ts'
 
-/** A verdict that was shown, as it is kept for the list of the last scans and for conflicts. */
+/** A shown decision, stored for the list of recent scans and for conflicts. */
 export interface StoredVerdict {
   externalRef: string
   verdict: Verdict
-  /** Set where the server disagreed. */
+  /** Set if the server disagreed. */
   conflict?: 1
-  /** Set where it is of the door that this phone was before. */
+  /** Set if it belongs to the previous door of this phone. */
   before?: 1
 }
 
-/** What there is once: a key of the store `meta` each. */
+/** Single values, each under a key of the store `meta`. */
 export interface Meta {
   identity: Identity
-  /** Milliseconds to add to the clock of the phone for that of the server. */
+  /** The milliseconds to add to the phone's clock to get the server's time. */
   clockOffset: number
-  /** `slot` says which of the two stores of items holds it. */
+  /** `slot` is the store of items that has the list. */
   list: ListHead & { size: number; slot: Slot }
   /** Since this phone became a door. */
   counts: { accepted: number; turnedAway: number }
@@ -33,31 +33,31 @@ export interface Meta {
 type Slot = 'items-a' | 'items-b'
 type ItemStore = { key: string; value: SnapshotItem; indexes: Record<'active' | 'stale' | 'group', string> }
 
-/** The stores of the database of a door, with their keys and indexes (decisions/0009). */
+/** The stores of a door's database, with their keys and indexes (decisions/0009). */
 export interface Schema extends DBSchema {
   meta: { key: keyof Meta; value: Meta[keyof Meta] }
   /** The list: see ITEM_STORES. */
   'items-a': ItemStore
   'items-b': ItemStore
-  /** Decisions and undos, in their order, until the server has them. */
+  /** Decisions and reversals, in order, until the server has them. */
   journal: { key: number; value: JournalEntry; indexes: Record<'ref' | 'pass' | 'waits' | 'rejection', string> }
   verdicts: { key: number; value: StoredVerdict; indexes: { ref: string; conflict: number } }
-  /** Attempts whose end was never learned: by what was scanned, the reference under which they are asked again. */
+  /** Attempts without a known result: the scanned content, with the reference for a retry. */
   attempts: { key: string; value: { externalRef: string; at: number } }
 }
 
 /** A store of the database. */
 export type Name = StoreNames<Schema>
-/** A transaction that may write. */
+/** A read-write transaction. */
 export type Write = IDBPTransaction<Schema, Name[], 'readwrite'>
-/** A transaction that only reads. */
+/** A read-only transaction. */
 export type Read = IDBPTransaction<Schema, Name[], 'readonly'>
 
-/** Of the database: one more for each change of what it holds. */
+/** The version of the database. Increment it for each change of the stores. */
 export const VERSION = 1
-/** One holds the list in use, the other one that is on its way. */
+/** One has the list in use, the other one the list that is being loaded. */
 export const ITEM_STORES: Slot[] = ['items-a', 'items-b']
-/** Makes the stores of a new database. */
+/** Creates the stores of a new database. */
 export function build(db: IDBPDatabase<Schema>): void {
   db.createObjectStore('meta')
   for (const slot of ITEM_STORES) {
@@ -77,24 +77,24 @@ export function build(db: IDBPDatabase<Schema>): void {
   db.createObjectStore('attempts')
 }
 
-/** What is stored under a name of its own. */
+/** Returns a single value of the store `meta`. */
 export async function metaOf<K extends keyof Meta>(tx: Read | Write, key: K): Promise<Meta[K] | undefined> {
   return (await tx.objectStore('meta').get(key)) as Meta[K] | undefined
 }
 
-/** The store of items that is not in use. */
+/** Returns the store of items that is not in use. */
 export function otherSlot(list: Meta['list'] | undefined): Slot {
   return list?.slot === 'items-a' ? 'items-b' : 'items-a'
 }
 
-/** Passes that carry the digest of a payload, or carried it once. */
+/** Returns the passes with the digest of a payload as an active or former identifier. */
 export async function carriers(tx: Write, slot: Slot, digest: string): Promise<SnapshotItem[]> {
   const items = tx.objectStore(slot)
   const [active, stale] = await Promise.all([items.index('active').getAll(digest), items.index('stale').getAll(digest)])
   return [...new Map([...active, ...stale].map((item) => [item.passId, item])).values()]
 }
 
-/** What the list and the journal say of what an attempt names. */
+/** Returns the facts of the list and the journal about an attempt. */
 export async function factsOf(tx: Read | Write, list: Meta['list'], matches: Matches) {
   const [pass] = matches.items.length === 1 ? matches.items : []
   const members =
@@ -112,20 +112,20 @@ export async function factsOf(tx: Read | Write, list: Meta['list'], matches: Mat
   return ownFacts(list, { matches, members }, (passId) => entries.get(passId) ?? [])
 }
 
-/** Stores what became of an attempt, once. */
+/** Stores the decision on an attempt, once. */
 export async function record(
   tx: Write,
   attemptKey: string,
   { verdict, entry }: { verdict: Verdict; entry: JournalEntry | null },
 ): Promise<void> {
   const { externalRef } = verdict
-  // An attempt that was asked again under its name may be stored already.
+  // A retried attempt may be stored already.
   const isKnown = (await tx.objectStore('verdicts').index('ref').getKey(externalRef)) !== undefined
   await tx.objectStore('attempts').delete(attemptKey)
   if (isKnown) return
   if (entry) await tx.objectStore('journal').add(entry)
   await tx.objectStore('verdicts').add({ externalRef, verdict })
-  // A code that several passes have turns nobody away: the choice that follows is counted.
+  // A code of several passes does not count as rejected: the choice that follows counts.
   const { tone } = badgeOf(verdict)
   await count(tx, { accepted: tone === 'yes' ? 1 : 0, turnedAway: tone === 'no' ? 1 : 0 })
 }
@@ -137,12 +137,12 @@ export async function count(tx: Write, { accepted, turnedAway }: Meta['counts'])
   await tx.objectStore('meta').put(after, 'counts')
 }
 
-/** A verdict with what is stored beside it. */
+/** Returns a stored decision with its markers. */
 export async function verdictOf(tx: Write, externalRef: string): Promise<StoredVerdict | undefined> {
   return tx.objectStore('verdicts').index('ref').get(externalRef)
 }
 
-/** Stores what became known of a verdict later. */
+/** Updates a stored decision. */
 export async function putVerdict(tx: Write, verdict: Verdict): Promise<void> {
   const verdicts = tx.objectStore('verdicts')
   const key = await verdicts.index('ref').getKey(verdict.externalRef)
@@ -153,12 +153,12 @@ export async function putVerdict(tx: Write, verdict: Verdict): Promise<void> {
   await verdicts.put(stored, key)
 }
 
-/** Whether the counts of this door hold a scan: those of the door before it on this phone are none of them. */
+/** Whether a scan counts for this door, not for the previous door of the phone. */
 export function isCounted(scan: StoredVerdict | undefined): boolean {
   return scan !== undefined && scan.before === undefined
 }
 
-/** The server does not take a scan back: it stands, and the undo says why. */
+/** Marks a reversal that the server rejected: its scan remains accepted, and the reversal has the reason. */
 export async function refuseUndo(
   tx: Write,
   { externalRef, undoes }: JournalEntry,
@@ -171,7 +171,7 @@ export async function refuseUndo(
   if (isCounted(scan)) await count(tx, { accepted: 1, turnedAway: 0 })
 }
 
-/** The last verdicts, newest first. */
+/** Returns the latest decisions, newest first. */
 export async function newest(tx: Read, limit: number): Promise<Verdict[]> {
   const verdicts: Verdict[] = []
   const store = tx.objectStore('verdicts')
@@ -181,7 +181,7 @@ export async function newest(tx: Read, limit: number): Promise<Verdict[]> {
   return verdicts
 }
 
-/** How many entries wait, by project. */
+/** Counts the pending entries by project. */
 export async function waitingByProject(tx: Read): Promise<Map<string, number>> {
   const counts = new Map<string, number>()
   const index = tx.objectStore('journal').index('waits')
@@ -197,7 +197,7 @@ export async function dropItems(tx: Write): Promise<void> {
   for (const slot of ITEM_STORES) await tx.objectStore(slot).clear()
 }
 
-/** Lets go of what a list of that moment holds. */
+/** Deletes the journal entries that a list of that time contains. */
 export async function prune(tx: Write, generatedAt: string): Promise<void> {
   const journal = tx.objectStore('journal')
   for (let cursor = await journal.openCursor(); cursor; cursor = await cursor.continue()) {
@@ -207,7 +207,7 @@ export async function prune(tx: Write, generatedAt: string): Promise<void> {
   await trim(tx)
 }
 
-/** Keeps the newest verdicts, those that wait, and conflicts up to a number. */
+/** Keeps the newest decisions, pending ones, and conflicts up to a maximum. */
 export async function trim(tx: Write): Promise<void> {
   const verdicts = tx.objectStore('verdicts')
   if ((await verdicts.count()) <= RECENT_VERDICTS * 2) return
@@ -221,8 +221,8 @@ export async function trim(tx: Write): Promise<void> {
 }
 
 /**
- * What a list and the journal say of an attempt, as the rules read it.
- * @param entriesOf the entries of the journal by pass, for all passes that are asked for
+ * Returns the facts of a list and the journal for the rules.
+ * @param entriesOf the journal entries of a pass, for all passes that are needed
  */
 export function ownFacts(
   { id, generatedAt }: ListHead,

@@ -3,7 +3,7 @@ import type { DoorEngine, EngineState, Problem } from './engine.ts'
 import type { DoorServer } from './server.ts'
 import type { Identity, StoreSummary } from './store.ts'
 
-/** What an engine knows at a moment; its state is made of it. */
+/** The facts that make up the state of an engine. */
 export interface Known {
   identity: Identity | undefined
   connection: Pick<EngineState, 'connection' | 'offlineSince'>
@@ -12,14 +12,17 @@ export interface Known {
   uploadRejection: string | null
   waiting: number
   isPersistent: boolean | null
-  /** Somebody has read that decisions of another project wait here. */
+  /** Whether the operator dismissed the message about decisions of another project. */
   isElsewhereRead: boolean
-  /** Those that no store and no clock tells of. */
+  /** Problems that neither the store nor the clock shows. */
   problems: ReadonlyMap<Problem['code'], Problem>
   clockOffsetMs: number
 }
 
-/** From then on the operator is told: scans near the ends of windows would stand wrong in the phone's own eyes. */
+/**
+ * The clock error from which the operator is warned: scans near the ends of windows would be wrong by the phone's
+ * clock.
+ */
 const CLOCK_WRONG_MS = 60_000
 
 const GRAVITY: Problem['code'][] = [
@@ -34,7 +37,7 @@ const GRAVITY: Problem['code'][] = [
   'clock_wrong',
 ]
 
-/** The state of an engine that nothing is known of yet. */
+/** The summary of an empty store. */
 export const nothingStored: StoreSummary = {
   list: null,
   waiting: new Map(),
@@ -44,7 +47,7 @@ export const nothingStored: StoreSummary = {
   rejections: [],
 }
 
-/** The state that pages see, of what is stored and what is known beside it. */
+/** Returns the state for pages, from the stored data and the other facts. */
 export function stateOf(stored: StoreSummary, known: Known): EngineState {
   const { identity, connection, loading, listRejection, uploadRejection, waiting, isPersistent } = known
   return {
@@ -64,7 +67,7 @@ export function stateOf(stored: StoreSummary, known: Known): EngineState {
   }
 }
 
-/** Decisions and undos that wait, of whatever project. */
+/** Returns the number of pending entries of all projects. */
 function totalOf(waiting: StoreSummary['waiting']): number {
   return [...waiting.values()].reduce((sum, count) => sum + count, 0)
 }
@@ -85,15 +88,15 @@ function problemsOf(
   return found.toSorted((a, b) => GRAVITY.indexOf(a.code) - GRAVITY.indexOf(b.code))
 }
 
-/** Beside the database: whether this phone is a door, and how much it had still to upload. */
+/** Stored separately from the database: whether this phone is a door, and its number of pending entries. */
 interface Marker {
   door: string | null
   pending: number
-  /** Set where this phone was a door, until it is one again. */
+  /** Set if this phone was a door, until it is one again. */
   isRevoked?: true
 }
 
-/** The problems that a marker tells of a phone that is no door now: what was lost since it was written, or a revoked door. */
+/** Returns the problems of a phone that is not a door now, according to its marker: lost data, or a revoked door. */
 export function markedProblems(text: string | null, identity: Identity | undefined): Problem[] {
   if (text === null || identity) return []
   const { door, pending, isRevoked } = JSON.parse(text) as Marker
@@ -101,19 +104,19 @@ export function markedProblems(text: string | null, identity: Identity | undefin
   return door === null ? [] : [{ code: 'storage_lost', pending }]
 }
 
-/** The marker of what is stored now. */
+/** Returns the marker for the stored data. */
 export function markerOf(identity: Identity | undefined, waiting: StoreSummary['waiting'], isRevoked: boolean): string {
   const marker: Marker = { door: identity?.door.id ?? null, pending: totalOf(waiting), ...(isRevoked && { isRevoked }) }
   return JSON.stringify(marker)
 }
 
-/** The part of an engine that knows what this door is called, and where it is. */
+/** The part of an engine that manages the name and the gate of this door. */
 export interface OwnDoor extends Pick<DoorEngine, 'moveTo'> {
-  /** Keeps what the server says of this door. */
+  /** Stores the server's properties of this door. */
   learn(door: Door): Promise<void>
 }
 
-/** Keeps what the server says of this door: see OwnDoor. */
+/** Creates the part of an engine that manages its own door: see OwnDoor. */
 export function createOwnDoor(options: {
   server: DoorServer
   known: Pick<Known, 'identity'>

@@ -2,87 +2,95 @@ import type { DoorGroup } from '../../core/contract/scan-shapes.ts'
 import type { Candidate, Outcome } from '../../core/rules/door/outcome.ts'
 
 /**
- * The engine of a door in a browser: evaluates scans with the server or without it, and keeps what it decided until the server has
- * it. It knows no screen: pages subscribe to its state and call its methods. `openEngine` makes one (decisions/0009).
+ * The engine of a door: evaluates scans with the server or without it, and keeps its decisions until the server has
+ * them. It has no user interface: pages subscribe to its state and call its methods. `openEngine` creates one
+ * (decisions/0009).
  */
 export interface DoorEngine {
   readonly state: EngineState
-  /** Calls the listener after each change of the state; returns what ends that. */
+  /** Calls the listener after each change of the state. Returns a function that unsubscribes. */
   subscribe(listener: (state: EngineState) => void): () => void
   /**
-   * Makes this phone a door with the code of an invitation, and begins to fetch the list.
-   * @param name what people call the phone
-   * @returns null, or why it is no door now; what a door of before has not uploaded is kept
+   * Turns this phone into a door with the code of an invitation, and starts to load the list.
+   * @param name the name of the phone
+   * @returns null, or the reason that it is not a door now; pending entries of a previous door are kept
    */
   claim(code: string, name: string): Promise<ClaimFailure | null>
   /**
-   * Sends this door to another gate, of 1 to 100 characters.
-   * @returns null, or why it stays where it is
+   * Moves this door to another gate, of 1 to 100 characters.
+   * @returns null, or the reason that it stays
    */
   moveTo(gate: string): Promise<GateFailure | null>
-  /** Evaluates what is held up. On the disk before it resolves, and it never throws; scans take their turns. */
+  /** Evaluates a scan. The decision is on disk before it resolves. It never throws, and scans take turns. */
   scan(request: ScanRequest): Promise<Verdict>
-  /** Lets several passes of a group in, one scan each, in the order given. */
+  /** Admits several passes of a group, one scan each, in the given order. */
   scanAll(passIds: readonly string[], options?: ScanOptions): Promise<Verdict[]>
-  /** Takes an accepted scan back: in the ledger at once, or without the server once it is there again. */
+  /** Reverses an accepted scan: in the ledger immediately, or after the next connection. */
   undo(verdict: Verdict): Promise<Verdict>
-  /** Passes of the list whose name or external id holds a text, those called exactly so first. */
+  /** Returns passes of the list whose name or external ID contains a text, exact matches first. */
   search(text: string, limit: number): Promise<Candidate[]>
-  /** The pass of a list entry as the list has it, with how far its group is in; undefined where the list has none. */
+  /** Returns a pass of the list with the state of its group, or `undefined` if the list does not have it. */
   look(passId: string): Promise<{ candidate: Candidate; group: DoorGroup | null } | undefined>
-  /** Who was let in at each gate of the project since the day of this phone began; undefined where the server does not say. */
+  /**
+   * Returns the number of people admitted at each gate of the project since midnight on this phone; `undefined` if it
+   * is not available.
+   */
   gates(): Promise<readonly GateCount[] | undefined>
-  /** Looks for the server now rather than when its turn comes. */
+  /** Probes the server now. */
   retry(): void
   /**
-   * Removes a problem that was read and needs nothing more: a loss, a rejected scan. What waits for another project is told
-   * again when the page is opened anew.
+   * Dismisses a problem that needs no further action: a loss, or a rejected scan. Pending entries of another project
+   * are reported again when the page is reloaded.
    */
   dismiss(code: Problem['code']): Promise<void>
   /**
-   * Ends this door on this phone: uploads what waits if it can, then removes the token and the list.
-   * @returns how many decisions still wait; they are kept for the next door of the project
+   * Ends this door on this phone: uploads pending entries if possible, then removes the token and the list.
+   * @returns the number of entries that are still pending; they are kept for the next door of the project
    */
   forget(): Promise<number>
-  /** Uploads what waits, and completes the list that is on its way. */
+  /** Uploads pending entries, and waits for the list that is being loaded. */
   flush(): Promise<void>
-  /** Stops after the current scan. Scans that wait never resolve. What is stored is kept. */
+  /** Stops after the current scan. Waiting scans never resolve. Stored data is kept. */
   stop(): Promise<void>
 }
 
-/** What the operator sets for scans, as POST /v1/scans takes it. */
+/** The operator's settings for scans, as in POST /v1/scans. */
 export interface ScanOptions {
-  /** YYYY-MM-DD: evaluated as of another date. */
+  /** YYYY-MM-DD, to evaluate for another date. */
   validityDate?: string | undefined
   scanContextKey?: string | undefined
 }
 
-/** What is held up, or chosen by hand from candidates, a group or a search. */
+/** A scanned payload, or a pass selected from candidates, a group, or a search. */
 export type ScanRequest = ScanOptions &
   ({ payload: string; method: ScanMethod } | { passId: string; payload?: string | undefined; method: ScanMethod })
 
-/** How a pass was named: held before the camera, by a scanner that types, typed by hand, or chosen from a list. */
+/** The way a pass was identified: by the camera, by a keyboard scanner, typed, or selected from a list. */
 export type ScanMethod = 'camera' | 'scanner' | 'typed' | 'chosen'
 
-/** What became of a scan or an undo. `message` is in the language of the engine where the server or the rules made it. */
+/**
+ * The decision on a scan or a reversal. `message` is in the language of the engine if the server or the rules created
+ * it.
+ */
 export interface Verdict extends Outcome {
-  /** With result `error` alone: why nobody decided, for the page to put into words. */
+  /** Only with result `error`: the reason that there is no decision, for the page to describe. */
   failure: ScanFailure | null
-  /** Set on an accepted scan that was taken back since. */
+  /** Whether an accepted scan was reversed afterwards. */
   isUndone: boolean
-  /** Decided without the server, which has not got it yet. */
+  /** Whether it was decided offline and is not uploaded yet. */
   isPending: boolean
 }
 
 /**
- * - `storage_full`: it could not be stored, so it is no verdict; whoever it is must not go in by it
- * - `no_list`: no answer from the server, and there is no list to decide by
- * - `not_claimed`: this phone is no door, or no door any more
- * - `invalid_code`: empty or too long, so no code of a pass
- * - `refused`: the server is there and will not evaluate it; `message` says why
- * - `not_undone`: the scan is none that can be taken back
- * - `of_another`: an undo of a scan of another door, such as the one that this phone was before
- * - `failed`: something else broke; `message` says what
+ * The reason that there is no decision.
+ * - `storage_full`: it could not be stored, so it must not admit anyone
+ * - `no_list`: the server does not respond, and there is no list
+ * - `not_claimed`: this phone is not a door, or no longer one
+ * - `invalid_code`: empty or too long, so not the code of a pass
+ * - `refused`: the server responds, but rejects the request; `message` has the reason
+ * - `not_undone`: the scan cannot be reversed
+ * - `of_another`: the reversed scan belongs to another door, such as the previous door of this phone
+ * - `failed`: any other error, described in `message`
  */
 export type ScanFailure =
   | 'storage_full'
@@ -94,47 +102,47 @@ export type ScanFailure =
   | 'of_another'
   | 'failed'
 
-/** `message` is the server's, in English. */
+/** `message` is from the server, in English. */
 export interface ClaimFailure {
-  /** Of an invitation: `used_up`, `ended` or `unknown_code`. */
+  /** For an invitation: `used_up`, `ended`, or `unknown_code`. */
   code: 'used_up' | 'ended' | 'unknown_code' | 'no_answer' | 'refused' | 'storage_full' | 'server_too_old'
   message: string
 }
 
-/** `message` is the server's, in English. */
+/** `message` is from the server, in English. */
 export interface GateFailure {
   code: 'no_answer' | 'refused'
   message: string
 }
 
-/** Everything that a page shows of its door. A new object after each change, never changed itself. */
+/** The state of a door for its page. Each change creates a new object. */
 export interface EngineState {
-  /** Null where this phone is no door. */
+  /** `null` if this phone is not a door. */
   door: { id: string; name: string; gate: string; projectId: string; projectName: string | null } | null
-  /** Unknown until the server was first asked. */
+  /** `unknown` until the first probe. */
   connection: 'unknown' | 'online' | 'offline'
-  /** Null while it is not offline. */
+  /** `null` while it is not offline. */
   offlineSince: Date | null
-  /** What decides without the server; null where there is none yet. */
+  /** The list for offline decisions, or `null` if there is none yet. */
   list: { size: number; generatedAt: Date } | null
-  /** Passes that have come so far of a list on its way; null where none is. */
+  /** The number of loaded passes of a list that is being loaded; else `null`. */
   loading: number | null
-  /** Why the server gives out no list; null if it does. */
+  /** The reason that the server provides no list, or `null`. */
   listRejection: string | null
-  /** Why the server takes none of the decisions that wait; null if it does. */
+  /** The reason that the server accepts no uploads, or `null`. */
   uploadRejection: string | null
-  /** Decisions and undos that the server has not got. */
+  /** The number of decisions and reversals that are not uploaded. */
   pending: number
   /** Decisions with which the server disagreed, newest first. */
   conflicts: readonly Verdict[]
-  /** The last scans of this phone, newest first. */
+  /** The latest scans of this phone, newest first. */
   recent: readonly Verdict[]
   counts: Counts
-  /** What to tell the operator, the gravest first. */
+  /** The problems for the operator, most severe first. */
   problems: readonly Problem[]
-  /** Scans that wait for their verdict. */
+  /** The number of scans that wait for a decision. */
   waiting: number
-  /** Whether the browser promised to keep what is stored; null where it was not asked yet. */
+  /** Whether the browser has promised to keep the stored data; `null` if it was not asked yet. */
   isPersistent: boolean | null
 }
 
@@ -144,33 +152,36 @@ export interface Counts {
   turnedAway: number
 }
 
-/** How many were let in at a gate, by whatever door, console or scanner. */
+/** The number of people admitted at a gate, by any door, console, or scanner. */
 export interface GateCount {
-  /** Null for those that name none. */
+  /** `null` for scans without a gate. */
   gate: string | null
   accepted: number
 }
 
-/** What stands in the way, for the page to put into words. */
+/** A problem for the page to describe. */
 export type Problem =
-  /** Nothing can be stored: offline scans are not evaluated. */
+  /** Storage is full: offline scans are not evaluated. */
   | { code: 'storage_full' }
-  /** The browser removed what was stored; so many decisions were on this phone alone. */
+  /** The browser removed the stored data, including this number of decisions that were not uploaded. */
   | { code: 'storage_lost'; pending: number }
-  /** The door was revoked, or its token ended: nothing is evaluated; what waits is kept for the next door of the project. */
+  /**
+   * The door was revoked, or its token expired: nothing is evaluated, and pending entries are kept for the next door of
+   * the project.
+   */
   | { code: 'revoked' }
-  /** Decisions of a door of another project, which none of this one can upload. */
+  /** Pending decisions of a door of another project, which a door of this project cannot upload. */
   | { code: 'pending_elsewhere'; pending: number }
   /**
-   * The server does not take these decisions, and says why of the last; they stay on the phone until this is dismissed.
-   * `isOfAnother`: that one is the undo of a scan of another door, see ScanFailure.
+   * The server rejects these decisions, with the reason for the last one. They stay on the phone until this is
+   * dismissed. `isOfAnother`: the last one reverses a scan of another door, see ScanFailure.
    */
   | { code: 'rejected'; scans: number; message: string; scannedAt: string; isOfAnother?: boolean }
-  /** The server refuses every request of this door, such as while the workspace is suspended. */
+  /** The server rejects every request of this door, for example because the workspace is suspended. */
   | { code: 'refused'; message: string }
-  /** The server answers, but as one of an older version: it is used as if it were away. */
+  /** The server is of an older version. It is treated as unreachable. */
   | { code: 'server_too_old' }
-  /** The workspace allows no scans without the server: there is no list. */
+  /** The workspace does not allow offline scans: there is no list. */
   | { code: 'offline_disabled' }
-  /** By so much the clock of the phone is ahead (or behind, if negative). Scans are dated rightly all the same. */
+  /** The milliseconds by which the phone's clock is ahead, or behind if negative. Scans still have the correct time. */
   | { code: 'clock_wrong'; byMs: number }

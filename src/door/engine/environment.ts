@@ -2,7 +2,7 @@ import type { Station } from '../../core/rules/door/outcome.ts'
 import type { DoorLanguage } from '../../core/rules/redemption/door-language.ts'
 import type { EngineStore, Identity } from './store.ts'
 
-/** The behavior in which a phone and a console differ. Times are in milliseconds. */
+/** The settings in which a phone and a console differ. Times are in milliseconds. */
 export interface EngineSettings {
   /** The timeout of a scan. */
   scanMs: number
@@ -37,31 +37,33 @@ export const phoneSettings: EngineSettings = {
 /** The surroundings of an engine: a browser (`browser.ts`), a console (`cli/console/environment.ts`), or a test. */
 export interface EngineEnvironment {
   settings: EngineSettings
-  /** Opens what is stored; `onLost` is told where the browser takes it away while it is open. */
+  /** Opens the store. `onLost` is called if the browser closes it. */
   openStore: (onLost: () => void) => Promise<EngineStore>
   fetch: typeof fetch
-  /** Of the server, without a slash at its end; empty for that of the page. */
+  /** The base URL of the server without a trailing slash. Empty for the server of the page. */
   baseUrl: string
-  /** Of the page, as the server is told. */
+  /** The version of the page, sent to the server. */
   version: string
   language: () => DoorLanguage
   wallMs: () => number
-  /** Goes on evenly whatever somebody sets. */
+  /** A clock that is not affected by clock changes. */
   monotonicMs: () => number
-  /** From 0 to 1. */
+  /** A random number from 0 to 1. */
   random: () => number
-  /** A UUID whose order is that of its time. */
+  /** Creates a UUID that sorts by its time. */
   newReference: (at: Date) => string
-  /** SHA-256 of a payload, in hex. */
+  /** Returns the SHA-256 of a payload, in hex. */
   digest: (payload: string) => Promise<string>
-  /** Runs the work while no other tab of this phone runs work of that name. */
+  /** Runs the work while no other tab of this phone runs work of the same name. */
   withLock: <T>(name: string, work: () => Promise<T>) => Promise<T>
   /** A text stored next to the database. If it is there and the database is empty, the database was lost. */
   marker: { get: () => string | null; set: (text: string) => void }
   isVisible: () => boolean
-  /** Calls the listener where the network may be back, or the page is looked at again; returns what ends that. */
+  /**
+   * Calls the listener when the network might be back or the page becomes visible. Returns a function that stops it.
+   */
   onWake: (listener: () => void) => () => void
-  /** Asks the browser to keep what is stored; null where it cannot be asked. */
+  /** Asks the browser to keep the stored data; `null` if that is not supported. */
   persist: () => Promise<boolean | null>
 }
 

@@ -35,17 +35,17 @@ import {
   StorageFullError,
 } from './store.ts'
 
-/** So many entries at a time are read for their names: a list of 100,000 as a whole would take the memory of a phone. */
+/** The number of entries to read at a time: a list of 100,000 would exceed the memory of a phone. */
 const NAMES_AT_ONCE = 2_000
 
 /**
  * Opens the database of a door in a browser.
- * @param onLost told where the browser closed it by itself, as it does where the data is removed
+ * @param onLost called if the browser closes it, for example because the data was removed
  */
 export async function openIndexedDb(name: string, onLost: () => void): Promise<EngineStore> {
   const db = await openDB<Schema>(name, VERSION, {
     upgrade: build,
-    // A newer page in another tab waits for this one.
+    // A newer page in another tab waits for this connection to close.
     blocking: (_, __, event) => (event.target as IDBDatabase).close(),
     terminated: onLost,
   })
@@ -106,7 +106,7 @@ class IndexedDbStore implements EngineStore {
         await attempts.put({ externalRef, at }, key)
         return externalRef
       },
-      // It must outlive this page, not a power cut: nobody was let in by it yet.
+      // It must survive this page, but not a power failure: the attempt has not admitted anyone yet.
       'relaxed',
     )
   }
@@ -128,7 +128,7 @@ class IndexedDbStore implements EngineStore {
             : await carriers(tx, list.slot, digest)
       const matches = matchesOf(attempt, found, digest)
       const decided = decide(await factsOf(tx, list, matches))
-      // The same attempt was stored before, by a page that ended before anybody saw it.
+      // A page that ended before it showed the decision has stored this attempt.
       const before = await verdictOf(tx, attempt.externalRef)
       if (before) return before.verdict
       await record(tx, attemptKey, decided)
@@ -278,11 +278,11 @@ class IndexedDbStore implements EngineStore {
     this.#db.close()
   }
 
-  /** One transaction; on the disk when it resolves, or nothing of it is. */
+  /** Runs one transaction, which is on disk when it resolves. */
   async #write<T>(names: Name[], work: (tx: Write) => Promise<T>, durability: IDBTransactionDurability = 'strict') {
     try {
       const tx = this.#db.transaction(names, 'readwrite', { durability })
-      // What broke is told once, by the work or by the end of the transaction.
+      // The error is reported once, by the work or by the end of the transaction.
       tx.done.catch(() => undefined)
       const result = await work(tx).catch((error) => {
         abort(tx)
@@ -297,7 +297,7 @@ class IndexedDbStore implements EngineStore {
   }
 }
 
-/** It may have ended by itself. */
+/** The transaction may have ended already. */
 function abort(tx: Write): void {
   try {
     tx.abort()

@@ -3,27 +3,27 @@ import type { DoorServer, Reply, SnapshotPage } from './server.ts'
 import type { EngineStore, Identity } from './store.ts'
 
 /**
- * A list is asked for what changed as often, and again that soon where there is none. With the time between two looks at the
- * server it is less than a list of all doors stands for, so that each goes from one of those to the next (decisions/0010).
+ * The interval of updates of the list, also without changes, in milliseconds. Together with the interval of probes, it
+ * is less than the lifetime of a shared list, so that each door goes from one of those to the next (decisions/0010).
  */
 const REFRESH_MS = 15_000
 const FETCH_AGAIN_MS = 3_000
-/** What a phone had stored, or was left with by the network, is renewed within so long, each phone at another moment. */
+/** The time within which a stored list is refreshed after a start or a lost connection, at random for each phone. */
 const FIRST_REFRESH_MS = 10_000
-/** One that takes long takes its server long as well: it rests for so many times as long. */
+/** The rest after a download, as a multiple of its duration, since a long download is also work for the server. */
 const REST_FACTOR = 20
 
-/** Keeps the list of a door fresh. */
+/** Keeps the list of a door current. */
 export interface ListKeeper {
-  /** Whether it is time to ask what changed. */
+  /** Whether an update is due. */
   isDue(): boolean
-  /** Brings the list up to date where it is time, one tab at a time. */
+  /** Updates the list if it is due, one tab at a time. */
   freshen(signal: AbortSignal): Promise<void>
-  /** Waits a little before it asks again: all doors of a place come back at once, and each has much to fetch. */
+  /** Delays the next update a little: all doors of a venue return at once, and each has much to load. */
   askSoon(): void
-  /** Asks at the next occasion. */
+  /** Makes an update due now. */
   askNow(): void
-  /** Resolves when nothing is on its way. */
+  /** Resolves when no update is running. */
   ended(): Promise<void>
 }
 
@@ -32,14 +32,14 @@ interface ListKeeperOptions {
   server: DoorServer
   environment: Pick<EngineEnvironment, 'withLock' | 'monotonicMs' | 'random'>
   identity: () => Identity | undefined
-  /** How many passes of a list have come so far; null where none is on its way. */
+  /** Receives the number of loaded passes; `null` if no list is being loaded. */
   onLoading: (loaded: number | null) => void
-  /** The list may have changed. Receives the rejection of the server, if it gives none out. */
+  /** Called when the list may have changed, with the server's rejection, if any. */
   onFetched: (rejection: { code: string; message: string } | null) => void
   onError: (error: unknown) => void
 }
 
-/** Makes what keeps the list of a door. */
+/** Creates the keeper of a door's list. */
 export function createListKeeper(options: ListKeeperOptions): ListKeeper {
   const { store, server, environment, identity, onLoading, onFetched, onError } = options
   let fetching: Promise<void> | undefined
@@ -84,18 +84,18 @@ export function createListKeeper(options: ListKeeperOptions): ListKeeper {
   }
 }
 
-/** The code by which the server forbids scanning without it. */
+/** The error code if the server forbids offline scans. */
 export const OFFLINE_DISABLED = 'SCANNER_OFFLINE_DISABLED'
 
 const PAGE = '1000'
 
-/** Brings the stored list up to date: by what changed since it was made, else as a whole. */
+/** Updates the stored list: with the changes since it was created, else by loading it completely. */
 async function fetchList(options: {
   store: EngineStore
   server: DoorServer
   projectId: string
   signal: AbortSignal
-  /** Passes that have come so far. */
+  /** Receives the number of loaded passes. */
   onProgress: (loaded: number) => void
 }): Promise<Reply<unknown>> {
   const { store, server, projectId, signal, onProgress } = options
@@ -109,11 +109,11 @@ async function fetchList(options: {
   async function amend(since: string): Promise<Reply<unknown> | 'whole'> {
     let page = await ask({ since })
     for (;;) {
-      // Unknown to the server, too old for it, or an older server than the one that made it.
+      // The server does not know the list, the list is too old, or the server is older than the list.
       if (page.kind === 'rejection' && [400, 404, 409].includes(page.status)) return 'whole'
       if (page.kind !== 'answer') return page
       const { id, generatedAt, items, removed = [], hasMore, nextCursor } = page.value
-      // Items may be newer than the list that they are put into: what a walk that broke off has changed harms nothing.
+      // Items can be newer than the list, so an interrupted update does no harm.
       await store.amendList(items, removed, hasMore ? null : { id, generatedAt })
       if (!hasMore) return page
       page = await ask({ since, cursor: nextCursor! })
@@ -127,7 +127,7 @@ async function fetchList(options: {
       if (page.kind !== 'answer') return page
       const { id, generatedAt, items, hasMore, nextCursor } = page.value
       if (loaded === 0) await store.beginList({ id, generatedAt })
-      // The next page is on its way while this one is stored.
+      // Load the next page while this one is stored.
       const next = hasMore ? ask({ cursor: nextCursor! }) : undefined
       await store.addToList(items)
       loaded += items.length

@@ -7,13 +7,13 @@ import type { DoorEngine } from './engine.ts'
 import type { DoorServer } from './server.ts'
 import type { EngineStore, Identity, NamedItem } from './store.ts'
 
-/** The part of an engine that only looks: at the list, and at what the server counted. */
+/** The read-only part of an engine: the list, and the counts of the server. */
 export interface LookUp extends Pick<DoorEngine, 'search' | 'look' | 'gates'> {
-  /** The list has changed: its names are read again when somebody searches. */
+  /** Call it when the list changed. The next search reads the names again. */
   forgetNames(): void
 }
 
-/** Looks at the list and at what the server counted: see LookUp. */
+/** Creates the read-only part of an engine: see LookUp. */
 export function createLookUp(options: {
   store: () => EngineStore
   server: DoorServer

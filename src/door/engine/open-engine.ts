@@ -10,10 +10,10 @@ import { claimFailure, createDoorServer, identityOf } from './server.ts'
 import { type Identity, StorageFullError } from './store.ts'
 import { createUploads } from './uploads.ts'
 
-/** Problems that are over when the phone becomes another door. */
+/** Problems that end when the phone becomes another door. */
 const OF_A_DOOR = ['revoked', 'storage_lost', 'storage_full', 'refused'] as const
 
-/** Opens the door of this phone, whether it is one yet or not: see DoorEngine. */
+/** Opens the engine of this phone, whether the phone is a door or not: see DoorEngine. */
 export async function openEngine(environment: EngineEnvironment): Promise<DoorEngine> {
   const { settings, random, isVisible } = environment
   let store = await environment.openStore(() => void lost())
@@ -53,10 +53,10 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
   let connection: Connection | undefined
   let stopped = new AbortController()
   let refreshing: Promise<void> | undefined
-  /** The server made this phone a door, and there was no room to store it: the same code need not be used again. */
+  /** A claimed door that could not be stored. Its code need not be used again. */
   let unstored: { code: string; identity: Identity } | undefined
   let isClaiming = false
-  /** The end of the last door, which removes what that had stored. */
+  /** The end of the previous door, which removes its stored data. */
   let ending: Promise<void> | undefined
 
   const lookUp = createLookUp({ store: () => store, server, clock, identity: () => known.identity })
@@ -69,7 +69,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
     onLoading(loaded) {
       known.loading = loaded
       if (loaded !== null) return publish()
-      // Also one that broke off has changed passes.
+      // An interrupted update has changed passes, too.
       lookUp.forgetNames()
       quietly(refresh())
     },
@@ -123,7 +123,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
     publish()
   }
 
-  /** Reads what is stored, once more where it changes meanwhile; resolves when what was there at the call is seen. */
+  /** Reads the stored data. Resolves once the data at the time of the call is visible. */
   async function refresh(): Promise<void> {
     await refreshing
     refreshing ??= readStored().finally(() => {
@@ -144,7 +144,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
     environment.marker.set(markerOf(known.identity, stored.waiting, problems.has('revoked')))
   }
 
-  /** Of what only makes the screen fresher, or is done again soon. */
+  /** Ignores errors of work that only refreshes the screen, or is repeated soon. */
   function quietly(work: Promise<unknown>): void {
     work.catch(told)
   }
@@ -153,7 +153,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
     if (error instanceof StorageFullError) set('storage_full', { code: 'storage_full' })
   }
 
-  /** Browsers that did not promise it at first may, once the page was used for a while or stands on the home screen. */
+  /** A browser that refused at first can agree later, after some use or on the home screen. */
   async function askToKeep(): Promise<void> {
     known.isPersistent = await environment.persist()
     publish()
@@ -198,12 +198,12 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
     known.connection = { connection: 'unknown', offlineSince: null }
   }
 
-  /** The token ends here and now; what waits stays for the next door of the project. */
+  /** Ends the door with this token. Pending entries are kept for the next door of the project. */
   async function revoked(token: string): Promise<void> {
     if (known.identity?.token !== token) return
     const ended = endDoor()
     set('revoked', { code: 'revoked' })
-    // A page that is reloaded before all is removed still knows why.
+    // A page that is reloaded before everything is removed still knows the reason.
     mark()
     await ended
     await follow()
@@ -216,7 +216,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
       const ended = disconnect()
       await scanner.between(() => store.wipe(token))
       await ended
-      // A page of a list may have come in between.
+      // A page of the list may have been stored in the meantime.
       await store.wipe(token)
       await refresh()
     }
@@ -226,7 +226,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
 
   async function claim(code: string, name: string): Promise<ClaimFailure | null> {
     isClaiming = true
-    // By the next door's token it could only be handed in as that door's, and not at all for another project.
+    // The next door could upload it only as its own, and not at all for another project.
     if (known.identity && state.pending > 0) await connection?.flush()
     let identity = unstored?.code === code ? unstored.identity : undefined
     if (!identity) {
@@ -237,7 +237,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
     }
     try {
       if (known.identity) await endDoor()
-      // One that was revoked just now must not take the new one with it.
+      // A previous door that was just revoked must not remove the new one.
       await Promise.allSettled([ending])
       await store.dropList()
       await store.setIdentity(identity)
@@ -253,7 +253,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
     return null
   }
 
-  /** Goes on as the door that another tab has made of this phone, such as the one that its camera opened a link in. */
+  /** Continues as the door that another tab made of this phone, for example the tab that opened an invitation link. */
   async function follow(): Promise<void> {
     await Promise.allSettled([ending])
     const isAnother = await scanner.between(async () => {
@@ -265,7 +265,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
     if (isAnother) await begin()
   }
 
-  /** Begins as the door that this phone has just become. */
+  /** Starts as the door that this phone has just become. */
   async function begin(): Promise<void> {
     await disconnect()
     for (const code of OF_A_DOOR) problems.delete(code)
@@ -275,7 +275,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
     connect()
   }
 
-  /** The browser closed the database, as it does where it removes what is stored. */
+  /** Handles a database that the browser closed, for example because it removed the data. */
   async function lost(): Promise<void> {
     const { pending } = state
     const hadDoor = known.identity !== undefined

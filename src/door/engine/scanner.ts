@@ -12,43 +12,46 @@ import type { EngineEnvironment } from './environment.ts'
 import type { DoorServer } from './server.ts'
 import { type EngineStore, type Identity, type JournalEntry, StorageFullError } from './store.ts'
 
-/** What evaluates scans and takes them back, one after the other. */
+/** Evaluates and reverses scans, one at a time. */
 export interface Scanner extends Pick<DoorEngine, 'scan' | 'undo'> {
   /** Runs work between two scans. @throws if the scanner was stopped before */
   between<T>(work: () => Promise<T>): Promise<T>
-  /** Starts no further scan; resolves after the current one. */
+  /** Starts no further scan. Resolves after the current one. */
   stop(): Promise<void>
 }
 
-/** What the scanner asks of its engine each time, since the door, its list and its store may change between two scans. */
+/** The dependencies of a scanner, read for each scan, since the door, its list, and its store can change. */
 export interface ScannerOptions {
   store: () => EngineStore
   server: DoorServer
   clock: DoorClock
   environment: EngineEnvironment
-  /** Undefined where this phone is no door. */
+  /** `undefined` if this phone is not a door. */
   identity: () => Identity | undefined
-  /** Whether there is a list to decide by without the server. */
+  /** Whether there is a list for offline decisions. */
   hasList: () => boolean
   connection: () => Connection | undefined
-  /** How many scans wait for their verdict. */
+  /** Receives the number of scans that wait for a decision. */
   onWaiting: (count: number) => void
-  /** Something was stored, or could not be since all is full. */
+  /** Called after something was stored, or could not be stored because storage is full. */
   onStored: (isFull: boolean) => void
 }
 
-/** For so long an attempt of which nothing became is asked again under its name: the server may have recorded it. */
+/**
+ * The period during which an attempt without a result is retried with its reference, in milliseconds. The server may
+ * have recorded it.
+ */
 const UNRESOLVED_MS = 10 * 60_000
-/** An undo waits so long for the server's answer that it stands in the ledger. */
+/** The time that a reversal waits for the server's confirmation, in milliseconds. */
 const UNDO_PATIENCE_MS = 2_000
 
-/** Makes the part of an engine that evaluates scans: with the server where it is there, else by the list. */
+/** Creates the scanner of an engine: it uses the server if it is reachable, else the list. */
 export function createScanner(options: ScannerOptions): Scanner {
   const { server, clock, environment, identity, connection, onStored } = options
   const { station, sameScanMs, rejectionText } = environment.settings
   const recent = createRecentScans(sameScanMs)
   const { run: between, stop } = createQueue()
-  /** References of verdicts that were shown: one that could not be noted as over must not be asked for again. */
+  /** References of shown decisions. They must not be retried, even if their end could not be stored. */
   const shown = new Set<string>()
   let waiting = 0
 
@@ -64,7 +67,7 @@ export function createScanner(options: ScannerOptions): Scanner {
     }
     if (!identity()) return failed(asked, 'not_claimed')
     if (asked.passId === null && !isPayload(asked.payload!)) return failed(asked, 'invalid_code')
-    // What was chosen by hand is meant, however soon.
+    // A manual selection is always intended, no matter how soon.
     const taken = asked.passId === null ? recent.take(asked) : asked
     if ('same' in taken) return { ...plain(taken.same), failure: null }
     options.onWaiting(++waiting)
@@ -94,7 +97,10 @@ export function createScanner(options: ScannerOptions): Scanner {
     }
   }
 
-  /** Its reference, on the disk before the server receives it. Where nothing can be stored the server alone may decide. */
+  /**
+   * Returns the reference of an attempt, on disk before the server receives it. If storage is full, only the server can
+   * decide.
+   */
   async function nameOf({ externalRef, at }: Attempt, key: string): Promise<string> {
     try {
       const note = { externalRef, at: at.getTime(), notBefore: at.getTime() - UNRESOLVED_MS }
@@ -107,7 +113,7 @@ export function createScanner(options: ScannerOptions): Scanner {
     }
   }
 
-  /** Undefined where it keeps silent. */
+  /** Returns `undefined` on a timeout. */
   async function askServer(attempt: Attempt, key: string, door: Identity['door']): Promise<Verdict | undefined> {
     const { payload, passId, externalRef, scanContextKey, validityDate } = attempt
     const reply = await server.scan({
@@ -131,7 +137,7 @@ export function createScanner(options: ScannerOptions): Scanner {
       await options.store().settle(key, verdict, entryOf(attempt, reply.value, door))
       onStored(false)
     } catch (error) {
-      // The server has decided, and recorded it: that stands, whatever this phone can store.
+      // The server has recorded its decision, so it is valid even if this phone cannot store it.
       if (!(error instanceof StorageFullError)) throw error
       onStored(true)
     }
@@ -156,7 +162,7 @@ export function createScanner(options: ScannerOptions): Scanner {
     })
     if (!verdict) return failed(attempt, 'no_list')
     onStored(false)
-    // The server came back before this one was stored.
+    // The server returned before this decision was stored.
     if (connection()?.state === 'online') connection()?.retry()
     return verdict
   }
@@ -176,7 +182,7 @@ export function createScanner(options: ScannerOptions): Scanner {
       const undone = await between(() => takeBack(verdict, attempt)).catch(neverIfStopped)
       if (undone.failure !== null) return undone
       await Promise.race([connection()?.flush(), pause(UNDO_PATIENCE_MS)])
-      // The server may have refused it.
+      // The server may have rejected it.
       return (await options.store().verdict(undone.externalRef)) ?? undone
     } finally {
       options.onWaiting(--waiting)
@@ -227,7 +233,7 @@ export function createScanner(options: ScannerOptions): Scanner {
   return { scan, undo, between, stop }
 }
 
-/** The stored list does not know of it; without the server the pass would be let in again. */
+/** The stored list lacks this scan. Without it, the pass would be admitted again offline. */
 function entryOf(
   { validityDate }: Attempt,
   { result, scan }: ScanResponse,
@@ -267,7 +273,7 @@ function failed(attempt: Attempt, failure: ScanFailure, message = FAILURES[failu
   return { ...plain(failedOutcome(attempt, message)), failure }
 }
 
-/** Runs tasks one after another, in their order, until it is stopped. */
+/** Runs tasks one at a time, in order, until it is stopped. */
 function createQueue() {
   let last: Promise<unknown> = Promise.resolve()
   let isStopped = false
@@ -291,7 +297,7 @@ class StoppedError extends Error {
   override readonly name = 'StoppedError'
 }
 
-/** Keeps the promise of a task open that was never run, because nothing became of it. */
+/** Keeps the promise of a task pending if the task never runs. */
 function neverIfStopped(error: unknown): Promise<never> {
   if (error instanceof StoppedError) return new Promise(() => undefined)
   throw error

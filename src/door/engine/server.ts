@@ -8,15 +8,15 @@ import type { ClaimFailure, GateCount } from './engine.ts'
 import type { EngineSettings } from './environment.ts'
 import type { Identity } from './store.ts'
 
-/** What became of a request. */
+/** The result of a request. */
 export type Reply<T> =
   | { kind: 'answer'; value: T }
-  /** Nobody answered in time, or only that something is broken: whether it was done is unknown. */
+  /** No usable response arrived in time: it is unknown whether the request had an effect. */
   | { kind: 'timeout' }
-  /** The server is there and will not do it. */
+  /** The server responded with a rejection. */
   | { kind: 'rejection'; status: number; code: string; message: string; reason?: string | undefined }
 
-/** A page of the list, or of what changed in it. */
+/** A page of the list, or of its changes. */
 export interface SnapshotPage {
   id: string
   generatedAt: string
@@ -28,18 +28,18 @@ export interface SnapshotPage {
 
 /** The endpoints that a door calls. */
 export interface DoorServer {
-  /** For how long, in milliseconds, nothing was asked that was answered to the token of this door. */
+  /** Returns the time since the last request that was answered for the token of this door, in milliseconds. */
   quietMs(): number
   claim(body: { code: string; name: string }): Promise<Reply<DoorClaim>>
-  /** This door as the server has it: also the light question whether it is there. */
+  /** Returns this door as stored on the server. It also serves as the probe. */
   self(signal: AbortSignal): Promise<Reply<Door | undefined>>
-  /** Sends this door to another gate. */
+  /** Moves this door to another gate. */
   moveTo(doorId: string, gate: string): Promise<Reply<Door>>
   scan(body: ScanCreate): Promise<Reply<ScanResponse>>
   reverse(scanId: string, body: object, signal: AbortSignal): Promise<Reply<ScanResponse>>
   report(body: { snapshotId: string; scans: OfflineScan[] }, signal: AbortSignal): Promise<Reply<ReportResponse>>
   snapshot(query: Record<string, string>, signal: AbortSignal): Promise<Reply<SnapshotPage>>
-  /** Who was let in at each gate since a moment; undefined where nobody answers, or not that. */
+  /** Returns the number of people admitted at each gate since a time; `undefined` if it is not available. */
   gates(projectId: string, since: Date): Promise<GateCount[] | undefined>
 }
 
@@ -52,23 +52,23 @@ export interface DoorServerOptions {
   /** The timeouts of interactive requests. */
   settings: Pick<EngineSettings, 'scanMs' | 'probeMs'>
   fetch: typeof fetch
-  /** Of the server, without a slash at its end. */
+  /** The base URL of the server, without a trailing slash. */
   baseUrl: string
-  /** Of this page, said as X-Door-Version. */
+  /** The version of this page, sent as X-Door-Version. */
   version: string
-  /** Set by the Date of each answer. */
+  /** Set by the Date header of each response. */
   clock: DoorClock
-  /** Milliseconds of a clock that nobody sets. */
+  /** A monotonic clock, in milliseconds. */
   monotonicMs: () => number
-  /** Undefined where this phone is no door yet. */
+  /** `undefined` if this phone is not a door yet. */
   token: () => string | undefined
-  /** Decisions and undos that wait to be uploaded, said as X-Door-Pending. */
+  /** The number of entries to upload, sent as X-Door-Pending. */
   pending: () => number
-  /** Of messages: the locale, and the time zone of this phone. */
+  /** The locale and time zone of messages. */
   language: () => Pick<DoorLanguage, 'locale' | 'zone'>
-  /** The token that was sent is none, or none any more. */
+  /** Called if the server does not accept the token. */
   onUnauthorized: (token: string) => void
-  /** Whether an answer was one that this page can read. */
+  /** Receives whether a response has the format that this page expects. */
   onUnderstood: (isUnderstood: boolean) => void
 }
 
@@ -81,11 +81,11 @@ interface Request {
   body?: object
   patienceMs?: number
   signal?: AbortSignal
-  /** Whether the answer is what this page knows; an older server answers something else, or does not know the path. */
+  /** Whether the response has the expected format. An older server has another format, or does not know the path. */
   fits: (body: Record<string, unknown>) => boolean
 }
 
-/** Talks to the server of a door; each request is given up in time, and each is safe to send again. */
+/** Creates the requests of a door. Each has a timeout, and each is safe to repeat. */
 export function createDoorServer(options: DoorServerOptions): DoorServer {
   let answeredAt = Number.NEGATIVE_INFINITY
 
@@ -119,7 +119,7 @@ export function createDoorServer(options: DoorServerOptions): DoorServer {
         ...(body && { body: JSON.stringify(body) }),
       })
       const response = await given.within(sent)
-      // Whatever a network says before it lets anybody in is no answer of the server.
+      // A network's login page is not a response of the server.
       if (!response.headers.has('x-correlation-id')) return { kind: 'timeout' }
       options.clock.observe(response.headers.get('date'), sentAt, options.clock.wallMs())
       const answer = await given.within(response.json().catch(nothingIfNoJson))
@@ -159,7 +159,7 @@ export function createDoorServer(options: DoorServerOptions): DoorServer {
       const fits = ({ items }: Record<string, unknown>) => Array.isArray(items)
       const patienceMs = options.settings.probeMs
       const reply = await ask<{ items: Door[] }>({ path: '/v1/doors?limit=1', signal, patienceMs, fits })
-      // A server that knows no doors is none that this page can work with.
+      // A server without doors does not work with this page.
       if (reply.kind === 'rejection' && reply.status === 404) {
         options.onUnderstood(false)
         return { kind: 'timeout' }
@@ -204,12 +204,12 @@ export function createDoorServer(options: DoorServerOptions): DoorServer {
   }
 }
 
-/** What a phone keeps of the claim that made it a door. */
+/** Returns the stored part of a claim. */
 export function identityOf({ door: { id, name, gate, projectId, projectName }, token }: DoorClaim): Identity {
   return { token, door: { id, name, gate, projectId, projectName } }
 }
 
-/** Why a phone that asked is no door. */
+/** Returns the reason that a claim failed. */
 export function claimFailure(reply: Exclude<Reply<unknown>, { kind: 'answer' }>, isTooOld: boolean): ClaimFailure {
   if (isTooOld) return { code: 'server_too_old', message: 'The server is of an older version than this page.' }
   if (reply.kind === 'timeout') return { code: 'no_answer', message: 'No answer from the server.' }
@@ -218,7 +218,7 @@ export function claimFailure(reply: Exclude<Reply<unknown>, { kind: 'answer' }>,
   return { code: reason === 'used_up' || reason === 'ended' ? reason : 'unknown_code', message }
 }
 
-/** What is no JSON is no answer of this server; a body that broke off is none at all. */
+/** Invalid JSON is not a response of this server. An interrupted body is a timeout. */
 function nothingIfNoJson(error: unknown): Record<string, unknown> {
   if (error instanceof SyntaxError) return {}
   throw error
@@ -226,12 +226,12 @@ function nothingIfNoJson(error: unknown): Record<string, unknown> {
 
 interface Given {
   signal: AbortSignal
-  /** Rejects when the time is over, even where the network never says that it was told to stop. */
+  /** Rejects after the timeout, even if the network does not react to the abort. */
   within<T>(work: Promise<T>): Promise<T>
   end(): void
 }
 
-/** Aborts after a time, or with another signal. Phones of some years ago know no AbortSignal.any. */
+/** Aborts after a timeout, or with another signal. Phones that are some years old have no AbortSignal.any. */
 function giveUpAfter(ms: number, other: AbortSignal | undefined): Given {
   const controller = new AbortController()
   let refuse: () => void = () => undefined

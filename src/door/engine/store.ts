@@ -11,51 +11,51 @@ export interface Identity {
   door: { id: string; name: string; gate: string; projectId: string; projectName: string | null }
 }
 
-/** The head of a list: what it is called, and when the server made it. */
+/** The ID of a list and its time. */
 export interface ListHead {
   id: string
   generatedAt: string
 }
 
-/** What this phone knows of a scan beside the list, and what the server must be told of it. */
+/** A scan that this phone knows in addition to the list, with the data to upload. */
 export interface JournalEntry extends OwnScan {
   externalRef: string
   projectId: string
-  /** The pass whose uses it changes; absent where it changes none. */
+  /** The pass whose uses it changes, if any. */
   passId?: string | undefined
-  /** Whether it took a use, gave one back, or neither. */
+  /** Whether it used the pass, reversed a use, or neither. */
   kind: 'accepted' | 'reversed' | 'denied'
-  /** The project, while the server has not got it. */
+  /** The project, until it is uploaded. */
   waits?: string | undefined
-  /** Of a decision that was made without the server. */
+  /** Only for an offline decision. */
   decision?: OfflineDecision | undefined
-  /** Of an undo: the scan that it takes back, by its externalRef and once it is known by its id. */
+  /** Only for a reversal: the reversed scan, by its externalRef and, once known, its ID. */
   undoes?: { externalRef: string; scanId: string | null } | undefined
-  /** Why the server will never take it; kept until somebody has read it. */
+  /** The reason that the server permanently rejected it. Kept until it is dismissed. */
   rejection?: string | undefined
-  /** Of a rejected undo: its scan is one of another door. */
+  /** Only for a rejected reversal: its scan belongs to another door. */
   isOfAnother?: boolean | undefined
 }
 
-/** What became of an entry at the server. */
+/** The server's result for an uploaded entry. */
 export interface UploadResult {
   externalRef: string
-  /** Null where the server refused it for good. */
+  /** `null` if the server permanently rejected it. */
   recordedAt: string | null
   scanId?: string | undefined
   conflict?: LedgerReason | null | undefined
   rejection?: string | undefined
-  /** With a rejection of an undo: its scan is one of another door, such as the one that this phone was before. */
+  /** For a rejected reversal: its scan belongs to another door, such as the previous door of this phone. */
   isOfAnother?: boolean | undefined
 }
 
-/** A pass by what people call it, and how it stands. */
+/** A pass with its names and status. */
 export type NamedItem = Omit<Candidate, 'standing'> & Pick<SnapshotItem, 'status'>
 
-/** What a door on this phone holds, in numbers and in what is shown. */
+/** A summary of a door's stored data. */
 export interface StoreSummary {
   list: (ListHead & { size: number }) | null
-  /** Entries that wait, by project. */
+  /** The number of pending entries, by project. */
   waiting: ReadonlyMap<string, number>
   /** Newest first. */
   recent: Verdict[]
@@ -65,26 +65,27 @@ export interface StoreSummary {
 }
 
 /**
- * Where a door keeps what it must not forget. Each method is one transaction: done as a whole, and on the disk when it
- * resolves; transactions that write take their turns, in other tabs of the phone too.
+ * The persistent storage of a door. Each method is one atomic transaction, which is on disk when it resolves. Write
+ * transactions run one at a time, across the tabs of a phone.
  */
 export interface EngineStore {
   identity(): Promise<Identity | undefined>
   setIdentity(identity: Identity): Promise<void>
-  /** By how much the clock of the phone was wrong when the server was last there; undefined where it never was. */
+  /** The error of the phone's clock at the last response of the server; `undefined` if there was none. */
   clockOffset(): Promise<number | undefined>
   setClockOffset(offsetMs: number): Promise<void>
   summary(): Promise<StoreSummary>
 
   /**
-   * Notes an attempt before the server is asked, so that one that a crash cut off is asked again under its own name.
-   * @returns the externalRef to use: that of the same attempt before, where nothing became of it since `notBefore`
+   * Stores an attempt before the server is called, so that an attempt interrupted by a crash is retried with its
+   * reference.
+   * @returns the externalRef to use: that of the same attempt if it has had no result since `notBefore`
    */
   beginAttempt(key: string, attempt: { externalRef: string; at: number; notBefore: number }): Promise<string>
-  /** Stores what the server decided, and that the attempt is over. */
+  /** Stores the server's decision, and that the attempt has ended. */
   settle(attemptKey: string, verdict: Verdict, entry: JournalEntry | null): Promise<void>
   /**
-   * Evaluates an attempt by the list, and stores what became of it; undefined where there is no list.
+   * Evaluates an attempt against the list and stores the decision. Returns `undefined` if there is no list.
    * @param digest of the payload, in hex
    */
   evaluate(
@@ -93,45 +94,48 @@ export interface EngineStore {
     digest: string | null,
     decide: (facts: OwnFacts) => { verdict: Verdict; entry: JournalEntry },
   ): Promise<Verdict | undefined>
-  /** What the list and this phone know of one pass. */
+  /** Reads the facts of the list and this phone about one pass. */
   look<T>(passId: string, read: (facts: OwnFacts) => T): Promise<T | undefined>
-  /** Stores an undo, and that its scan is taken back; it waits with its scan, where that is still to go to another project. */
+  /**
+   * Stores a reversal and marks its scan as reversed. If the scan is still to be uploaded to another project, the
+   * reversal waits with it.
+   */
   undo(verdict: Verdict, entry: JournalEntry): Promise<void>
   verdict(externalRef: string): Promise<Verdict | undefined>
 
-  /** The oldest entries of a project that wait. */
+  /** Returns the oldest pending entries of a project. */
   waiting(projectId: string, limit: number): Promise<JournalEntry[]>
   settleUploads(results: readonly UploadResult[]): Promise<void>
   dismissRejections(): Promise<void>
 
-  /** Begins a list next to the one in use, which is kept. */
+  /** Starts a new list, while the one in use is kept. */
   beginList(head: ListHead): Promise<void>
   addToList(items: readonly SnapshotItem[]): Promise<void>
-  /** Takes the new list into use, and lets go of what it holds. */
+  /** Replaces the list in use by the new one, and deletes the entries that it contains. */
   finishList(head: ListHead): Promise<void>
-  /** Changes the list in use; with a head it is that list from then on. */
+  /** Changes the list in use. With a head, it becomes that list. */
   amendList(changed: readonly SnapshotItem[], removed: readonly string[], head: ListHead | null): Promise<void>
-  /** The names of all passes of the list in use. */
+  /** Returns the names of all passes in the list. */
   names(): Promise<readonly NamedItem[]>
   /** Removes the list. */
   dropList(): Promise<void>
   /**
-   * Removes token, list and everything that names guests, but for what waits. Does nothing where this phone is another door
+   * Removes the token, the list, and all guest data except pending entries. Does nothing if this phone is another door
    * than that of the token by now.
    */
   wipe(token: string | undefined): Promise<void>
   close(): Promise<void>
 }
 
-/** What a list and the journal say of an attempt. */
+/** The facts of a list and the journal about an attempt. */
 export type OwnFacts = Pick<OfflineFacts, 'snapshotId' | 'matches' | 'members' | 'acceptedScansOf'>
 
-/** Nothing more can be stored: the disk or the share of this page is full. */
+/** Storage is full: the disk, or the quota of this page. */
 export class StorageFullError extends Error {
   override readonly name = 'StorageFullError'
 }
 
-/** Verdicts that a phone shows of before; conflicts are kept beside them. */
+/** The number of shown recent decisions. Conflicts are kept in addition. */
 export const RECENT_VERDICTS = 50
-/** Conflicts that are kept to be shown; the ledger has them all. */
+/** The number of conflicts that are kept to be shown. The ledger has all of them. */
 export const KEPT_CONFLICTS = 200

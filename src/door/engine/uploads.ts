@@ -6,25 +6,25 @@ import type { EngineEnvironment } from './environment.ts'
 import type { DoorServer, Reply } from './server.ts'
 import type { EngineStore, Identity, JournalEntry, UploadResult } from './store.ts'
 
-/** How a walk through what waits ended: all of it is there, nobody answered, or the server takes none of it. */
+/** The result of an upload: all done, a timeout, or a rejection of everything. */
 export type UploadEnd = { kind: 'done' } | { kind: 'timeout' } | { kind: 'rejection'; message: string }
 
-/** Small, so that all doors of a place, back at once, each get some of theirs in, long before their patience ends. */
+/** Small, so that the doors of a venue that return together can each upload some before they time out. */
 const BATCH = 25
 /**
- * An online request that was given up may have been recorded, and refused, while whoever it was for was let in by the list.
- * Then the ledger needs that admission as well: it stands under a reference of its own, as a conflict.
+ * An online request that timed out may have been recorded as denied, while the list admitted the person. The ledger
+ * then needs that admission too, under a separate reference, as a conflict.
  */
 const ACTED = '+acted'
 /** The time that a scan waits for the last uploads, in milliseconds; then the list decides it. */
 const REST_MS = 500
 const UNDO_REASON = 'Undone at the door'
 
-/** Uploads what waits of the project of this door, one tab at a time. */
+/** Uploads the pending entries of this door's project, one tab at a time. */
 export interface Uploads {
   /** Uploads all but a few. */
   uploadMost(signal: AbortSignal): Promise<UploadEnd>
-  /** Uploads the few; undefined if that takes too long for a scan that waits in the meantime. */
+  /** Uploads the rest. Resolves to `undefined` if that would delay a waiting scan for too long. */
   uploadRest(signal: AbortSignal): Promise<UploadEnd | undefined>
   areDone(): Promise<boolean>
 }
@@ -37,7 +37,7 @@ export function createUploads(options: {
   identity: () => Identity | undefined
   now: () => Date
   onProgress: () => void
-  /** Receives why the server takes nothing; null if it does. */
+  /** Receives the reason that the server rejects everything, or `null`. */
   onEnd: (rejection: string | null) => Promise<void>
 }): Uploads {
   const { server, environment, identity, now, onProgress, onEnd } = options
@@ -65,8 +65,8 @@ export function createUploads(options: {
 }
 
 /**
- * Sends what waits, oldest first, until nothing does, or no more than are to be left. Sending twice does no harm: a decision stands in the ledger once for its
- * externalRef. What the server refuses by itself is set aside with its reason and holds up nothing.
+ * Sends pending entries, oldest first, until at most `leave` are left. Sending twice does no harm: the ledger records
+ * an externalRef once. An entry that the server rejects is discarded with its reason and does not block others.
  */
 async function uploadWaiting(options: {
   store: EngineStore
@@ -75,7 +75,7 @@ async function uploadWaiting(options: {
   /** The place that a reversal reports. */
   station: Station
   signal: AbortSignal
-  /** The number that may be left. */
+  /** The number of entries to leave. */
   leave: number
   /** The server's time, as this phone knows it. */
   now: () => Date
@@ -97,7 +97,7 @@ async function uploadWaiting(options: {
     if (reply.kind === 'answer') return settle(reply.value)
     if (reply.kind === 'timeout') return reply
     if (![400, 413].includes(reply.status)) return { kind: 'rejection', message: reply.message }
-    // One of them, or all together, is not to be had: each alone, and a refused one holds up no other.
+    // The batch is not accepted: send each entry separately, so that a rejected one does not block others.
     for (const entry of batch) {
       const alone = await send([entry])
       if (alone.kind === 'timeout') return alone
@@ -142,9 +142,9 @@ async function uploadWaiting(options: {
     if (reply.kind === 'timeout') return reply
     if (reply.kind === 'answer') return settle([{ externalRef, recordedAt: reply.value.scan.recordedAt }])
     const isOfAnother = reply.code === 'FORBIDDEN'
-    // Of the door or its workspace as they are now, such as suspended: it waits, as its scans do.
+    // The door or its workspace is rejected as a whole, for example suspended: keep it pending, as with scans.
     if ([401, 403].includes(reply.status) && !isOfAnother) return { kind: 'rejection', message: reply.message }
-    // It counts no more, since somebody else took it back by now, or never did: as was wanted.
+    // The scan does not count anymore, which is the intended result: someone else reversed it.
     if (reply.status === 409) return settle([{ externalRef, recordedAt: now().toISOString() }])
     return setAside(entry, reply.message, isOfAnother)
   }
@@ -158,7 +158,7 @@ async function uploadWaiting(options: {
   }
 }
 
-/** A request names one list, so a batch ends where the list changes, or an undo must go first. */
+/** A request names one list, so a batch ends where the list changes or a reversal must be sent first. */
 function batchOf(first: JournalEntry, waiting: JournalEntry[]): JournalEntry[] {
   const end = waiting.findIndex(({ decision }) => decision?.snapshotId !== first.decision!.snapshotId)
   return end < 0 ? waiting : waiting.slice(0, end)

@@ -9,7 +9,7 @@ interface CameraViewProps {
   onCode(payload: string): void
 }
 
-/** The picture of the camera, read one frame at a time: the next one is taken when the last was read, never queued. */
+/** The video of the camera. Reads one frame at a time and never queues frames. */
 export function CameraView({ camera, onCode }: CameraViewProps) {
   const video = useRef<HTMLVideoElement>(null)
   const report = useRef(onCode)
@@ -18,7 +18,7 @@ export function CameraView({ camera, onCode }: CameraViewProps) {
   useEffect(() => {
     const element = video.current!
     element.srcObject = camera.stream
-    // Interrupted where the page goes before the first picture.
+    // Interrupted if the page closes before the first frame.
     element.play().catch(() => undefined)
     return readFrames(element, (payload) => report.current(payload))
   }, [camera])
@@ -31,7 +31,7 @@ export function CameraView({ camera, onCode }: CameraViewProps) {
   return <video ref={video} class="camera" aria-hidden="true" muted playsInline onClick={focus} />
 }
 
-/** What a reader that broke is given before it is opened anew. */
+/** The wait before a failed reader is opened again, in milliseconds. */
 const AGAIN_MS = 1000
 
 function readFrames(video: HTMLVideoElement, onCode: (payload: string) => void): () => void {
@@ -63,7 +63,7 @@ function readFrames(video: HTMLVideoElement, onCode: (payload: string) => void):
   }
 }
 
-/** Resolves when there is another picture to read, and not at all while the page is hidden. */
+/** Resolves when there is another frame to read. Never resolves while the page is hidden. */
 function nextFrame(video: HTMLVideoElement): Promise<void> {
   return new Promise((resolve) => {
     if ('requestVideoFrameCallback' in video) video.requestVideoFrameCallback(() => resolve())

@@ -1,13 +1,13 @@
 /**
- * Why there is no picture.
- * - `refused`: the operator, or the browser for him, does not allow it
- * - `in_use`: another app has it
+ * The reason that there is no video.
+ * - `refused`: the operator or the browser does not allow it
+ * - `in_use`: another app uses the camera
  * - `none`: the phone has no camera
- * - `failed`: whatever else
+ * - `failed`: any other reason
  */
 export type CameraProblem = 'refused' | 'in_use' | 'none' | 'failed'
 
-/** What browsers tell of a camera beyond the types of TypeScript. */
+/** Camera capabilities that TypeScript's types lack. */
 interface CameraAbilities {
   torch?: boolean
   zoom?: { min: number; max: number }
@@ -15,20 +15,20 @@ interface CameraAbilities {
   pointsOfInterest?: unknown
 }
 
-/** A camera that gives pictures. */
+/** An open camera. */
 export interface Camera {
   readonly stream: MediaStream
   readonly hasTorch: boolean
-  /** What the zoom can be set to, in turns; empty where there is none. */
+  /** The zoom factors in turn. Empty without zoom. */
   readonly zooms: readonly number[]
   setTorch(isOn: boolean): Promise<void>
   setZoom(factor: number): Promise<void>
-  /** Focuses what is there, in parts of the picture from its left and top. */
+  /** Focuses on a point, in fractions of the width and height of the video. */
   focusAt(x: number, y: number): Promise<void>
   close(): void
 }
 
-/** The camera at the back, or why there is none. The browser asks the operator where he has not allowed it yet. */
+/** Opens the rear camera, or returns the reason that it cannot. The browser asks for permission if needed. */
 export async function openCamera(onEnded: () => void): Promise<Camera | CameraProblem> {
   try {
     const stream = await navigator.mediaDevices.getUserMedia({
@@ -46,7 +46,7 @@ function cameraOf(stream: MediaStream, onEnded: () => void): Camera {
   if (!track) throw new DOMException('No video', 'NotFoundError')
   track.addEventListener('ended', onEnded)
   const abilities = (track.getCapabilities?.() ?? {}) as CameraAbilities
-  // What a camera says that it can do and then does not is no fault of the door.
+  // Ignore a capability that the camera reports but does not support.
   const apply = (constraint: object) =>
     track.applyConstraints({ advanced: [constraint as MediaTrackConstraintSet] }).catch(() => undefined)
   return {

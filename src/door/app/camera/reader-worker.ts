@@ -2,7 +2,10 @@ import { prepareZXingModule, type ReaderOptions, readBarcodes } from 'zxing-wasm
 import wasm from 'zxing-wasm/reader/zxing_reader.wasm'
 import type { ReaderAnswer, ReaderRequest } from './reader.ts'
 
-/** The reader in WebAssembly, in a thread of its own: a picture in, what was found out. Nothing comes from another host. */
+/**
+ * The WebAssembly reader in a separate thread: receives an image and posts the result. Everything is loaded from this
+ * host.
+ */
 const ready = prepareZXingModule({
   overrides: { locateFile: () => new URL(wasm, import.meta.url).href },
   fireImmediately: true,
@@ -11,7 +14,7 @@ const ready = prepareZXingModule({
 const options: ReaderOptions = {
   formats: ['QRCode', 'PDF417', 'Aztec', 'Code128'],
   maxNumberOfSymbols: 1,
-  // Rows that agree, before a linear code counts.
+  // The number of rows that must agree for a linear code.
   minLineCount: 3,
   tryInvert: true,
   tryRotate: true,

@@ -1,30 +1,30 @@
 import type { Reading } from './sightings.ts'
 
-/** What the worker is asked. */
+/** A request to the worker. */
 export interface ReaderRequest {
   picture: ImageData
-  /** Looks at every row and smaller copies, which takes longer. */
+  /** Whether to read every row and smaller copies, which takes longer. */
   isHard: boolean
 }
 
-/** What the worker found. */
+/** The result of the worker. */
 export interface ReaderAnswer {
   reading: Reading | undefined
-  /** Of the decoder alone. */
+  /** The duration of the decoding, in milliseconds. */
   decodeMs: number
 }
 
-/** Reads codes from the pictures of a camera. */
+/** Reads codes from camera frames. */
 export interface Reader {
-  /** What is seen now; undefined where nothing is. */
+  /** Returns the visible code, or `undefined` if there is none. */
   read(video: HTMLVideoElement): Promise<Reading | undefined>
   close(): void
 }
 
-/** Of the worker's script, below the page: put in by scripts/build-door.js. */
+/** The path of the worker's script, relative to the page. Set by scripts/build-door.js. */
 declare const DOOR_READER: string
 
-/** As browsers call the four. */
+/** The four formats, as browsers name them. */
 const FORMATS = ['qr_code', 'pdf417', 'aztec', 'code_128']
 
 interface Detector {
@@ -36,7 +36,7 @@ interface DetectorClass {
   getSupportedFormats(): Promise<string[]>
 }
 
-/** The browser's own reader where it reads all that passes show, else the one that is served from here. */
+/** Opens the browser's own reader if it supports every format, else the reader from this server. */
 export async function openReader(): Promise<Reader> {
   const { BarcodeDetector } = globalThis as { BarcodeDetector?: DetectorClass }
   const known = (await BarcodeDetector?.getSupportedFormats().catch(() => [])) ?? []
@@ -56,14 +56,14 @@ function detectorReader(detector: Detector): Reader {
   }
 }
 
-/** Wider pictures take longer and show no more of a code that is held up. */
+/** The maximum width of the whole frame. Wider frames take longer and show no more of a code. */
 const WHOLE_WIDTH = 1280
-/** Of a part of the picture. */
+/** The maximum width of a part of the frame. */
 const PART_WIDTH = 960
 
 /**
- * What is looked at, by turns: the whole picture, its middle as sharp as it is, and the whole one turned by some degrees, since
- * the decoder reads no PDF417 that is held askew.
+ * The views that are read in turn: the whole frame, its middle in full resolution, and the whole frame rotated by some
+ * degrees, since the decoder reads no PDF417 that is skewed.
  */
 const turns = [
   { isWhole: true, degrees: 0 },

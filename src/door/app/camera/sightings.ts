@@ -1,28 +1,30 @@
-/** What a reader found in a picture. */
+/** A code in a frame. */
 export interface Reading {
   text: string
-  /** A linear code has the weakest checksum of those that are read. */
+  /** Linear codes have the weakest checksum of all formats. */
   isLinear: boolean
 }
 
-/** A code that was not seen for so long has left; whoever holds it up again means it. */
+/**
+ * The time after which a code that is not seen counts as gone, in milliseconds. Showing it again then is a new scan.
+ */
 const GONE_MS = 1500
 
-/** A linear code counts when a second picture within this time says the same. */
+/** The time within which a second frame must confirm a linear code, in milliseconds. */
 const CONFIRM_MS = 700
 
-/** Which codes are new in view: see createSightings. */
+/** Finds codes that are new in view: see createSightings. */
 export interface Sightings {
   /**
-   * @param at milliseconds of any clock that only goes forward
-   * @returns the payload to evaluate; undefined where nothing is new
+   * @param at milliseconds of a monotonic clock
+   * @returns the payload to evaluate; undefined if there is no new code
    */
   see(reading: Reading | undefined, at: number): string | undefined
 }
 
 /**
- * Evaluates a code once, however long it is held up, and again when it comes back after it had left. Blurred or covered for a
- * moment, it has not left.
+ * Reports a code once, no matter how long it is in view, and again when it returns after it was gone. A short blur or
+ * cover does not count as gone.
  */
 export function createSightings(): Sightings {
   const seen = new Map<string, number>()

@@ -1,21 +1,21 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { type Camera, type CameraProblem, openCamera } from './camera.ts'
 
-/** The camera of the page: null until the browser has answered. */
+/** The camera of the page; `null` until the browser has responded. */
 export interface UsedCamera {
   camera: Camera | null
   problem: CameraProblem | null
   retry(): void
 }
 
-/** Opens the camera once it is wanted, and anew where the phone took it away while the page was hidden. */
+/** Opens the camera when it is needed, and opens it again if the phone took it away while the page was hidden. */
 export function useCamera(isWanted: boolean): UsedCamera {
   const [opened, setOpened] = useState<Camera | CameraProblem | null>(null)
   const [attempt, setAttempt] = useState(0)
   const hasEnded = useRef(false)
   const retry = useCallback(() => setAttempt((count) => count + 1), [])
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another attempt opens it anew
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another attempt opens the camera again
   useEffect(() => {
     if (!isWanted) return
     let camera: Camera | undefined
@@ -50,7 +50,7 @@ export function useCamera(isWanted: boolean): UsedCamera {
     : { camera: opened, problem: null, retry }
 }
 
-/** Light and zoom of a camera as they are set: it keeps them while verdicts are shown, and whoever shows them does, too. */
+/** The light and zoom of a camera. They are kept while decisions are shown. */
 export interface CameraControls {
   camera: Camera | null
   isLit: boolean
@@ -59,7 +59,7 @@ export interface CameraControls {
   turnZoom(): Promise<void>
 }
 
-/** The controls of a camera; another camera begins without light and zoom. */
+/** Returns the controls of a camera. A new camera starts without light and zoom. */
 export function useControls(camera: Camera | null): CameraControls {
   const [known, setKnown] = useState({ camera, ...UNSET })
   const { isLit, zoom } = known.camera === camera ? known : UNSET

@@ -5,7 +5,7 @@ import { useDoor } from '../context.ts'
 import { say } from '../language.ts'
 import { Sheet } from './sheet.tsx'
 
-/** Sends this door to another gate, which only the server can do. */
+/** Moves this door to another gate, which needs the server. */
 export function GateSheet({ gate, onDone, onClose }: { gate: string; onDone(): void; onClose(): void }) {
   const { engine, language } = useDoor()
   const { words } = language

@@ -13,7 +13,9 @@ interface GroupSheetProps {
   onClose(): void
 }
 
-/** The members of a group who can still be let in: one by one, or all of them after a confirmation that names them. */
+/**
+ * The members of a group who can still be admitted: one by one, or all of them after a confirmation that lists them.
+ */
 export function GroupSheet({ group: { open, size, used }, scanning, onClose }: GroupSheetProps) {
   const { words } = useDoor().language
   const [isConfirming, setConfirming] = useState(false)
@@ -26,7 +28,7 @@ export function GroupSheet({ group: { open, size, used }, scanning, onClose }: G
   if (isConfirming) {
     return (
       <Sheet title={say(words.letInAllQuestion, { count: open.length })} closeLabel={words.close} onClose={onClose}>
-        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keys */}
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard */}
         <ul class="scrolls names" tabIndex={0} aria-label={words.letInOthers}>
           {open.map(({ passId, label }) => (
             <li key={passId}>

@@ -7,7 +7,7 @@ import { ago, clock, say } from '../language.ts'
 import { GateSheet } from './gate-sheet.tsx'
 import { Sheet } from './sheet.tsx'
 
-/** Counts, gates, the last scans, what waits, and the end of the door. */
+/** Shows counts, gates, recent scans, and pending uploads, and can end the door. */
 export function Overview({ onClose }: { onClose(): void }) {
   const { engine, language } = useDoor()
   const { words, locale } = language
@@ -17,7 +17,7 @@ export function Overview({ onClose }: { onClose(): void }) {
   const [view, setView] = useState<'facts' | 'gate' | 'leave'>('facts')
   const [isEnding, setEnding] = useState(false)
   const count = (value: number) => value.toLocaleString(locale)
-  // What waits is handed in first, for which the server is waited for.
+  // Pending scans are uploaded first, so this can take a while.
   const end = () => {
     if (isEnding) return
     setEnding(true)
@@ -41,7 +41,7 @@ export function Overview({ onClose }: { onClose(): void }) {
       closeLabel={words.close}
       onClose={onClose}
     >
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keys */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard */}
       <section class="scrolls" tabIndex={0} aria-label={words.overview}>
         <dl>
           <Fact label={words.accepted} value={count(counts.accepted)} />
@@ -86,10 +86,10 @@ export function Overview({ onClose }: { onClose(): void }) {
   )
 }
 
-/** While somebody looks. */
+/** The refresh interval while the overview is open, in milliseconds. */
 const GATES_MS = 10_000
 
-/** What the server says of the gates, now and then; undefined where it does not. */
+/** Returns the counts of the gates from the server, refreshed regularly; `undefined` if they are not available. */
 function useGates(): readonly GateCount[] | undefined {
   const { engine } = useDoor()
   const isOnline = useEngineState().connection === 'online'

@@ -17,27 +17,27 @@ import { VerdictAnnouncement, VerdictView } from './verdict-view.tsx'
 
 type Panel = null | 'search' | 'overview' | 'lock' | { undo: Verdict } | { group: DoorGroup }
 
-/** Scan after scan: the picture of the camera, above it the verdict, and below it, for the thumb, everything to press. */
+/** The scan screen: the camera, above it the decision, and below it the buttons, within reach of the thumb. */
 export function ScanScreen({ camera }: { camera: UsedCamera }) {
   const { words } = useDoor().language
   const [panel, setPanel] = useState<Panel>(() => (wasLocked() ? 'lock' : null))
-  // Before the lock is seen, so that whoever sees it can rely on it.
+  // A layout effect, so that the lock is stored before it is visible.
   useLayoutEffect(() => rememberLock(panel === 'lock'), [panel])
   const scanning = useScanning()
   const controls = useControls(camera.camera)
   useWakeLock()
   const close = () => setPanel(null)
   const { shown } = scanning
-  // A sheet would hide the verdict; under the lock it is seen, and only that.
+  // A sheet would hide the decision. Under the lock, the decision is visible and nothing else.
   useEffect(() => {
     if (shown) setPanel((open) => (open === 'lock' ? open : null))
   }, [shown])
 
   return (
     <>
-      {/* Not within the area that the lock takes from screen readers, too. */}
+      {/* Outside the area that the lock hides from screen readers. */}
       <VerdictAnnouncement verdict={shown} />
-      {/* A sheet lets nothing else be pressed by itself. */}
+      {/* A sheet makes the rest inert automatically. */}
       <MainArea class="scan" label={words.door} inert={panel === 'lock'}>
         <h1 class="unseen">{words.door}</h1>
         {!shown && <StatusBar />}
@@ -47,7 +47,7 @@ export function ScanScreen({ camera }: { camera: UsedCamera }) {
             onCode={(payload) => void scanning.evaluate({ payload, method: 'camera' })}
           />
         )}
-        {/* Above a verdict, too: who scans without a pause sees nothing else. That there is no camera bothers no keyboard scanner then. */}
+        {/* Also above a decision, since an operator who scans without a pause sees nothing else. A missing camera is not shown then, since it does not matter with a scanner. */}
         <Problems {...(!shown && { camera })} />
         {shown ? (
           <VerdictView
@@ -81,7 +81,7 @@ export function ScanScreen({ camera }: { camera: UsedCamera }) {
   )
 }
 
-/** Six buttons that a thumb in a glove meets. */
+/** Six buttons, large enough for gloves. */
 function Actions({ controls, onOpen }: { controls: CameraControls; onOpen(panel: Panel): void }) {
   const { words } = useDoor().language
   const { recent } = useEngineState()
@@ -118,7 +118,7 @@ function Actions({ controls, onOpen }: { controls: CameraControls; onOpen(panel:
   )
 }
 
-/** Asks before a scan is taken back: a thumb slips. */
+/** Asks before a scan is reversed, in case the button was pressed by mistake. */
 function UndoQuestion({ verdict, scanning, onClose }: { verdict: Verdict; scanning: Scanning; onClose(): void }) {
   const { words } = useDoor().language
   const name = verdict.label ?? verdict.externalPassId ?? verdict.payload ?? ''
@@ -137,7 +137,7 @@ function UndoQuestion({ verdict, scanning, onClose }: { verdict: Verdict; scanni
 
 const LOCKED = 'locked'
 
-/** Whoever passes by may reload the page, or open it anew. */
+/** Whether the page was locked before a reload. */
 function wasLocked(): boolean {
   return localStorage.getItem(LOCKED) !== null
 }
@@ -147,14 +147,14 @@ function rememberLock(isLocked: boolean): void {
     if (isLocked) localStorage.setItem(LOCKED, 'yes')
     else localStorage.removeItem(LOCKED)
   } catch {
-    // A phone without room is locked until it is reloaded.
+    // With full storage, the phone is locked only until a reload.
   }
 }
 
-/** Long enough that nobody does it in passing. */
+/** The time to hold the unlock button, in milliseconds. It is too long for an accidental touch. */
 const HOLD_MS = 1200
 
-/** Keeps hands that pass by from everything but scanning; held down, the button gives it back. */
+/** Blocks everything except scanning. Holding the button down unlocks the page. */
 function LockScreen({ onUnlock }: { onUnlock(): void }) {
   const { words } = useDoor().language
   const [isHeld, setHeld] = useState(false)
@@ -189,7 +189,7 @@ function LockScreen({ onUnlock }: { onUnlock(): void }) {
   )
 }
 
-/** Where the door is, whether the server is there, how old the list is, and what waits: to look at, not to press. */
+/** Shows the gate, the connection, the age of the list, and pending uploads. It has no buttons. */
 function StatusBar() {
   const { language } = useDoor()
   const { words, locale } = language
@@ -230,18 +230,18 @@ function StatusBar() {
   )
 }
 
-/** Keeps the screen on as long as the page is seen, where the phone lets it. */
+/** Keeps the screen on while the page is visible, if the phone allows it. */
 function useWakeLock(): void {
   useEffect(() => {
     let lock: WakeLockSentinel | undefined
     let isOver = false
     const hold = async () => {
       if (document.visibilityState !== 'visible') return
-      // A phone that saves its battery refuses; the door works all the same.
+      // The phone can refuse it to save battery. The door works without it.
       lock = await navigator.wakeLock?.request('screen').catch(() => undefined)
       if (isOver) await lock?.release()
     }
-    // The phone lets go of it with every hiding.
+    // The phone releases the lock whenever the page is hidden.
     document.addEventListener('visibilitychange', hold)
     void hold()
     return () => {

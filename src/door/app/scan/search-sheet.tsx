@@ -5,10 +5,10 @@ import { useDoor } from '../context.ts'
 import { Sheet } from './sheet.tsx'
 import type { Scanning } from './use-scanning.ts'
 
-/** As many as a screen shows with a keyboard on it, and a few more. */
+/** About as many as a screen with a keyboard shows. */
 const MOST = 20
 
-/** Finds a person in the list by name, or takes a code as it is typed. */
+/** Finds a person in the list by name, or evaluates a typed code. */
 export function SearchSheet({ scanning, onClose }: { scanning: Scanning; onClose(): void }) {
   const { engine, language } = useDoor()
   const { words } = language
@@ -49,7 +49,7 @@ export function SearchSheet({ scanning, onClose }: { scanning: Scanning; onClose
           {words.searchField}
           <input
             value={text}
-            // On the heading, a name typed on a keyboard would be taken for the code of a scanner.
+            // With the focus on the heading, a typed name would be taken for a scanned code.
             autofocus
             autocomplete="off"
             autocapitalize="off"
@@ -66,7 +66,7 @@ export function SearchSheet({ scanning, onClose }: { scanning: Scanning; onClose
   )
 }
 
-/** Passes to choose from: who they are, and what tells them apart. */
+/** Passes to choose from, with the properties that distinguish them. */
 export function Candidates({
   candidates,
   onChoose,

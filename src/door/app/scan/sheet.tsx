@@ -9,7 +9,7 @@ interface SheetProps {
   children: ComponentChildren
 }
 
-/** A sheet over the lower part of the screen, with the button that closes it at its foot. */
+/** A sheet over the lower part of the screen, with a close button at its end. */
 export function Sheet({ title, closeLabel, onClose, children }: SheetProps) {
   const dialog = useRef<HTMLDialogElement>(null)
   const heading = useRef<HTMLHeadingElement>(null)
@@ -19,16 +19,16 @@ export function Sheet({ title, closeLabel, onClose, children }: SheetProps) {
     element.showModal()
     return () => {
       isReplaced.current = true
-      // The focus goes back to what opened it.
+      // Returns the focus to the element that opened the sheet.
       element.close()
     }
   }, [])
-  // The button that led to other contents is gone.
+  // The button that opened other contents no longer exists.
   useLayoutEffect(() => {
     if (!dialog.current!.contains(document.activeElement)) heading.current!.focus()
   })
-  // Not cancel: a browser may close a sheet, such as by the way back of a phone, without asking first. One that another sheet
-  // has replaced is told of its end later, and must not close that.
+  // Not `cancel`: a browser can close a sheet without that event, for example with a phone's back button. The close
+  // event of a replaced sheet arrives later and must not close its successor.
   const close = () => !isReplaced.current && onClose()
   return (
     <dialog ref={dialog} class="sheet" aria-labelledby="sheet-title" onClose={close}>

@@ -5,15 +5,15 @@ import { rejectedFirst } from '../../../core/rules/door/outcome.ts'
 import type { ScanRequest, Verdict } from '../../engine/engine.ts'
 import { useDoor } from '../context.ts'
 
-/** The decision that is shown, and the actions that lead to the next one. */
+/** The current decision, and the actions that lead to the next one. */
 export interface Scanning {
   shown: Verdict | null
-  /** The number of decisions on members of a group that follow the one that is shown. */
+  /** The number of further decisions on members of a group. */
   following: number
-  /** Whether a decision is pending for long enough that the page shows it. */
+  /** Whether a decision takes long enough to show that it is pending. */
   isSlow: boolean
   evaluate(request: ScanRequest): Promise<void>
-  /** Scans other members of a group. Each gets its own decision on the screen, rejected ones first. */
+  /** Scans other members of a group. Each decision is shown separately, rejected ones first. */
   letIn(members: DoorGroup['open']): Promise<void>
   undo(verdict: Verdict): Promise<void>
   next(): void
@@ -22,22 +22,24 @@ export interface Scanning {
 interface Shown {
   /** The last decision on a single scan, until `next`. */
   last: Verdict | null
-  /** Decisions on members of a group. Each stays until `next` while it is shown, whatever is scanned in between. */
+  /** Decisions on members of a group. Each stays until `next`, regardless of other scans. */
   members: readonly Verdict[]
-  /** Whether nothing is shown, since a decision is pending. */
+  /** Whether nothing is shown because a decision is pending. */
   isHidden: boolean
 }
 
-/** Most verdicts are there sooner: a screen that goes blank before each of them would only flicker. */
+/** Most decisions arrive within this time. Clearing the screen before each would only flicker. */
 const SOON_MS = 200
 
-/** Evaluates what is held up, shows it, and tells ears and hands. */
+/** Evaluates scans, shows their decisions, and plays their signals. */
 export function useScanning(): Scanning {
   const { engine, feedback } = useDoor()
   const [{ last, members, isHidden }, setShown] = useState<Shown>({ last: null, members: [], isHidden: false })
   const [slow, setSlow] = useState(0)
 
-  /** Shows what comes of it. The verdict of whoever came before does not stand there meanwhile: it would let in the next. */
+  /**
+   * Shows the coming decision. If it takes long, clears the previous one, which would otherwise admit the next person.
+   */
   const show = useCallback(
     async (coming: Promise<readonly Verdict[]>) => {
       let isSlow = false
@@ -86,25 +88,25 @@ export function useScanning(): Scanning {
   return { shown, following, isSlow: slow > 0, ...acts }
 }
 
-/** A scan that failed does not know the holder of the pass, and only the last one knows how far the group is in now. */
+/** A failed scan lacks the holder of the pass, and only the last scan has the final state of the group. */
 function completed(verdicts: readonly Verdict[], members: DoorGroup['open']): Verdict[] {
   const group = verdicts.findLast(({ group }) => group !== null)?.group ?? null
   return verdicts.map((verdict, n) => ({ ...verdict, group, label: verdict.label ?? members[n]!.label }))
 }
 
-/** A person who types takes longer between two keys than this; what he began is dropped. */
+/** A person types more slowly than this, in milliseconds. Their unfinished text is dropped. */
 const PAUSE_MS = 1000
 
 /**
- * Listens for scanners that type like a keyboard, whatever has the focus but fields that people type into.
- * @returns what ends it
+ * Listens for scanners that act as a keyboard, unless the focus is in a text field.
+ * @returns a function that stops listening
  */
 function listenForScanners(onScan: (payload: string) => void): () => void {
   let typed = ''
   let lastAt = 0
 
   function onKey(event: KeyboardEvent): void {
-    // Of a German keyboard @ and others are typed with AltGr, which Windows tells as Ctrl and Alt.
+    // German keyboards type @ with AltGr, which Windows reports as Ctrl and Alt.
     const isShortcut = (event.ctrlKey || event.metaKey || event.altKey) && !event.getModifierState('AltGraph')
     if (isShortcut || event.isComposing) return
     if (event.target instanceof HTMLInputElement) return
@@ -114,12 +116,12 @@ function listenForScanners(onScan: (payload: string) => void): () => void {
       const payload = typed.trim()
       typed = ''
       if (payload === '') return
-      // It must not press the button that has the focus.
+      // The key must not press the focused button.
       event.preventDefault()
       event.stopPropagation()
       onScan(payload)
     } else if ([...event.key].length === 1) {
-      // A space presses buttons, too; the first one of nothing is none of a code.
+      // A space also presses buttons. A leading space is not part of a code.
       if (typed !== '') event.preventDefault()
       if (typed !== '' || event.key !== ' ') typed += event.key
     }

@@ -17,9 +17,9 @@ interface VerdictViewProps {
 }
 
 /**
- * The decision over the whole screen: a color, a shape and a word, then the holder and the instructions of the template. They
- * come first: with instructions the shape shrinks. Text that does not fit is written smaller, and if that is not enough, a
- * button says that there is more.
+ * The decision on the whole screen: a color, a shape, and a word, then the holder and the instructions of the template.
+ * Instructions take precedence: the shape shrinks to make space for them. Long text becomes smaller. If it still does
+ * not fit, a button shows that there is more.
  */
 export function VerdictView({ verdict, scanning, onUndo, onGroup }: VerdictViewProps) {
   const { language } = useDoor()
@@ -34,17 +34,17 @@ export function VerdictView({ verdict, scanning, onUndo, onGroup }: VerdictViewP
   const showMore = () => {
     const area = said.current!
     area.scrollBy({ top: area.clientHeight * 0.8 })
-    // The button is gone at the end of the text.
+    // The button disappears at the end of the text.
     area.focus({ preventScroll: true })
   }
   const following = scanning.following > 0 ? ` (${scanning.following.toLocaleString(locale)})` : ''
   const hasInstructions = notice !== null || fields.length > 0
   return (
     <section class={`verdict ${tone}`} aria-label={words.verdicts[word]}>
-      {/* Above the button's area, which would keep fingers from scrolling it; a tap on it goes on all the same. */}
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keys */}
-      {/* biome-ignore lint/a11y/useKeyWithClickEvents: keys have the button */}
-      {/* biome-ignore lint/a11y/noStaticElementInteractions: who listens has the button */}
+      {/* Above the area of the button, which would prevent scrolling. A tap on it also shows the next decision. */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard */}
+      {/* biome-ignore lint/a11y/useKeyWithClickEvents: the button is available to keyboards */}
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: the button is available to screen readers */}
       <div ref={said} class={`said${hasInstructions ? ' instructs' : ''}`} tabIndex={0} onClick={scanning.next}>
         {isOffline(verdict) && <p class="offline">{words.checkedOffline}</p>}
         <div class="badge" style={{ '--letters': widthOf(words.verdicts[word]) }}>
@@ -54,7 +54,7 @@ export function VerdictView({ verdict, scanning, onUndo, onGroup }: VerdictViewP
         <p class="name">
           <bdi>{verdict.label ?? ''}</bdi>
         </p>
-        {/* What the template says is in the language of who wrote it, whatever the direction of the page. */}
+        {/* Texts of the template can have another direction than the page. */}
         {notice !== null && (
           <p class="notice">
             <bdi>{notice}</bdi>
@@ -97,7 +97,7 @@ export function VerdictView({ verdict, scanning, onUndo, onGroup }: VerdictViewP
               {words.undo}
             </button>
           )}
-          {/* Its area is the whole screen, below the other buttons. */}
+          {/* Its area is the whole screen below the other buttons. */}
           <button type="button" class="next" onClick={scanning.next}>
             {words.next + following}
           </button>
@@ -107,7 +107,7 @@ export function VerdictView({ verdict, scanning, onUndo, onGroup }: VerdictViewP
   )
 }
 
-/** How far a group has been let in. While others can be let in, it is the button to them. */
+/** The state of a group. While others can be admitted, it is a button that opens them. */
 function GroupLine({ group, canLetIn, onOpen }: { group: DoorGroup; canLetIn: boolean; onOpen(): void }) {
   const { words } = useDoor().language
   const text = say(words.group, { used: group.used, size: group.size })
@@ -152,13 +152,16 @@ function isIn({ result, isUndone }: Verdict): boolean {
   return result === 'accepted' && !isUndone
 }
 
-/** A notice says what to hand out, so only people who are let in have one. */
+/** Only admitted people have a notice, since it describes what to hand out. */
 function instructionsOf(verdict: Verdict): { notice: string | null; fields: DoorView['fields'] } {
   const { door } = verdict
   return { notice: (isIn(verdict) && door?.notice) || null, fields: door?.fields ?? [] }
 }
 
-/** Whether the phone decided without the server. An undo changes nothing that the server could decide otherwise. */
+/**
+ * Whether the phone decided without the server. A reversal does not count, since the server cannot decide it
+ * differently.
+ */
 function isOffline({ verified, result }: Verdict): boolean {
   return verified === 'offline' && result !== 'reversal'
 }
@@ -167,10 +170,10 @@ function messageOf({ failure, message }: Verdict, { words }: AppLanguage): strin
   return failure === null ? message : say(words.failures[failure], { message })
 }
 
-/** A rest of fewer pixels is no text. */
+/** A remainder of fewer pixels is not text. */
 const MORE_PX = 8
 
-/** Makes the text of an area smaller if it does not fit. Returns whether there is still something below the lower edge. */
+/** Shrinks the text of an area if it does not fit. Returns whether there is still text below the lower edge. */
 function useFit(area: RefObject<HTMLElement>): boolean {
   const [hasMore, setHasMore] = useState(false)
   useLayoutEffect(() => {
@@ -182,7 +185,7 @@ function useFit(area: RefObject<HTMLElement>): boolean {
       element.classList.toggle('dense', element.scrollHeight > element.clientHeight)
       look()
     }
-    // Calls it at once, too.
+    // The observer also calls it immediately.
     const observer = new ResizeObserver(fit)
     observer.observe(element)
     element.addEventListener('scroll', look)
@@ -194,14 +197,14 @@ function useFit(area: RefObject<HTMLElement>): boolean {
   return hasMore
 }
 
-/** Of the longest word of a verdict, in letters as wide as most Latin ones: words are as large as the screen lets them. */
+/** Returns the width of the longest word, in average Latin letters. Words are as large as the screen allows. */
 function widthOf(text: string): number {
   const widthOfLetter = (letter: string) => (letter > '\u2e80' || 'MW'.includes(letter) ? 1.5 : 1)
   const widths = text.split(' ').map((word) => [...word].reduce((sum, letter) => sum + widthOfLetter(letter), 0))
   return Math.max(4, ...widths)
 }
 
-/** A shape that is told from the others without colour: a disc, an octagon, a triangle, a square. */
+/** Shapes that differ without color: a disc, an octagon, a triangle, and a square. */
 const shapes: Record<Tone, { outline: string; sign: string }> = {
   yes: { outline: 'M50 4a46 46 0 1 1 0 92a46 46 0 1 1 0-92z', sign: 'M26 52l17 17l32-36' },
   no: { outline: 'M31 4h38l27 27v38l-27 27h-38l-27-27v-38z', sign: 'M32 32l36 36M68 32l-36 36' },
