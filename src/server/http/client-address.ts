@@ -2,9 +2,9 @@ import type { H3Event } from 'h3'
 import ipaddr from 'ipaddr.js'
 
 /**
- * The address of whoever asks. X-Forwarded-For is believed only as far as configured proxies wrote it: each adds the
- * address that it saw at the right end, so the entry that many places from the right was written by ours. Some add the
- * port; what is no address at all counts as that of the proxy.
+ * Returns the address of the client. X-Forwarded-For is trusted only as far as configured proxies wrote it: each
+ * appends the address that it received the request from. Ports are removed. If the entry is not an address, the address
+ * of the proxy counts.
  */
 export function clientAddress(event: H3Event, trustedProxies: number): string {
   const socketAddress = event.req.ip ?? 'unknown'
@@ -14,14 +14,14 @@ export function clientAddress(event: H3Event, trustedProxies: number): string {
   return ipaddr.isValid(address) ? address : socketAddress
 }
 
-/** `192.0.2.7:4711` and `[2001:db8::7]:4711`, as some proxies write them, without the port. */
+/** Removes the port, which some proxies write: `192.0.2.7:4711` or `[2001:db8::7]:4711`. */
 function withoutPort(text: string): string {
   return /^\[(.+)\](?::\d+)?$/.exec(text)?.[1] ?? /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(text)?.[1] ?? text
 }
 
 /**
- * What a limit by address counts for one: an IPv4 address, and of IPv6 the /64 that one subscriber has to himself.
- * Anything else stands for itself.
+ * Returns the key of a limit by address: an IPv4 address, or the /64 of an IPv6 address, which is one subscriber. Other
+ * text is returned unchanged.
  */
 export function addressKey(address: string): string {
   if (!ipaddr.isValid(address)) return address

@@ -2,8 +2,8 @@ import { type H3Event, HTTPResponse } from 'h3'
 import { correlationIdOf } from './middleware/observe.ts'
 
 /**
- * An answer with all of its headers, which go to Node as they stand: h3 makes `Headers` of them, copies those to add what
- * every answer has, and sorts them, which is a tenth of what a GET costs.
+ * A response with all of its headers, which are passed to Node directly. h3 would convert them to `Headers`, copy them
+ * to add the common ones, and sort them, which is a tenth of the cost of a GET.
  */
 export class CompleteResponse extends HTTPResponse {
   private readonly complete: Record<string, string>
@@ -23,7 +23,7 @@ export class CompleteResponse extends HTTPResponse {
   }
 }
 
-/** Adds what every answer has to one that was made in another way. */
+/** Adds the common headers to any other response. */
 export function completeHeaders(response: Response, event: H3Event): void {
   if (event.context.isComplete) return
   for (const [name, value] of Object.entries(commonHeaders(event))) response.headers.set(name, value)

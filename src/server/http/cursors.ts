@@ -7,11 +7,11 @@ import { sealCursor, unsealCursor } from '../../core/rules/lists/cursor.ts'
 import type { ListPage } from '../../storage/db/list.ts'
 
 /**
- * Cursors as clients hold them: sealed, so that nobody can make one up, and good for the workspace and the list only that
- * they were answered in. Handlers and storage never see the seal.
+ * Seals cursors, so that clients cannot forge them or use them in another workspace or list. Handlers and storage use
+ * unsealed cursors.
  */
 export interface Cursors {
-  /** The cursor of a request without its seal. @throws ApiError VALIDATION_ERROR */
+  /** Returns the cursor of a request without its seal. @throws ApiError VALIDATION_ERROR */
   unseal(cursor: string, list: RequestedList): string
   seal(cursor: string, list: RequestedList): string
 }
@@ -20,11 +20,11 @@ export interface Cursors {
 export interface RequestedList {
   workspaceId: string
   route: Route
-  /** Of the path: whose rows the list shows. */
+  /** The path parameters, which select the rows of the list. */
   params: unknown
 }
 
-/** Signs cursors with the current server key, and verifies them with the previous ones too (decisions/0006). */
+/** Signs cursors with the current server key. Cursors of previous keys are accepted (decisions/0006). */
 export function createCursors({ current, previous }: ServerKeys): Cursors {
   const keys = [current, ...previous].map((key) => deriveKey(key, 'cursors'))
   return {
@@ -41,7 +41,7 @@ function scopeOf({ workspaceId, route, params }: RequestedList): string[] {
   return [workspaceId, route.path, JSON.stringify(params ?? {})]
 }
 
-/** The page envelope, which every list answers with. */
+/** Returns the response body of a list. */
 export function toPage<T>({ rows, ...page }: ListPage<T>): Page<T> {
   return { items: rows, ...page }
 }

@@ -4,24 +4,23 @@ import { ApiError } from '../../core/errors.ts'
 import type { OpenStream, StreamedEvents } from '../../core/route.ts'
 import type { Services } from '../context.ts'
 
-/** Streams of a workspace at this process. */
+/** The maximum number of streams per workspace in this process. */
 export const MAX_STREAMS = 10
 
-/** Often enough for the proxies on the way, which close what is silent for half a minute or more. */
+/** The interval of heartbeats. Proxies close connections that are idle for half a minute or more. */
 const HEARTBEAT_MS = 15_000
 
-/** How a stream of events is sent, and how it ends. */
 export interface EventStreamOptions extends Pick<Services, 'stopping' | 'log'> {
-  /** Throws an ApiError when the client may not go on. */
+  /** Throws an ApiError if the client is no longer allowed to read. */
   requireAllowed: () => Promise<unknown>
-  /** Called once, however it ends. */
+  /** Called once when the stream ends, for any reason. */
   onEnd: () => void
   heartbeatMs?: number
 }
 
 /**
- * A stream of server-sent events. Nothing is read for a client before it has taken what was there: one that stops reading
- * costs nothing but its connection, which is closed on it (boot/connections.ts).
+ * Returns a stream of server-sent events. It reads no more events before the client has received the previous ones, so
+ * a client that stops reading costs only its connection, which the server closes (boot/listener.ts).
  */
 export function eventStream(open: OpenStream, { stopping, log, ...options }: EventStreamOptions): HTTPResponse {
   const ending = new AbortController()
@@ -31,7 +30,7 @@ export function eventStream(open: OpenStream, { stopping, log, ...options }: Eve
     stopping.removeEventListener('abort', end)
     options.onEnd()
   }
-  // One for each stream.
+  // Each stream adds a listener.
   setMaxListeners(0, stopping)
   stopping.addEventListener('abort', end, { once: true })
   const pieces = piecesOf(open(ending.signal), options)
@@ -40,7 +39,7 @@ export function eventStream(open: OpenStream, { stopping, log, ...options }: Eve
     {
       async pull(controller) {
         const { value } = await pieces.next().catch((error: unknown) => {
-          // That the token has ended is the client's to find out when it comes again.
+          // The client learns that its token has expired when it reconnects.
           if (!(error instanceof ApiError)) log.warn({ err: error }, 'a stream of events ended early')
           return { value: undefined }
         })
@@ -58,11 +57,11 @@ export function eventStream(open: OpenStream, { stopping, log, ...options }: Eve
   return new HTTPResponse(body, { headers: EVENT_STREAM_HEADERS })
 }
 
-/** The headers of an answer that is a stream of server-sent events. */
+/** The headers of a stream of server-sent events. */
 export const EVENT_STREAM_HEADERS = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-store',
-  // nginx would keep back what is small.
+  // Otherwise nginx would buffer small events.
   'x-accel-buffering': 'no',
 }
 

@@ -20,55 +20,56 @@ import { decodeUtf8, type Reserve, readBody, requireContentType, requireSaneJson
 import { isLarge, type Leave, LIST_BYTES } from './thread.ts'
 
 /**
- * What answers an operation of the contract: the parsed request and whose it is go in, status and body come out. What
- * a client may have done wrong is thrown as ApiError.
+ * Handles an operation of the contract: gets the parsed request and its context, and returns the status and body.
+ * Errors of the client are thrown as ApiError.
  */
 export type Handler<R extends Route> = (
   input: RouteInput<R>,
   context: R extends { isPublic: true } ? PublicContext : RequestContext,
 ) => Promise<RouteReply<R> | (R extends { compressed: true } ? Encoded<RouteReply<R>> : never)>
 
-/** The same with a body that was written before, its cursor sealed. */
+/** The same with an encoded body, whose cursor is sealed. */
 type Encoded<R> = R extends { status: infer Status; body: infer Body }
   ? { status: Status; body: EncodedBody<Body> }
   : never
 
-/** One handler for each operation of a resource: a missing one, or one of the wrong shape, does not compile. */
+/** One handler for each operation of a resource. A missing or mismatched one does not compile. */
 export type Handlers<Operations extends Record<string, Route>> = {
   [Operation in keyof Operations]: Handler<Operations[Operation]>
 }
 
-/** A handler for each operation of the contract, or it does not compile. */
+/** The handlers of all resources. */
 export type AllHandlers = { [Resource in keyof typeof contract]: Handlers<(typeof contract)[Resource]> }
 
-/** What the routes of the contract are mounted with. */
 export interface MountOptions {
   services: Services
   handlers: AllHandlers
   authenticate: Authenticate
   cursors: Cursors
-  /** Called with the token id, or for a door with the project whose doors share a limit, and the door as a party of it. */
+  /**
+   * Called with the token ID, or for a door with the project whose doors share a limit, and the door as a party of it.
+   */
   limitToken: (key: string, party?: string) => Promise<void>
-  /** Slows down whoever guesses tokens. */
+  /** Slows down clients that guess tokens. */
   limitAddress: (event: H3Event) => void
 }
 
-/** What bounds the requests of each workspace at this process. */
+/** The limits per workspace in this process. */
 interface Bounds {
   inFlight: InFlight
-  /** Streams of events: they are open for hours, and none of them is at work. */
+  /** Event streams, which are open for hours without work. */
   streams: InFlight
   bodyRoom: BodyRoom
-  /** Requests that hold a definition and what is rendered of it, which may be megabytes. */
+  /** Requests that render definitions, which can take megabytes of memory. */
   renders: FairGate
 }
 
-/** Requests that render definitions at a time, of all workspaces and of one, and how long others wait. */
+/** The maximum number of concurrent renders, in total and per workspace, and the time that others wait. */
 const RENDERS = 4
 const RENDERS_OF_WORKSPACE = 2
 const RENDER_WAIT_MS = 30_000
 
-/** Puts every route of the contract on the app: parse, authorize, call, reply. */
+/** Mounts every route of the contract: parse, authorize, call, respond. */
 export function mountContract(app: H3, options: MountOptions): void {
   const bounded: MountOptions & Bounds = {
     ...options,
@@ -114,8 +115,8 @@ async function serve(
   let leaveRenders: Leave | undefined
   try {
     const bytes = await readBytes(event, route, place.reserve)
-    // An image takes its turn in its handler, and then one of another kind at the process that decodes it.
-    // A door that lists doors, as each does every few seconds, gets itself alone.
+    // The handler of an image waits for the scheduler itself, and then for the decoder process. A door that lists
+    // doors, as each does every few seconds, gets only itself.
     const isSelf = token.door !== null && route === contract.doors.list
     if (route.rendersDefinition) {
       await renders.enter(workspaceId, RENDER_WAIT_MS)
@@ -144,7 +145,7 @@ async function serve(
   }
 }
 
-/** Whoever comes without a token is told apart by the address alone, and takes from no workspace. */
+/** Requests without a token are limited by address, and take nothing from a workspace. */
 async function servePublic(
   event: H3Event,
   route: Route,
@@ -171,7 +172,7 @@ async function servePublic(
   }
 }
 
-/** The request is over when its stream begins: from then on it holds a place among streams alone. */
+/** Starts a stream. The request ends here: after this, it occupies only a place among streams. */
 function startStream(
   event: H3Event,
   open: OpenStream,
@@ -191,13 +192,13 @@ function startStream(
   return eventStream(open, { stopping, log, onEnd, requireAllowed: () => authenticate(headers, clock()) })
 }
 
-/** Lists, counts over time, and routes that declare much work. */
+/** Whether a route waits for the scheduler as lists do: lists, counts over time, and routes that declare much work. */
 const takesTurnsAsList = ({ query, readsMuch, rendersDefinition }: Route) =>
   readsMuch === true ||
   rendersDefinition === true ||
   (query !== undefined && ('cursor' in query.shape || 'by' in query.shape))
 
-/** Parameters that narrow nothing. */
+/** Parameters that do not filter. */
 const NO_FILTERS = new Set(['limit', 'cursor', 'offset', 'sortBy', 'sortDir', 'groupBy'])
 
 function tooSlow(query: unknown, cause: unknown): ApiError {
@@ -234,7 +235,7 @@ interface Reply {
   headers?: Record<string, string>
 }
 
-/** h3's own kind of answer goes out as it is; a body inside a Response becomes a stream first. */
+/** Returns an HTTPResponse of h3, which is sent directly. A Response would wrap the body in a stream. */
 async function toResponse(reply: Reply, route: Route, event: H3Event): Promise<HTTPResponse> {
   const { status, body } = reply
   if (body === undefined) return new HTTPResponse(null, reply)
@@ -257,7 +258,7 @@ async function written(body: unknown, isCompressed: boolean) {
   return isCompressed ? compress(json) : json
 }
 
-/** @throws ApiError VALIDATION_ERROR with every problem of path, query and body at once */
+/** @throws ApiError VALIDATION_ERROR with all issues of path, query, and body */
 function parseInput(event: H3Event, route: Route, bytes: Buffer): Input {
   const issues: Issue[] = []
   const parse = (
@@ -274,7 +275,7 @@ function parseInput(event: H3Event, route: Route, bytes: Buffer): Input {
   const body = route.rawBody ? bytes : parseBody(event, route, bytes)
   const params = parse(route.params, event.context.params ?? {}, 'parameter')
   const given = queryOf(event, route)
-  // A value that came alone is no list to who sent it.
+  // A single value is no list for the client, so its path has no index.
   const query = parse(route.query, given, 'parameter', ({ path: [name, ...place], message }) => ({
     path: [name!, ...(Array.isArray(given[name!]) ? place : [])],
     message,
@@ -285,7 +286,7 @@ function parseInput(event: H3Event, route: Route, bytes: Buffer): Input {
   return { params, query, headers, body: parsed }
 }
 
-/** Parameters by name; several of one name as a list. A route without a query schema takes none. */
+/** Returns parameters by name; repeated ones as a list. A route without a query schema accepts none. */
 function queryOf(event: H3Event, route: Route): Record<string, string | string[]> {
   if (event.url.search === '') return {}
   const query: Record<string, string | string[]> = Object.create(null)
@@ -299,7 +300,7 @@ function queryOf(event: H3Event, route: Route): Record<string, string | string[]
   return { ...query }
 }
 
-/** Before it takes a turn at the thread: clients send as slowly as they like. */
+/** Reads the body before the request waits for the scheduler, since clients can send slowly. */
 function readBytes(event: H3Event, route: Route, reserve: Reserve): Promise<Buffer> {
   if (route.rawBody) requireContentType(event, route.rawBody.contentTypes)
   return readBody(event, maxBodyBytesOf(route), reserve)
@@ -308,7 +309,7 @@ function readBytes(event: H3Event, route: Route, reserve: Reserve): Promise<Buff
 function parseBody(event: H3Event, route: Route, bytes: Buffer): unknown {
   if (bytes.length === 0) return undefined
   if (!route.body) {
-    // Clients that always send JSON say so that they have nothing to say.
+    // Some clients always send JSON, so accept an empty object.
     if (/^\s*\{\s*\}\s*$/.test(decodeUtf8(bytes))) return undefined
     throw validationError([{ path: [], message: 'This endpoint takes no body' }])
   }

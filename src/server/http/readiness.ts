@@ -2,26 +2,25 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from '../../storage/db/database.ts'
 import { pendingMigrations } from '../../storage/db/migrate.ts'
 
-/** Whether the server can do its work, and what keeps it from it. */
+/** Returns the result of every check of the server's readiness. */
 export type Readiness = () => Promise<Record<string, boolean>>
 
-/** What /readyz looks at. */
 export interface ReadinessOptions {
   database: Database
-  /** Whether the database takes writes. */
+  /** Whether the database accepts writes. */
   isWritable: () => boolean
-  /** Whether jobs are worked off here; absent for a server that only answers. */
+  /** Whether this process runs jobs; undefined for an API-only server. */
   isWorking?: (() => boolean) | undefined
   /** Whether the clock is so wrong that this server runs no jobs. */
   isClockOff: () => boolean
-  /** Whether the server is about to stop: it still answers, and is to be sent nothing more. */
+  /** Whether the server is about to stop. It still responds, but should receive no more requests. */
   isStopping: () => boolean
 }
 
-/** A proxy that asks must be told in time that the database says nothing. */
+/** The timeout of the database, shorter than that of proxies. */
 const PATIENCE_MS = 2_000
 
-/** What `/readyz` answers: the first check that fails, or none. */
+/** Creates the checks of `/readyz`. */
 export function createReadiness(options: ReadinessOptions): Readiness {
   const { database, isWritable, isWorking, isClockOff, isStopping } = options
   return async () => {
@@ -30,16 +29,19 @@ export function createReadiness(options: ReadinessOptions): Readiness {
       database: pending !== undefined,
       migrations: pending === 0,
       writable: isWritable(),
-      // PostgreSQL looks after its own pages.
+      // PostgreSQL checks its own pages.
       ...(database.dialect === 'sqlite' && { integrity: database.findDamage() === undefined }),
-      // A server that only answers stays ready: one wrong clock of PostgreSQL must not take the whole fleet from its proxy.
+      // An API-only server stays ready: one wrong clock of PostgreSQL must not make a proxy remove the whole fleet.
       ...(isWorking && { clock: !isClockOff(), worker: isWorking() && !isClockOff() }),
       serving: !isStopping(),
     }
   }
 }
 
-/** Migrations that are missing; undefined where the database cannot be read. One that a newer program made is no fault. */
+/**
+ * Returns the number of missing migrations; undefined if the database cannot be read. Migrations of a newer version do
+ * not count.
+ */
 async function countPending(database: Database): Promise<number | undefined> {
   try {
     return (await pendingMigrations(database)).length

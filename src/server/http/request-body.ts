@@ -3,13 +3,13 @@ import type { H3Event } from 'h3'
 import { ApiError } from '../../core/errors.ts'
 import { endOfString } from '../../core/rules/lists/json-numbers.ts'
 
-/** Refuses bytes of a body that there is no room for. */
+/** Reserves memory for bytes of a body, or throws. */
 export type Reserve = (bytes: number) => void
 
 /**
- * The bytes of a body, none where there is no body.
- * @param reserve told of the bytes before they are read: of all that are announced, then of each chunk beyond that
- * @throws ApiError INVALID_INPUT (413) for more than maxBytes, INVALID_FORMAT for a body that ends before it is whole
+ * Reads a body; empty if there is none.
+ * @param reserve called before bytes are read: with the announced length, then with each chunk beyond it
+ * @throws ApiError INVALID_INPUT (413) for more than maxBytes, INVALID_FORMAT if the body ends early
  */
 export async function readBody(event: H3Event, maxBytes: number, reserve: Reserve = () => undefined): Promise<Buffer> {
   const { method, headers } = event.req
@@ -28,14 +28,14 @@ export async function readBody(event: H3Event, maxBytes: number, reserve: Reserv
     }
     chunks.push(chunk)
   }
-  // A stream of the web around that of Node costs as much as all else that is done for a small request.
+  // Read Node's stream: a web stream around it costs as much as the rest of a small request.
   const incoming = event.runtime?.node?.req as IncomingMessage | undefined
   if (incoming) await readIncoming(incoming, take)
   else if (event.req.body) await readStream(event.req.body, take)
   return Buffer.concat(chunks, size)
 }
 
-/** What is refused stays unread: the answer goes out first. */
+/** Reads until `take` throws. The rest stays unread, and the response is sent first. */
 function readIncoming(incoming: IncomingMessage, take: (chunk: Uint8Array) => void): Promise<void> {
   return new Promise((resolve, reject) => {
     const onData = (chunk: Uint8Array) => {
@@ -52,7 +52,7 @@ function readIncoming(incoming: IncomingMessage, take: (chunk: Uint8Array) => vo
       incoming.off('data', onData).off('end', onEnd).off('close', onBroken)
       how()
     }
-    // It stays: a connection that breaks later must not end the process.
+    // Keep this listener: a connection that breaks later must not end the process.
     incoming.once('error', onBroken)
     if (incoming.destroyed) return onBroken(incoming.errored)
     incoming.on('data', onData).once('end', onEnd).once('close', onBroken)
@@ -75,7 +75,7 @@ async function readStream(body: ReadableStream<Uint8Array>, take: (chunk: Uint8A
   }
 }
 
-/** Nobody reads the rest of the body, so that no other request can follow it on the connection. */
+/** Closes the connection: the rest of the body stays unread, so no other request can follow it. */
 function tooLarge(): ApiError {
   return new ApiError('INVALID_INPUT', {
     status: 413,
@@ -84,13 +84,13 @@ function tooLarge(): ApiError {
   })
 }
 
-/** The client went away, or was too slow. */
+/** The client disconnected or was too slow. */
 function brokenBody(cause: unknown): ApiError {
   return new ApiError('INVALID_FORMAT', { message: 'The body ended before it was whole.', cause })
 }
 
 /**
- * What the bytes of a body say. Bytes that are no UTF-8 are refused rather than stored as replacement characters.
+ * Decodes a body. Invalid UTF-8 is rejected instead of stored as replacement characters.
  * @throws ApiError INVALID_FORMAT
  */
 export function decodeUtf8(bytes: Uint8Array): string {
@@ -104,17 +104,20 @@ export function decodeUtf8(bytes: Uint8Array): string {
   }
 }
 
-/** Deeper nesting has no use, and overflows the stack of whoever goes through it. */
+/** The maximum nesting of JSON. Deeper nesting has no use, and can overflow the stack. */
 const MAX_DEPTH = 64
-/** Ten times what the largest honest batch holds. Of as many bytes, small values cost a hundred times what long texts do. */
+/**
+ * The maximum number of values: ten times the largest honest batch. Small values cost a hundred times as much as long
+ * texts of the same size.
+ */
 const MAX_VALUES = 200_000
 
 const [QUOTE, COMMA, COLON] = [...'",:'].map((char) => char.charCodeAt(0))
 const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [...'[]{}'].map((char) => char.charCodeAt(0))
 
 /**
- * Looks at the brackets and commas of JSON before it is parsed, which would take seconds for 8 MiB of nothing else. That it
- * is well-formed is not looked at.
+ * Counts brackets and commas of JSON before it is parsed, which would take seconds for 8 MiB of them. Does not check
+ * that it is well-formed.
  * @throws ApiError INVALID_FORMAT
  */
 export function requireSaneJson(json: string): void {
@@ -137,10 +140,7 @@ function insane(what: string): ApiError {
   return new ApiError('INVALID_FORMAT', { message: `The body ${what}.` })
 }
 
-/**
- * That a body is of an accepted type, in UTF-8 and not compressed.
- * @throws ApiError INVALID_INPUT (415)
- */
+/** Checks that a body has an accepted type, in UTF-8 and not compressed. @throws ApiError INVALID_INPUT (415) */
 export function requireContentType({ req }: H3Event, accepted: readonly string[]): void {
   const [type = '', ...parameters] = (req.headers.get('content-type') ?? '').split(';').map((part) => part.trim())
   if (!accepted.includes(type.toLowerCase())) {
@@ -163,7 +163,7 @@ function unsupported(message: string, headers: Record<string, string> = {}): Api
 }
 
 /**
- * What a body of a service outside the contract says; undefined for whatever is no JSON.
+ * Parses a body of a service outside the contract; undefined if it is not JSON.
  * @throws ApiError INVALID_INPUT (413)
  */
 export async function readJson(event: H3Event, maxBytes: number): Promise<unknown> {

@@ -2,7 +2,7 @@ import type { ApiError } from '../../core/errors.ts'
 import { createLineLimit, type LineLimit } from '../line-limit.ts'
 import type { Logger } from '../log.ts'
 
-/** What an operator should know of who knocks at the door. */
+/** A rejection that can be part of an attack. */
 export type SecurityEvent =
   | 'authentication refused'
   | 'permission denied'
@@ -11,12 +11,15 @@ export type SecurityEvent =
   | 'limited'
   | 'connection refused'
 
-/** Notes what may be an attack; of many alike, some. */
+/** Logs possible attacks. Limits the lines of similar ones. */
 export interface SecurityLog {
   note(event: SecurityEvent, facts: { address: string; [fact: string]: unknown }): void
 }
 
-/** Lines at info that name the client's address. What is left out is counted, and the count is logged after the minute. */
+/**
+ * Creates a log with lines at info that contain the client address. The number of omitted lines is logged after each
+ * minute.
+ */
 export function createSecurityLog(log: Logger, now?: () => number): SecurityLog {
   const limits = new Map<SecurityEvent, LineLimit>()
 
@@ -38,7 +41,7 @@ export function createSecurityLog(log: Logger, now?: () => number): SecurityLog 
   }
 }
 
-/** What a rejection says about whoever was refused; undefined for an honest mistake. */
+/** Returns the security event of a rejection; undefined for an honest mistake. */
 export function securityEventOf({ code, details, forLog }: ApiError): SecurityEvent | undefined {
   if (forLog.security) return forLog.security as SecurityEvent
   if (forLog.limit || code === 'TOO_MANY_REQUESTS') return 'limited'

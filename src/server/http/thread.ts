@@ -2,69 +2,73 @@ import { performance as eventLoop } from 'node:perf_hooks'
 import { FairGate } from '../../storage/db/fair-gate.ts'
 
 /**
- * Shares the one thread of this process among workspaces. While it has time to spare nobody waits. While several want more than
- * there is, each has a few requests in work. Large ones and batches of jobs, which keep the thread from everybody, wait for more:
- * of a workspace that uses more than its part each begins when no other that uses less is at work, or after a while. So whoever
- * sends a thousand passes goes on scanning meanwhile; and beside small requests of its own a workspace begins them with room in
- * between. What waits for a network must not hold a place here.
+ * The event-loop scheduler, which shares time among workspaces. While the event loop has spare time, no work waits.
+ * While several workspaces want more than there is, each has a few requests in flight. Large requests and batches of
+ * jobs block the event loop, so they wait longer: those of a workspace with more than average use begin when no
+ * workspace with less use has work in flight, or after a timeout. A workspace that creates a thousand passes can
+ * therefore still scan: between its own small requests, its large ones begin with pauses. Work that waits for the
+ * network must not hold a place here.
  */
 export interface Thread {
   /**
-   * A place for a request of a workspace; leave when its work is done.
-   * @param bytes of its body, which is what its work costs more or less; LIST_BYTES for a list
-   * @throws ApiError SERVICE_UNAVAILABLE after too long a wait
+   * Waits for a place for a request. Leave it when its work is done.
+   * @param bytes of its body, the approximate cost of its work; LIST_BYTES for a list
+   * @throws ApiError SERVICE_UNAVAILABLE on timeout
    */
   enterRequest(workspaceId: string, bytes: number): Promise<Leave>
-  /** A place for a batch of jobs of a workspace. */
+  /** Waits for a place for a batch of jobs. */
   enterJobs(workspaceId: string, count: number): Promise<Leave>
   close(): void
 }
 
-/** Ends a turn at the thread; to be called once, also where the work failed. */
+/** Frees a place. Call it once, even if the work failed. */
 export type Leave = () => void
 
-/** How the load of the thread is measured. */
 export interface ThreadOptions {
-  /** The part of the time since the last call that the thread was at work, from 0 to 1. */
+  /** Returns the fraction of time since the last call that the event loop was busy, from 0 to 1. */
   measure?: () => number
 }
 
-/** How much of the thread's time is used when workspaces begin to wait for each other, and for so long at least. */
+/** The fraction of busy time from which workspaces wait for each other, for at least SHORT_MS. */
 const SHORT = 0.6
 const SHORT_MS = 3_000
 
-/** How often that is looked at. */
+/** The interval of measurements. */
 const MEASURE_MS = 100
 
-/** What is left after that of the use that was made before: half of it after two seconds. */
+/** The fraction of past use that remains after each measurement: a half after two seconds. */
 const REMEMBERED = 0.965
 
-/** What each of several workspaces has in work while time is short. */
+/** The number of requests that each of several workspaces has in flight while time is short. */
 const FEW = 8
 
-/** What one that uses more than the mean has in work of large ones; and after so long it may begin whoever else works. */
+/**
+ * The number of large ones of a workspace with above-average use, and the time after which it can begin one regardless
+ * of others.
+ */
 const ONE = 1
 const YIELD_MS = 250
 
-/** A workspace that was here so lately counts among those that share. */
+/** The time since its last request for which a workspace counts among those that share. */
 const LATELY_MS = 10_000
 
-/** What costs as much again as a request without a body. */
+/** The bytes and jobs that cost as much as a request without a body. */
 const BYTES = 2_048
 const JOBS = 4
 
-/** A scan, and all that a person does, has a smaller body. */
+/** The size from which a body is large. Scans, and other requests of a person, are smaller. */
 const LARGE_BYTES = 4_096
 
-/** What a list counts as: it may read much, whatever it asks for. */
+/** The size that a list counts as, since any list can read much. */
 export const LIST_BYTES = 2 * LARGE_BYTES
 
-/** Whether a body of so many bytes takes a turn of its own. */
+/** Whether a body of this size is scheduled as large. */
 export const isLarge = (bytes: number) => bytes > LARGE_BYTES
 
 /**
- * While small requests of its workspace come and time is short, the next large one waits for so long, and the next jobs for a
- * millisecond for each of those before: who issues thousands of passes goes on scanning (decisions/0028).
+ * The pause before the next large request while small ones of its workspace arrive and time is short. The pause before
+ * the next jobs is a millisecond per previous job. A workspace that issues thousands of passes can therefore still scan
+ * (decisions/0028).
  */
 const ROOM_MS = 100
 
@@ -72,25 +76,24 @@ const PATIENCE_MS = 10_000
 
 interface Party {
   seenAt: number
-  /** Pieces of work that wait, or are in work. */
+  /** Work that waits or is in flight. */
   present: number
   inWork: number
-  /** When its last small request came, and when the next large one and the next jobs may begin beside such. */
+  /** The time of its last small request, and the times at which the next large one and the next jobs can begin. */
   smallAt: number
   nextAt: { large: number; jobs: number }
-  /** What its work cost of late, in requests without a body. */
+  /** The recent cost of its work, in requests without a body. */
   use: number
 }
 
-/** Small requests of workspaces, large ones, or their batches of jobs. */
+/** Places of small requests, of large ones, or of batches of jobs. */
 interface Places {
   gate: FairGate
   enteredAt: Map<string, number>
 }
 
-/** Turns at the one thread, taken by workspace: see Thread. */
 export function createThread({ measure = utilization() }: ThreadOptions = {}): Thread {
-  /** Those that were here lately, and of them those that have something in work. */
+  /** Workspaces with recent requests, and those of them with work in flight. */
   const lately = new Map<string, Party>()
   const working = new Set<Party>()
   let shortUntil = 0
@@ -109,7 +112,7 @@ export function createThread({ measure = utilization() }: ThreadOptions = {}): T
     return party
   }
 
-  /** Leaves room between large ones, or jobs, of a workspace while small ones of it come. */
+  /** Pauses between large requests, or jobs, of a workspace while small ones of it arrive. */
   function afterRoom<T>(
     workspaceId: string,
     kind: keyof Party['nextAt'],
@@ -194,7 +197,7 @@ export function createThread({ measure = utilization() }: ThreadOptions = {}): T
         return enter(small, workspaceId, cost, PATIENCE_MS)
       }
       const go = () => enter(large, workspaceId, cost, PATIENCE_MS)
-      // Who waits for a list may stand at a door, too.
+      // A person at a door can be waiting for a list, too.
       return bytes > LIST_BYTES ? afterRoom(workspaceId, 'large', ROOM_MS, go) : go()
     },
     enterJobs: (workspaceId, count) =>

@@ -6,17 +6,17 @@ import type { TokenWithWorkspace } from '../../../storage/workspaces/tokens.ts'
 import type { Logger } from '../../log.ts'
 
 /**
- * Finds the token of a request.
+ * Returns the token of a request.
  * @throws ApiError UNAUTHORIZED, TOKEN_INVALID, TOKEN_EXPIRED, TENANT_SUSPENDED, TENANT_EXPIRED
  */
 export type Authenticate = (headers: Headers, at: Date) => Promise<TokenWithWorkspace>
 
-/** A revocation holds everywhere within two seconds, so nothing is remembered for longer than one. */
+/** The lifetime of cached tokens. A revocation must take effect within two seconds. */
 const CACHE_MS = 1_000
 const MAX_CACHED = 10_000
 const LAST_USED_MS = 60_000
 
-/** Finds the token of a request, without a database read for one that is malformed. */
+/** Creates an authentication with a cache. Malformed tokens cause no database read. */
 export function createAuthenticate(store: Store, log: Logger): Authenticate {
   const cache = new Map<string, { token: TokenWithWorkspace; readAt: number }>()
   const reading = new Map<string, Promise<TokenWithWorkspace | undefined>>()
@@ -25,17 +25,17 @@ export function createAuthenticate(store: Store, log: Logger): Authenticate {
   async function find(digest: string, at: Date): Promise<TokenWithWorkspace | undefined> {
     const cached = cache.get(digest)
     const age = cached ? at.getTime() - cached.readAt : Number.NaN
-    // A clock that went back must not keep an entry alive.
+    // A clock that was set back must not keep an old entry.
     if (cached && age >= 0 && age < CACHE_MS) return cached.token
     const token = await read(digest)
-    // Made-up tokens must not push out those that are used.
+    // Invalid tokens must not evict valid ones from the cache.
     if (!token) return undefined
     if (cache.size >= MAX_CACHED) cache.clear()
     cache.set(digest, { token, readAt: at.getTime() })
     return token
   }
 
-  /** Once for all who ask at the same moment, as streams do that look together. */
+  /** Reads a token once for concurrent requests, such as streams that check it at the same time. */
   function read(digest: string): Promise<TokenWithWorkspace | undefined> {
     const known = reading.get(digest)
     if (known) return known
@@ -59,7 +59,7 @@ export function createAuthenticate(store: Store, log: Logger): Authenticate {
     if (!isWellFormedToken(text)) throw new ApiError('TOKEN_INVALID', { forLog: { reason: 'malformed' } })
     const digest = tokenDigest(text)
     const token = await find(digest, at)
-    // Tells guesses of one token from guesses of many, and is no help in finding one.
+    // The prefix distinguishes guesses of one token from guesses of many, and does not help to find one.
     if (!token) throw new ApiError('TOKEN_INVALID', { forLog: { reason: 'unknown', digest: digest.slice(0, 8) } })
     const whose = { tokenId: token.id, workspaceId: token.workspaceId }
     if (token.revokedAt) throw new ApiError('TOKEN_INVALID', { forLog: { reason: 'revoked', ...whose } })
@@ -73,7 +73,7 @@ export function createAuthenticate(store: Store, log: Logger): Authenticate {
   }
 }
 
-/** That a token may call a route. @throws ApiError FORBIDDEN, whose details name what is missing */
+/** Checks that a token can call a route. @throws ApiError FORBIDDEN with the missing permission in its details */
 export function authorize(token: TokenWithWorkspace, route: Pick<Route, 'scope' | 'role' | 'forDoors'>): void {
   if (route.scope && !token.scopes.includes(route.scope)) {
     throw new ApiError('FORBIDDEN', {

@@ -1,17 +1,17 @@
 import { ApiError } from '../../../core/errors.ts'
 
-/** What each workspace has of something at this process, such as requests that it is at work on. */
+/** Counters of concurrent use per workspace in this process, such as requests in flight. */
 export interface InFlight {
   count(workspaceId: string): number
   /**
-   * Counts one more until the returned function is called. A party of the workspace, such as a door, never has more than it
-   * leaves to the others.
+   * Counts one more until the returned function is called. A party of the workspace, such as a door, never uses more
+   * than it leaves to the others.
    * @throws ApiError TOO_MANY_REQUESTS with Retry-After
    */
   enter(workspaceId: string, allowed: number, party?: string): () => void
 }
 
-/** Counts by workspace: see InFlight. @param what the name of the limit, and what is counted as messages say it */
+/** Creates counters by workspace. @param what the name of the limit, and the noun in its messages */
 export function createInFlight(
   what: { limit: string; noun: string } = { limit: 'requestsInFlight', noun: 'requests in flight' },
 ): InFlight {
@@ -49,35 +49,37 @@ export function createInFlight(
 }
 
 /**
- * The memory that bodies of requests may fill at once. What a body becomes (text, values, rows) is several times its size,
- * so it is bounded for the process, and for each workspace to a part of that.
+ * The memory for bodies of concurrent requests. Parsed text, values, and rows are several times the size of a body, so
+ * bodies are limited per process, and per workspace to a part of that.
  */
 export interface BodyRoom {
   /**
-   * A place for the body of one request; leave when its answer is made. A party of the workspace, such as a door, never has more
-   * than it leaves to the others.
+   * Opens a reservation for the body of a request. Leave it when the response is ready. A party of the workspace, such
+   * as a door, never uses more than it leaves to the others.
    */
   enter(workspaceId: string, party?: string): BodyPlace
 }
 
-/** The room of one body, taken as its bytes come. */
+/** A reservation that grows while a body arrives. */
 export interface BodyPlace {
-  /** @throws ApiError TOO_MANY_REQUESTS where the workspace has no room left, SERVICE_UNAVAILABLE where the process has none */
+  /**
+   * @throws ApiError TOO_MANY_REQUESTS if the workspace has no memory left, SERVICE_UNAVAILABLE if the process has none
+   */
   reserve(bytes: number): void
   leave(): void
 }
 
-/** Bytes of bodies in memory, of the process and of one workspace. */
+/** The maximum bytes of bodies in memory, per process and per workspace. */
 export interface BodyRoomOptions {
   processBytes: number
   workspaceBytes: number
-  /** Says that there is no room, where what is sent is not read but made here. */
+  /** Returns the error if there is no memory, for data that is created instead of received. */
   refuse?: (isOfWorkspace: boolean) => ApiError
 }
 
 const MIB = 1024 * 1024
 
-/** Bounds the bytes of bodies that are held at once, of a process and of a workspace: see BodyRoom. */
+/** Creates the limit of bytes of bodies in memory. */
 export function createBodyRoom({ processBytes, workspaceBytes, refuse }: BodyRoomOptions = DEFAULTS): BodyRoom {
   const held = new Map<string, number>()
   const heldBy = (key: string) => held.get(key) ?? 0
@@ -120,10 +122,10 @@ export function createBodyRoom({ processBytes, workspaceBytes, refuse }: BodyRoo
   }
 }
 
-/** Two of the largest bodies of one workspace at once, and eight of all. */
+/** Two bodies of the maximum size per workspace, and eight in total. */
 const DEFAULTS: BodyRoomOptions = { processBytes: 64 * MIB, workspaceBytes: 16 * MIB }
 
-/** Nobody reads the body, so that no other request can follow it on the connection. */
+/** Closes the connection: the body stays unread, so no other request can follow it. */
 function noRoom(code: 'TOO_MANY_REQUESTS' | 'SERVICE_UNAVAILABLE', what: string, details = {}): ApiError {
   return new ApiError(code, {
     message: `${what}; send this one again in a second.`,

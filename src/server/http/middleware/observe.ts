@@ -3,8 +3,8 @@ import type { H3Event } from 'h3'
 import type { Services } from '../../context.ts'
 
 /**
- * The caller's correlation id where it is a usable one, else a fresh one; the same for as long as the request lives. It
- * follows the request into whatever it causes.
+ * Returns the correlation ID of the request: the client's if it is valid, else a new one. Everything that the request
+ * causes has the same ID.
  */
 export function correlationIdOf(event: H3Event): string {
   const context = event.context as { correlationId?: string }
@@ -12,7 +12,7 @@ export function correlationIdOf(event: H3Event): string {
   return context.correlationId
 }
 
-/** An access token in the wrong header: it would be logged, stored, and sent to webhooks. */
+/** An access token in the wrong header, which would be logged, stored, and sent to webhooks. */
 const TOKEN = /psk_[0-9A-Za-z]{38}/
 
 function usable(given: string | null): string | undefined {
@@ -20,23 +20,23 @@ function usable(given: string | null): string | undefined {
   return isUsable ? given : undefined
 }
 
-/** What is noted of a request on its way. */
+/** Facts about a request for logs and metrics. */
 interface Observed {
   startedAt?: number
-  /** Whose token it carries. */
+  /** The token of the request. */
   caller?: { tokenId: string; workspaceId: string }
 }
 
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 const readingMethods = new Set(['GET', 'HEAD', 'OPTIONS'])
 
-/** The route of last resort: whatever has no other. */
+/** The catch-all route. */
 const UNKNOWN = '/**'
 
 /**
- * Counts each answer, and logs it: at info what may have changed something, at debug what only read or was turned away
- * (the security log tells of that, and bounds what it tells). Neither ever holds a path, a query or a body, which carry
- * ids and link tokens; the template of the route says enough.
+ * Counts and logs responses: those that can have changed something at info, and reads and rejections at debug (the
+ * security log has rejections, with a limit). Logs contain the template of the route. Paths, queries, and bodies are
+ * omitted, since they contain IDs and link tokens.
  */
 export function createObserve(
   { metrics, log }: Pick<Services, 'metrics' | 'log'>,
@@ -63,14 +63,14 @@ export function createObserve(
   }
 }
 
-/** The template of the route that a request matched, as the interface description writes it. */
+/** Returns the template of the route of a request, as the API description writes it. */
 export function routeOf(event: H3Event): string {
   return templateOf(event.context.matchedRoute?.route ?? UNKNOWN)
 }
 
 const templates = new Map<string, string>()
 
-/** {id}, not :id. */
+/** Returns {id} instead of :id. */
 function templateOf(pattern: string): string {
   const known = templates.get(pattern)
   if (known) return known
@@ -79,12 +79,11 @@ function templateOf(pattern: string): string {
   return template
 }
 
-/** Notes who asks, for the log. */
 export function noteCaller(event: H3Event, { id, workspaceId }: { id: string; workspaceId: string }): void {
   observed(event).caller = { tokenId: id, workspaceId }
 }
 
-/** Whose token a request carries, once it was found. */
+/** Returns the token of a request, if it is known. */
 export function callerOf(event: H3Event): Observed['caller'] {
   return observed(event).caller
 }

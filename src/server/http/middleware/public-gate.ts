@@ -1,29 +1,28 @@
 import { ApiError } from '../../../core/errors.ts'
 
 /**
- * Lets in what needs no token, so many at once, and each address to a part of that: however many strangers ask, they get
- * no more of the server than this. Whoever finds no room waits for a while.
+ * A limit of concurrent requests without a token, in total and per address, so that strangers cannot use up the server.
+ * Further requests wait for a while.
  */
 export interface PublicGate {
   /**
-   * Resolves when there is room, to what gives it back.
+   * Waits for a place. Resolves to the function that frees it.
    * @throws ApiError SERVICE_UNAVAILABLE with Retry-After
    */
   enter(address: string): Promise<() => void>
 }
 
-/** How many requests without a token are let in. */
 export interface PublicGateOptions {
-  /** Answers that are made or sent at once. */
+  /** The maximum number of concurrent responses. */
   atOnce: number
   atOnceByAddress: number
-  /** Requests of an address that wait beside those. */
+  /** The maximum number of waiting requests per address. */
   waitingByAddress: number
   waiting: number
   patienceMs: number
 }
 
-/** How long an answer may take to be made and read by a client: the largest image at 350 kbit/s. */
+/** The time for a client to receive a response: the largest image at 350 kbit/s. */
 export const PUBLIC_ANSWER_MS = 120_000
 
 const DEFAULTS: PublicGateOptions = {
@@ -39,7 +38,6 @@ interface Waiter {
   admit(): void
 }
 
-/** Bounds what strangers have answered at once: see PublicGate. */
 export function createPublicGate(options: Partial<PublicGateOptions> = {}): PublicGate {
   const { atOnce, atOnceByAddress, waitingByAddress, waiting, patienceMs } = { ...DEFAULTS, ...options }
   const inside = createCounters()
@@ -91,7 +89,7 @@ export function createPublicGate(options: Partial<PublicGateOptions> = {}): Publ
   }
 }
 
-/** Counts by address and in all. */
+/** Creates counters by address with a total. */
 function createCounters() {
   const counts = new Map<string, number>()
   let total = 0

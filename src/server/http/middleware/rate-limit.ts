@@ -3,50 +3,47 @@ import { ApiError } from '../../../core/errors.ts'
 import { monotonicSeconds } from '../../monotonic-clock.ts'
 import { createPublicGate, type PublicGate } from './public-gate.ts'
 
-/**
- * Lets a key through, or refuses it.
- * @throws ApiError RATE_LIMITED with Retry-After
- */
+/** Counts a request of a key, or rejects it. @throws ApiError RATE_LIMITED with Retry-After */
 export type Limit = (key: string, cost?: number, party?: string) => void
 
 /** All rate limits of a server. */
 export interface Limits {
-  /** Requests with a token, by its id; of doors, by their project, with each door as a party. */
+  /** Requests with a token, by token ID. Those of doors, by project, with each door as a party. */
   token: Limit
-  /** Requests without one, by client address. */
+  /** Requests without a token, by client address. */
   byAddress: Record<AddressLimit, Limit>
-  /** Removals that leave a pass in no wallet of Apple, by the pass. */
+  /** Removals of a pass from its last Apple wallet, by pass. */
   removals: Limit
-  /** How much of what needs no token is answered at once. */
+  /** Concurrent requests without a token. */
   publicGate: PublicGate
-  /** What counts the requests of tokens, for sharing with other servers; undefined where the limit is off. */
+  /** The buckets of tokens, whose usage is shared with other servers; undefined if the limit is disabled. */
   buckets: Buckets | undefined
 }
 
-/** Requests a second for each client address, at each server. */
+/** Requests per second and client address, at each server. */
 const ADDRESS_RATES = {
-  /** Opened links, and whatever was refused: guesses. */
+  /** Opened links, and rejected requests, which can be guesses. */
   address: { perSecond: 20, burst: 100 },
-  /** What is the same for everybody: pages, the description, images. */
+  /** Files that are the same for all clients: pages, the API description, images. */
   files: { perSecond: 50, burst: 200 },
-  /** Phones and platforms: carriers put thousands of phones behind one address. */
+  /** Requests of phones and platforms. Carriers put thousands of phones behind one address. */
   wallets: { perSecond: 500, burst: 2_000 },
-  /** Balancers, which must not take a busy server for a dead one. */
+  /** Load balancers, which must not take a busy server for a stopped one. */
   health: { perSecond: 100, burst: 200 },
 } as const satisfies Record<string, Rate>
 
 /**
- * Whoever holds a pass may add it again after each removal, and both are told to its workspace as events, which are kept, sent to
- * webhooks and counted: nobody changes his mind more often than this.
+ * The holder of a pass can remove and add it repeatedly. Each time causes events, which are stored, sent to webhooks,
+ * and counted, so removals are limited to more than honest use.
  */
 const REMOVAL_RATE: Rate = { perSecond: 1 / 60, burst: 20 }
 
-/** What an address may ask for so often without a token. */
+/** The kinds of requests that are limited by address. */
 export type AddressLimit = keyof typeof ADDRESS_RATES
 
 /**
- * The limits of tokens and of addresses at this process.
- * @param rate of each token; no requests a second turn every limit of a token or an address off
+ * Creates the limits of tokens and addresses in this process.
+ * @param rate of each token. With 0 requests per second, all limits of tokens and addresses are disabled
  */
 export function createLimits(rate: Rate): Limits {
   const isOff = rate.perSecond === 0
@@ -63,13 +60,16 @@ export function createLimits(rate: Rate): Limits {
   return { token: createLimit(buckets, 'token'), byAddress, removals, publicGate: createPublicGate(), buckets }
 }
 
-/** A rejection costs nearly what an answer costs: whoever does not wait when told to has to, a little. */
+/**
+ * The delay of a rejection, which slows down clients that ignore Retry-After. A rejection costs almost as much as a
+ * response.
+ */
 const REFUSED_AFTER_MS = 500
 
-/** So many rejections of one key are kept back at a time, so that they never hold the connections of everybody. */
+/** The maximum number of delayed rejections per key, so that they cannot hold all connections. */
 const MAX_KEPT_BACK = 64
 
-/** The same limit, which keeps a rejection back for a while. */
+/** Wraps a limit so that its rejections are delayed. */
 export function refuseSlowly(limit: Limit): (key: string, party?: string) => Promise<void> {
   const keptBack = new Map<string, number>()
 
@@ -108,7 +108,7 @@ function createLimit(buckets: Pick<Buckets, 'take'>, name: string): Limit {
 
 const FORGET_SECONDS = 10
 
-/** Buckets of this process only. Deletes those that are full again, at most every 10 seconds. */
+/** Creates buckets that are not shared. Deletes full ones, at most every 10 seconds. */
 export function createExpiringCache(rate: Rate): Pick<Buckets, 'take' | 'size'> {
   const buckets = createBuckets(rate)
   let forgottenAt = monotonicSeconds()
@@ -125,58 +125,61 @@ export function createExpiringCache(rate: Rate): Pick<Buckets, 'take' | 'size'> 
   }
 }
 
-/** How many requests a key may send: a burst at once (one at least), which comes back at so many a second. */
+/** The rate of a key: a burst (at least one request), which refills by `perSecond`. */
 interface Rate {
   perSecond: number
   burst: number
 }
 
-/** Rate limits by key. Times are seconds of any clock that never goes back. */
+/** Rate limits by key. Times are in seconds of a monotonic clock. */
 export interface Buckets {
   /**
-   * Lets a request through (undefined), or returns in how many seconds it may come; one that costs more counts for several.
-   * Rejects a party of a shared key that would use more than it leaves to the other parties.
+   * Counts a request and returns undefined, or returns the seconds until it is allowed. A `cost` above 1 counts as
+   * several requests. Rejects a party of a shared key that would use more than it leaves to the other parties.
    */
   take(key: string, now: number, cost?: number, party?: string): number | undefined
-  /** What this process let through, by key: counted up while the key is in use, and told for a while after. */
+  /**
+   * Requests that this process admitted, by key. A count grows while its key is in use, and is reported for a while
+   * after.
+   */
   usage(now: number): Record<string, number>
-  /** Requests of a key that another process let through since its usage was last read. */
+  /** Adds requests that another process admitted since its usage was last read. */
   merge(from: string, key: string, count: number, now: number): void
-  /** All usage was written and read: from now on so many processes, this one included, share what is left. */
+  /** Called after an exchange of usage: the given number of processes, including this one, share the rest. */
   share(processes: number, now: number): void
   /** The number of keys in memory. */
   size(): number
 }
 
 interface Bucket {
-  /** What is left in the whole fleet as far as is known; below zero where others used what was used here too. */
+  /** The remaining requests of all processes, as far as is known. Negative if processes admitted too many. */
   level: number
   filledAt: number
-  /** What this process may take of it before it has read the others' usage again. */
+  /** The requests that this process can admit before the next exchange of usage. */
   allowance: number
   usage: number
   spentAt: number
   knownSince: number
-  /** When each other process was last seen to let requests of the key through. */
+  /** The last time that each other process admitted a request of the key. */
   others: Map<string, number>
   /** The part of the level that each party used, divided by `partScale`: a refill reduces all parts in proportion. */
   parts: Map<string, number>
   partScale: number
 }
 
-/** A process that let nothing through for so long has no share; so long a new key is shared by all of them. */
+/** A process that admitted nothing for this long gets no share. A new key is shared by all processes for this long. */
 const ACTIVE_SECONDS = 1
-/** So long a count is told after it last rose, so that nobody misses it. */
+/** A count is reported for this long after it last rose, so that no process misses it. */
 const TOLD_SECONDS = 5
-/** Parts are scaled, and the smallest forgotten, when their common factor is below this. */
+/** Parts are rescaled, and the smallest dropped, when their common factor is below this. */
 const LEAST_SCALE = 0.01
 const LEAST_PART = 0.01
-/** Keys that are told at once; of more, those that used least are limited here alone. */
+/** The maximum number of keys in an exchange. Of more, those with the least usage are limited only locally. */
 const MAX_TOLD = 1_000
 
 /**
- * Token buckets that several processes draw on. Each keeps a copy, takes no more than its share of what is left until it
- * has read again what the others took, and gives back afterwards what was taken twice.
+ * Creates token buckets that several processes share. Each process has a copy, admits at most its share until the next
+ * exchange of usage, and deducts afterwards what others admitted in addition.
  */
 export function createBuckets({ perSecond, burst }: Rate): Buckets {
   const capacity = Math.max(1, burst)
@@ -218,7 +221,7 @@ export function createBuckets({ perSecond, burst }: Rate): Buckets {
     bucket.partScale = 1
   }
 
-  /** Processes that let requests of the key through; all of them until each had the time to say so. */
+  /** Returns the number of processes that use the key; all of them until each had time to report. */
   function users(bucket: Bucket, now: number): number {
     if (now - bucket.knownSince < ACTIVE_SECONDS) return instances
     const active = [...bucket.others.values()].filter((heardAt) => now - heardAt < ACTIVE_SECONDS)
@@ -244,7 +247,7 @@ export function createBuckets({ perSecond, burst }: Rate): Buckets {
     usage(now) {
       const told: [string, number][] = []
       for (const [key, bucket] of buckets) {
-        // Whoever reads of the key again takes its count for a new one.
+        // Reset stale counts: other instances treat a key that reappears as new.
         if (now - bucket.spentAt > TOLD_SECONDS) bucket.usage = 0
         if (bucket.usage > 0) told.push([key, bucket.usage])
       }
@@ -258,7 +261,7 @@ export function createBuckets({ perSecond, burst }: Rate): Buckets {
     merge(from, key, count, now) {
       const bucket = open(key, now)
       fill(bucket, now)
-      // Nobody is shut out for longer than a second more than the burst takes to come back.
+      // Limit the debt, so that a key waits at most a second longer than a burst takes to refill.
       bucket.level = Math.max(-burst - perSecond, bucket.level - count)
       bucket.others.set(from, now)
     },
@@ -268,7 +271,7 @@ export function createBuckets({ perSecond, burst }: Rate): Buckets {
       for (const [key, bucket] of buckets) {
         fill(bucket, now)
         if (bucket.usage === 0 && bucket.level === capacity) buckets.delete(key)
-        // At least one: of a small limit no share would be a whole request.
+        // At least one: a share of a small limit can be less than a whole request.
         else bucket.allowance = Math.max(1, bucket.level / users(bucket, now))
       }
     },
