@@ -25,6 +25,8 @@ export interface WalletPass {
   groupId?: string
   /** The card in the other languages of its definition. */
   translations?: Card[]
+  /** The images in these languages, where translations are left out. */
+  translatedImages?: Pick<Card, 'language' | 'images' | 'ownImages'>[]
   /**
    * What the last notification said, in the language of each card where it said so by language; Apple has no other place for
    * it than the pass itself.

@@ -1,9 +1,9 @@
 import type { Definition } from '../../core/contract/definition.ts'
+import { createFairCache } from '../../storage/db/fair-cache.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Store } from '../../storage/store.ts'
 import type { PublishedVersion } from '../../storage/templates/template-versions.ts'
 import { joined, keysOf, type Overrides } from '../../wallets/google/objects.ts'
-import { createFairCache } from '../fair-cache.ts'
 
 /** What of a published version never changes. */
 export type VersionContent = Pick<PublishedVersion, 'id' | 'version' | 'passType' | 'definition'>

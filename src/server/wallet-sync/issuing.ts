@@ -1,7 +1,7 @@
 import type { Definition } from '../../core/contract/definition.ts'
 import { ApiError } from '../../core/errors.ts'
 import { groupBy, runsOf } from '../../core/group-by.ts'
-import { renderCard } from '../../core/rules/display/card.ts'
+import { renderCard, renderImages } from '../../core/rules/display/card.ts'
 import { textsOf } from '../../core/rules/sending/message-texts.ts'
 import { distinctText } from '../../core/rules/sending/notification.ts'
 import { type ClassClaim, claimClass } from '../../core/rules/template/class-key.ts'
@@ -127,17 +127,16 @@ export function createIssuing(
     const classes = await classesOf(workspaceId, passes)
     const refused = await listRejected(workspaceId, [...versions.keys(), ...classes.keys()])
     const templateCardsOf = rememberTemplateCards()
-    return mapInSlices(passes, (pass) => {
+    return mapInSlices(passes, async (pass) => {
       const error = refused.get(pass.templateVersionId) ?? refused.get(pass.googleClassId ?? '')
       if (error) return { pass, error: { code: error.code, message: error.message } }
       const version = versions.get(pass.templateVersionId)!
       const ofClass = classes.get(pass.googleClassId ?? '')
-      return check(
-        pass,
-        () => toWalletPass(pass, version, ofClass, templateCardsOf),
-        () => walletsOf(pass),
-        at,
-      )
+      const checkAs = (render: () => Promise<WalletPass>) => check(pass, render, () => walletsOf(pass), at)
+      const outcome = await checkAs(() => toWalletPass(pass, { ...version, isAlone: true }, ofClass, templateCardsOf))
+      const isTaken = !outcome.error && !outcome.rejection
+      // No platform rejects a translation, but an override may complete a text that only translations bring.
+      return isTaken ? outcome : checkAs(() => toWalletPass(pass, version, ofClass))
     })
   }
 
@@ -155,10 +154,10 @@ export function createIssuing(
     return wallets.all.length === 1 ? store.rejections.list(workspaceId, ids) : new Map()
   }
 
-  async function versionsOf(workspaceId: string, passes: StoredPass[]): Promise<Map<string, PublishedVersion>> {
+  async function versionsOf(workspaceId: string, passes: StoredPass[]): Promise<Map<string, VersionContent>> {
     const ids = [...new Set(passes.map((pass) => pass.templateVersionId))]
-    const versions = await store.templateVersions.listByIds(workspaceId, ids)
-    return new Map(versions.map((version) => [version.id, version]))
+    const versions = await Promise.all(ids.map((id) => definitions.findVersion(workspaceId, id)))
+    return new Map(versions.map((version) => [version!.id, version!]))
   }
 
   async function classesOf(workspaceId: string, passes: StoredPass[]): Promise<Map<string, StoredClass>> {
@@ -257,6 +256,7 @@ async function toApplePass(
     authenticationToken,
     card: cardOf(definition),
     ...(translations.length > 0 && { translations }),
+    ...(version.isAlone && { translatedImages: otherLanguages(definition).map((other) => renderImages(other, scope)) }),
     ...(pass.group && { groupId: pass.group.id }),
     ...(pass.webServiceUrl !== null && { webServiceUrl: pass.webServiceUrl }),
   }

@@ -5,6 +5,7 @@ import type { TemplateVersion } from '../../core/contract/template-versions.ts'
 import { newId } from '../../core/ids.ts'
 import { inLanguage } from '../../core/rules/template/languages.ts'
 import { forUpdate, toDate } from '../db/dialect.ts'
+import { createFairCache } from '../db/fair-cache.ts'
 import { type ProjectScope, withinProjects } from '../db/project-scope.ts'
 import { keyOfJson } from '../db/values.ts'
 import { countsOf } from '../operations/counts.ts'
@@ -12,6 +13,7 @@ import { defaultsOf, type IdentityColumns, type IdentityIds, toIdentityIds } fro
 
 interface Row {
   id: string
+  workspace_id: string
   template_id: string
   version: number
   stage: 'draft' | 'published'
@@ -75,6 +77,7 @@ export class TemplateVersions {
   ): Promise<StoredVersion> {
     const row: Row = {
       id: newId(at),
+      workspace_id: workspaceId,
       template_id: templateId,
       version,
       stage: 'draft',
@@ -83,7 +86,7 @@ export class TemplateVersions {
       published_at: null,
       updated_at: at.getTime(),
     }
-    await this.db('template_versions').insert({ ...row, workspace_id: workspaceId })
+    await this.db('template_versions').insert(row)
     return toVersion(row)
   }
 
@@ -262,6 +265,20 @@ function toPublished(
     projectId: row.project_id,
     projectName: row.project_name,
     ...toIdentityIds(row),
-    definition: inLanguage(JSON.parse(row.definition)),
+    definition: inLanguage(parseOnce(row)),
   }
+}
+
+/** The length of the definitions that are kept, as JSON. */
+const MAX_KEPT = 4 * 1024 * 1024
+
+const parsed = createFairCache<{ json: string; definition: WrittenDefinition }>(MAX_KEPT, ({ json }) => json.length)
+
+/** Returns the same object for the same version, so that what is compiled of its definition is found again. */
+function parseOnce({ workspace_id: workspaceId, id, definition: json }: Row): WrittenDefinition {
+  const known = parsed.get(workspaceId, id)
+  if (known?.json === json) return known.definition
+  const definition = JSON.parse(json)
+  parsed.set(workspaceId, id, { json, definition })
+  return definition
 }

@@ -85,7 +85,7 @@ function chunk(kind: string, data: Buffer): Buffer {
   return Buffer.concat([length, body, checksum])
 }
 
-type ShownImages = Pick<Card, 'images' | 'ownImages' | 'colors' | 'language'>
+type ShownImages = Pick<Card, 'images' | 'ownImages' | 'language'>
 
 /**
  * What a card shows, as sets that packages share: what is the same for all passes of a version, and each image that is a
@@ -93,25 +93,31 @@ type ShownImages = Pick<Card, 'images' | 'ownImages' | 'colors' | 'language'>
  * stands in the folder of each: a phone that finds one at the top of the package looks nowhere else. Without an icon there it
  * may refuse the pass.
  */
-export function toImageSets(card: ShownImages, translations: readonly ShownImages[] = []): CardImages[] {
+export function toImageSets(
+  card: ShownImages & Pick<Card, 'colors'>,
+  translations: readonly ShownImages[] = [],
+): CardImages[] {
   const varying: ImageRole[] = appleImageRoles.filter((role) =>
     translations.some(({ images }) => images[role] !== card.images[role]),
   )
-  if (varying.length === 0) return imageSetsOf(card)
+  const background = card.colors.background ?? PLAIN_ICON
+  if (varying.length === 0) return imageSetsOf(card, background)
   const kept = (isKept: (role: ImageRole) => boolean, shown: ShownImages) => ({
     ...shown,
     images: Object.fromEntries(Object.entries(shown.images).filter(([role]) => isKept(role as ImageRole))),
   })
-  const atTop = imageSetsOf(kept((role) => role === 'icon' || !varying.includes(role), card))
+  const atTop = imageSetsOf(
+    kept((role) => role === 'icon' || !varying.includes(role), card),
+    background,
+  )
   const inFolders = [card, ...translations].flatMap((shown) => {
     const sets = imageSetsOf(kept((role) => varying.includes(role), shown))
-    return sets.map(({ images }) => ({ images, background: undefined, language: shown.language! }))
+    return sets.map((set) => ({ ...set, language: shown.language! }))
   })
   return [...atTop, ...inFolders.filter(({ images }) => Object.keys(images).length > 0)]
 }
 
-function imageSetsOf({ images, ownImages = [], colors }: ShownImages): CardImages[] {
-  const background = colors.background ?? PLAIN_ICON
+function imageSetsOf({ images, ownImages = [] }: ShownImages, background?: string): CardImages[] {
   if (ownImages.length === 0) return [{ images, background }]
   const own = ownImages.flatMap((role) => {
     const id = images[role]

@@ -11,7 +11,15 @@ import { barcodeFormats } from './overrides/pass-json-schema.ts'
 /** The part of a `WalletPass` that pass.json shows. */
 export type ApplePass = Pick<
   WalletPass,
-  'id' | 'serialNumber' | 'authenticationToken' | 'card' | 'translations' | 'message' | 'groupId' | 'webServiceUrl'
+  | 'id'
+  | 'serialNumber'
+  | 'authenticationToken'
+  | 'card'
+  | 'translations'
+  | 'translatedImages'
+  | 'message'
+  | 'groupId'
+  | 'webServiceUrl'
 >
 
 /** The part of the signing identity that pass.json names. */

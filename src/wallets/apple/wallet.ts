@@ -64,10 +64,10 @@ export function createAppleWallet(options: AppleWalletOptions): AppleWallet {
   const imageSets = createImageSets(loadImageFiles)
 
   /** One set after another, so that those of a pass that shows too much are never in memory together. */
-  async function imagesOf({ card, translations }: ApplePass): Promise<ImageSet[]> {
+  async function imagesOf({ card, translations, translatedImages = translations }: ApplePass): Promise<ImageSet[]> {
     const sets: ImageSet[] = []
     let bytes = 0
-    for (const shown of toImageSets(card, translations)) {
+    for (const shown of toImageSets(card, translatedImages)) {
       const set = await imageSets(shown)
       bytes += set.part.size
       if (bytes > maxImageBytes) throw new ApiError('PASS_ISSUING_FAILED', { message: TOO_LARGE })

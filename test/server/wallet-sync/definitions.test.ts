@@ -1,5 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
+import { compileVersion } from '../../../src/server/api/passes/create-passes.ts'
 import { createDefinitions } from '../../../src/server/wallet-sync/definitions.ts'
 import type { Store } from '../../../src/storage/store.ts'
 import { TemplateVersions } from '../../../src/storage/templates/template-versions.ts'
@@ -36,6 +37,20 @@ test('a workspace with the largest definitions keeps few in memory, and leaves s
 
 describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
+
+  test('a published definition is parsed and compiled once, and again if its JSON differs', async () => {
+    const workspace = await api.workspace()
+    const template = await publishedTemplate(workspace)
+    const { store, wallets } = api.services
+    const read = async () => (await store.templateVersions.listNewestPublished(workspace.id, [template.id]))[0]!
+    const first = await read()
+    const again = await read()
+    expect(again.definition).toBe(first.definition)
+    expect(compileVersion(again, wallets)).toBe(compileVersion(first, wallets))
+    const json = JSON.stringify({ ...first.definition, expiresAt: '2030-01-31' })
+    await api.database.writer('template_versions').where({ id: template.versionId }).update({ definition: json })
+    expect((await read()).definition).toMatchObject({ expiresAt: '2030-01-31' })
+  })
 
   test("Google's parts of earlier versions are read once, few at a time, also for a late publish", async () => {
     const workspace = await api.workspace()

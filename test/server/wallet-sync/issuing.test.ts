@@ -115,6 +115,19 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(pass.status).toBe('EXPIRED')
   })
 
+  test('issues a pass for Google if an override completes a text that only translations bring', async () => {
+    const workspace = await api.workspace()
+    const translatedValues = [{ language: 'fr', value: 'Compagnie' }]
+    const content = {
+      languages: { default: 'en', others: ['de'] },
+      design: { organizationName: { en: 'Company', de: 'Firma' }, description: 'D' },
+      google: { class: { localizedIssuerName: { translatedValues } } },
+    }
+    const { id, status } = await issuedPass(workspace, { passType: 'coupon', definition: content })
+    expect(status).toBe('ISSUED')
+    expect((await workspace.ok(contract.passes.wallets, { params: { id } })).lastError).toBeNull()
+  })
+
   test('an unknown pass is 404 PASS_NOT_FOUND', async () => {
     const workspace = await api.workspace()
     const id = '018f2f5e-7c1a-7000-8000-0123456789ab'

@@ -109,7 +109,6 @@ export function renderCard({ passType, definition, scope, expiresAt, voided }: C
   const about = aboutOf(definition, scope)
   const zones = zonesOf(definition, about, scope)
   const locale = localeOf({ ...zones, ...(language !== undefined && { language }) })
-  const ownRoles = ownImageRoles(definition)
   const fields = Object.fromEntries(
     fieldGroups.map((group) => [
       group,
@@ -124,13 +123,11 @@ export function renderCard({ passType, definition, scope, expiresAt, voided }: C
   ) as Record<FieldGroup, CardField[]>
   return {
     passType,
-    ...(language !== undefined && { language }),
+    ...renderImages(definition, scope),
     organizationName: filled(design.organizationName),
     description: filled(design.description),
     logoText: optional(design.logoText),
     colors: colorsOf(design.colors, scope),
-    images: resolveImages(definition, scope),
-    ...(ownRoles.length > 0 && { ownImages: ownRoles }),
     fields,
     barcode: design.barcode
       ? {
@@ -157,6 +154,17 @@ export function renderCard({ passType, definition, scope, expiresAt, voided }: C
     ...about,
     apple: appleKeys(about, posterKeys(fillDeep(definition.apple ?? {}, scope))),
     google: fillDeep(definition.google ?? {}, scope),
+  }
+}
+
+/** The images of a card alone, in the language of the definition. */
+export function renderImages(definition: Definition, scope: Scope): Pick<Card, 'language' | 'images' | 'ownImages'> {
+  const language = languageOf(definition)
+  const ownImages = ownImageRoles(definition)
+  return {
+    ...(language !== undefined && { language }),
+    images: resolveImages(definition, scope),
+    ...(ownImages.length > 0 && { ownImages }),
   }
 }
 

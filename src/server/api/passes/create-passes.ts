@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import type { Definition } from '../../../core/contract/definition.ts'
 import { PassCreate } from '../../../core/contract/passes.ts'
 import { ApiError, parseAs, validationError } from '../../../core/errors.ts'
 import { runsOf } from '../../../core/group-by.ts'
@@ -291,13 +292,18 @@ export function newAppleToken(): string {
   return takeRandom(24).toString('hex')
 }
 
-/** Compiles all rules that a version has for the values of passes, including those of each platform. */
+/** Returns the compiled rules that a version has for the values of passes, including those of each platform. Compiled once. */
 export function compileVersion(version: VersionContent, wallets: Wallets): CheckPass {
-  return compilePass(
-    version.definition,
-    wallets.all.flatMap((wallet) => wallet.compileValues?.(version) ?? []),
-  )
+  const { definition, passType } = version
+  const known = compiled.get(definition)
+  if (known?.passType === passType && known.wallets === wallets) return known.check
+  const platformChecks = wallets.all.flatMap((wallet) => wallet.compileValues?.(version) ?? [])
+  const check = compilePass(definition, platformChecks)
+  compiled.set(definition, { passType, wallets, check })
+  return check
 }
+
+const compiled = new WeakMap<Definition, Pick<VersionContent, 'passType'> & { wallets: Wallets; check: CheckPass }>()
 
 function pickNames({ templateName, projectName }: PublishedVersion) {
   return { templateName, projectName }

@@ -1,6 +1,6 @@
+import { createFairCache } from '../../../storage/db/fair-cache.ts'
 import type { StoredSnapshot } from '../../../storage/scans/snapshot-changes.ts'
 import type { Store } from '../../../storage/store.ts'
-import { createFairCache } from '../../fair-cache.ts'
 import { EncodedBody, encodeBody } from '../../http/compress.ts'
 
 /** Lists that the doors of a project share, so that each is read and written once (decisions/0010). */

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import type { RenderOptions } from 'bwip-js/node'
 import type { BarcodeFormat } from '../../../core/contract/definition.ts'
-import { createFairCache } from '../../fair-cache.ts'
+import { createFairCache } from '../../../storage/db/fair-cache.ts'
 
 /** Loaded with the first barcode and not with the server: the library has two megabytes. */
 const library = (): typeof import('bwip-js/node') => createRequire(import.meta.url)('bwip-js/node')

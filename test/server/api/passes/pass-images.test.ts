@@ -1,7 +1,9 @@
 import { unzipSync } from 'fflate'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { contract } from '../../../../src/core/contract/contract.ts'
 import { erasePass } from '../../../../src/server/operator/erase-pass.ts'
+import { createIssuing } from '../../../../src/server/wallet-sync/issuing.ts'
+import type { Wallet } from '../../../../src/wallets/wallet.ts'
 import { type TestWorkspace, useApi } from '../../../support/api.ts'
 import { dialects } from '../../../support/databases.ts'
 import { eventually } from '../../../support/eventually.ts'
@@ -39,6 +41,23 @@ describe.each(dialects)('on %s', (dialect) => {
   const erase = (workspace: TestWorkspace, id: string) =>
     erasePass({ store: api.services.store, database: api.database }, workspace.id, id, api.now)
   const left = async (ids: string[]) => (await api.database.reader('images').whereIn('id', ids).pluck('id')).length
+
+  test('the check before a pass is issued sees its images in each language', async () => {
+    const workspace = await api.workspace()
+    const images = { logo: { en: '{{photo}}', de: await upload(workspace) } }
+    const content = { ...withPhoto(images), languages: { default: 'en', others: ['de'] } }
+    const template = await publishedTemplate(workspace, { definition: content })
+    const own = await upload(workspace)
+    const { id } = await makePass(workspace, template.id, { variables: { photo: own } })
+    const check = vi.fn<Wallet['check']>()
+    const { store, wallets, clock } = api.services
+    const issuing = createIssuing(store, { ...wallets, all: [{ platform: 'apple', account: '', check }] })
+    await issuing.prepare(workspace.id, [id], clock())
+    const { logo } = images
+    expect(check.mock.calls.map(([{ card, translatedImages }]) => [card.images, translatedImages])).toEqual([
+      [{ logo: own }, [expect.objectContaining({ language: 'de', images: { logo: logo.de } })]],
+    ])
+  })
 
   test('a holder image must belong to the workspace, at create and update, and is queried once per batch', async () => {
     const workspace = await api.workspace()
