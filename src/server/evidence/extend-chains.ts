@@ -9,29 +9,29 @@ import type { Repositories, Services } from '../context.ts'
 import { createPace } from '../jobs/chunks.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
-/** What chaining needs. */
+/** The services for chaining. */
 export interface Chaining extends Pick<Services, 'store' | 'clock' | 'log' | 'signingKeys'> {
-  /** When each chain that is broken was last told, by its name: the log says so once an hour, and not each second. */
+  /** The last time that each broken chain was logged, by its name. The log reports it once an hour. */
   toldAt: Map<string, Date>
 }
 
-/** A chain that nothing more is added to, and why. */
+/** A chain that cannot be extended, and the reason. */
 interface BrokenChain extends ChainKey {
   why: string
 }
 
-/** Entries that a transaction chains. */
+/** Entries per transaction. */
 const ROWS = { first: 200, most: 2_000 }
 
 /**
- * Puts what was written to the ledgers and audit logs at the end of their chains, and signs where each ends then; until nothing
- * waits. Several servers may do so at once. What was written a second ago is chained, and no longer anybody's to change unseen.
- * A chain whose end is not what was signed is left alone, so that nobody's change is signed.
+ * Appends new entries of ledgers and audit logs to their chains, and signs the new ends, until no entry waits. Several
+ * servers can do so concurrently. Entries are chained about a second after they are written; after that, no change is
+ * unnoticed. A chain whose end differs from its signature is not extended, so that a manipulation is never signed.
  */
 export async function extendChains(chaining: Chaining, mayGoOn: () => boolean | Promise<boolean>): Promise<void> {
   const { store } = chaining
-  // An entry costs a quarter of a pass. Fewer would make the transaction of its beginning and its end: on PostgreSQL, where nobody
-  // waits for it, each statement takes as long as many entries.
+  // An entry costs a quarter of a pass. With fewer entries, begin and commit would dominate: on PostgreSQL, where no
+  // other writer waits for it, each statement takes as long as many entries.
   const pace = createPace({ ...ROWS, least: 4 * store.passesATurn })
   const broken: BrokenChain[] = []
   while ((await store.chains.hasPending()) && (await mayGoOn())) {
@@ -43,7 +43,7 @@ export async function extendChains(chaining: Chaining, mayGoOn: () => boolean | 
       for (const chain of chainNames) adopted += await tx.chains.adopt(chain, rows)
       return adopted
     })
-    // Others hold what there is, or it is of chains that are broken.
+    // Other servers are chaining the rest, or it belongs to broken chains.
     if (chained === 0) break
     await setImmediate()
   }
@@ -63,7 +63,7 @@ function tellBroken(broken: BrokenChain[], { clock, log, toldAt }: Chaining): vo
   }
 }
 
-/** Of the chains that are touched those that are broken: nothing of them is written. */
+/** Chains entries, and returns the chains that are broken. Those are left unchanged. */
 async function chainEntries(
   tx: Repositories,
   pending: PendingEntries[],
@@ -71,7 +71,7 @@ async function chainEntries(
 ): Promise<BrokenChain[]> {
   if (pending.length === 0) return []
   const groups = groupBy(pending, nameOf)
-  // Both chains of each workspace: its key is made with the beginnings of both.
+  // Lock both chains of each workspace, since its key is created together with the beginnings of both.
   const workspaceIds = [...new Set(pending.map(({ workspaceId }) => workspaceId))]
   const heads = await tx.chainHeads.lock(
     workspaceIds.flatMap((workspaceId) => chainNames.map((chain) => ({ workspaceId, chain }))),
@@ -94,7 +94,7 @@ async function chainEntries(
     }
     const added = await chain(tx, head, group)
     done.push(...group.map(({ id }) => id))
-    // What nothing is added to is signed once, at its beginning.
+    // Sign an empty chain once, at its beginning.
     if (added.length === 0 && head.signature.length > 0) continue
     blocks.push(...added)
     const last = added.at(-1)
@@ -120,10 +120,10 @@ function nameOf({ workspaceId, chain }: ChainKey): string {
   return `${workspaceId} ${chain}`
 }
 
-/** Entries that a block holds at most. */
+/** The maximum number of entries in a block. */
 const BLOCK = 1_000
 
-/** The blocks of entries after the head of their chain; what is no longer there is passed over. */
+/** Returns the blocks of entries after the head of their chain. Entries that no longer exist are skipped. */
 async function chain(
   tx: Repositories,
   { workspaceId, chain, ...head }: Head,
@@ -149,15 +149,15 @@ async function chain(
   return blocks
 }
 
-/** What of an entry stands in its digest. */
+/** Returns the parts of an entry that its digest covers. */
 function toChained({ fixed, personal, salt, commitment }: Entry): Omit<ChainedEntry, 'isAdopted'> {
   return { values: fixed, commitment: salt ? commitmentOf(salt, personal) : commitment }
 }
 
-/** Blocks that a transaction takes out of a chain. */
+/** Blocks per transaction that are removed from a chain. */
 const BLOCKS = { first: 10, most: 1_000 }
 
-/** Lets the chains of audit logs begin after what retention deletes, and signs so before it is deleted. */
+/** Moves the beginnings of audit chains past the entries that retention deletes, and signs them before the deletion. */
 export async function trimChains(
   chaining: Pick<Chaining, 'store' | 'clock' | 'signingKeys'>,
   before: Date,

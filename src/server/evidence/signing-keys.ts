@@ -6,18 +6,19 @@ import type { SignedHead } from '../../core/rules/evidence/verification.ts'
 import type { Repositories, Store } from '../../storage/store.ts'
 import type { Logger } from '../log.ts'
 
-/** The keys that heads of chains are signed with: one for each workspace, made here, kept encrypted. */
+/** The keys that sign heads of chains: one per workspace, created by this service and stored encrypted. */
 export interface SigningKeys {
-  /** The head with its signature, by the key of its workspace, which gets one where it has none. @throws SealError */
+  /** Returns the head with its signature. Creates the key of its workspace if it has none. @throws SealError */
   sign(tx: Repositories, head: Head): Promise<SignedHead>
   /**
-   * Whether a head is what the key of its workspace signed. One without a signature is sound as long as there is no key: a chain
-   * that was begun is never begun anew. @throws SealError
+   * Whether the signature of a head is valid. A head without a signature is valid as long as there is no key: a chain
+   * never begins a second time. @throws SealError
    */
   isSound(tx: Repositories, head: SignedHead): Promise<boolean>
   /**
-   * Encrypts whatever is not under the current key anew, so that previous keys can be taken out of use. What none of the keys opens
-   * stays as it is, and the log names whose it is: it must keep nobody else's server from starting.
+   * Encrypts keys again that are not under the current server key, so that previous ones can be retired. Keys that
+   * cannot be decrypted stay unchanged, and the log names their workspaces: they must not prevent the start of a
+   * server.
    */
   reseal(store: Store, log: Pick<Logger, 'error'>): Promise<void>
 }
@@ -27,14 +28,14 @@ interface KeyPair {
   publicKey: KeyObject
 }
 
-/** So many keys are kept open, and so many heads known. */
+/** The maximum numbers of open keys and known heads. */
 const MAX_KEPT = 10_000
 
-/** Makes, seals and opens signing keys with the server key: see SigningKeys. */
 export function createSigningKeys({ current, previous }: ServerKeys): SigningKeys {
   const keys = [current, ...previous]
   const opened = new Map<string, KeyPair>()
-  // What was signed here last: to find it again as it was says as much as its signature, and costs less.
+  // The heads that this process last signed: comparing a head with its last value is as safe as verifying its
+  // signature, and cheaper.
   const signed = new Map<string, SignedHead>()
 
   async function open(tx: Repositories, workspaceId: string): Promise<KeyPair> {
@@ -92,7 +93,7 @@ function make(workspaceId: string, serverKey: Uint8Array): { publicKey: string; 
   }
 }
 
-/** What a sealed key is bound to. */
+/** Returns the row that a sealed key is bound to. */
 function rowOf(workspaceId: string): string {
   return `chain-key/${workspaceId}`
 }

@@ -3,71 +3,75 @@ import { SERVER_IDENTITY } from '../../storage/workspaces/identities.ts'
 import type { Logger } from '../log.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 
-/** How much work an identity takes now: any, one piece to try whether its platform answers again, or none until a moment. */
+/**
+ * The work that an identity accepts now: any, one call to test whether its platform responds again, or none until a
+ * given time.
+ */
 export interface Admission {
   most: number
-  /** When the rest may come. */
+  /** The time at which the rest can be retried. */
   until: Date
 }
 
-/** How a call ended: `failed` says that the platform is away or takes nothing of this identity, null nothing of either. */
+/**
+ * The outcome of a call: `failed` if the platform is down or rejects everything of this identity; null if the call
+ * shows neither.
+ */
 export type CallOutcome = 'answered' | 'failed' | null
 
-/** What is to be known of a call. */
+/** How to observe a call. */
 export interface WatchedCall<T> {
   outcomeOf(result: { value: T } | { error: unknown }): CallOutcome
-  /** Why it failed, for the log; what was thrown says so by itself. */
+  /** Returns the reason of a failure for the log. A thrown error is its own reason. */
   reasonOf?: ((value: T) => string | undefined) | undefined
-  /** The call hangs: what others wait for must not wait for it. At most once. */
+  /** Called at most once if the call hangs, so that other work does not wait for it. */
   onHang?: (() => void) | undefined
 }
 
 /**
- * Keeps the work of an identity back while its platform does not answer it, so that others go on: after five calls in a row that
- * failed, or one that hung and then failed, it pauses for 2 s, and twice as long after each try in vain, up to a minute. While a call
- * hangs and none is answered no other begins.
+ * Pauses the work of an identity while its platform does not respond, so that other work continues. After five
+ * consecutive failures, or one call that hangs and fails, it pauses for 2 s, and twice as long after each failed test,
+ * up to a minute. While a call hangs and none succeeds, no other begins.
  */
 export interface Breaker {
   admit(): Admission
-  /** When it is tried again; undefined while it is not paused. What fails in a pause says nothing of the job that failed. */
-  pausedUntil(): Date | undefined
   /**
-   * Its work goes on at once, since it has another key or certificate: what failed before says nothing of it. Returns whether it was
-   * paused.
+   * The time of the next test; undefined if it is not paused. A failure during a pause does not count against the job.
    */
+  pausedUntil(): Date | undefined
+  /** Ends the pause, since the identity has a new key or certificate. Returns whether it was paused. */
   renewed(): boolean
-  /** Makes a call that was admitted. */
+  /** Makes an admitted call. */
   run<T>(call: () => Promise<T>, watched: WatchedCall<T>): Promise<T>
 }
 
-/** The breakers of a process, one for each platform and identity; null is the identity of the server. */
+/** The breakers of a process, by platform and identity; null is the identity of the server. */
 export interface Breakers {
   of(platform: Platform, identityId: string | null): Breaker
 }
 
-/** What breakers are made with. */
 export interface BreakersOptions {
   nameOf: (identityId: string) => string
   clock: () => Date
   log: Pick<Logger, 'info' | 'warn'>
   metrics: Pick<Metrics, 'identityPaused'>
-  /** After so long without any answer a call hangs; 2 by default. */
+  /** The time without any response after which a call hangs. Default: 2. */
   hangSeconds?: number | undefined
 }
 
 const FAILURES_TO_PAUSE = 5
 const FIRST_PAUSE_MS = 2_000
-/** No pause is longer. */
+/** The maximum length of a pause. */
 export const MAX_PAUSE_MS = 60_000
-/** While a call hangs, others look again so often. */
+/** The interval at which other work is retried while a call hangs. */
 const LOOK_MS = 2_000
-/** Longer than any call takes: a try that has had no answer by then is over. */
+/** The timeout of a test, longer than any call takes. */
 const TRY_MS = 30_000
 
-/** Makes the breakers of a process, each when it is first asked for. */
+/** Creates the breakers of a process, each on demand. */
 export function createBreakers(options: BreakersOptions): Breakers {
   const breakers = new Map<string, Breaker>()
-  // Alerts on a rise miss the first one where nothing stood before it.
+  // Start at zero: alerts on an increase miss the first one of a series that did not exist.
   for (const platform of platforms)
     options.metrics.identityPaused.set({ provider: platformFacts[platform].provider, identity: SERVER_IDENTITY }, 0)
   return {
@@ -87,7 +91,7 @@ function createBreaker(
   const hanging = new Set<object>()
   let answers = 0
   let failures = 0
-  /** In a row; 0 while it is not paused. */
+  /** The number of consecutive pauses; 0 if it is not paused. */
   let pauses = 0
   let pauseEnd = 0
   let isTrying = false
@@ -99,7 +103,7 @@ function createBreaker(
   })
 
   function answered(how = 'an identity is answered again'): void {
-    // What hangs from before says nothing any more.
+    // Hanging calls that began earlier no longer count.
     answers += 1
     failures = 0
     hanging.clear()
@@ -112,7 +116,7 @@ function createBreaker(
 
   function failed(hung: boolean, reason: string | undefined): void {
     failures += 1
-    // Calls from before a pause say nothing new.
+    // During a pause, only the result of the test counts.
     const isOver = pauses === 0 ? hung || failures >= FAILURES_TO_PAUSE : isTrying
     if (!isOver) return
     const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** pauses, MAX_PAUSE_MS)
@@ -144,7 +148,7 @@ function createBreaker(
       const self = {}
       const before = answers
       let hung = false
-      // What is only tried is waited for by nobody.
+      // No other work waits for a test.
       const timer = setTimeout(
         () => {
           if (answers > before) return

@@ -1,12 +1,12 @@
 import type { AppleIdentity } from '../../wallets/apple/identity.ts'
 import type { PushResult, RenewablePush } from '../../wallets/apple/push.ts'
 
-/** Where APNs is: an address of an emulator, or Apple's own. */
+/** The APNs server: an address of an emulator, or Apple's. */
 export type PushServer = { address: string; port: number } | 'apple'
 
 /**
- * Pushes to wherever APNs is at the moment, over a connection that is opened with the first push. Where it cannot be opened the
- * pushes have failed, with the reason.
+ * Creates a push client for the current APNs server, which connects with the first push. If it cannot connect, all
+ * pushes fail with the reason.
  */
 export function createLazyPush(
   given: AppleIdentity,
@@ -44,7 +44,7 @@ export function createLazyPush(
     },
     renew(renewed) {
       identity = renewed
-      // One that does not take it is opened anew: what it says then is why pushes fail.
+      // If the client rejects the renewed identity, connect again, so that pushes fail with its reason.
       const { push } = latest ?? {}
       push
         ?.then((one) => one.renew(renewed))

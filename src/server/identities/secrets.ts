@@ -14,24 +14,21 @@ import type { KeylessOptions } from '../../wallets/google/api/keyless.ts'
 import { type GoogleSigner, keylessConfiguration, parseGoogleIdentity } from '../../wallets/google/identity.ts'
 import type { Logger } from '../log.ts'
 
-/** What is sealed of an identity for Apple, all of it PEM: the key is not encrypted otherwise. */
+/** The sealed secrets of an Apple identity, as PEM. The key is not encrypted otherwise. */
 export const AppleSecrets = z.object({ certificate: z.string(), key: z.string(), wwdr: z.string() })
 export type AppleSecrets = z.output<typeof AppleSecrets>
 
-/** The secrets of an identity as they are stored. */
+/** Returns the secrets of an identity as they are stored. */
 export function sealSecrets(text: string, id: string, { current }: Pick<ServerKeys, 'current'>): string {
   return seal(text, id, current, 'identities')
 }
 
-/**
- * What signs for an identity of Apple. It may have expired.
- * @throws CredentialError, SealError
- */
+/** Returns the signing identity of an Apple identity. It can be expired. @throws CredentialError, SealError */
 export function openApple(stored: StoredIdentity, keys: ServerKeys): AppleIdentity {
   return readAppleIdentity(storedCredentials(stored, keys))
 }
 
-/** The certificate, key and intermediate of a stored identity of Apple. @throws SealError */
+/** Returns the certificate, key, and intermediate of a stored Apple identity. @throws SealError */
 export function storedCredentials(stored: StoredIdentity, keys: ServerKeys): AppleCredentials {
   const { certificate, key, wwdr } = AppleSecrets.parse(JSON.parse(openText(stored, keys) ?? '{}'))
   const source = `the identity ${stored.name}`
@@ -39,7 +36,7 @@ export function storedCredentials(stored: StoredIdentity, keys: ServerKeys): App
 }
 
 /**
- * Who writes for an identity of Google: the service account of its key, or the one that this machine has.
+ * Returns the service account of a Google identity: that of its key, or that of this machine.
  * @throws CredentialError, SealError
  */
 export async function openGoogle(stored: StoredIdentity, keys: ServerKeys): Promise<GoogleSigner> {
@@ -47,7 +44,8 @@ export async function openGoogle(stored: StoredIdentity, keys: ServerKeys): Prom
 }
 
 /**
- * The service account of a key, of a configuration of workload identity, or without either of this machine.
+ * Returns the service account of a key file or a workload identity configuration. Without either, returns the account
+ * of this machine.
  * @throws CredentialError
  */
 export async function readGoogleSigner(source: string, json: string | null, issuerId: string): Promise<GoogleSigner> {
@@ -56,14 +54,14 @@ export async function readGoogleSigner(source: string, json: string | null, issu
   return configuration ? loadKeyless({ issuerId, configuration }) : parseGoogleIdentity({ source, json }, issuerId)
 }
 
-/** What is sealed of an identity; null where the machine has an account of its own. @throws SealError */
+/** Returns the secrets of an identity; null if it uses the account of the machine. @throws SealError */
 export function openText({ id, sealed }: StoredIdentity, { current, previous }: ServerKeys): string | null {
   return sealed === null ? null : unseal(sealed, id, [current, ...previous], 'identities')
 }
 
 /**
- * Encrypts whatever is not under the current key anew, so that previous keys can be taken out of use. One that none of the keys opens
- * stays as it is, and the log names it: its own passes alone have to wait until it is renewed.
+ * Encrypts secrets again that are not under the current server key, so that previous ones can be retired. Secrets that
+ * cannot be decrypted stay unchanged, and the log names their identities: only their passes have to wait for a renewal.
  */
 export async function resealIdentities(store: Store, keys: ServerKeys, log: Pick<Logger, 'error'>): Promise<void> {
   for (const stored of await store.identities.listAll()) {
@@ -81,17 +79,17 @@ export async function resealIdentities(store: Store, keys: ServerKeys, log: Pick
   }
 }
 
-/** PEM of what may be DER. @throws CredentialError */
+/** Converts a certificate in PEM or DER to PEM. @throws CredentialError */
 export function toPem(source: AppleCredentials['certificate']): string {
   return parseCertificate(source, 'certificate').toString()
 }
 
-/** A private key in PEM without its passphrase, since it is sealed otherwise. @throws CredentialError */
+/** Returns a private key as PEM without a passphrase, since it is sealed otherwise. @throws CredentialError */
 export function toKeyPem(key: AppleCredentials['key']): string {
   return readKey(key).export({ type: 'pkcs8', format: 'pem' }) as string
 }
 
-/** Loads the module of keyless identities only when it is needed: it is slow to load, and a key file does not need it. */
+/** Imports the module of keyless identities on demand: it loads slowly, and key files do not need it. */
 export async function loadKeyless(options: KeylessOptions): Promise<GoogleSigner> {
   const { createKeylessIdentity } = await import('../../wallets/google/api/keyless.ts')
   return createKeylessIdentity(options)

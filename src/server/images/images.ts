@@ -14,34 +14,33 @@ import type { Logger } from '../log.ts'
 import type { DecodeRequest, DecodeResponse } from './child.ts'
 import type { MadeFiles } from './make-files.ts'
 
-/** An image that was uploaded and found sound. */
+/** An uploaded image that was decoded without faults. */
 export interface AcceptedImage {
   contentType: ImageType
-  /** The upload up to the end of the picture. */
+  /** The upload up to the end of the image data. */
   data: Uint8Array
   width: number
   height: number
   files: StoredImageFile[]
 }
 
-/** Decodes images once, in a process of its own, and keeps what passes need of them. */
+/** Decodes images once, in a separate process, and stores the files that passes need. */
 export interface Images {
   /**
-   * Decodes an upload and makes all the files that a pass may need of it.
-   * @throws ImageFault; ApiError RATE_LIMITED or SERVICE_UNAVAILABLE where too many wait
+   * Decodes an upload and creates all files that a pass can need.
+   * @throws ImageFault; ApiError RATE_LIMITED or SERVICE_UNAVAILABLE if too many uploads wait
    */
   accept(workspaceId: string, bytes: Uint8Array): Promise<AcceptedImage>
-  /** As they were made; of an image that was uploaded to an older program they are made now, and kept. */
+  /** Returns stored files. Files of an image that was uploaded to an older version are created and stored now. */
   loadFiles: LoadImageFiles
   close(): void
 }
 
-/** An upload holds up to 5 MiB while it waits. */
+/** The maximum numbers of waiting uploads, each of up to 5 MiB, in total and per workspace. */
 const MAX_WAITING = 24
 const MAX_WAITING_OF_WORKSPACE = 8
 const RETRY_AFTER_SECONDS = 2
 
-/** Takes in uploaded images: see Images. */
 export function createImages(store: Store, decoder: Decoder): Images {
   const queue = createFairQueue({ max: MAX_WAITING, maxOfOwner: MAX_WAITING_OF_WORKSPACE })
 
@@ -87,7 +86,7 @@ function toStored({ bytes, ...size }: ImageFile): StoredImageFile {
   return { size: nameOf(size), data: bytes }
 }
 
-/** Names the pixels too, so that other sizes in a later program are other files. */
+/** Returns a name with the pixel size, so that other sizes in a later version are other files. */
 function nameOf({ width, height, scale }: ImageSize): string {
   return `${width}x${height}@${scale}`
 }
@@ -102,19 +101,19 @@ function busy({ isOwners }: QueueFull): ApiError {
     : new ApiError('SERVICE_UNAVAILABLE', { message: 'Too many images wait to be decoded; send it again.', headers })
 }
 
-/** Runs a few pieces of work at a time; those who wait take turns, however much one of them brought. */
+/** Runs a limited number of tasks at a time. Waiting owners take turns, regardless of how many tasks each has. */
 export interface FairQueue {
   /**
-   * Resolves or rejects as the work does.
-   * @throws QueueFull at once, where the owner, or all together, wait with as much as they may
+   * Settles with the result of the work.
+   * @throws QueueFull immediately, if the owner or the queue has the maximum number of tasks
    */
   run<T>(owner: string, work: () => Promise<T>): Promise<T>
 }
 
-/** As many wait in a queue as it may hold: whoever asks must come again. */
+/** The queue is full. The caller must retry. */
 export class QueueFull extends Error {
   override readonly name = 'QueueFull'
-  /** Whether the owner alone brought too much; else all together did. */
+  /** Whether the limit of the owner was reached, instead of the total limit. */
   readonly isOwners: boolean
 
   constructor(isOwners: boolean) {
@@ -123,16 +122,14 @@ export class QueueFull extends Error {
   }
 }
 
-/** How much a queue holds, and how much of it runs. */
 export interface FairQueueOptions {
-  /** Pieces that one owner has waiting or running, and all owners together. */
+  /** The maximum number of waiting and running tasks, per owner and in total. */
   maxOfOwner: number
   max: number
-  /** How many run at once; 1 by default. */
+  /** The maximum number of running tasks. Default: 1. */
   places?: number
 }
 
-/** A bounded queue whose owners take turns: see FairQueue. */
 export function createFairQueue({ maxOfOwner, max, places = 1 }: FairQueueOptions): FairQueue {
   const gate = new FairGate({ places, shareOf: () => places })
   const counts = new Map<string, number>()
@@ -150,7 +147,7 @@ export function createFairQueue({ maxOfOwner, max, places = 1 }: FairQueueOption
       const isOwners = (counts.get(owner) ?? 0) >= maxOfOwner
       if (isOwners || total >= max) throw new QueueFull(isOwners)
       count(owner, 1)
-      // It waits for as long as it takes, so that it is never refused here.
+      // Wait without a timeout, so that an accepted task is never rejected.
       await gate.enter(owner)
       try {
         return await work()
@@ -162,30 +159,31 @@ export function createFairQueue({ maxOfOwner, max, places = 1 }: FairQueueOption
   }
 }
 
-/** Decodes images in a process of its own, one at a time. */
+/** Decodes images in a separate process, one at a time. */
 export interface Decoder {
-  /** @throws ImageFault where the image is broken, or brings its decoder down */
+  /** @throws ImageFault if the image is damaged or crashes the decoder */
   decode(request: DecodeRequest): Promise<MadeFiles>
-  /** Ends the process; a later call of decode starts another. */
+  /** Ends the process. The next call of `decode` starts another. */
   close(): void
 }
 
-/** How the process that decodes is run. */
 export interface DecoderOptions {
   log: Logger
-  /** Past this the process is killed, whatever it does; the image is refused. */
+  /** The time after which the process is killed and the image rejected. */
   killAfterSeconds?: number
-  /** What runs in the process; for tests of one that misbehaves. */
+  /** The program of the process, for tests of one that misbehaves. */
   program?: string
 }
 
-/** Within the limits of inspectImage the dearest picture takes two seconds of one core. */
+/**
+ * The timeout of an image. The most expensive image within the limits of inspectImage takes two seconds on one core.
+ */
 const KILL_AFTER_SECONDS = 15
 const START_SECONDS = 30
-/** Then the process ends, and with it goes the memory that it took. */
+/** The idle time after which the process ends, which frees its memory. */
 const IDLE_MS = 60_000
 
-/** Decodes images in a process of its own, which is started when it is needed: see Decoder. */
+/** Creates a decoder whose process starts on demand. */
 export function createDecoder(options: DecoderOptions): Decoder {
   const { log, killAfterSeconds = KILL_AFTER_SECONDS, program = siblingOf('child') } = options
   let running: Promise<DecoderProcess> | undefined
@@ -234,14 +232,15 @@ class DecoderEnded extends Error {
   override readonly name = 'DecoderEnded'
 }
 
-/** Resolves once the process has loaded what it needs. */
+/** Resolves once the process has loaded its libraries. */
 async function startDecoder(program: string, onEnd: () => void): Promise<DecoderProcess> {
   const child = fork(program, [], {
-    // From source, where there is no compiled file yet.
+    // When run from source, there is no compiled file.
     execArgv: extname(program) === '.ts' ? ['--import', 'tsx'] : [],
-    // Where tsx is found.
+    // A folder where tsx is found.
     cwd: dirname(program),
-    // None of our settings: who takes over the decoder finds no key there. And no warnings of its libraries in our log.
+    // Pass no settings: an attacker who takes over the decoder must not find a key. Also keep warnings of its libraries
+    // out of the log.
     env: { VIPS_WARNING: 'none', MALLOC_ARENA_MAX: '2' },
     serialization: 'advanced',
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
@@ -270,7 +269,7 @@ async function startDecoder(program: string, onEnd: () => void): Promise<Decoder
     child.kill('SIGKILL')
     throw new Error('The process that decodes images does not start', { cause })
   }
-  // Requests that only read go before.
+  // Requests take priority over decoding.
   if (child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL)
   return {
     ask(request, seconds) {
@@ -282,12 +281,12 @@ async function startDecoder(program: string, onEnd: () => void): Promise<Decoder
   }
 }
 
-/** A process that waits for work keeps no other from ending. */
+/** Lets this process exit while the decoder is idle. */
 function setBusy(child: ChildProcess, isBusy: boolean): void {
   for (const handle of [child, child.channel]) isBusy ? handle?.ref() : handle?.unref()
 }
 
-/** A module beside this one, compiled or not. */
+/** Returns the path of a module in this folder, compiled or not. */
 function siblingOf(name: string): string {
   const own = fileURLToPath(import.meta.url)
   return fileURLToPath(new URL(`./${name}${extname(own)}`, import.meta.url))

@@ -2,24 +2,27 @@ import sharp from 'sharp'
 import { MAX_PIXELS } from '../../core/rules/template/image.ts'
 import type { ImageFile, ImageSize } from '../../wallets/wallet.ts'
 
-/** A picture that was decoded: its sizes in pixels, as stored, and the files that were made of it. */
+/** A decoded image: its size in pixels as stored, and the files created from it. */
 export interface MadeFiles {
   width: number
   height: number
   files: ImageFile[]
 }
 
-/** Asks the decoder to give up by itself, which leaves its process alive; the parent ends a process that does not. */
+/**
+ * The timeout after which the decoder gives up and its process stays alive. If it does not give up, the parent kills
+ * the process.
+ */
 const TIMEOUT_SECONDS = 10
 
 /**
- * Decodes a picture once and makes PNG files of it, each to fit into its size, and enlarged only where that says so;
- * sizes that the picture cannot fill are left out, but for those of scale 1. Runs native code over what strangers sent:
- * only in the process that is there for it.
- * @throws where the file is broken or takes too long
+ * Decodes an image once and creates PNG files that fit into the sizes. Images are enlarged only for sizes that request
+ * it. Sizes that the image cannot fill are omitted, except those of scale 1. Runs native code on untrusted data, so
+ * call it only in the decoder process.
+ * @throws if the file is damaged or takes too long
  */
 export async function makeFiles(bytes: Uint8Array, sizes: readonly ImageSize[]): Promise<MadeFiles> {
-  // Loaders warn of whatever is wrong with a file and then guess.
+  // Fail on warnings: loaders report damage as warnings and then guess.
   const source = sharp(bytes, { limitInputPixels: MAX_PIXELS, failOn: 'warning', pages: 1 }).timeout({
     seconds: TIMEOUT_SECONDS,
   })
@@ -41,7 +44,7 @@ export async function makeFiles(bytes: Uint8Array, sizes: readonly ImageSize[]):
     const box = toBox(size)
     const isSmaller = autoOrient.width < box.width && autoOrient.height < box.height
     if (size.scale > 1 && isSmaller && !size.isEnlarged) continue
-    // The proportions of the picture itself: those of the intermediate one were rounded.
+    // Use the proportions of the original: those of the intermediate image are rounded.
     const fitting = Math.min(box.width / autoOrient.width, box.height / autoOrient.height)
     const factor = size.isEnlarged ? fitting : Math.min(fitting, 1)
     const resized = sharp(data, { raw }).resize({

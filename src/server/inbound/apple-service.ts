@@ -18,40 +18,43 @@ import { type DeviceLogServices, takeDeviceLogs } from './device-logs.ts'
 
 type AppleServices = DeviceLogServices & Pick<Services, 'packages'>
 
-/** What phones may do so often. */
+/** The rate limits of phones. */
 export interface PhoneLimits {
   refused: LimitRefused
-  /** Called with each pass that would be in no wallet any more; it throws where that happens too often. */
+  /** Called with each pass that would be in no wallet afterwards. Throws if that happens too often. */
   removals: (passId: string) => void
   /** Debits the address for a list that costs as much as several requests. */
   lists: (event: H3Event, cost: number) => void
 }
 
-/** Slows down whoever guesses; called with every request that is refused. */
+/** Called with each rejected request. Slows down clients that guess. */
 export type LimitRefused = (event: H3Event) => void
 
 const Registration = z.object({ pushToken: z.string().regex(/^[0-9A-Za-z]{1,200}$/) })
 const Log = z.object({ logs: z.array(z.string()).max(100) })
 const DeviceId = text(1, 255)
-/** Those of other providers have any form. */
+/** Serial numbers of other providers have any form. */
 const SerialNumber = text(1, 255)
 
 const MAX_BODY_BYTES = 64 * 1024
 
-/** Far more than a pass that is shared among friends, or shown to a crowd, has: its update reads all of them. */
+/**
+ * The maximum number of devices of a pass, far above that of a pass shared with friends or a crowd: its update reads
+ * all of them.
+ */
 const MAX_DEVICES = 10_000
 
-/** A list counts for a request more with each of these passes that the device holds, up to the second number of passes. */
+/** A list debits one additional request per this number of passes on the device, up to the second number of passes. */
 const PASSES_A_REQUEST = 10
 const MAX_COUNTED = 10_000
 
-/** Where packages of this server say that phones find the PassKit web service. */
+/** The path of the PassKit web service in packages of this server. */
 export const APPLE_PREFIX = '/apple'
 
 /**
- * The PassKit web service, which phones call: register and unregister a device for a pass, ask which passes changed,
- * fetch one, complain. A void or expired pass is still served, so that phones show that it is over.
- * @param prefixes the paths that it stands under
+ * Mounts the PassKit web service for phones: registers and unregisters devices of a pass, lists changed passes, sends a
+ * pass, and logs messages of devices. Void and expired passes are served too, so that phones show their state.
+ * @param prefixes the paths under which it is mounted
  */
 export function mountAppleService(
   app: H3,
@@ -84,8 +87,9 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
         return isFirst
       }
       const isInserted = await tx.registrations.insert(workspaceId, { passId, deviceId, pushToken }, at)
-      // The pass may have changed between its download and this moment: the phone learns it by a push. One that is known may
-      // have been pushed before it could come: it was imported, and asked where it was before, or it has another token.
+      // Push if the pass changed between its download and this registration. A known registration can have been pushed
+      // before the phone could fetch: an imported pass whose phone used the previous server, or a phone with a new
+      // token.
       const { walletVersion } = shown
       const isBehind =
         walletVersion > 1 &&
@@ -119,15 +123,16 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
     const isOurs = ofType.length > 0
     if (!isOurs || !isKnown) limitRefused(event)
     if (!isOurs || (!isKnown && since !== null)) return new Response(null, { status: 404 })
-    // Before the list is read, which takes as long whether it names all of them or none.
+    // Debit before the list is read, which takes as long for an empty result.
     if (held >= PASSES_A_REQUEST) limitLists(event, Math.floor(held / PASSES_A_REQUEST))
     const at = clock()
     const list = (from: DevicePlace | null) => store.deviceLists.listChanged(deviceId, from, ofType, at)
     const known = await list(since)
-    // Nothing is new, or the tag was given by another server.
+    // Either nothing is new, or another server issued the tag.
     const isForeign = known.serialNumbers.length === 0 && since !== null && (await store.deviceLists.isAhead(since.tag))
     const { serialNumbers, toNote, place } = isForeign ? await list({ tag: 0 }) : known
-    // A frozen server cannot know what changed in the copy of its database, whose server may have pushed the phone already.
+    // A frozen server has a copy of the database, so it cannot know what changed on the original, whose server may have
+    // pushed the phone.
     if (serialNumbers.length === 0 && !store.isFrozen) return new Response(null, { status: 204 })
     if (toNote.length > 0 || store.isFrozen) {
       await store.statement((tx) => tx.deviceLists.setListed(deviceId, toNote, at))
@@ -140,7 +145,7 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
     const { workspaceId, id, walletVersion } = pass
     const request = (await isDatedHere(event, pass)) ? event.req : undated(event.req)
     const response = await renderOr(() => packages.answer(pass, request, clock()))
-    // Who asks for the head alone has nothing yet.
+    // A HEAD request fetches nothing.
     if (event.req.method === 'GET' && !isFormer)
       await store.statement((tx) => tx.registrations.setFetched(workspaceId, id, walletVersion, clock()))
     return response
@@ -154,8 +159,8 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
   })
 
   /**
-   * Whether the date of what a phone has may be one of ours. Of an imported pass another server gave dates, too, which may be in the
-   * same second: until a phone has fetched this version here, none has it.
+   * Whether the date in the request of a phone can come from this server. For an imported pass, the previous server
+   * also issued dates, possibly in the same second, so it cannot until a phone has fetched this version here.
    */
   async function isDatedHere(event: H3Event, pass: StoredPass): Promise<boolean> {
     const { workspaceId, id, copyId, serialNumber, walletVersion } = pass
@@ -163,7 +168,7 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
     return store.registrations.isFetched(workspaceId, id, walletVersion)
   }
 
-  /** @throws ApiError FORBIDDEN for a device that is new to a pass, if the pass or the device has no room */
+  /** @throws ApiError FORBIDDEN for a new device of a pass, if the pass or the device is at its limit */
   async function requireRoom(event: H3Event, { pass, isFormer }: AuthenticatedPass, deviceId: string): Promise<void> {
     const { workspaceId, id, copyId } = pass
     const [holders, name] = isFormer ? [store.formerPasses, copyId] : [store.registrations, id]
@@ -180,7 +185,7 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
     throw new ApiError('FORBIDDEN', { message: 'The device holds too many passes of this issuer.' })
   }
 
-  /** Once for each pass and workspace. */
+  /** Logs once per pass and workspace. */
   function noteFull(what: { passId?: string; workspaceId: string }, message: string): void {
     const key = what.passId ?? what.workspaceId
     if (!toldFull.has(key)) log.warn(what, message)
@@ -196,11 +201,11 @@ function undated({ method, headers }: Pick<Request, 'method' | 'headers'>): Pick
 
 interface AuthenticatedPass {
   pass: StoredPass
-  /** Of a holder who gave it away: it is void for good. */
+  /** Whether it is the permanently void copy of a former holder. */
   isFormer: boolean
 }
 
-/** @throws ApiError UNAUTHORIZED for a wrong type, serial number or token: which of them is nobody's business */
+/** @throws ApiError UNAUTHORIZED for a wrong type, serial number, or token. It does not reveal which one is wrong */
 async function authenticatePass(
   event: H3Event,
   services: AppleServices,
@@ -260,12 +265,15 @@ function decoded(part = ''): string {
   }
 }
 
-/** lastUpdated must be a string: a number stops the updates of a phone. It is opaque to phones and only ever grows. */
+/**
+ * Returns lastUpdated, which must be a string: a number stops the updates of a phone. Phones do not parse it, and it
+ * only increases.
+ */
 function walletTag({ tag, passId }: DevicePlace): string {
   return passId === undefined ? `v${tag}` : `v${tag}-${passId}`
 }
 
-/** `null` if the phone names none. A tag that is not ours is older than every change. */
+/** Returns `null` if the phone sends none. A tag of another server counts as older than every change. */
 function parseTag(text: string | null): DevicePlace | null {
   if (text === null) return null
   const [, digits, id] = /^v(\d{1,15})(?:-(.{36}))?$/.exec(text) ?? []

@@ -4,21 +4,20 @@ import type { NewDeviceLog } from '../../storage/devices/device-logs.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { JobServices, Services } from '../context.ts'
 
-/** What the log endpoint of phones needs. */
 export type DeviceLogServices = JobServices & Pick<Services, 'identities' | 'metrics'>
 
-/** Anybody may send logs: a request says no more than this. */
+/** The limits of a request, which any client can send. */
 const MAX_LOGS = 5
 const MAX_LOGGED_LENGTH = 300
 const MAX_KEPT_LENGTH = 500
 
-/** As many names of each kind are looked up: a message of a phone has one. */
+/** The number of names of each kind that are looked up. A message of a phone has one. */
 const MAX_NAMES = 2
 
 /**
- * Takes in what a device wrote. Nobody says who it is, and of which pass it speaks only the message itself says: one that names a
- * pass, by its type and its serial number, is kept for the workspace of that pass. Every message goes to the log of the server,
- * and nowhere else where it names no pass.
+ * Stores messages of a device. Devices are not authenticated, and only the message itself names a pass: if it contains
+ * a pass type and a serial number, it is stored for the workspace of that pass. Every message is written to the log of
+ * the server.
  */
 export async function takeDeviceLogs(services: DeviceLogServices, logs: string[]): Promise<void> {
   const { store, clock, log, metrics } = services
@@ -40,7 +39,7 @@ export async function takeDeviceLogs(services: DeviceLogServices, logs: string[]
   }
 }
 
-/** The one pass that a message names. Where several could be meant, as two identities have one pass type, it is nobody's. */
+/** Returns the pass that a message names; undefined if several match because identities share the pass type. */
 async function findNamed(message: string, { store, identities }: DeviceLogServices): Promise<StoredPass | undefined> {
   const types = namesIn(message, /\bpass\.[\w.-]*\w/g)
   const serialNumbers = serialNumbersIn(message)
@@ -56,7 +55,7 @@ async function findNamed(message: string, { store, identities }: DeviceLogServic
   return found.size === 1 ? [...found.values()][0] : undefined
 }
 
-/** What stands after the words that iOS writes, and what looks like a serial number of ours. */
+/** Returns the serial number after the words that iOS writes, else texts in the form of our serial numbers. */
 function serialNumbersIn(message: string): string[] {
   const [, quoted, plain] = /\bserial number (?:'([^']+)'|([^\s,;()']+))/i.exec(message) ?? []
   const named = quoted ?? plain
@@ -70,7 +69,10 @@ function namesIn(message: string, pattern: RegExp): string[] {
   return [...new Set(message.match(pattern))].slice(0, MAX_NAMES)
 }
 
-/** A message as it may be shown, without the id of the device, which would be a key to what the phone holds. */
+/**
+ * Returns a message for display, with a digest instead of the device ID, which would give access to the passes on the
+ * phone.
+ */
 function readable(message: string, workspaceId: string): Pick<NewDeviceLog, 'device' | 'message'> {
   const text = clean(message).slice(0, MAX_KEPT_LENGTH)
   const [, deviceId] = /(?:\bfor device |\/devices\/)([^\s,;()'/]+)/i.exec(text) ?? []
@@ -79,7 +81,7 @@ function readable(message: string, workspaceId: string): Pick<NewDeviceLog, 'dev
   return { device, message: text.replaceAll(deviceId, device).slice(0, MAX_KEPT_LENGTH).toWellFormed() }
 }
 
-/** Databases take no null character, and terminals no other control character. */
+/** Removes control characters: databases accept no null character, and terminals interpret the others. */
 function clean(message: string): string {
   return message.replaceAll(/\p{Cc}+/gu, ' ').trim()
 }

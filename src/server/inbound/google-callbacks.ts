@@ -11,8 +11,9 @@ import type { LimitRefused } from './apple-service.ts'
 const MAX_BODY_BYTES = 64 * 1024
 
 /**
- * Takes in what Google says of saved, deleted and activated passes: 200 after it is written, also when it was before; 4xx for what
- * Google did not sign; 5xx for our own fault, so that it comes again.
+ * Receives callbacks about saved, deleted, and activated passes. Responds with 200 after the callback is stored, also
+ * if it was already; with 4xx if Google did not sign it; and with 5xx for an error of the server, so that Google
+ * retries.
  */
 export function mountGoogleCallbacks(
   app: H3,
@@ -24,7 +25,7 @@ export function mountGoogleCallbacks(
     const at = clock()
     const found = await identities.ofAccount('google', issuerNamedBy(body))
     const other = found.find((id) => id !== null) ?? null
-    // That of the server takes what is signed for its own issuer alone.
+    // The server's verifier accepts only callbacks for its own issuer.
     const ofIssuer = other === null ? [null] : found
     const side = (await identities.of('google', other))!
     const check = await side.callbacks.verify(body, at)
@@ -52,7 +53,7 @@ export function mountGoogleCallbacks(
 const Named = z.object({ objectId: z.string().max(255) })
 const Signed = z.object({ signedMessage: z.string().max(16_384) })
 
-/** The issuer whose object a callback is about, by its own word: that Google signed it for that one is still to be seen. */
+/** Returns the issuer of the object that a callback names. The signature is not verified yet. */
 function issuerNamedBy(body: unknown): string {
   const { data: signed } = Signed.safeParse(body)
   const objectId = signed && parseAs(Named, signed.signedMessage)?.objectId

@@ -4,14 +4,14 @@ import { createLineLimit } from '../line-limit.ts'
 import type { Logger } from '../log.ts'
 import type { Metrics } from './metrics.ts'
 
-/** Notes registrations that Apple says are dead. */
+/** Records registrations that Apple reports as dead. */
 export interface Drops {
   note(dropped: DroppedRegistration[], results: Iterable<Pick<PushResult, 'pushToken' | 'reason'>>): void
 }
 
 /**
- * Counts phones that are told of a pass no more, and logs some with Apple's reason: anybody may register who has a pass, with
- * tokens that are none. Tokens and device ids are theirs, and not told.
+ * Creates a record that counts dropped registrations and logs some of them with Apple's reason: any holder of a pass
+ * can register invalid tokens. Tokens and device IDs are not logged.
  */
 export function createDrops({ log, metrics }: { log: Logger; metrics: Metrics }): Drops {
   const limit = createLineLimit((leftOut, workspaces) =>

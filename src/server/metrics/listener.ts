@@ -13,21 +13,17 @@ import type { Logger } from '../log.ts'
 import type { DatabaseWatch } from './database-watch.ts'
 import type { Metrics } from './metrics.ts'
 
-/** What is measured, and where it is served. */
 export interface StartMetricsOptions {
   config: Pick<Config, 'metrics' | 'role'>
   certificates: () => Certificate[]
-  /** Of the program. */
+  /** The version of the program. */
   version: string
   /** Whether the database was found damaged. */
   isDamaged: () => boolean
   watch: Pick<DatabaseWatch, 'isWritable' | 'clockSkewSeconds'>
 }
 
-/**
- * Serves metrics where the configuration asks for it.
- * @throws ListenError
- */
+/** Serves metrics if the configuration enables them. @throws ListenError */
 export async function startMetrics(
   { store, metrics, clock, log }: JobServices & Pick<Services, 'metrics'>,
   { config, certificates, version, isDamaged, watch }: StartMetricsOptions,
@@ -43,16 +39,15 @@ export async function startMetrics(
   }
 }
 
-/** The listener that serves metrics. */
 export interface MetricsListener {
-  /** The address of the metrics, path included. */
+  /** The address of the metrics, including the path. */
   url: string
   close(): Promise<void>
 }
 
 interface MetricsListenerOptions {
   host: string
-  /** 0 takes any free port. */
+  /** 0 uses any free port. */
   port: number
   registry: Registry
   log: Logger
@@ -60,13 +55,13 @@ interface MetricsListenerOptions {
 
 const PATH = '/metrics'
 
-/** Sockets that send their headers more slowly are closed. */
+/** Limits for sockets that send headers slowly. */
 const SLOW_SOCKETS = { headersTimeout: 10_000, connectionsCheckingInterval: 500 }
 
 /**
- * Serves metrics in Prometheus' text format apart from the interface: who may reach one need not reach the other, and a
- * process that only works has no other listener. What Node says of the process is added.
- * @throws the error of the system where the address cannot be listened on
+ * Serves metrics in the Prometheus text format, including Node's process metrics. It has a separate listener, so that
+ * access to metrics and the API can differ, and because a worker has no other listener.
+ * @throws the system error if it cannot listen on the address
  */
 async function startMetricsListener({ host, port, registry, log }: MetricsListenerOptions): Promise<MetricsListener> {
   collectDefaultMetrics({ register: registry })
@@ -102,22 +97,21 @@ async function startMetricsListener({ host, port, registry, log }: MetricsListen
   }
 }
 
-/** Scrapers that come within so long share one look at the database. */
+/** The time for which scrapes share one read of the database. */
 const CACHE_MS = 5_000
 
-/** What the gauges read. */
 export interface GaugesOptions extends Pick<StartMetricsOptions, 'certificates' | 'isDamaged' | 'watch'> {
   store: Store
   clock: () => Date
   log: Logger
 }
 
-/** What is not counted but looked up when somebody asks: the state of the outbox and of endpoints, certificates. */
+/** Registers gauges that are read with each scrape: the state of the outbox, of webhooks, and of certificates. */
 function registerGauges({ registry }: Metrics, options: GaugesOptions): void {
   const { store, certificates, isDamaged, watch, clock, log } = options
   const look = createLook(store, clock, log)
   const registers = [registry]
-  /** Values as of the moment of the scrape; none at all while the database does not answer. */
+  /** Creates a gauge with values at the time of the scrape. While the database does not respond, it has none. */
   const gauge = <Label extends string>(
     name: string,
     help: string,

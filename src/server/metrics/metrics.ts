@@ -6,18 +6,18 @@ import { SERVER_IDENTITY } from '../../storage/workspaces/identities.ts'
 import type { ProviderCall } from '../../wallets/wallet.ts'
 
 /**
- * What this process counts, on a registry of its own. docs/metrics.md says what each means. Labels take values of short
- * lists only: never a workspace, an endpoint, a pass, a path or anything else that customers bring.
+ * The metrics of this process, in a separate registry. docs/metrics.md describes each. Labels have few possible values:
+ * never a workspace, webhook, pass, path, or other data of customers.
  */
 export type Metrics = ReturnType<typeof createMetrics>
 
-/** From what a cached read takes up to the longest that a client waits. */
+/** From the time of a cached read to the longest that a client waits. */
 const REQUEST_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-/** From one row up to a turn of an endpoint, or a slow platform. */
+/** From the time of one row to that of a webhook's batch or a slow platform. */
 const WORK_SECONDS = [0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 15, 30]
 
-/** The registry of a process with every metric in it (docs/metrics.md). */
+/** Creates the registry of a process with every metric (docs/metrics.md). */
 export function createMetrics() {
   const registry = new Registry()
   const registers = [registry]
@@ -33,7 +33,7 @@ export function createMetrics() {
   ) => new Histogram({ name, help, labelNames, buckets, registers })
 
   const limitRefusals = counter('passes_limit_refusals_total', 'Refused because a workspace was at a limit.', ['limit'])
-  // Alerts on a rise miss the first one where nothing stood before it.
+  // Start at zero: alerts on an increase miss the first one of a series that did not exist.
   for (const limit of limitNames) limitRefusals.inc({ limit }, 0)
   const deviceLogs = counter('passes_device_logs_total', 'Messages that devices wrote to the log endpoint.', ['about'])
   for (const about of ['pass', 'unknown']) deviceLogs.inc({ about }, 0)
@@ -81,10 +81,10 @@ export function createMetrics() {
   }
 }
 
-/** What a delivery's state after an attempt says of the attempt. */
+/** The outcome of an attempt by the state of its delivery. */
 const attemptOutcomes = { SUCCESS: 'delivered', PENDING: 'retrying', FAILED: 'gave_up' } as const
 
-/** Counts what was committed. */
+/** Counts a committed event. */
 export function countEvent(metrics: Metrics, event: StoreEvent): void {
   switch (event.what) {
     case 'runs':
@@ -108,14 +108,14 @@ export function countEvent(metrics: Metrics, event: StoreEvent): void {
   }
 }
 
-/** Counts a request to a platform and records its seconds. */
+/** Counts a request to a platform, and its duration. */
 export function countProviderCall(metrics: Metrics, call: ProviderCall): void {
   const { provider, identity = SERVER_IDENTITY, outcomes, seconds } = call
   for (const outcome of outcomes) metrics.providerCalls.inc({ provider, outcome, identity })
   metrics.providerSeconds.observe({ provider, identity }, seconds)
 }
 
-/** A rejection because the workspace is at a limit; any other problem is not counted. */
+/** Counts a rejection if a workspace is at a limit. */
 export function countRejection({ limitRefusals }: Metrics, { details }: ApiError): void {
   const limit = limitNames.find((name) => name === details.limit)
   if (limit) limitRefusals.inc({ limit })
