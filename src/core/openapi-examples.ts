@@ -263,7 +263,7 @@ export const commandSamples: Record<Operation, string> = {
   'doors.update': 'door update 01985f0c-7a10-7000-8000-00000000002f --gate South',
   'doors.revoke': 'door revoke 01985f0c-7a10-7000-8000-00000000002f --yes',
   'wallets.list': 'wallets list --stale --older-than 1h',
-  'wallets.slo': 'wallets slo',
+  'wallets.slo': 'api GET /v1/wallets/slo',
   'wallets.logs': 'wallets logs --pass order-1815-1',
   'wallets.nudge': 'wallets nudge --silent-for 1h',
   'tokens.current': 'whoami',

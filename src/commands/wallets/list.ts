@@ -3,9 +3,10 @@ import { filterFlag, listFlags, listPages } from '../../cli/arguments/list.ts'
 import { parseDuration } from '../../cli/arguments/moment.ts'
 import { named } from '../../cli/arguments/named.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
+import { count } from '../../cli/command/output.ts'
 import type { ListShape } from '../../cli/list/shape.ts'
 import { platforms } from '../../core/contract/platform.ts'
-import type { WalletItem } from '../../core/contract/wallets.ts'
+import type { Freshness, WalletItem } from '../../core/contract/wallets.ts'
 
 const shape: ListShape<WalletItem> = {
   columns: [
@@ -29,7 +30,8 @@ export default class WalletsList extends ClientCommand {
   static override summary = 'List which wallets hold which version of their pass.'
   static override description =
     'Why one is behind: not_pushed, it was not told yet; refused, the platform would not tell it; silent, it was told and ' +
-    'has not fetched since; behind, it fetched since it was told, and what it got is older.'
+    'has not fetched since; behind, it fetched since it was told, and what it got is older. The last line, and `freshness` with ' +
+    '--json, compares all phones with the objective that 99.9 % of those that can be reached have the last version within 5 minutes.'
   static override examples = [
     { description: 'Who is behind for an hour', command: '<%= config.bin %> wallets list --stale --older-than 1h' },
     { description: 'Every one, for a script', command: '<%= config.bin %> wallets list --all --json' },
@@ -62,13 +64,30 @@ export default class WalletsList extends ClientCommand {
       stale: flags.stale,
       ...(olderThan !== undefined && { olderThan: parseDuration(olderThan, '--older-than') }),
     }
-    return this.showList({
-      pages: listPages(this.connect(flags).wallets.list, query, flags),
+    const { wallets } = this.connect(flags)
+    const page = await this.showList({
+      pages: listPages(wallets.list, query, flags),
       shape,
       flags,
       noun: ['wallet', 'wallets'],
       empty: 'Guests add passes by their hosted links: passes pass get shows them.',
       query,
     })
+    const freshness = await wallets.slo({ query: { projectId: flags.project } })
+    this.note(describeFreshness(freshness))
+    return page && { ...page, freshness }
   }
+}
+
+function describeFreshness({ phones, late, refused, share, isMet, ...target }: Freshness): string {
+  const within = `within ${target.withinSeconds / 60} minutes`
+  if (share === null) return `Freshness: no reachable phone (objective ${percent(target.objective)} ${within})`
+  const counts = `${count(late)} late, ${count(refused)} refused, of ${count(phones)} ${phones === 1 ? 'phone' : 'phones'}`
+  const outcome = isMet ? 'met' : 'missed'
+  return `Freshness: ${percent(share)} of reachable phones have the last version ${within}: ${outcome} (objective ${percent(target.objective)}; ${counts})`
+}
+
+/** Rounds down, so that a missed target never looks met. */
+function percent(share: number): string {
+  return `${Math.floor(share * 10_000 + 1e-6) / 100} %`
 }

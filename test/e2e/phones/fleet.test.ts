@@ -6,6 +6,7 @@ import { createRandom } from '../../../bench/support/random.ts'
 import { eventually } from '../../support/eventually.ts'
 import { batchOf, inspect, publishTemplate } from '../support/passes.ts'
 import { setFaults } from '../support/phone.ts'
+import { run } from '../support/program.ts'
 import { hostServer, type TestServer } from '../support/server.ts'
 
 /** One for each phone: a fetch does not say whose it is, so that of two that ask at once either may be noted. */
@@ -69,6 +70,13 @@ test('the server lists exactly the passes of hostile phones, each that is behind
     })
   })
   expect(fleet.counts.pushes).toBe(30)
+
+  const listed = await run(['wallets', 'list', '--stale', '--json'], server)
+  const freshness = { objective: 0.999, withinSeconds: 300, phones: 30, late: 0, share: 1, isMet: true }
+  expect(JSON.parse(listed.stdout)).toMatchObject({ total: 30, freshness })
+  expect(listed.stderr).toMatch(
+    /^Freshness: 100 % of reachable phones have the last version within 5 minutes: met \(objective 99.9 %; 0 late, 0 refused, of 30 phones\)$/m,
+  )
 
   for (const phone of fleet.phones) for (const pass of phone.passes) await fleet.unregister(phone, pass)
   expect((await client.wallets.list()).total).toBe(0)
