@@ -5,47 +5,49 @@ import { SetupError } from '../core/errors.ts'
 import type { Card } from '../core/rules/display/card.ts'
 import type { CheckValues } from '../core/rules/pass/pass-rules.ts'
 
-/** What a wallet platform needs to know of one pass to build what a phone shows. */
+/** The properties of a pass from which a platform builds what a phone shows. */
 export interface WalletPass {
-  /** What its present holder's copy is called, and new objects at Google by it. */
+  /** The ID of the current holder's copy, from which new Google objects are named. */
   id: string
-  /** What Apple knows the copy by, where another provider made it; else it is the id. */
+  /** The serial number at Apple, if another provider issued it. Otherwise, it is the ID. */
   serialNumber?: string
   templateId: string
-  /** The number of the version that the pass is rendered with. */
+  /** The number of the version that the pass renders. */
   templateVersion: number
-  /** The suffix of the object's id where Google holds the pass; a new object is called by the pass and its kind. */
+  /** The suffix of the object's ID if the pass is at Google. A new object is named after the pass and its kind. */
   googleSuffix?: string
-  /** Apple's authenticationToken: random for each holder of a pass and never changed. */
+  /** Apple's authenticationToken: random for each holder of a pass, and never changed. */
   authenticationToken: string
   card: Card
-  /** Where phones of Apple are to ask from now on, where it is another place than this server. */
+  /** The web service that Apple devices must use from now on, if it is not this server. */
   webServiceUrl?: string
-  /** Shared by passes that belong together; wallets show them in one stack. */
+  /** Shared by the passes of a group. Wallets show them in one stack. */
   groupId?: string
   /** The card in the other languages of its definition. */
   translations?: Card[]
   /** The images in these languages, where translations are left out. */
   translatedImages?: Pick<Card, 'language' | 'images' | 'ownImages'>[]
   /**
-   * What the last notification said, in the language of each card where it said so by language; Apple has no other place for
-   * it than the pass itself.
+   * The text of the last notification, by language if it was sent by language. Apple can only show it on the pass
+   * itself.
    */
   message?: string | Record<string, string> | undefined
-  /** Of the google.classKey of the pass, where its version has one: passes with the same share a class. */
+  /** The digest of the pass's google.classKey, if its version has one. Passes with the same digest share a class. */
   classDigest?: string
-  /** The card without any value of its holder alone: for what a platform shows to everyone alike, as Google's classes. */
+  /**
+   * The card without values of its holder, for content that a platform shows to all holders, such as Google's classes.
+   */
   templateCard: Card
-  /** The same in the other languages. */
+  /** The template card in the other languages. */
   templateTranslations?: Card[]
 }
 
-/** A size that a picture is shown in, at most: points, and how many pixels a point has each way. */
+/** The maximum size of an image: points, and the number of pixels per point in each direction. */
 export interface ImageSize {
   width: number
   height: number
   scale: 1 | 2 | 3
-  /** Made of any picture: a smaller one is enlarged. */
+  /** Whether a smaller image is enlarged. */
   isEnlarged?: boolean
 }
 
@@ -55,51 +57,54 @@ export interface ImageFile extends ImageSize {
 }
 
 /**
- * Gives the files of an image in the sizes asked for, never enlarged but where the size says so; those that it cannot fill
- * are left out, but for scale 1.
- * @throws ImageFault, and whatever else where there is no such image
+ * Returns the files of an image in the requested sizes, enlarged only if the size allows it. Omits sizes that it cannot
+ * fill, except scale 1.
+ * @throws ImageFault, or any other error if the image does not exist
  */
 export type LoadImageFiles = (id: string, sizes: readonly ImageSize[]) => Promise<ImageFile[]>
 
-/** One exchange with a platform, for whoever keeps count. */
+/** One exchange with a platform, for metrics. */
 export interface ProviderCall {
-  /** As the facts of its platform name it. */
+  /** As in the facts of its platform. */
   provider: string
-  /** By name; that of the server where left out. */
+  /** The name of the identity; that of the server if omitted. */
   identity?: string
-  /** What became of it; an exchange with APNs holds many pushes. */
+  /** The outcomes. An exchange with APNs contains many pushes. */
   outcomes: string[]
   seconds: number
 }
 
-/** A credential that cannot work: says which file or setting, why, and what to do. Stops the start of the server. */
+/**
+ * An invalid credential. The message has the file or setting, the reason, and the fix. It prevents the start of the
+ * server.
+ */
 export class CredentialError extends SetupError {
   override readonly name = 'CredentialError'
 }
 
-/** What a version says of its passes. */
+/** The content of a version. */
 interface VersionContent {
   definition: Definition
   passType: PassType
 }
 
-/** One wallet platform, as issuing sees it. */
+/** One wallet platform, for issuing. */
 export interface Wallet {
   readonly platform: Platform
   /** The account at the platform that passes belong to: the pass type identifier, or the ID of the issuer. */
   readonly account: string
   /**
-   * Builds everything that the platform would be sent and throws it away.
-   * @throws ApiError PASS_ISSUING_FAILED, APPLE_SIGNING_FAILED or GOOGLE_JWT_FAILED where the pass could not be shown or
-   * the signing identity is no longer sound.
+   * Builds everything that would be sent to the platform, and discards it.
+   * @throws ApiError PASS_ISSUING_FAILED, APPLE_SIGNING_FAILED or GOOGLE_JWT_FAILED if the pass cannot be shown or the
+   * signing identity is not valid
    */
   check(pass: WalletPass, at: Date): Promise<void>
   /**
-   * What the platform would refuse of a version that is to be published, with paths below its definition; the sample is a
-   * pass of it. Where there is none, `check` of the sample stands for it.
-   * @throws ApiError as check
+   * Returns what the platform would reject in a version that is to be published, with paths below its definition. The
+   * sample is a pass of it. Without this method, `check` of the sample is used.
+   * @throws ApiError like check
    */
   checkVersion?(version: VersionContent, sample: WalletPass, at: Date): Promise<Issue[]>
-  /** Compiles what the platform asks of the values of a version's passes; undefined where no value matters to it. */
+  /** Compiles the platform's checks of the values of a version's passes. Returns `undefined` if there are none. */
   compileValues?(version: VersionContent): CheckValues | undefined
 }

@@ -25,6 +25,6 @@ export type Sides = { [P in Platform]: P extends keyof ConnectedSides ? Connecte
 /** The configured platforms. */
 export interface Wallets extends Partial<{ [P in Platform]: Sides[P]['wallet'] }> {
   all: Wallet[]
-  /** The platforms that run against an emulator. No real phone accepts their passes. */
+  /** The platforms that use an emulator. No real phone accepts their passes. */
   sandboxed: Platform[]
 }

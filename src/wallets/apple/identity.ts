@@ -2,11 +2,11 @@ import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { ApiError } from '../../core/errors.ts'
 import { CredentialError } from '../wallet.ts'
 
-/** What signs passes and, as a TLS client certificate, opens the connection to Apple push. */
+/** The identity that signs passes and, as a TLS client certificate, connects to Apple push. */
 export interface AppleIdentity {
   passTypeIdentifier: string
   teamIdentifier: string
-  /** The pass certificate in PEM; with the key it is the client certificate for Apple push. */
+  /** The pass certificate in PEM. With the key, it is the client certificate for Apple push. */
   certificatePem: string
   key: KeyObject
   certificate: ParsedCertificate
@@ -14,34 +14,34 @@ export interface AppleIdentity {
   wwdr: ParsedCertificate
 }
 
-/** A certificate that was read, and when it is valid. */
+/** A parsed certificate with its validity. */
 export interface ParsedCertificate {
   der: Buffer
   notBefore: Date
   notAfter: Date
 }
 
-/** A certificate or key and where it came from: the file or setting that messages name. */
+/** A certificate or key and its source: the file or setting that messages name. */
 export interface CredentialSource {
   source: string
-  /** PEM; certificates may be DER too. */
+  /** PEM. Certificates can also be DER. */
   pem: string | Buffer
 }
 
-/** What a pass is signed with, and what its certificate must say. */
+/** The credentials of passes, and the expected contents of the certificate. */
 export interface AppleCredentials {
   certificate: CredentialSource
   key: CredentialSource & { passphrase?: string }
   wwdr: CredentialSource
-  /** Where given, it must be the certificate's subject UID. */
+  /** If set, it must be the certificate's subject UID. */
   passTypeIdentifier?: string
-  /** Where given, it must be the certificate's subject OU. */
+  /** If set, it must be the certificate's subject OU. */
   teamIdentifier?: string
 }
 
 /**
- * Reads the signing identity and checks all that would make phones refuse its passes without a word.
- * @throws CredentialError naming the file or setting, what is wrong with it and what to do.
+ * Reads the signing identity and checks everything that would make phones silently reject its passes.
+ * @throws CredentialError with the file or setting, the problem, and the fix
  */
 export function parseAppleIdentity(credentials: AppleCredentials, at: Date): AppleIdentity {
   const identity = readAppleIdentity(credentials)
@@ -51,7 +51,7 @@ export function parseAppleIdentity(credentials: AppleCredentials, at: Date): App
 }
 
 /**
- * The same for what was checked when it was taken: it may have expired since, which signing says of each pass.
+ * Reads an identity that was checked before. It may have expired since, which signing reports for each pass.
  * @throws CredentialError
  */
 export function readAppleIdentity(credentials: AppleCredentials): AppleIdentity {
@@ -64,7 +64,7 @@ export function readAppleIdentity(credentials: AppleCredentials): AppleIdentity 
   return { ...subject, certificatePem: leaf.toString(), key, certificate: toParsed(leaf), wwdr: toParsed(wwdr) }
 }
 
-/** That a key is that of a certificate. @throws CredentialError */
+/** Checks that a key belongs to a certificate. @throws CredentialError */
 export function assertKeyMatches(leaf: X509Certificate, key: KeyObject, { certificate, key: from }: AppleCredentials) {
   if (leaf.checkPrivateKey(key)) return
   throw new CredentialError(
@@ -73,7 +73,7 @@ export function assertKeyMatches(leaf: X509Certificate, key: KeyObject, { certif
 }
 
 /**
- * For whom the certificate was made, checked against what is configured.
+ * Returns the subject of the certificate, checked against the configuration.
  * @throws CredentialError
  */
 export function readSubject(
@@ -86,7 +86,7 @@ export function readSubject(
   }
 }
 
-/** That the intermediate issued the certificate. @throws CredentialError */
+/** Checks that the intermediate issued the certificate. @throws CredentialError */
 export function assertIssued(leaf: X509Certificate, wwdr: X509Certificate, credentials: AppleCredentials): void {
   if (leaf.checkIssued(wwdr) && leaf.verify(wwdr.publicKey)) return
   throw new CredentialError(
@@ -95,8 +95,8 @@ export function assertIssued(leaf: X509Certificate, wwdr: X509Certificate, crede
 }
 
 /**
- * Phones refuse what an expired certificate signs; asked for each pass, since a server may run for longer than its
- * certificate.
+ * Checks that the certificates are valid. Call it for each pass, since a server can run longer than its certificate is
+ * valid, and phones reject passes signed with an expired one.
  * @throws ApiError APPLE_SIGNING_FAILED
  */
 export function assertSound(identity: AppleIdentity, at: Date): void {
@@ -114,7 +114,7 @@ export function assertSound(identity: AppleIdentity, at: Date): void {
   }
 }
 
-/** A certificate, of PEM or DER. @param what as messages call it @throws CredentialError */
+/** Reads a certificate in PEM or DER. @param what its name in messages @throws CredentialError */
 export function parseCertificate({ source, pem }: CredentialSource, what: string): X509Certificate {
   try {
     return new X509Certificate(pem)
@@ -126,7 +126,7 @@ export function parseCertificate({ source, pem }: CredentialSource, what: string
   }
 }
 
-/** The private key of a pass certificate, which is of RSA. @throws CredentialError */
+/** Reads the RSA private key of a pass certificate. @throws CredentialError */
 export function parseKey(credential: AppleCredentials['key']): KeyObject {
   const key = readKey(credential)
   if (key.asymmetricKeyType !== 'rsa') {
@@ -137,7 +137,7 @@ export function parseKey(credential: AppleCredentials['key']): KeyObject {
   return key
 }
 
-/** A private key in PEM or DER. @throws CredentialError */
+/** Reads a private key in PEM or DER. @throws CredentialError */
 export function readKey({ source, pem, passphrase }: AppleCredentials['key']): KeyObject {
   const bytes = Buffer.from(pem)
   const isPem = bytes.includes('-----BEGIN')
@@ -187,7 +187,7 @@ function subjectPart(
   return value
 }
 
-/** What signing and checks need of a certificate. */
+/** Returns the properties of a certificate that signing and checks need. */
 export function toParsed(certificate: X509Certificate): ParsedCertificate {
   return {
     der: certificate.raw,
@@ -196,7 +196,7 @@ export function toParsed(certificate: X509Certificate): ParsedCertificate {
   }
 }
 
-/** That a certificate is valid at a moment. @param what as messages call it @throws CredentialError */
+/** Checks that a certificate is valid at a time. @param what its name in messages @throws CredentialError */
 export function assertValidity(
   { notBefore, notAfter }: ParsedCertificate,
   what: string,

@@ -6,19 +6,19 @@ import { ImageFault } from '../../core/rules/template/image.ts'
 import type { ImageSize, LoadImageFiles } from '../wallet.ts'
 import { type PackageFile, packageFile, type ZipPart, zipPart } from './package.ts'
 
-/** The images of a card that Apple's passes show, and the colour of the plain icon where there is none. */
+/** The images of a card in Apple's passes, and the color of the plain icon if it has none. */
 export interface CardImages {
   images: Partial<Record<ImageRole, string>>
-  /** As `#rrggbb`; undefined where the icon stands in another set. */
+  /** As `#rrggbb`; `undefined` if another set has the icon. */
   background: string | undefined
-  /** Of images that are a matter of the language; the top of the package where it is left out. */
+  /** The language of images that differ by language. If omitted, the images are at the top of the package. */
   language?: string
 }
 
 /**
- * The image files of a package, in PNG: only the scales that the source can fill, and of an icon all. There is always an
- * icon, since phones refuse a pass without one.
- * @throws ApiError PASS_ISSUING_FAILED where an image can never be decoded; whatever else loadImageFiles throws.
+ * Returns the image files of a package, in PNG: only the scales that the source can fill, except for an icon, which has
+ * all. There is always an icon, since phones reject a pass without one.
+ * @throws ApiError PASS_ISSUING_FAILED if an image can never be decoded; any other error of loadImageFiles
  */
 async function buildImageFiles(
   { images, background, language }: CardImages,
@@ -60,12 +60,12 @@ function fileName(role: AppleImageRole, scale: ImageSize['scale']): string {
 
 const PNG_SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
 
-/** A PNG of one colour: a palette of one entry, and one bit a pixel that is always 0. */
+/** Creates a PNG of one color: a palette with one entry, and one bit per pixel that is always 0. */
 export function plainPng(width: number, height: number, color: string): Buffer {
   const header = Buffer.from([0, 0, 0, 0, 0, 0, 0, 0, 1, 3, 0, 0, 0])
   header.writeUInt32BE(width, 0)
   header.writeUInt32BE(height, 4)
-  // A line is the number of its filter and then its bits.
+  // A line starts with the number of its filter, followed by its bits.
   const lines = Buffer.alloc((1 + Math.ceil(width / 8)) * height)
   return Buffer.concat([
     PNG_SIGNATURE,
@@ -88,10 +88,10 @@ function chunk(kind: string, data: Buffer): Buffer {
 type ShownImages = Pick<Card, 'images' | 'ownImages' | 'language'>
 
 /**
- * What a card shows, as sets that packages share: what is the same for all passes of a version, and each image that is a
- * matter of the pass by itself, so that a set of every combination is never made. An image that is another in a language
- * stands in the folder of each: a phone that finds one at the top of the package looks nowhere else. Without an icon there it
- * may refuse the pass.
+ * Returns the images of a card as sets that packages share: one with the images of all passes of a version, and one for
+ * each image of a single pass, to avoid a set for every combination. An image that differs by language is in the folder
+ * of each language, because a phone that finds one at the top of the package ignores the folders. The icon is also at
+ * the top, since a phone may reject the pass without it.
  */
 export function toImageSets(
   card: ShownImages & Pick<Card, 'colors'>,
@@ -130,24 +130,25 @@ function imageSetsOf({ images, ownImages = [] }: ShownImages, background?: strin
 
 const PLAIN_ICON = '#8e8e93'
 
-/** What packages that show the same images have in common. */
+/** The files of packages that show the same images. */
 export interface ImageSet {
-  /** The files, as an archive begins with them. */
+  /** The files, as an archive starts with them. */
   part: ZipPart
-  /** The manifest's digest of each file by name. */
+  /** The digests in the manifest, by file name. */
   digests: Record<string, string>
 }
 
-/** Gives the image files for a card; equal images give the same set. */
+/** Returns the image files of a card. Equal images give the same set. */
 export type ImageSets = (card: CardImages) => Promise<ImageSet>
 
 /**
- * Image files are made once for all passes that show the same images (their ids name their content), and the sets used
- * last are kept, up to maxBytes in all. Callers that come together share one build; a failed one is forgotten.
+ * Creates a cache of image files, shared by all passes that show the same images (IDs are derived from the content).
+ * The most recently used sets are kept, up to maxBytes in total. Concurrent callers share one build, and a failed build
+ * is not cached.
  */
 export function createImageSets(loadImageFiles: LoadImageFiles, { maxBytes = 64 * 1024 * 1024 } = {}): ImageSets {
   const building = new Map<string, Promise<ImageSet>>()
-  // A Map keeps its order: the first is the set that was used longest ago.
+  // A Map keeps insertion order: the first set is the least recently used.
   const held = new Map<string, ImageSet>()
   let heldBytes = 0
 
@@ -202,19 +203,22 @@ interface Points {
 }
 
 interface RoleSizes {
-  /** What files are made to fit into: the largest that any style shows. */
+  /** The size that files are fitted into: the largest of any style. */
   fit: Points
-  /** Files of all scales are made, of a smaller picture by enlarging it: without them a phone shows none in places. */
+  /**
+   * Whether to create files of all scales, enlarging a smaller image: without them, a phone shows no image in some
+   * places.
+   */
   isEnlarged?: true
-  /** Few passes have one: its files are made when the first asks, and not of each upload. */
+  /** Whether few passes have one. Its files are created on the first use, not for each upload. */
   isRare?: true
-  /** What each style shows, by Apple's guide; a style that is not named shows none. */
+  /** The size in each style, according to Apple's guide. Other styles do not show it. */
   shown: Partial<Record<PassType, Points>>
 }
 
 const ICON = { width: 38, height: 38 }
 const LOGO = { width: 160, height: 50 }
-/** What lies behind a whole ticket. */
+/** The image behind a whole ticket. */
 const BACKGROUND = { width: 345, height: 505 }
 const ARTWORK = { width: 358, height: 448 }
 const THUMBNAIL = { width: 90, height: 90 }
@@ -226,7 +230,7 @@ const onEveryStyle = (size: Points) => ({
   storeCard: size,
 })
 
-/** The sizes of images in points, which a file holds once, twice and three times as pixels. A hero is not Apple's. */
+/** The sizes of images in points. Files have one, two, and three times as many pixels. Apple has no hero image. */
 export const imageSizes = {
   icon: { fit: ICON, isEnlarged: true, shown: onEveryStyle(ICON) },
   logo: { fit: LOGO, shown: onEveryStyle(LOGO) },
@@ -250,7 +254,7 @@ export const imageSizes = {
   footer: { fit: { width: 286, height: 15 }, isRare: true, shown: { boardingPass: { width: 286, height: 15 } } },
 } satisfies Partial<Record<ImageRole, RoleSizes>>
 
-/** A role of which Apple's wallet shows an image. */
+/** An image role that Apple Wallet shows. */
 export type AppleImageRole = keyof typeof imageSizes
 const appleImageRoles = Object.keys(imageSizes) as AppleImageRole[]
 
@@ -261,7 +265,7 @@ function sizesOf(role: AppleImageRole): ImageSize[] {
   return scales.map((scale) => ({ ...fit, scale, ...(isEnlarged && { isEnlarged }) }))
 }
 
-/** The sizes that most packages ask for, whatever the image turns out to be used as. */
+/** The sizes that most packages need, regardless of the image's role. */
 export const appleImageSizes: readonly ImageSize[] = appleImageRoles
   .filter((role) => !('isRare' in imageSizes[role]))
   .flatMap(sizesOf)

@@ -2,7 +2,7 @@ import { hash, type KeyObject, sign } from 'node:crypto'
 import { crc32, deflateRawSync } from 'node:zlib'
 import type { AppleIdentity } from './identity.ts'
 
-/** Signs content by its SHA-256; the signature does not hold it (detached). */
+/** Signs content by its SHA-256. The signature is detached. */
 export type Signer = (sha256: Uint8Array, at: Date) => Promise<Buffer>
 
 const id = {
@@ -22,9 +22,9 @@ const rsaEncryption = sequence(id.rsaEncryption, none)
 const contentType = sequence(id.contentType, setOf(id.data))
 
 /**
- * Makes detached CMS signatures (RFC 5652) as a phone wants them: SHA-256, the signing time among the signed
- * attributes, leaf and intermediate certificates included. Signing is the costly part of a package, so all that stays the
- * same for a second is encoded once, and the private key works on a thread of the pool.
+ * Creates detached CMS signatures (RFC 5652) as phones require: SHA-256, a signed signing time, and the leaf and
+ * intermediate certificates. Signing is the slow part of a package, so everything that stays the same for a second is
+ * encoded once, and the private key is used on a thread of the pool.
  */
 export function createSigner(identity: AppleIdentity): Signer {
   const issuer = issuerAndSerial(identity.certificate.der)
@@ -35,7 +35,7 @@ export function createSigner(identity: AppleIdentity): Signer {
   function formOf(second: number): SignatureForm {
     const attributes = signedAttributes(Buffer.alloc(SHA256_BYTES), new Date(second * 1000))
     const signer = sequence(version1, issuer, sha256, element(0xa0, ...attributes), rsaEncryption, emptySignature)
-    // The bytes signed carry the tag of a SET, those sent an implicit [0] (RFC 5652, 5.4).
+    // The signed bytes have the tag of a SET, and the sent bytes an implicit [0] (RFC 5652, 5.4).
     const toSign = element(0x31, ...attributes)
     return { second, toSign, signed: sequence(id.signedData, element(0xa0, sequence(beforeSigners, setOf(signer)))) }
   }
@@ -56,15 +56,21 @@ export function createSigner(identity: AppleIdentity): Signer {
 
 const SHA256_BYTES = 32
 
-/** A signature without what each package has of its own: the digest at the end of the signed attributes, and the signature at its own end. */
+/**
+ * A signature without the parts that differ by package: the digest at the end of the signed attributes, and the
+ * signature itself at the end.
+ */
 interface SignatureForm {
-  /** Of its signing time, since 1970. */
+  /** The signing time in seconds since 1970. */
   second: number
   toSign: Buffer
   signed: Buffer
 }
 
-/** What names the signer's certificate: version, serial number, algorithm and issuer begin every certificate. */
+/**
+ * Returns the identification of the signer's certificate. Every certificate starts with version, serial number,
+ * algorithm, and issuer.
+ */
 function issuerAndSerial(certificate: Uint8Array): Buffer {
   const [toBeSigned] = membersOf(certificate)
   const fields = membersOf(toBeSigned!)
@@ -86,15 +92,14 @@ function signRsa(data: Uint8Array, key: KeyObject): Promise<Buffer> {
   })
 }
 
-/** DER, as far as signing a pass needs it. It reads only certificates that OpenSSL has already accepted. */
+/** The part of DER that signing needs. It reads only certificates that OpenSSL has already accepted. */
 
-/** One element: tag, length, contents. */
+/** Encodes an element: tag, length, contents. */
 export function element(tag: number, ...contents: Uint8Array[]): Buffer {
   const length = contents.reduce((sum, part) => sum + part.length, 0)
   return Buffer.concat([header(tag, length), ...contents])
 }
 
-/** A SEQUENCE of elements. */
 export function sequence(...members: Uint8Array[]): Buffer {
   return element(0x30, ...members)
 }
@@ -104,7 +109,7 @@ function sorted(members: Buffer[]): Buffer[] {
   return members.toSorted(Buffer.compare)
 }
 
-/** A SET of elements, in the order that DER asks for. */
+/** Encodes a SET with its elements in DER order. */
 export function setOf(...members: Buffer[]): Buffer {
   return element(0x31, ...sorted(members))
 }
@@ -113,13 +118,13 @@ function octetString(bytes: Uint8Array): Buffer {
   return element(0x04, bytes)
 }
 
-/** An OBJECT IDENTIFIER of its dotted form. */
+/** Encodes an OBJECT IDENTIFIER from its dotted form. */
 export function objectIdentifier(dotted: string): Buffer {
   const [first = 0, second = 0, ...arcs] = dotted.split('.').map(Number)
   return element(0x06, Buffer.from([first * 40 + second, ...arcs.flatMap(base128)]))
 }
 
-/** A moment to the second: UTCTime from 1950 to 2049, GeneralizedTime outside (RFC 5652, 11.3). */
+/** Encodes a time in seconds: UTCTime from 1950 to 2049, else GeneralizedTime (RFC 5652, 11.3). */
 export function time(at: Date): Buffer {
   const digits = at.toISOString().replaceAll(/\D/g, '').slice(0, 14)
   const year = at.getUTCFullYear()
@@ -128,7 +133,7 @@ export function time(at: Date): Buffer {
     : element(0x18, Buffer.from(`${digits}Z`))
 }
 
-/** The elements inside a constructed one, each with its tag and length. */
+/** Returns the elements inside a constructed one, each with its tag and length. */
 export function membersOf(constructed: Uint8Array): Buffer[] {
   const bytes = Buffer.from(constructed.buffer, constructed.byteOffset, constructed.length)
   const members: Buffer[] = []
@@ -165,17 +170,17 @@ function contentsOf(bytes: Buffer, position: number): { start: number; end: numb
 export interface ZipEntry {
   name: string
   bytes: Uint8Array
-  /** CRC-32 of the bytes, as zlib.crc32 gives it. */
+  /** The CRC-32 of the bytes, as returned by zlib.crc32. */
   crc32: number
 }
 
-/** Entries as they stand in an archive, and what its directory says of them: made once, and copied into each that has them. */
+/** Encoded entries and their directory, created once and copied into each archive. */
 export interface ZipPart {
-  /** The header of each entry, and its contents. */
+  /** The header and the contents of each entry. */
   chunks: Uint8Array[]
-  /** Bytes of all chunks. */
+  /** The size of all chunks, in bytes. */
   size: number
-  /** As in an archive that begins with these entries. */
+  /** As in an archive that starts with these entries. */
   directory: Buffer
   count: number
 }
@@ -184,21 +189,21 @@ const LOCAL_HEADER = 30
 const CENTRAL_HEADER = 46
 const END_RECORD = 22
 const VERSION = 20
-/** Made on Unix, as an ordinary readable file: with it unzip restores names beyond ASCII too. */
+/** An ordinary readable file from Unix, so that unzip also restores names beyond ASCII. */
 const MADE_ON_UNIX = 0x0300
 const READABLE_FILE = (0o100644 << 16) >>> 0
 const UTF8_NAMES = 0x0800
 const STORED = 0
 const DEFLATED = 8
-/** The first day a zip can name: equal passes give equal archives, and no phone looks at it. */
+/** The first day that zip can represent, so that equal passes give equal archives. */
 const DATE_1980_01_01 = 0x0021
 const MAX_ENTRIES = 0xffff
 const MAX_BYTES = 0xffffffff
 
-/** Deflating takes about as long whatever the size, and of a short text it saves less than a packet on the wire. */
+/** Deflating a short text takes as long as a longer one and saves less than a network packet. */
 const DEFLATED_FROM = 4_096
 
-/** An entry with its bytes as they stand in the archive. */
+/** An entry with its bytes as in the archive. */
 interface Packed extends ZipEntry {
   nameBytes: Buffer
   method: typeof STORED | typeof DEFLATED
@@ -206,8 +211,8 @@ interface Packed extends ZipEntry {
 }
 
 /**
- * A zip of the entries, after parts that were made before.
- * @throws RangeError where the archive would need the 64-bit format.
+ * Creates a zip of the entries, after existing parts.
+ * @throws RangeError if the archive would need the 64-bit format
  */
 export function zip(entries: readonly ZipEntry[], before: readonly ZipPart[] = []): Buffer {
   const parts = [...before, zipPart(entries)]
@@ -223,7 +228,7 @@ export function zip(entries: readonly ZipEntry[], before: readonly ZipPart[] = [
   let central = directoryStart
   for (const part of parts) {
     const end = central + part.directory.copy(archive, central)
-    // Its directory says where entries stand in the part.
+    // Shift the offsets of the part's directory.
     for (; central < end; central += CENTRAL_HEADER + archive.readUInt16LE(central + 28)) {
       archive.writeUInt32LE(archive.readUInt32LE(central + 42) + local, central + 42)
     }
@@ -244,8 +249,8 @@ export function zip(entries: readonly ZipEntry[], before: readonly ZipPart[] = [
 }
 
 /**
- * What archives that have these entries have in common. Long texts are deflated; images are compressed already, so deflating
- * them again would cost time and gain nothing: their bytes are kept as they are, and not copied.
+ * Encodes entries that several archives share. Long texts are deflated. Images are compressed already, so their bytes
+ * are kept without copying.
  */
 export function zipPart(entries: readonly ZipEntry[]): ZipPart {
   const packed = entries.map(pack)
@@ -288,7 +293,7 @@ function isText({ name, bytes }: ZipEntry): boolean {
   return bytes.length >= DEFLATED_FROM && /\.(?:json|strings)$/.test(name)
 }
 
-/** The 26 bytes that a local header and its entry in the directory share. */
+/** The 26 bytes that a local header and its directory entry share. */
 function writeCommon(archive: Buffer, position: number, { bytes, packed, method, crc32, nameBytes }: Packed): void {
   archive.writeUInt16LE(VERSION, position)
   archive.writeUInt16LE(UTF8_NAMES, position + 2)
@@ -302,18 +307,18 @@ function writeCommon(archive: Buffer, position: number, { bytes, packed, method,
   archive.writeUInt16LE(0, position + 24) // no extra field
 }
 
-/** A file of a pass package, with the digests that the manifest and the zip want. */
+/** A file of a pass package, with the digests for the manifest and the zip. */
 export interface PackageFile extends ZipEntry {
-  /** SHA-1 in lower-case hex: the manifest's digest. */
+  /** SHA-1 in lower-case hex, for the manifest. */
   sha1Hex: string
 }
 
-/** A file of a package with its digests, computed once. */
+/** Returns a file of a package with its digests. */
 export function packageFile(name: string, bytes: Uint8Array): PackageFile {
   return { ...zipEntry(name, bytes), sha1Hex: hash('sha1', bytes) }
 }
 
-/** A file that the manifest does not name. */
+/** Returns a file that is not in the manifest. */
 export function zipEntry(name: string, bytes: Uint8Array): ZipEntry {
   return { name, bytes, crc32: crc32(bytes) }
 }

@@ -28,7 +28,7 @@ export interface PassIdentifiers {
   teamIdentifier: string
 }
 
-/** Groups of a definition's fields, as pass.json calls them. */
+/** The names of a definition's field groups in pass.json. */
 export const groupNames: Record<FieldGroup, string> = {
   header: 'headerFields',
   primary: 'primaryFields',
@@ -38,8 +38,8 @@ export const groupNames: Record<FieldGroup, string> = {
 }
 
 /**
- * pass.json as a phone reads it: the card, the definition's own keys for Apple over it, and over both what belongs to
- * the service. A key whose value is undefined is left out of the JSON. Never throws.
+ * Returns pass.json as phones read it: the card, overridden by the definition's keys for Apple, and both overridden by
+ * the keys of the service. A key with an undefined value is omitted from the JSON. Never throws.
  */
 export function buildPassJson(pass: ApplePass, identity: PassIdentifiers, webServiceUrl: string): JsonObject {
   const { card } = pass
@@ -58,22 +58,22 @@ export function buildPassJson(pass: ApplePass, identity: PassIdentifiers, webSer
   }
 }
 
-/** Phones take it on event tickets and boarding passes alone. */
+/** Only event tickets and boarding passes support grouping on phones. */
 function groupingOf({ card, groupId }: ApplePass): JsonObject {
   const isTaken = card.passType === 'eventTicket' || card.passType === 'boardingPass'
   return groupId !== undefined && isTaken ? { groupingIdentifier: groupId } : {}
 }
 
-/** The base with a definition's own keys for Apple over it, which come with their placeholders filled. */
+/** Applies a definition's filled keys for Apple over the base. */
 export function applyOverrides(base: JsonObject, filled: JsonObject, passType: PassType): JsonObject {
   const { transitType = 'PKTransitTypeGeneric', ...overrides } = toTypes(filled)
   const style = base[passType] as JsonObject
-  // A pass has one style: phones refuse a second one.
+  // A pass has one style. Phones reject a second one.
   for (const other of PassType.options) if (other !== passType) delete overrides[other]
   return mergeOver({ ...base, [passType]: passType === 'boardingPass' ? { ...style, transitType } : style }, overrides)
 }
 
-/** Without the fields that would show a label over nothing. */
+/** Removes fields that would show a label without a value. */
 function withoutEmptyFields(shown: JsonObject, passType: PassType): JsonObject {
   let style = shown[passType] as JsonObject
   for (const name of groupsOfPassJson) {
@@ -92,7 +92,7 @@ function isShown(field: { value?: unknown } | null | undefined): boolean {
   return typeof field?.value !== 'string' || field.value.trim() !== ''
 }
 
-/** A phone shows what came in by a notification on the back, and announces it as the change of that field. */
+/** Shows the text of a notification on the back. Phones announce it as the change of that field. */
 function withMessage(shown: JsonObject, { card, message }: ApplePass): JsonObject {
   if (message === undefined) return shown
   const style = shown[card.passType] as Record<string, unknown>
@@ -115,14 +115,14 @@ function appearance(card: Card): JsonObject {
     ...(card.colors.background && { backgroundColor: rgb(card.colors.background) }),
     ...(card.colors.foreground && { foregroundColor: rgb(card.colors.foreground) }),
     ...(card.colors.label && { labelColor: rgb(card.colors.label) }),
-    // A phone refuses a barcode without a message.
+    // Phones reject a barcode without a message.
     ...(card.barcode.message !== '' && { barcodes: [barcode(card.barcode)] }),
     ...(locations.length > 0 && { locations }),
     ...relevantDates(card),
   }
 }
 
-/** The fields of each group, and the links as back fields, where phones make addresses clickable by themselves. */
+/** Returns the fields of each group, and the links as back fields, where phones make URLs clickable. */
 function styleFields(card: Card): JsonObject {
   const links = card.links.map((link, n) => ({ key: `link-${n + 1}`, label: link.label, value: link.url }))
   const unique = uniqueKeys()
@@ -148,7 +148,7 @@ function passField(
   }
 }
 
-/** Keys are unique in the whole pass, while a definition may use one in two groups: later ones get a number. */
+/** Keys are unique across the pass, while a definition could use one in two groups: later ones get a number. */
 function uniqueKeys(known: string[] = []): (key: string) => string {
   const taken = new Set(known)
   return (key) => {
@@ -163,13 +163,13 @@ function barcode({ format, message, altText }: Card['barcode']): JsonObject {
   return {
     format: barcodeFormats[format],
     message,
-    // Scanners expect Latin-1; only a message that does not fit into it is written as UTF-8.
+    // Scanners expect Latin-1. Use UTF-8 only for a message that does not fit.
     messageEncoding: isLatin1(message) ? 'iso-8859-1' : 'utf-8',
     ...(altText && { altText }),
   }
 }
 
-/** A phone takes ten; those of the design go before that of the event or the trip. */
+/** The maximum on phones. Locations of the design take precedence over that of the event or the trip. */
 const MAX_LOCATIONS = 10
 
 function locationsOf(card: Card): JsonObject[] {
@@ -184,8 +184,8 @@ function locationsOf(card: Card): JsonObject[] {
 const DAY_MS = 86_400_000
 
 /**
- * The time of the design, else that of the event or the trip, which is an interval where it ends within the day that a phone
- * takes. In every spelling: the key of before iOS 18, and of an entry that of iOS 18 and that of later ones.
+ * Returns the time of the design, else that of the event or the trip, which is an interval if it is at most a day.
+ * Includes all spellings: the key before iOS 18, and those of an entry in iOS 18 and later.
  */
 function relevantDates(card: Card): JsonObject {
   const ofDesign = relevantMoment(card)
@@ -197,7 +197,7 @@ function relevantDates(card: Card): JsonObject {
   return { relevantDate: date, relevantDates: [entry] }
 }
 
-/** Phones take seconds without a fraction. */
+/** Formats a time in seconds, since phones reject a fraction. */
 function w3cDate(at: Date): string {
   return `${at.toISOString().slice(0, -5)}Z`
 }

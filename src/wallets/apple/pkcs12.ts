@@ -2,7 +2,10 @@ import { createRequire } from 'node:module'
 import { CredentialError } from '../wallet.ts'
 import type { CredentialSource } from './identity.ts'
 
-/** The part of node-forge that reads PKCS #12. Node.js cannot, and WebCrypto lacks the ciphers that Keychain Access uses. */
+/**
+ * The part of node-forge that reads PKCS #12. Node.js cannot, and WebCrypto lacks the ciphers that Keychain Access
+ * uses.
+ */
 interface Forge {
   asn1: { fromDer(bytes: string): unknown }
   pkcs12: { pkcs12FromAsn1(asn1: unknown, password: string): { getBags(filter: { bagType: string }): Bags } }
@@ -24,7 +27,10 @@ interface BigInteger {
 
 const require = createRequire(import.meta.url)
 
-/** Whether a file is PKCS #12 (.p12, .pfx): a DER sequence that begins with version 3, where a certificate has a sequence. */
+/**
+ * Whether a file is PKCS #12 (.p12, .pfx): a DER sequence that starts with version 3, while a certificate starts with a
+ * sequence.
+ */
 export function isPkcs12({ pem }: CredentialSource): boolean {
   const bytes = Buffer.from(pem)
   if (bytes[0] !== 0x30) return false
@@ -33,7 +39,7 @@ export function isPkcs12({ pem }: CredentialSource): boolean {
 }
 
 /**
- * The private key of a .p12 file, and the certificate that belongs to it, in PEM.
+ * Reads the private key of a .p12 file and its certificate, in PEM.
  * @throws CredentialError
  */
 export function readPkcs12(

@@ -3,43 +3,47 @@ import pLimit from 'p-limit'
 import { CredentialError, type ProviderCall } from '../wallet.ts'
 import type { AppleIdentity } from './identity.ts'
 
-/** What became of one push: `gone` means that the token is dead and its registration should go. */
+/** The result of one push. `gone` means that the token is invalid and its registration should be removed. */
 export interface PushResult {
   pushToken: string
   outcome: 'sent' | 'gone' | 'failed'
-  /** Apple's reason, or what broke; null where it was sent. */
+  /** Apple's reason or the error, or `null` if it was sent. */
   reason: string | null
 }
 
-/** Tells phones that a pass changed. Accepted by Apple is all that SENT means: the fetch that follows proves delivery. */
+/**
+ * Notifies phones that a pass changed. `sent` means only that Apple accepted the push. The fetch that follows proves
+ * delivery.
+ */
 export interface ApplePush {
   send(pushTokens: string[]): Promise<PushResult[]>
   close(): Promise<void>
 }
 
-/** One whose certificate can be renewed while it sends. */
+/** A push connection whose certificate can be renewed while it sends. */
 export interface RenewablePush extends ApplePush {
   /**
-   * Sends over a connection of the renewed certificate from now on; that of the one before is closed when it is idle.
-   * @throws CredentialError where the certificate is none for push: then all stays as it was
+   * Uses a connection with the renewed certificate from the next push. The previous connection is closed when it is
+   * idle.
+   * @throws CredentialError if push does not accept the certificate; nothing changes then
    */
   renew(identity: AppleIdentity): void
 }
 
-/** Whose passes are pushed, and by which server: Apple's by default. */
+/** The identity and the server of pushes: Apple's server by default. */
 export interface ApplePushOptions {
   identity: AppleIdentity
-  /** Another server than Apple's, with the certificate that it is trusted by. */
+  /** A server other than Apple's, with the certificate to trust. */
   server?: { address: string; port: number; ca: string }
   onCall?: ((call: ProviderCall) => void) | undefined
 }
 
-/** The client does not queue by itself: together no more streams than the thousand that Apple lets a connection open. */
+/** The client does not queue, so limit the streams to the 1,000 that Apple allows per connection. */
 const TOKENS_PER_CALL = 250
 const CALLS_IN_FLIGHT = 4
 const TIMEOUT_MS = 10_000
 
-/** The payload of a pass push is an empty object. For exactly {} the library sends no body, which Apple refuses. */
+/** The payload of a pass push is an empty object. For exactly {}, the library sends no body, which Apple rejects. */
 class PassChanged extends Notification {
   compile(): string {
     return '{ }'
@@ -47,13 +51,13 @@ class PassChanged extends Notification {
 }
 
 /**
- * One long-lived connection, authenticated by the pass certificate.
- * @throws CredentialError where the certificate is none for push
+ * Opens one long-lived connection, authenticated by the pass certificate.
+ * @throws CredentialError if push does not accept the certificate
  */
 export function createApplePush({ identity, server, onCall }: ApplePushOptions): RenewablePush {
   const open = (of: AppleIdentity): Connection => ({ provider: openProvider({ identity: of, server }), calls: 0 })
   let current = open(identity)
-  /** Of certificates before, with calls in flight. */
+  /** Connections with previous certificates that still have calls in flight. */
   const former = new Set<Connection>()
   const limit = pLimit(CALLS_IN_FLIGHT)
   const notification = new PassChanged()
@@ -105,11 +109,11 @@ export function createApplePush({ identity, server, onCall }: ApplePushOptions):
 
 interface Connection {
   provider: Provider
-  /** In flight. */
+  /** The number of calls in flight. */
   calls: number
 }
 
-/** That Apple push accepts a certificate. @throws CredentialError */
+/** Checks that Apple push accepts a certificate. @throws CredentialError */
 export function assertTakesPush(identity: AppleIdentity): void {
   void openProvider({ identity }).shutdown()
 }
@@ -119,7 +123,7 @@ function openProvider({ identity, server }: Pick<ApplePushOptions, 'identity' | 
     return new Provider({
       cert: identity.certificatePem,
       key: identity.key.export({ type: 'pkcs8', format: 'pem' }) as string,
-      // Pass pushes go to the production host only; another address must not be asked for as production.
+      // Pass pushes need the production host. With another address, production must be false.
       ...(server
         ? { production: false, address: server.address, port: server.port, ca: [server.ca] }
         : { production: true }),

@@ -1,10 +1,10 @@
 import { isJsonObject } from '../../core/json.ts'
 import type { JsonObject } from './overrides/overrides.ts'
 
-/** The texts of a pass in one language, by what pass.json says in the default one. */
+/** The texts of a pass in one language, by the text of the default language in pass.json. */
 export type Strings = Map<string, string>
 
-/** Keys of pass.json whose texts a phone looks up in its language, wherever they stand. */
+/** The keys of pass.json, at any depth, whose texts phones translate. */
 const translatedKeys = new Set([
   'organizationName',
   'description',
@@ -15,7 +15,7 @@ const translatedKeys = new Set([
   'changeMessage',
   'altText',
   'relevantText',
-  // Of semantic tags, which posters and suggestions show.
+  // Semantic tags that posters and suggestions show.
   'eventName',
   'venueName',
   'departureAirportName',
@@ -26,22 +26,22 @@ const translatedKeys = new Set([
   'destinationLocationDescription',
 ])
 
-/** Two places of pass.json where values of a pass made one default text of two with different translations. */
+/** Two places of pass.json with the same default text but different translations, because of the values of the pass. */
 export interface AmbiguousText {
-  /** Where the text is read in the translation of the other. */
+  /** The place that is shown with the translation of `other`. */
   place: string
   other: string
 }
 
-/** What a language says otherwise, and the first text of which it could not. */
+/** The translations of a language, and the first ambiguous text. */
 export interface TranslatedTexts {
   strings: Strings
   ambiguous?: AmbiguousText
 }
 
 /**
- * What differs between pass.json in the default language and in another. A phone knows one translation of a text: where values
- * gave it two, the first stands.
+ * Returns the differences between pass.json in the default language and in another one. A phone supports one
+ * translation per text. If values give a text two translations, the first is used.
  */
 export function stringsOf(original: JsonObject, translated: JsonObject): TranslatedTexts {
   const found = new Map<string, string>()
@@ -57,10 +57,13 @@ export function stringsOf(original: JsonObject, translated: JsonObject): Transla
   return { strings: found, ...(ambiguous && { ambiguous }) }
 }
 
-/** Where a text stands: keys and numbers, and no value of a pass. */
+/** The path of a text: keys and indexes, without values of a pass. */
 type Path = readonly (string | number)[]
 
-/** Visits each text that a phone looks up, with its translation. The path is one array, which the visitor does not keep. */
+/**
+ * Visits each text that phones translate, with its translation. The path is a mutable array, which the visitor must not
+ * keep.
+ */
 function eachText(
   original: unknown,
   translated: unknown,
@@ -87,7 +90,7 @@ function eachText(
   }
 }
 
-/** Looked for only where it is told: hardly any pass has such a text. */
+/** Searches only when it is needed, since hardly any pass has such a text. */
 function firstPlaceOf(wanted: string, original: JsonObject, translated: JsonObject): string {
   let place: string | undefined
   eachText(original, translated, (text, _, path) => {
@@ -96,14 +99,14 @@ function firstPlaceOf(wanted: string, original: JsonObject, translated: JsonObje
   return place!
 }
 
-/** A field that says nothing in one language is not there in it: others are found by their keys. */
+/** Finds the counterpart of a field by its key, since a field that is empty in one language is missing there. */
 function counterpart(item: unknown, others: unknown[], index: number): unknown {
   const key = isJsonObject(item) ? item.key : undefined
   const isIt = (other: unknown) => isJsonObject(other) && other.key === key
   return key === undefined || isIt(others[index]) ? others[index] : others.find(isIt)
 }
 
-/** A strings file as phones read it, of what a language says otherwise; UTF-8. */
+/** Returns a strings file in UTF-8 with the translations. */
 export function stringsFile(strings: Strings): Buffer {
   return Buffer.from([...strings].map(([text, translation]) => `${quote(text)} = ${quote(translation)};\n`).join(''))
 }

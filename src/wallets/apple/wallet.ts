@@ -11,59 +11,66 @@ import { createSigner, type PackageFile, packageFile, zip, zipEntry } from './pa
 import { type ApplePass, buildPassJson } from './pass-json.ts'
 import { type AmbiguousText, stringsFile, stringsOf } from './strings.ts'
 
-/** Makes packages for Apple Wallet, of one identity. */
+/** Creates packages for Apple Wallet with one identity. */
 export interface AppleWallet extends Wallet {
   readonly platform: 'apple'
-  /** pass.json alone, as the package would hold it. */
+  /** Returns pass.json without a package. */
   passJson(pass: ApplePass): JsonObject
   /**
-   * Everything of the package but its signature, the costly part, for a moment at which the identity must be sound.
-   * @throws ApiError PASS_ISSUING_FAILED where an image cannot be read, or all are too large; APPLE_SIGNING_FAILED
+   * Prepares everything of a package except its signature, which is the slow part. The identity must be valid at the
+   * time.
+   * @throws ApiError PASS_ISSUING_FAILED if an image cannot be read, or the images are too large; APPLE_SIGNING_FAILED
    */
   preparePackage(pass: ApplePass, at: Date): Promise<UnsignedPackage>
   /**
-   * The signature of a package, as of a moment: any of the same content fits.
+   * Signs a package. A signature is valid for any package with the same content.
    * @throws ApiError APPLE_SIGNING_FAILED
    */
   signPackage(unsigned: UnsignedPackage, at: Date): Promise<Buffer>
-  /** Signs with a renewed certificate from now on, of the same pass type and team. */
+  /** Uses a renewed certificate of the same pass type and team for further signatures. */
   renew(identity: AppleIdentity): void
 }
 
-/** A package (application/vnd.apple.pkpass) that only lacks its signature. */
+/** A package (application/vnd.apple.pkpass) without its signature. */
 export interface UnsignedPackage {
-  /** Names what is signed, by whom: SHA-256 of the manifest, which holds a digest of every file, and the certificate. */
+  /**
+   * The ID of the signed content and the signer: SHA-256 of the manifest, which has a digest of every file, and the
+   * certificate.
+   */
   digest: string
   manifestSha256: Buffer
-  /** A text that an iPhone of another language reads in the translation of another, which values made the same. */
+  /** A text that is shown with the wrong translation in a language, because values made it equal to another one. */
   ambiguous?: AmbiguousText & { language: string }
-  /** The package with the signature in it. */
+  /** Returns the package with the signature. */
   complete(signature: Buffer): Buffer
 }
 
-/** Who signs packages, and what goes into each of them. */
+/** The identity and services of an Apple wallet. */
 export interface AppleWalletOptions {
   identity: AppleIdentity
-  /** The base of the web service that phones call, without /v1; they only call https. */
+  /** The base URL of the web service that phones call, without /v1. Phones require https. */
   webServiceUrl: string
   loadImageFiles: LoadImageFiles
-  /** What the images of a package may come to, in bytes; 20 MiB by default. */
+  /** The maximum size of the images in a package, in bytes; 20 MiB by default. */
   maxImageBytes?: number
 }
 
-/** A poster of noise in all scales has 12 MiB; what is another picture in each of many languages must stay within what one download holds in memory. */
+/**
+ * A noisy poster in all scales has 12 MiB. The limit bounds the memory of a download with different images in many
+ * languages.
+ */
 const MAX_IMAGE_BYTES = 20 * 1024 * 1024
 
 const TOO_LARGE =
   'The images of the package come to more than 20 MiB in all scales and languages: give smaller ones, or fewer by language.'
 
-/** Renders, signs and pushes for an Apple identity: see AppleWallet. */
+/** Creates the wallet of an Apple identity: see AppleWallet. */
 export function createAppleWallet(options: AppleWalletOptions): AppleWallet {
   const { webServiceUrl, loadImageFiles, maxImageBytes = MAX_IMAGE_BYTES } = options
   let { identity, sign, name } = signerOf(options.identity)
   const imageSets = createImageSets(loadImageFiles)
 
-  /** One set after another, so that those of a pass that shows too much are never in memory together. */
+  /** Loads sets one at a time, so that those of a pass with too many images are never in memory together. */
   async function imagesOf({ card, translations, translatedImages = translations }: ApplePass): Promise<ImageSet[]> {
     const sets: ImageSet[] = []
     let bytes = 0
@@ -76,7 +83,7 @@ export function createAppleWallet(options: AppleWalletOptions): AppleWallet {
     return sets
   }
   const passJson = (pass: ApplePass) => buildPassJson(pass, identity, webServiceUrl)
-  /** pass.json, and the texts of each language where there are several. */
+  /** Returns pass.json, and the strings of each language if there are several. */
   async function filesOf(pass: ApplePass): Promise<Pick<UnsignedPackage, 'ambiguous'> & { files: PackageFile[] }> {
     const json = passJson(pass)
     const file = packageFile('pass.json', Buffer.from(JSON.stringify(json)))
@@ -88,7 +95,7 @@ export function createAppleWallet(options: AppleWalletOptions): AppleWallet {
     }))
     const others = read.map(({ language, strings }) => [language, strings] as const)
     const [ambiguous] = read.flatMap((one) => (one.ambiguous ? [{ ...one.ambiguous, language: one.language }] : []))
-    // A phone that speaks the default language finds it among the others.
+    // Include the default language, which a phone looks for among the others.
     const originals = new Map(others.flatMap(([, strings]) => [...strings.keys()].map((text) => [text, text] as const)))
     const languages = [[card.language, originals] as const, ...others]
     const ofLanguages = languages.map(([language, strings]) =>
@@ -147,7 +154,9 @@ export function createAppleWallet(options: AppleWalletOptions): AppleWallet {
   }
 }
 
-/** Who signs, how, and what tells his signatures from those of another certificate. */
+/**
+ * Returns the signer of an identity, and a name that distinguishes its signatures from those of another certificate.
+ */
 function signerOf(identity: AppleIdentity) {
   return { identity, sign: createSigner(identity), name: hash('sha256', identity.certificate.der).slice(0, 8) }
 }

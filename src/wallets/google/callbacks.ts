@@ -5,16 +5,16 @@ import { GoogleApiError } from './api/api-error.ts'
 import { type HttpReply, send } from './api/http.ts'
 import { parseAs } from './resource.ts'
 
-/** Tells callbacks of Google from those of anybody else, for one issuer. */
+/** Verifies that callbacks come from Google, for one issuer. */
 export interface CallbackVerifier {
   /**
-   * Whether the parsed body of a request is a callback from Google, and what it says.
-   * @throws GoogleApiError where Google's root keys cannot be had: no fault of whoever sent it
+   * Checks whether the parsed body of a request is a callback from Google, and returns its message.
+   * @throws GoogleApiError if Google's root keys are not available, which is not the sender's fault
    */
   verify(body: unknown, at: Date): Promise<CallbackCheck>
 }
 
-/** Looks for new root keys before it refuses a callback because of the ones that it knows. */
+/** Creates a verifier. It fetches new root keys before it rejects a callback because of the known ones. */
 export function createCallbackVerifier(issuerId: string, rootKeys: RootKeys): CallbackVerifier {
   return {
     async verify(body, at) {
@@ -25,17 +25,17 @@ export function createCallbackVerifier(issuerId: string, rootKeys: RootKeys): Ca
   }
 }
 
-/** A person saved the pass to a phone, deleted it there, or activated it: transit tickets can be. */
+/** A user saved the pass to a phone, deleted it there, or activated it (transit tickets only). */
 export interface CallbackMessage {
   classId: string
   objectId: string
   eventType: 'save' | 'del' | 'activate'
-  /** The same in every repetition of one message, and in no other. */
+  /** The same in every repetition of a message, else unique. */
   nonce: string
   expTimeMillis: number
 }
 
-/** Why a callback is taken for none of Google's; for the log, since who sends it is told nothing. */
+/** The reason that a callback is not from Google. It is only logged, since the sender is not informed. */
 export type CallbackRejection =
   | 'malformed envelope'
   | 'unknown protocol version'
@@ -49,9 +49,9 @@ export type CallbackRejection =
 
 type CallbackCheck = { ok: true; message: CallbackMessage } | { ok: false; reason: CallbackRejection }
 
-/** What a callback is verified by. */
+/** The input of the verification. */
 export interface CallbackFacts {
-  /** The parsed body of the request, whatever it is. */
+  /** The parsed body of the request, of any type. */
   body: unknown
   issuerId: string
   rootKeys: SigningKey[]
@@ -63,7 +63,7 @@ const PROTOCOL = 'ECv2SigningOnly'
 
 const Signature = z.string().max(512)
 
-/** Signatures cover the two signed texts as they stand, so these are parsed only once they are known to be genuine. */
+/** The two signed texts are parsed only after their signatures are verified. */
 const Envelope = z.object({
   protocolVersion: z.string().max(64),
   signature: Signature,
@@ -74,10 +74,10 @@ const Envelope = z.object({
   signedMessage: z.string().max(16_384),
 })
 
-// Later than that there is no Date, and a key with an invalid one would never be seen to expire.
+// Later times are not valid dates, and a key with an invalid date would never expire.
 const LAST_MOMENT = 8.64e15
 
-/** A moment in milliseconds since 1970, which Google writes as a number or as its digits. */
+/** A time in milliseconds since 1970, which Google writes as a number or as text. */
 const Millis = z.union([
   z.int().nonnegative().max(LAST_MOMENT),
   z
@@ -94,7 +94,7 @@ const Message = z.object({
   expTimeMillis: Millis,
 })
 
-/** Whether Google sent this to this issuer, and what it says. Never throws. */
+/** Checks whether Google sent this to this issuer, and returns the message. Never throws. */
 export function verifyCallback({ body, issuerId, rootKeys, at }: CallbackFacts): CallbackCheck {
   const { data: envelope } = Envelope.safeParse(body)
   if (!envelope) return refuse('malformed envelope')
@@ -132,7 +132,7 @@ function isGenuine({ publicKey }: SigningKey, signature: string, parts: string[]
   return verify('sha256', Buffer.concat(parts.map(lengthValue)), publicKey, Buffer.from(signature, 'base64'))
 }
 
-/** The length in bytes, little-endian, and then the text. */
+/** Encodes the length in bytes, little-endian, followed by the text. */
 function lengthValue(text: string): Buffer {
   const value = Buffer.from(text, 'utf8')
   const length = Buffer.alloc(4)
@@ -144,22 +144,22 @@ function belongsTo(issuerId: string, id: string): boolean {
   return id.startsWith(`${issuerId}.`) && /^\d+\.[\w.-]+$/.test(id)
 }
 
-/** How Google names a key of its callbacks: the root keys and the intermediate one alike. */
+/** A key of callbacks in Google's format, for root keys and the intermediate one. */
 const SigningKeyJson = z.object({ keyValue: z.string().max(1024), keyExpiration: Millis })
 
-/** A key that Google signs with, until it expires. */
+/** A signing key of Google, with its expiry. */
 export interface SigningKey {
   publicKey: KeyObject
   expiresAt: Date
 }
 
-/** undefined for anything but a public key on the curve P-256. */
+/** Returns `undefined` for anything except a public key on the curve P-256. */
 function parseSigningKey({ keyValue, keyExpiration }: z.output<typeof SigningKeyJson>): SigningKey | undefined {
   let publicKey: KeyObject
   try {
     publicKey = createPublicKey({ key: Buffer.from(keyValue, 'base64'), format: 'der', type: 'spki' })
   } catch {
-    // Not a key at all: to the caller no different from one on another curve.
+    // Not a key. Treat it like a key on another curve.
     return undefined
   }
   if (publicKey.asymmetricKeyDetails?.namedCurve !== 'prime256v1') return undefined
@@ -168,20 +168,20 @@ function parseSigningKey({ keyValue, keyExpiration }: z.output<typeof SigningKey
 
 const ROOT_KEYS_URL = 'https://pay.google.com/gp/m/issuer/keys'
 
-/** The keys that vouch for callbacks. Callers at the same time share one request. */
+/** Google's root keys for callbacks. Concurrent callers share one request. */
 interface RootKeys {
   /**
-   * The keys that are not expired, fetched anew when the cache has aged; the old ones where that fails.
-   * @throws GoogleApiError of the kind unavailable (or as Google answers) where there are none yet
+   * Returns the unexpired keys. Fetches them again when the cache has expired, and keeps the old ones if that fails.
+   * @throws GoogleApiError of the kind unavailable (or of Google's response) if there are none yet
    */
   current(): Promise<SigningKey[]>
-  /** The same for a callback that no known key vouches for: asks again, at most once a minute. */
+  /** Returns the keys for a callback that no known key signed. Fetches them again, at most once a minute. */
   refreshed(): Promise<SigningKey[]>
 }
 
-/** Where Google's root keys are had. */
+/** The source of Google's root keys. */
 export interface RootKeysOptions {
-  /** Read anew for each request; Google's own by default. */
+  /** Read for each request. Google's URL by default. */
   url?: string
   dispatcher?: Dispatcher
   clock: () => Date
@@ -192,7 +192,7 @@ const MIN_INTERVAL_MS = 60_000
 const KeysFile = z.object({ keys: z.array(z.unknown()).max(100) })
 const RootKeyJson = SigningKeyJson.extend({ protocolVersion: z.literal('ECv2SigningOnly') })
 
-/** Google's root keys for callbacks, kept until they expire: see RootKeys. */
+/** Creates the cache of Google's root keys for callbacks: see RootKeys. */
 export function createRootKeys(options: RootKeysOptions): RootKeys {
   const { dispatcher, clock } = options
   let keys: SigningKey[] | undefined
@@ -215,7 +215,7 @@ export function createRootKeys(options: RootKeysOptions): RootKeys {
       asking = undefined
     })
     await asking.catch((error: unknown) => {
-      // Keys that were good a while ago are so until they expire.
+      // Keys stay valid until they expire.
       if (keys === undefined) throw error
     })
     return unexpired()
@@ -232,7 +232,7 @@ export function createRootKeys(options: RootKeysOptions): RootKeys {
   }
 }
 
-/** The keys of the file that can be used; ones of other protocols or curves stand there too. */
+/** Parses the usable keys of the file, which also has keys of other protocols and curves. */
 function parseRootKeys(text: string): SigningKey[] {
   const keys = (parseAs(KeysFile, text)?.keys ?? []).flatMap((value) => {
     const { data } = RootKeyJson.safeParse(value)

@@ -3,21 +3,24 @@ import type { Issue } from '../../core/errors.ts'
 import { isJsonObject } from '../../core/json.ts'
 import { type Field, isRecordType, type PlainType, type RecordType, typeOf } from './fields.ts'
 
-/** A field that Google needs an image for, which it fetches: it can only be given where the server is reached by https. */
+/**
+ * The fields for which Google requires an image. They can only be set if the server has https, since Google fetches the
+ * image.
+ */
 const requiredLogos: Record<string, string> = { LoyaltyClass: 'programLogo', TransitClass: 'logo' }
 
-/** Whether Google requires an image of classes of the kind. */
+/** Whether Google requires an image for classes of the kind. */
 export function needsLogo(kind: GoogleKind): boolean {
   return typeOf(kind, 'Class').name in requiredLogos
 }
 
-/** What is required of a resource beside what Google requires of all. */
+/** Options of the check. */
 export interface CheckOptions {
-  /** True where logos are required too: not so under plain http, since Google fetches images by https only. */
+  /** Whether logos are required. They are not without https, since Google fetches images by https only. */
   needsLogos: boolean
 }
 
-/** Everything for which Google would refuse a whole class or object, each with its path in the resource. */
+/** Returns every issue for which Google would reject a class or object, with its path in the resource. */
 export function checkFields(type: RecordType, resource: object, { needsLogos }: CheckOptions): Issue[] {
   const logo = requiredLogos[type.name] ?? ''
   const found: Issue[] = []
@@ -87,7 +90,7 @@ function isEmpty(value: unknown): boolean {
 
 function enumFlaw(names: readonly string[], value: unknown): string | undefined {
   if (typeof value === 'string' && names.includes(value)) return undefined
-  // The names in lower case are of before, and still taken.
+  // The lower-case names are legacy, but still accepted.
   return `Must be one of ${names.filter((name) => /^[A-Z]/.test(name) && !name.endsWith('_UNSPECIFIED')).join(', ')}`
 }
 
@@ -153,7 +156,7 @@ function isDateTime(value: string, { isLocal = false } = {}): boolean {
   return !Number.isNaN(Date.parse(`${value.slice(0, 16)}Z`))
 }
 
-/** The field of the same letters in another case, or the kinds whose class or object has the field. */
+/** Suggests a field with the same letters in another case, or the kinds that have the field. */
 function suggestion({ name, fields }: RecordType, key: string): string {
   const meant = [...fields.keys()].find((field) => field.toLowerCase() === key.toLowerCase())
   if (meant) return `; did you mean ${meant}?`

@@ -18,13 +18,13 @@ import { applyOverrides } from './overrides.ts'
 import { classSuffixOf, type GoogleIssuer, type GoogleResource, idOf, kindOf } from './resource.ts'
 import { buildTranslated } from './translate.ts'
 
-/** What a class is built of. */
+/** The content of a class. */
 export type ClassContent = Pick<
   WalletPass,
   'templateId' | 'templateVersion' | 'templateCard' | 'templateTranslations' | 'classDigest'
 >
 
-/** What all passes of a class have in common. Everyone who holds one sees it, so no value of a holder may stand in it. */
+/** Builds the class that passes share. All of its holders see it, so it must not contain a holder's value. */
 export function buildClass(issuer: GoogleIssuer, content: ClassContent) {
   const { templateCard: card, templateTranslations = [] } = content
   const type = typeOf(kindOf(card), 'Class')
@@ -39,7 +39,7 @@ function ownClass(issuer: GoogleIssuer, content: ClassContent, card: Card): Goog
     id: idOf(issuer, classSuffixOf(content, kind)),
     ...compact({
       callbackOptions: callbackOptions(issuer),
-      // Google approves a class on its own; every update has to ask for it again.
+      // Google approves each class, and each update needs another approval.
       ...(kind !== 'generic' && { issuerName: nameOf(card), reviewStatus: 'UNDER_REVIEW' }),
       ...kindFields[kind](card, issuer),
     }),
@@ -74,7 +74,7 @@ const kindFields: Record<GoogleKind, (card: Card, issuer: GoogleIssuer) => Recor
     hexBackgroundColor: backgroundOf(card),
     classTemplateInfo: templateInfo(card),
   }),
-  // A flight that the semantic tags do not say is given by the definition's overrides.
+  // Without semantic tags, the definition's overrides define the flight.
   flight: (card) => ({ ...(card.flight && flightFields(card.flight)), classTemplateInfo: templateInfo(card) }),
   transit: (card, issuer) => ({
     transitType: transitTypes.get(card.apple.transitType) ?? 'OTHER',
@@ -83,7 +83,7 @@ const kindFields: Record<GoogleKind, (card: Card, issuer: GoogleIssuer) => Recor
   }),
 }
 
-/** Google takes a venue with its name and address only. */
+/** Google accepts a venue only with both its name and its address. */
 function eventFields({ event }: Card) {
   const { name, address } = event?.venue ?? {}
   const dateTime = compact({
@@ -116,7 +116,7 @@ const transitTypes = new Map<unknown, string>([
   ['PKTransitTypeTrain', 'RAIL'],
 ])
 
-/** Where Google reports saves and removals; it takes https only. */
+/** The URL at which Google reports saves and removals. Google requires https. */
 function callbackOptions({ publicUrl }: GoogleIssuer) {
   return publicUrl.startsWith('https://') ? { url: `${publicUrl}/google/callbacks` } : undefined
 }

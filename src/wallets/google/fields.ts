@@ -8,12 +8,12 @@ import { type GoogleIssuer, kindOf } from './resource.ts'
 const MAX_ROWS = 3
 const MAX_ITEMS = 3
 
-/** The field that a generic pass shows in large, as its header, and nowhere else. */
+/** Returns the field that a generic pass shows as its large header, and nowhere else. */
 export function titleField(card: Card): CardField | undefined {
   return kindOf(card) === 'generic' ? card.fields.primary[0] : undefined
 }
 
-/** A text, under a header or none. */
+/** A text with an optional header. */
 interface TextModule {
   id: string
   header?: string
@@ -21,9 +21,9 @@ interface TextModule {
 }
 
 /**
- * Every field with a value as a text module, in the order of the card, and after them the links that Google would not
- * show; undefined where there is none. What is too much for Google stands in the last module, a line each; what the rows of
- * the front name keeps a module of its own.
+ * Returns every field with a value as a text module, in the order of the card, followed by the links that Google would
+ * not show, or `undefined` if there are none. The last module combines what exceeds Google's limit, one line each.
+ * Fields in the rows of the front keep a separate module.
  */
 export function textModules(card: Card, links: { uri: string; description: string }[] = []): TextModule[] | undefined {
   const modules: TextModule[] = [...frontGroups(card), card.fields.back]
@@ -52,8 +52,8 @@ function lineOf({ header, body }: TextModule): string {
 }
 
 /**
- * The rows on the front of the card: three at most, of three fields at most. What finds no place stands in the details.
- * Built from keys, not values, since one class serves every pass of a template.
+ * Returns the rows on the front of the card: at most three, with at most three fields each. The remaining fields appear
+ * in the details. Built from keys, not values, since one class serves every pass of a template.
  */
 export function templateInfo(card: Card) {
   const native = nativeField(card)
@@ -63,7 +63,7 @@ export function templateInfo(card: Card) {
 
 function frontRows(card: Card): CardField[][] {
   const [header = [], primary = [], ...others] = frontGroups(card)
-  // Google says from where to where by itself, above the rows.
+  // Google shows origin and destination above the rows.
   const shown = saysPlaces(card) ? primary.slice(2) : primary
   return [header, shown, ...others].flatMap(inThrees).slice(0, MAX_ROWS)
 }
@@ -95,64 +95,64 @@ function row(fields: CardField[], native: NativeField | undefined) {
   return { oneItem: { item: first } }
 }
 
-// Values carry no language of their own, and Google wants one; readers see the text whatever it says.
+// Google requires a language for values, which have none. Readers see the text regardless of the language.
 const LANGUAGE = 'en'
 
-/** A text as Google takes it. */
+/** Returns a text in Google's format. */
 export function localized(value: string) {
   return { defaultValue: { language: LANGUAGE, value } }
 }
 
 const DATE_TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d)(:\d\d(?:\.\d+)?)?(Z|[+-]\d\d:\d\d)$/
 
-/** With its offset kept, since Google shows the local time, and with the seconds that Google wants. */
+/** Returns a date-time with its offset, since Google shows the local time, and with seconds, which Google requires. */
 export function dateTimeOf(text: string | null | undefined): string | undefined {
   const parts = DATE_TIME.exec(text ?? '')
   if (parts === null || Number.isNaN(Date.parse(parts[0]))) return undefined
   return `${parts[1]}${parts[2] ?? ':00'}${parts[3]}`
 }
 
-/** Whether a record says nothing: it has no key. */
+/** Whether a record has no keys. */
 export function isEmpty(record: object): boolean {
   return Object.keys(record).length === 0
 }
 
-/** The first text that shows something: Google refuses empty ones. */
+/** Returns the first non-empty text, since Google rejects empty ones. */
 export function firstText(...texts: (string | null | undefined)[]): string | undefined {
   return texts.find((text) => text !== null && text !== undefined && text.trim() !== '') ?? undefined
 }
 
-/** The organization's name, or whatever else the card calls itself; never empty. */
+/** Returns the organization's name or another name of the card. Never empty. */
 export function nameOf(card: Card): string {
   return firstText(card.organizationName, card.logoText, card.description) ?? 'Pass'
 }
 
-/** The image of the first of the roles that has one; undefined where none has or Google could not fetch it. */
+/** Returns the image of the first role that has one, or `undefined` if none has or Google could not fetch it. */
 export function image({ publicUrl }: GoogleIssuer, card: Card, ...roles: ImageRole[]) {
   const id = roles.map((role) => card.images[role]).find((candidate) => candidate !== undefined)
   if (id === undefined || !publicUrl.startsWith('https://')) return undefined
   return { sourceUri: { uri: `${publicUrl}/images/${id}` }, contentDescription: localized(nameOf(card)) }
 }
 
-/** The colour of the card; undefined leaves it to Google. */
+/** The color of the card. If undefined, Google chooses it. */
 export function backgroundOf(card: Card): string | undefined {
   return card.colors.background ?? undefined
 }
 
-/** The record without the keys that have no value. */
+/** Returns the record without undefined values. */
 export function compact(record: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined))
 }
 
 /**
- * The fields of Google's classes and objects, as its own interface description and reference name them. In the file a
- * field is a word: a type of the table, a plain type or the names of an enum (`FRONT|BACK`), then `[]` for a list (`[10]`
- * for one of so many items at most), then `!` where Google refuses a resource without it.
+ * The fields of Google's classes and objects, according to Google's API description and reference. In the file, a field
+ * is a word: a type of the table, a plain type, or the names of an enum (`FRONT|BACK`), then `[]` for a list (`[10]`
+ * for at most 10 items), then `!` if Google rejects a resource without it.
  */
 
 export type GoogleRole = 'Class' | 'Object'
 
-/** The type of a field without fields of its own, by what Google takes for it. */
+/** The type of a field without nested fields, by the values that Google accepts. */
 export type PlainType =
   | 'text'
   | 'id'
@@ -172,7 +172,7 @@ export type PlainType =
 export interface Field {
   /** A plain type, the fields of a record, or the names of an enum. */
   type: PlainType | RecordType | readonly string[]
-  /** How many items the list takes (infinitely many where no bound is known); undefined for what is no list. */
+  /** The maximum number of items of a list (infinity without a known limit), or `undefined` if it is not a list. */
   maxItems: number | undefined
   isRequired: boolean
 }
@@ -200,22 +200,22 @@ function readWord(word: string): Field {
   }
 }
 
-/** The fields of a class or an object of a kind. */
+/** Returns the fields of a class or an object of a kind. */
 export function typeOf(kind: GoogleKind, role: GoogleRole): RecordType {
   return types.get(`${kind[0]!.toUpperCase()}${kind.slice(1)}${role}`)!
 }
 
-/** The field that holds what a text says in each language, where a record has one. */
+/** Returns the name of the field with the translations of another field. */
 export function localizedKeyOf(key: string): string {
   return `localized${key[0]!.toUpperCase()}${key.slice(1)}`
 }
 
-/** The fields of the records that a field holds; undefined where it holds none. */
+/** Returns the fields of a nested record, or `undefined` if the field has none. */
 export function recordTypeOf(field: Field | undefined): RecordType | undefined {
   return field && isRecordType(field.type) ? field.type : undefined
 }
 
-/** True of a field that has fields of its own. */
+/** Whether a type has nested fields. */
 export function isRecordType(type: Field['type']): type is RecordType {
   return typeof type === 'object' && 'fields' in type
 }

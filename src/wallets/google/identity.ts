@@ -1,41 +1,41 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { CredentialError } from '../wallet.ts'
 
-/** Who signs save links and calls the Google Wallet API: a service account that the issuer account trusts. */
+/** A service account that the issuer account trusts. It signs save links and calls the Google Wallet API. */
 export interface GoogleIdentity {
-  /** The issuer account's number: the front half of every class and object id. */
+  /** The number of the issuer account, which starts every class and object ID. */
   issuerId: string
   clientEmail: string
   privateKey: KeyObject
   privateKeyId: string
 }
 
-/** Access tokens for Google's API, of one service account. */
+/** Access tokens of one service account for Google's API. */
 export interface AccessTokens {
   /**
-   * A token that is good for some time yet; callers at the same time share one request.
-   * @throws GoogleApiError of the kind permission where Google refuses the service account, unavailable otherwise
+   * Returns a token that is valid for some time. Concurrent callers share one request.
+   * @throws GoogleApiError of the kind permission if Google rejects the service account, else unavailable
    */
   get(): Promise<string>
-  /** Told that the API takes this token no longer, the next one is a fresh one. */
+  /** Discards a token that the API rejected, so that the next one is new. */
   forget(token: string): void
 }
 
-/** A service account without its key, which stays at Google. */
+/** A service account whose key stays at Google. */
 export interface KeylessIdentity {
   issuerId: string
   clientEmail: string
   tokens: AccessTokens
-  /** @throws GoogleApiError of the kind permission where the account may not sign */
+  /** @throws GoogleApiError of the kind permission if the account has no permission to sign */
   signJwt(claims: object): Promise<string>
 }
 
-/** An account at Google, with its key file or by what the machine is trusted with. */
+/** A Google account, with its key file or with the credentials of the machine. */
 export type GoogleSigner = GoogleIdentity | KeylessIdentity
 
 /** The key file of a service account. */
 export interface ServiceAccountFile {
-  /** Where it came from, as messages name it: a path or a setting. */
+  /** The path or setting, for messages. */
   source: string
   json: string
 }
@@ -43,13 +43,16 @@ export interface ServiceAccountFile {
 const HOW_TO_GET_ONE =
   'Download a new JSON key of the service account in the Google Cloud console (IAM, Service accounts, Keys).'
 
-/** The file as a credential configuration without a key, of workload identity or impersonation; undefined for any other. */
+/**
+ * Returns a credential configuration without a key, for workload identity or impersonation, or `undefined` for any
+ * other file.
+ */
 export function keylessConfiguration({ source, json }: ServiceAccountFile): object | undefined {
   const account = parseAccount(source, json)
   return account.type === 'external_account' || account.type === 'impersonated_service_account' ? account : undefined
 }
 
-/** The service account of a key file. @throws CredentialError that holds nothing of the file's content */
+/** Reads the service account of a key file. @throws CredentialError without any of the file's content */
 export function parseGoogleIdentity({ source, json }: ServiceAccountFile, issuerId: string): GoogleIdentity {
   assertIssuerId(issuerId)
   const account = parseAccount(source, json)
@@ -58,7 +61,7 @@ export function parseGoogleIdentity({ source, json }: ServiceAccountFile, issuer
   return { issuerId, clientEmail, privateKeyId, privateKey: parseKey(source, field(source, account, 'private_key')) }
 }
 
-/** That a text is the id of an issuer: digits. @throws CredentialError */
+/** Checks that an issuer ID consists of digits. @throws CredentialError */
 export function assertIssuerId(issuerId: string): void {
   if (!/^\d+$/.test(issuerId)) {
     throw new CredentialError(
@@ -73,7 +76,7 @@ function parseAccount(source: string, json: string): Record<string, unknown> {
   try {
     value = JSON.parse(json)
   } catch {
-    // The parser's own message quotes the text, which may be a private key.
+    // The parser's own message quotes the text, which can be a private key.
     throw new CredentialError(`The Google service account key from ${source} is not JSON. ${HOW_TO_GET_ONE}`)
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {

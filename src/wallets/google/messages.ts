@@ -9,16 +9,16 @@ import type { GoogleResource } from './resource.ts'
 import { kindOf } from './resource.ts'
 import { buildTranslated } from './translate.ts'
 
-/** A message as it was written, for holders of whichever language. */
+/** A message as written, in one or several languages. */
 export interface WrittenMessage {
-  /** Distinct for the pass: one that is there already is not shown again. */
+  /** Unique for the pass. A message whose ID exists is not shown again. */
   id: string
-  /** The organization's name where it is empty or left out. */
+  /** If empty or omitted, the organization's name is shown. */
   header: WrittenText | undefined
   body: WrittenText
 }
 
-/** The message as Google takes it, beside what it says in the other languages of the pass. */
+/** Returns the message in Google's format, with its translations. */
 export function buildMessage(
   { card, translations = [] }: Pick<WalletPass, 'card' | 'translations'>,
   { id, header, body }: WrittenMessage,
@@ -36,8 +36,8 @@ export function buildMessage(
 }
 
 /**
- * Shows a message on an object or on all of a class, once however often it is asked: whoever cannot know whether an earlier try took effect
- * says so, and Google is asked first. Of a full object the oldest messages are dropped.
+ * Shows a message on an object or on all passes of a class, exactly once. If an earlier attempt may have taken effect,
+ * set `mayBeThere` to check with Google first. If the object is full, its oldest messages are dropped.
  * @throws GoogleApiError
  */
 export async function sendMessage(
@@ -54,7 +54,7 @@ export async function sendMessage(
     if (!(error instanceof GoogleApiError && error.kind === 'invalid')) throw error
     const messages = await read()
     if (messages.length < MAX_MESSAGES) throw error
-    // They have notified already: sent again as plain text, they cannot once more.
+    // Send them again as plain text, so that they do not notify again.
     const kept = messages.slice(1 - MAX_MESSAGES).map((known) => ({ ...known, messageType: 'TEXT' }))
     await api.setMessages(kind, id, kept, role)
     await api.addMessage(kind, id, message, role)

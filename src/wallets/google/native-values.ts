@@ -2,16 +2,17 @@ import type { Card, CardField } from '../../core/rules/display/card.ts'
 import { isOfKind, withoutTrailingZeros } from '../../core/rules/display/format-value.ts'
 import { kindOf } from './resource.ts'
 
-/** A field that objects of a kind have a place of their own for. */
+/** A field with a dedicated place in objects of a kind. */
 export interface NativeField {
   field: CardField
-  /** Where rows of the front find it. */
+  /** The path for rows of the front. */
   path: string
 }
 
 /**
- * The points of a loyalty card: the field that the definition names, else the first number of the primary fields, else of the
- * header. The balance of a gift card: the first amount of those. Where the definition gives the object its own, there is none.
+ * Returns the field with the points of a loyalty card (the field that the definition names, else the first number of
+ * the primary fields, else of the header), or the balance of a gift card (the first amount of those). Returns
+ * `undefined` if the definition sets it in the object.
  */
 export function nativeField(card: Card): NativeField | undefined {
   const { header, primary, secondary, auxiliary } = card.fields
@@ -32,7 +33,10 @@ export function nativeField(card: Card): NativeField | undefined {
   return undefined
 }
 
-/** What the object says of it; nothing where the value is empty, or is no amount that Google takes. */
+/**
+ * Returns the part of the object with the value, which is empty if the value is empty or not an amount that Google
+ * accepts.
+ */
 export function nativeValue(card: Card): Record<string, unknown> {
   const { field } = nativeField(card) ?? {}
   if (!field || field.value.trim() === '') return {}
@@ -43,13 +47,13 @@ export function nativeValue(card: Card): Record<string, unknown> {
   return { loyaltyPoints: { ...(field.label.trim() !== '' && { label: field.label }), balance: balanceOf(field) } }
 }
 
-/** Whether a field needs no text module, since the object says it in its own place. */
+/** Whether the object shows a field in its dedicated place, so that it needs no text module. */
 export function isShownByItself(card: Card, field: CardField): boolean {
   return nativeField(card)?.field === field && Object.keys(nativeValue(card)).length > 0
 }
 
 const MAX_INT32 = 2 ** 31 - 1
-/** Digits that a double holds, whatever they are. */
+/** The number of decimal digits that a double always holds exactly. */
 const EXACT_DIGITS = 15
 
 function balanceOf(field: CardField): Record<string, unknown> {
@@ -62,7 +66,10 @@ function balanceOf(field: CardField): Record<string, unknown> {
   return text.includes('.') && text.length <= EXACT_DIGITS ? { double: number } : { string: field.value }
 }
 
-/** In millionths, as Google takes amounts: undefined for what is none, or does not fit into an int64 of them. */
+/**
+ * Converts an amount to millionths, as Google requires. Returns `undefined` for other values, or if the result exceeds
+ * an int64.
+ */
 function moneyOf({ typed }: CardField): { micros: string; currencyCode: string } | undefined {
   const { as, text = '', currency = '' } = typed ?? {}
   if (as !== 'currency' || !isOfKind(as, text) || !/^[A-Z]{3}$/.test(currency)) return undefined

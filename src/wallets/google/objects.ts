@@ -26,7 +26,7 @@ import { applyOverrides } from './overrides.ts'
 import { type GoogleIssuer, type GoogleResource, idOf, kindOf, placeOf } from './resource.ts'
 import { buildTranslated } from './translate.ts'
 
-/** What one pass shows: its fields, its barcode, and whether it is still valid at the given time. */
+/** Builds the object of one pass: its fields, its barcode, and its state at the given time. */
 export function buildObject(issuer: GoogleIssuer, pass: WalletPass, at: Date): GoogleResource {
   const { card, translations = [] } = pass
   const type = typeOf(kindOf(card), 'Object')
@@ -57,19 +57,19 @@ function ownObject(issuer: GoogleIssuer, pass: WalletPass, at: Date): GoogleReso
   }
 }
 
-/** Google has no place for a thumbnail: the holder's own stands among the details. */
+/** Google has no place for a thumbnail: show the holder's own one in the details. */
 function portrait(issuer: GoogleIssuer, card: Card) {
   const mainImage = card.ownImages?.includes('thumbnail') && image(issuer, card, 'thumbnail')
   return mainImage ? [{ id: 'portrait', mainImage }] : undefined
 }
 
-/** Google ends a pass up to a day after its time interval, so the state says it too. */
+/** Google expires a pass up to a day after its time interval, so set the state too. */
 function stateOf(card: Card, at: Date): 'ACTIVE' | 'EXPIRED' | 'INACTIVE' {
   if (card.voided) return 'INACTIVE'
   return card.expiresAt && card.expiresAt <= at ? 'EXPIRED' : 'ACTIVE'
 }
 
-// Objects of loyalty cards, offers and gift cards have no colour of their own; theirs stands on the class.
+// Objects of loyalty cards, offers, and gift cards have no color. Their class has it.
 const kindFields: Record<GoogleKind, (pass: WalletPass, issuer: GoogleIssuer) => Record<string, unknown>> = {
   generic: ({ card }, issuer) => {
     const title = titleField(card)
@@ -101,7 +101,7 @@ function seatInfo({ event }: Card) {
   return said.length > 0 ? Object.fromEntries(said) : undefined
 }
 
-/** Who flies where in the plane. Google wants a name and a reservation, of which it requires nothing. */
+/** Returns the passenger and the seat. Google requires a name and a reservation, which can be empty. */
 function passenger(card: Card): Record<string, unknown> {
   const tags = semanticTags(card.apple)
   const seating = compact({
@@ -126,7 +126,7 @@ function seatOf(tags: SemanticTags): string | undefined {
   return firstText([seat.text('seatRow'), seat.text('seatNumber')].filter(Boolean).join(''))
 }
 
-/** From where to where and when: the trip's facts, else by the convention that two primary fields are origin and destination. */
+/** Returns the trip: its facts, else the two primary fields as origin and destination, by convention. */
 function journey(card: Card): Record<string, unknown> {
   const { trip } = card
   const [from, to] = card.fields.primary.map(({ value }) => firstText(value))
@@ -138,7 +138,7 @@ function journey(card: Card): Record<string, unknown> {
     dateTimeOf(trip?.departsAt) ??
     dateTimeOf(card.relevantDate) ??
     dateTimeOf(tags.text('currentDepartureDate', 'originalDepartureDate'))
-  // Google takes one leg or a list of legs, never both; a list can only come from the definition.
+  // Google accepts one leg or a list of legs, never both. Only a definition can have a list.
   const ownLegs = card.google.object?.ticketLegs !== undefined
   const hasLeg = !ownLegs && origin !== undefined && destination !== undefined
   return {
@@ -156,7 +156,7 @@ function journey(card: Card): Record<string, unknown> {
           ticketSeat: seat && { seat },
         })
       : undefined,
-    // A ticket has to say a departure or a validity. One without an end is valid from a beginning long past.
+    // Google requires a departure or a validity. Without an end, start the validity long ago.
     ...(!card.expiresAt &&
       !(hasLeg && departure) && { validTimeInterval: { start: { date: '2000-01-01T00:00:00Z' } } }),
   }
@@ -174,7 +174,7 @@ function barcode({ barcode: { format, message, altText } }: Card) {
   return compact({ type: barcodeTypes[format], value: message, alternateText: firstText(altText) })
 }
 
-/** The links that have a scheme. Google would reject the object for any other. */
+/** Returns the links with a scheme. Google would reject the object for any other link. */
 function linksOf(card: Card) {
   return card.links
     .map(({ label, url }, index) => ({ id: `link-${index + 1}`, uri: url, description: firstText(label) ?? url }))
@@ -185,7 +185,7 @@ function merchantLocations({ locations }: Card) {
   return locations.length > 0 ? locations.map(({ latitude, longitude }) => ({ latitude, longitude })) : undefined
 }
 
-/** Optional keys that objects are built with; of those with keys of their own, these. */
+/** The optional keys that objects are built with, including nested ones. */
 interface ManagedKeys {
   [key: string]: ManagedKeys
 }
@@ -204,7 +204,7 @@ const always: ManagedKeys = {
 const ofKind: Record<GoogleKind, ManagedKeys> = {
   generic: { subheader: {}, logo: {}, hexBackgroundColor: {} },
   eventTicket: { hexBackgroundColor: {}, seatInfo: { section: {}, row: {}, seat: {}, gate: {} } },
-  // Its balance is one of these.
+  // The balance has one of these keys.
   loyalty: { loyaltyPoints: { label: {}, balance: { int: {}, double: {}, string: {}, money: {} } } },
   offer: {},
   giftCard: { balance: {} },
@@ -227,12 +227,12 @@ const ofKind: Record<GoogleKind, ManagedKeys> = {
   },
 }
 
-/** What a definition says in `google.object`. */
+/** The content of `google.object` in a definition. */
 export type Overrides = Record<string, unknown>
 
 /**
- * The object as a PATCH that leaves nothing of an earlier one, of what it is built with or of the overrides that were
- * retired: a key that is only left out would keep its old value. Replaced as a whole it would lose its messages.
+ * Returns the object as a PATCH that clears all optional keys of earlier versions and of retired overrides, since
+ * omitted keys would keep their old values. Replacing the object would lose its messages.
  */
 export function withCleared(kind: GoogleKind, object: GoogleResource, retired: Overrides[] = []): Overrides {
   const keys = retired.map(keysOf).reduce(joined, joined(always, ofKind[kind]))
@@ -240,7 +240,7 @@ export function withCleared(kind: GoogleKind, object: GoogleResource, retired: O
   return withoutTranslations(filled, typeOf(kind, 'Object'))
 }
 
-/** With null for each translation that it does not have, at any depth; lists are replaced as a whole. */
+/** Sets missing translations to null, at any depth. Lists are replaced as a whole. */
 function withoutTranslations(value: Record<string, unknown>, type: RecordType | undefined): Record<string, unknown> {
   if (isJsonObject(value.defaultValue)) return { translatedValues: null, ...value }
   const cleared = new Map(Object.entries(value))
@@ -252,17 +252,19 @@ function withoutTranslations(value: Record<string, unknown>, type: RecordType | 
   return Object.fromEntries(cleared)
 }
 
-/** Never cleared: what names the object, what cannot be without, and what Google and notifications add to it. */
+/**
+ * Keys that are never cleared: those that identify the object, required ones, and those that Google and notifications
+ * add.
+ */
 const kept = new Set(['id', 'classId', 'state', 'messages', 'kind', 'version'])
 
-/** Overrides without their values: enough to take away what they said. */
+/** Returns the keys of overrides without their values, to clear them later. */
 export function keysOf(overrides: Overrides): ManagedKeys {
-  // JSON can name a prototype as any other key; overrides leave it out, too.
+  // JSON can contain the key of a prototype. Overrides omit it.
   const entries = Object.entries(overrides).filter(([key]) => key !== '__proto__')
   return Object.fromEntries(entries.map(([key, value]) => [key, isJsonObject(value) ? keysOf(value) : {}]))
 }
 
-/** The keys of both. */
 export function joined(some: ManagedKeys, others: ManagedKeys): ManagedKeys {
   const all = new Map(Object.entries(some))
   for (const [key, inner] of Object.entries(others)) all.set(key, joined(all.get(key) ?? {}, inner))

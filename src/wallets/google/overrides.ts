@@ -2,12 +2,12 @@ import { isJsonObject } from '../../core/json.ts'
 import { type Field, type RecordType, recordTypeOf } from './fields.ts'
 import type { GoogleResource } from './resource.ts'
 
-/** Keys that identify a resource or say whether it is valid; no definition may forge them. */
+/** Keys that identify a resource or its validity. A definition must not set them. */
 const reserved = new Set(['id', 'classId', 'state'])
 
 /**
- * The resource with the definition's own keys merged over it: objects key by key, anything else as a whole, and null
- * takes a key away. Where Google wants a number or a boolean, a text that says one becomes it: placeholders make texts.
+ * Merges the definition's own keys over the resource: objects key by key, other values as a whole, and `null` removes a
+ * key. A text becomes a number or a boolean if Google requires one, since placeholders produce texts.
  */
 export function applyOverrides(
   resource: GoogleResource,
@@ -18,7 +18,7 @@ export function applyOverrides(
   return withoutEmpty({ ...merge(resource, allowed, type), id: resource.id })
 }
 
-/** By the list that holds them, where modules keep what they show. */
+/** The content keys of modules, by the list that holds them. */
 const contents = new Map([
   ['textModulesData', ['body', 'localizedBody']],
   ['uris', ['uri']],
@@ -28,7 +28,7 @@ const contents = new Map([
 
 const labels = ['header', 'localizedHeader', 'description', 'localizedDescription', 'label', 'localizedLabel']
 
-/** Without what would show a label over nothing, or a code of nothing: placeholders in overrides may have come out empty. */
+/** Removes labels without a value and empty barcodes, which placeholders in overrides can produce. */
 function withoutEmpty(resource: GoogleResource): GoogleResource {
   const { textModulesData, linksModuleData, infoModuleData, barcode } = resource
   const kept = new Map(Object.entries(resource))
@@ -55,7 +55,7 @@ function withoutEmptyItems(value: unknown, name: string): unknown {
   return keys ? items.filter((item) => !isJsonObject(item) || !cameOutEmpty(item, keys)) : items
 }
 
-/** One that has not even a label is a mistake of the definition, of which publishing tells. */
+/** Whether an item became empty. An item without even a label is a mistake in the definition, which publish reports. */
 function cameOutEmpty(item: Record<string, unknown>, keys: string[]): boolean {
   if (keys.some((key) => saysSomething(item[key]))) return false
   return [...keys, ...labels].some((key) => key in item)
@@ -77,7 +77,7 @@ function merge(
 ): Record<string, unknown> {
   const merged = { ...base }
   for (const [key, value] of Object.entries(overrides)) {
-    // JSON can name this key as any other; spread or assigned later, it would replace a prototype.
+    // JSON can contain this key. Spread or assigned later, it would replace a prototype.
     if (key === '__proto__') continue
     const field = type?.fields.get(key)
     const current = merged[key]
@@ -88,7 +88,7 @@ function merge(
   return merged
 }
 
-/** What JSON writes as a number; Google takes an int64 as its digits. */
+/** The numeric types in JSON. Google represents an int64 as text. */
 const numeric = new Set<unknown>(['double', 'int32', 'latitude', 'longitude'])
 const NUMBER = /^-?\d{1,15}(\.\d{1,15})?$/
 

@@ -5,15 +5,15 @@ import { parseJson } from '../../core/json.ts'
 import type { Card } from '../../core/rules/display/card.ts'
 import type { WalletPass } from '../wallet.ts'
 
-/** A class or an object as Google's REST interface takes it: plain JSON. */
+/** A class or an object in the format of Google's REST API. */
 export type GoogleResource = { id: string } & Record<string, unknown>
 
-/** What every payload needs to know besides the pass. */
+/** The properties of the issuer that every payload needs. */
 export interface GoogleIssuer {
   issuerId: string
   /**
-   * Where the internet reaches the server, without a slash at the end. Google fetches images from there and refuses a
-   * pass whose image it cannot get, so under anything but https payloads hold no images, required ones neither.
+   * The public URL of the server, without a trailing slash. Google fetches images from it and rejects a pass whose
+   * image it cannot fetch, so payloads without https contain no images, not even required ones.
    */
   publicUrl: string
 }
@@ -26,12 +26,15 @@ const kinds: Record<PassType, GoogleKind> = {
   boardingPass: 'transit',
 }
 
-/** The kind of class and object that shows a card: as the definition says, a flight that is known, or as its pass type has. */
+/**
+ * Returns the kind of class and object for a card: that of the definition, a flight if the facts are known, else that
+ * of the pass type.
+ */
 export function kindOf(card: Card): GoogleKind {
   return card.google.kind ?? (card.flight ? 'flight' : kinds[card.passType])
 }
 
-/** Where a pass stands at Google: its object, and the class of that. Ids are given without the issuer. */
+/** The object of a pass at Google and its class. IDs have no issuer prefix. */
 export interface GooglePlace {
   kind: GoogleKind
   objectSuffix: string
@@ -39,9 +42,9 @@ export interface GooglePlace {
 }
 
 /**
- * The one place that says what the object and the class of a pass are called. Google knows each id once among all kinds, and
- * no object changes its kind, so that both name it. A version has classes of its own, one for each key where it has keys: what
- * another publishes never shows on its passes.
+ * Returns the names of the object and the class of a pass. IDs are unique across kinds, and an object cannot change its
+ * kind, so both names contain it. Each version has separate classes, one per key if it has keys, so that another
+ * version never affects its passes.
  */
 export function placeOf(pass: Omit<WalletPass, 'authenticationToken' | 'templateCard'>): GooglePlace {
   const kind = kindOf(pass.card)
@@ -51,32 +54,31 @@ export function placeOf(pass: Omit<WalletPass, 'authenticationToken' | 'template
 type ClassOwner = Pick<WalletPass, 'templateId' | 'templateVersion' | 'classDigest'>
 
 /**
- * The part of a class's id after the issuer: of the version, or of what passes of a key share (decisions/0015). The latter
- * is short, since a save link names the class of each of its passes.
+ * Returns the part of a class ID after the issuer: of the version, or of a key (decisions/0015). The latter is short,
+ * since a save link contains the class of each of its passes.
  */
 export function classSuffixOf(owner: ClassOwner, kind: GoogleKind): string {
   const long = longClassSuffixOf(owner, kind)
   return owner.classDigest ? `${createHash('sha256').update(long).digest('hex').slice(0, 32)}-${kind}` : long
 }
 
-/** What the class of a key was called before: objects that were sent then stand there until they are sent again. */
+/** Returns the previous name of a key's class, which objects have until they are sent again. */
 export function longClassSuffixOf({ templateId, templateVersion, classDigest }: ClassOwner, kind: GoogleKind): string {
   return `${VERSION_CLASS}${templateId}-v${templateVersion}-${kind}${classDigest ? `-${classDigest}` : ''}`
 }
 
 const VERSION_CLASS = 'template-'
 
-/** Whether the class of a key is called by its long name. */
+/** Whether a class has the previous, long name. */
 export function isLongClassSuffix(suffix: string): boolean {
   return suffix.startsWith(VERSION_CLASS)
 }
 
-/** An id as Google has it. */
 export function idOf({ issuerId }: Pick<GoogleIssuer, 'issuerId'>, suffix: string): string {
   return `${issuerId}.${suffix}`
 }
 
-/** The pass as one of a kind that is not for its card to say: an object that is there keeps its kind. */
+/** Returns the pass with a kind that overrides its card's, since an existing object cannot change its kind. */
 export function asKind(pass: WalletPass, kind: GoogleKind): WalletPass {
   const asOf = (card: Card) => cardAsKind(card, kind)
   const { translations, templateTranslations } = pass
@@ -89,17 +91,20 @@ export function asKind(pass: WalletPass, kind: GoogleKind): WalletPass {
   }
 }
 
-/** The card as another kind of Google's passes. */
+/** Returns the card with another Google kind. */
 export function cardAsKind(card: Card, kind: GoogleKind): Card {
   return { ...card, google: { ...card.google, kind } }
 }
 
-/** What the text says, as the schema reads it; undefined where it is no JSON or does not fit. */
+/** Parses a JSON text with a schema. Returns `undefined` if it is not JSON or does not match. */
 export function parseAs<Schema extends z.ZodType>(schema: Schema, text: string): z.output<Schema> | undefined {
   return schema.safeParse(parseJson(text)).data
 }
 
-/** Stands for all that an update of an object says: two of the same digest leave the same behind. `cleared` are keys that it takes away. */
+/**
+ * Returns a digest of an update: two updates with the same digest leave an object in the same state. `cleared` are the
+ * keys that it removes.
+ */
 export function digestOfUpdate(kind: GoogleKind, object: GoogleResource, cleared: unknown): string {
   return createHash('sha256')
     .update(JSON.stringify([kind, object, cleared]))

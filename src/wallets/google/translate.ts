@@ -2,15 +2,15 @@ import { isJsonObject } from '../../core/json.ts'
 import type { Card } from '../../core/rules/display/card.ts'
 import { localizedKeyOf, type RecordType, recordTypeOf } from './fields.ts'
 
-/** A resource as it is in one language. */
+/** A resource in one language. */
 interface Translated {
   language: string
   resource: Record<string, unknown>
 }
 
 /**
- * The resource of a card with what it says in other languages: Google takes them beside each text that has a form for it, such as
- * localizedBody beside body. A card that names no language is built as it is.
+ * Returns the resource of a card with its translations. Google accepts them next to each text with a localized form,
+ * such as localizedBody next to body. A card without a language is built unchanged.
  */
 export function buildTranslated<Resource extends object>(
   card: Card,

@@ -11,32 +11,36 @@ import type { GoogleSigner } from './identity.ts'
 import { buildObject } from './objects.ts'
 import { type GoogleIssuer, type GooglePlace, type GoogleResource, idOf, kindOf } from './resource.ts'
 
-/** Makes classes, objects and save links for one issuer of Google Wallet. */
+/** Creates classes, objects, and save links for one Google issuer. */
 export interface GoogleWallet extends Wallet {
   readonly platform: 'google'
   readonly issuerId: string
   classOf(content: ClassContent): GoogleResource
   objectOf(pass: WalletPass, at: Date): GoogleResource
   /**
-   * A link that saves passes, whose classes and objects are at Google already: as many as `countFitting` says.
+   * Returns a link that saves passes whose classes and objects are already at Google, at most as many as `countFitting`
+   * returns.
    * @throws ApiError GOOGLE_JWT_FAILED
    */
   saveUrl(places: readonly GooglePlace[], at: Date): Promise<string>
-  /** How many of the first places, five at most, a save link holds within the 1,800 characters that travel anywhere. */
+  /**
+   * Returns how many of the first places, at most five, fit into a save link of 1,800 characters, which works
+   * everywhere.
+   */
   countFitting(places: readonly GooglePlace[]): number
 }
 
-/** Who signs save links, and where Google reaches this server. */
+/** The signer of save links, and the public URL of this server. */
 export interface GoogleWalletOptions {
   identity: GoogleSigner
-  /** Images and callbacks are only sent where it is https, since Google fetches from nowhere else. */
+  /** Images and callbacks are only included with https, since Google uses no other scheme. */
   publicUrl: string
 }
 
-/** Renders classes and objects and signs save links for a Google issuer: see GoogleWallet. */
+/** Creates the wallet of a Google issuer: see GoogleWallet. */
 export function createGoogleWallet({ identity, publicUrl }: GoogleWalletOptions): GoogleWallet {
   const issuer: GoogleIssuer = { issuerId: identity.issuerId, publicUrl: publicUrl.replace(/\/+$/, '') }
-  /** What was found of a class, by the card that its passes share. */
+  /** The issues of a class, by the card that its passes share. */
   const checked = new WeakMap<Card, { kind: GoogleKind; issues: Issue[] }>()
 
   function checkClass(kind: GoogleKind, pass: WalletPass, options: { needsLogos: boolean }): Issue[] {
@@ -92,15 +96,15 @@ function claimsOf(issuer: Pick<GoogleSigner, 'issuerId' | 'clientEmail'>, places
   return { iss: issuer.clientEmail, aud: 'google', typ: 'savetowallet', iat, origins: [], payload }
 }
 
-/** Of the signed text: Google calls that many safe, and that browsers may cut longer ones off. */
+/** The maximum length of the signed text. Google calls it safe, and browsers can truncate longer links. */
 const MAX_JWT_CHARACTERS = 1_800
 const MAX_LINK_OBJECTS = 5
 
-/** As long as keys of service accounts sign. */
+/** The length of signatures with keys of service accounts. */
 const SIGNATURE_CHARACTERS = 342
 const KEY_ID_CHARACTERS = 40
 
-/** How many of the first places the signed text of a link holds within its length. */
+/** Returns how many of the first places fit into the signed text of a link. */
 function countFitting(issuer: Pick<GoogleSigner, 'issuerId' | 'clientEmail'>, places: readonly GooglePlace[]): number {
   const header = encode({ alg: 'RS256', typ: 'JWT', kid: '0'.repeat(KEY_ID_CHARACTERS) })
   const lengthOf = (count: number) =>
@@ -111,8 +115,8 @@ function countFitting(issuer: Pick<GoogleSigner, 'issuerId' | 'clientEmail'>, pl
 }
 
 /**
- * The signed text of a save link (RS256). It only names an object that the API has already made: short enough to travel
- * anywhere (1,800 characters).
+ * Returns the signed text of a save link (RS256). It only names objects that exist at Google, so it is short enough to
+ * work everywhere (1,800 characters).
  * @throws ApiError GOOGLE_JWT_FAILED
  */
 async function buildSaveJwt(identity: GoogleSigner, claims: SaveClaims): Promise<string> {
@@ -127,7 +131,7 @@ async function buildSaveJwt(identity: GoogleSigner, claims: SaveClaims): Promise
   }
 }
 
-/** The address that puts the pass into a person's Google Wallet; always Google's own. */
+/** Returns the URL that adds the pass to a user's Google Wallet. It is always Google's own. */
 function saveUrl(jwt: string): string {
   return `https://pay.google.com/gp/v/save/${jwt}`
 }

@@ -2,48 +2,48 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { SetupError } from '../../core/errors.ts'
 
-/** What can be made to go wrong, by the platform that then answers (or does not). */
+/** The faults that emulators can simulate, by platform. */
 export const faultNames = [
   'apns-410',
   'apns-429',
   'apns-500',
   'apns-503',
   'apns-slow',
-  /** Taken and handed to the phone, and the answer never comes. */
+  /** The push is accepted and delivered, but never answered. */
   'apns-hold',
-  /** Connections are cut. */
+  /** Connections are closed. */
   'apns-down',
-  /** Accepted, and never handed to a phone: APNs promises no more. */
+  /** The push is accepted, but never delivered, which APNs allows. */
   'apns-drop',
-  /** No write is taken, for good. */
+  /** Every write is permanently rejected. */
   'google-400',
   'google-429',
   'google-500',
   'google-503',
   'google-slow',
-  /** Each notifying message is one too many. */
+  /** Every notifying message exceeds the quota. */
   'google-quota',
-  /** The issuer is not on Google's list of those who may give passes places. */
+  /** The issuer is not on Google's allowlist for locations. */
   'google-locations',
 ] as const
-/** Something that the emulators can be told to do wrong. */
+/** A fault of an emulator. */
 export type Fault = (typeof faultNames)[number]
 
-/** The faults that are on; the emulators of one server share them. */
+/** The active faults, which the emulators of a server share. */
 export interface Faults {
   has(fault: Fault): boolean
   list(): Fault[]
   replace(faults: readonly Fault[]): void
 }
 
-/** A fault that is not in the list, named with those that are. */
+/** An unknown fault. The message lists the known ones. */
 class FaultError extends SetupError {
   override readonly name = 'FaultError'
 }
 
 const SLOW_MS = 1_500
 
-/** The faults that an emulator is told to have, which may change while it runs. */
+/** Creates the faults of an emulator, which can change while it runs. */
 export function createFaults(initial: readonly Fault[] = []): Faults {
   let current = new Set(initial)
   return {
@@ -55,7 +55,7 @@ export function createFaults(initial: readonly Fault[] = []): Faults {
   }
 }
 
-/** Faults by their names. @throws FaultError for a name that none has */
+/** Returns faults by name. @throws FaultError for an unknown name */
 export function parseFaults(names: readonly string[]): Fault[] {
   return names.map((name) => {
     const fault = faultNames.find((known) => known === name)
@@ -64,14 +64,14 @@ export function parseFaults(names: readonly string[]): Fault[] {
   })
 }
 
-/** Waits as a platform does that is slow, while the fault is on. */
+/** Waits like a slow platform, if the fault is active. */
 export async function slowDown(faults: Faults, fault: Fault): Promise<void> {
   if (faults.has(fault)) await sleep(SLOW_MS, undefined, { ref: false })
 }
 
 const FaultsBody = z.strictObject({ faults: z.array(z.string()) })
 
-/** `POST /faults`: turns on those that the body names and all others off. */
+/** `POST /faults`: activates the named faults and deactivates all others. */
 export function switchFaults(faults: Faults, body: unknown): { status: number; json: object } {
   const parsed = FaultsBody.safeParse(body)
   if (!parsed.success) return { status: 400, json: { error: 'The body must be {"faults": ["apns-500", …]}.' } }

@@ -3,8 +3,8 @@ import { beginJournal, type JournalFile, readJournal } from '../../files/journal
 import { makePrivateFolder } from '../../files/private-file.ts'
 
 /**
- * What an emulator must still know after a restart. Reads the entries of earlier runs, and writes the file anew with what
- * `condense` makes of them, so that it does not grow for ever. Without a path nothing is kept.
+ * Opens the state of an emulator. Reads the entries of earlier runs, and rewrites the file with the result of
+ * `condense`, so that it does not grow forever. Without a path, nothing is stored.
  */
 export function openState<Entry>(
   path: string | undefined,

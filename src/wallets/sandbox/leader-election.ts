@@ -5,17 +5,17 @@ import { request } from 'undici'
 import { makePrivateFolder, writePrivate } from '../../files/private-file.ts'
 import { serveLocally } from './local-server.ts'
 
-/** What a claim points at: answers for as long as its process lives. */
+/** The leader that a claim points to. It responds while its process lives. */
 export interface LeaderElection extends Omit<Claim, 'number'> {
-  /** Answers everyone who asks, now and later, with these addresses. */
+  /** Sends these addresses to all current and later followers. */
   announce(addresses: object): void
   close(): Promise<void>
 }
 
-/** A process that is there and says nothing in that time is asked again. */
+/** The timeout of a live process that does not respond, in milliseconds. It is then asked again. */
 const PATIENCE_MS = 2_000
 
-/** Leads: answers others for as long as this process lives. */
+/** Becomes the leader: responds to followers while this process lives. */
 export async function openLeader(): Promise<LeaderElection> {
   const id = randomUUID()
   let announce: (addresses: object) => void = () => undefined
@@ -25,7 +25,7 @@ export async function openLeader(): Promise<LeaderElection> {
   const server = await serveLocally(async ({ response }) => {
     const addresses = await announced
     response.writeHead(200, { 'content-type': 'application/x-ndjson' })
-    // Never ended: the connection says that this process lives.
+    // Never end it: the open connection shows that this process lives.
     response.write(`${JSON.stringify({ id, addresses })}\n`)
     return undefined
   })
@@ -35,11 +35,11 @@ export async function openLeader(): Promise<LeaderElection> {
 /** A leader that this process follows. */
 export interface Watched<Addresses> {
   addresses: Addresses
-  /** Resolves when the process is gone, or the signal aborts. */
+  /** Resolves when the process has ended, or the signal is aborted. */
   ended: Promise<void>
 }
 
-/** Asks the process behind a claim, and stays connected: also after SIGKILL the system closes the connection. */
+/** Connects to the process of a claim and stays connected. The system closes the connection even after SIGKILL. */
 export async function watchLeader<Addresses>(
   claim: Claim,
   signal: AbortSignal,
@@ -57,7 +57,7 @@ export async function watchLeader<Addresses>(
     body.destroy()
     return 'gone'
   } catch {
-    // No connection, or a stranger that has its port by now. One that is only stopped for a while still has its process.
+    // There is no connection, or another process has the port now. A paused process still exists.
     return patience.signal.aborted && isAlive(claim.pid) ? 'silent' : 'gone'
   } finally {
     clearTimeout(timer)
@@ -78,7 +78,7 @@ async function readToEnd(chunks: AsyncIterator<Buffer>): Promise<void> {
   try {
     while (!(await chunks.next()).done);
   } catch {
-    // Cut off: the end all the same.
+    // An interrupted connection is also an end.
   }
 }
 
@@ -86,34 +86,34 @@ function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0)
   } catch (error) {
-    // Somebody else's process may not be asked.
+    // A process of another user exists, but cannot be signaled.
     return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
 }
 
-/** Says who leads. A file that appears whole, and whose number only grows. */
+/** The claim of a leader: a file that is written atomically, with an increasing number. */
 export interface Claim {
   number: number
   id: string
-  /** The process that made it. */
+  /** The process that created it. */
   pid: number
-  /** Where that process answers for as long as it lives. */
+  /** The URL at which that process responds while it lives. */
   url: string
 }
 
 /**
- * Claims on one platform, as numbered files of a folder that several processes share: the highest one holds. Whoever finds
- * it dead makes the next number, which only one can, and removes the lower ones. The highest file is never removed, so
- * that a number which was found dead long ago cannot be made anew and hold.
+ * The claims on one platform, as numbered files in a folder that several processes share: the highest one is valid. A
+ * process that finds its holder dead creates the next number, which only one process can, and removes the lower ones.
+ * The highest file is never removed, so that an old number cannot be created again and become valid.
  */
 export interface Claims {
-  /** The one that holds. */
+  /** Returns the valid claim. */
   find(): Promise<Claim | undefined>
-  /** Makes the claim after `before`; undefined where somebody else was quicker. */
+  /** Creates the claim after `before`. Returns `undefined` if another process was faster. */
   claim(before: Claim | undefined, claim: Omit<Claim, 'number'>): Promise<Claim | undefined>
 }
 
-/** The claims to an emulator in a shared folder (decisions/0027): see Claims. */
+/** Opens the claims of an emulator in a shared folder (decisions/0027): see Claims. */
 export function createClaims(folder: string, name: string): Claims {
   const pattern = new RegExp(`^${name}-owner-(\\d+)\\.json$`)
   const fileOf = (number: number) => join(folder, `${name}-owner-${number}.json`)
@@ -127,7 +127,7 @@ export function createClaims(folder: string, name: string): Claims {
     const number = Math.max(0, ...(await listNumbers()))
     if (number === 0) return undefined
     const text = await readFile(fileOf(number), 'utf8').catch(ignoring('ENOENT'))
-    // Removed since: somebody made a higher one.
+    // It was just removed, because another process created a higher one.
     return text === undefined ? find() : { ...JSON.parse(text), number }
   }
 
@@ -148,7 +148,7 @@ export function createClaims(folder: string, name: string): Claims {
       } finally {
         await rm(draft)
       }
-      // The number may have been free again, its holder dead and replaced.
+      // The number may have been free again after its holder died and was replaced.
       if ((await find())?.id !== id) return undefined
       const lower = (await listNumbers()).filter((other) => other < number)
       await Promise.all(lower.map((other) => rm(fileOf(other), { force: true })))

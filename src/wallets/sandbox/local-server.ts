@@ -3,39 +3,39 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { parseJson } from '../../core/json.ts'
 
-/** One request to an emulator, its body read. */
+/** One request to an emulator, including its body. */
 export interface LocalCall {
   method: string
   path: string
   query: URLSearchParams
   headers: IncomingMessage['headers']
   text: string
-  /** The body as JSON; undefined where it is none. */
+  /** The body as JSON, or `undefined` if it is not JSON. */
   json: unknown
-  /** For answers that go on: whoever writes here returns nothing. */
+  /** For streamed responses. A handler that writes here returns nothing. */
   response: ServerResponse
 }
 
-/** What a local server answers: a status, and a body of JSON where there is one. */
+/** A response of a local server, with an optional JSON body. */
 export interface LocalReply {
   status: number
   json?: object
   headers?: Record<string, string>
 }
 
-/** Answers a request; undefined for one that it does not know (404). */
+/** Handles a request. Returns `undefined` for an unknown one (404). */
 export type LocalHandler = (call: LocalCall) => Promise<LocalReply | undefined> | LocalReply | undefined
 
-/** A plain HTTP server on loopback. */
+/** A plain HTTP server on localhost. */
 export interface LocalServer {
-  /** Without a slash at the end. */
+  /** Without a trailing slash. */
   url: string
   close(): Promise<void>
 }
 
 const MAX_BODY_BYTES = 1024 * 1024
 
-/** Plain HTTP on a free port of 127.0.0.1, for what stays on this machine. */
+/** Serves plain HTTP on a free port of 127.0.0.1. */
 export async function serveLocally(handle: LocalHandler): Promise<LocalServer> {
   const server = createServer((request, response) => {
     answer(request, response, handle).catch((error: unknown) => {
@@ -88,19 +88,22 @@ async function readBody(request: IncomingMessage): Promise<string | undefined> {
   return size <= MAX_BODY_BYTES ? Buffer.concat(chunks).toString('utf8') : undefined
 }
 
-/** Lines of JSON to whoever listens under a key. Of what nobody receives the newest waits, as APNs keeps it for a phone. */
+/**
+ * Sends lines of JSON to the listeners of a key. Without a listener, the newest message waits, as APNs keeps it for a
+ * phone.
+ */
 export interface Channels {
-  /** Answers a request with all that is sent under the key from now on, and with what waits. */
+  /** Responds with all messages for the key, including a waiting one. */
   listen(key: string, response: ServerResponse): void
-  /** The same for every key that begins with these FLEET_PREFIX characters; `named` puts the key into a line. */
+  /** Like `listen`, for every key with these FLEET_PREFIX first characters. `named` adds the key to a line. */
   listenAll(prefix: string, response: ServerResponse, named: (key: string) => object): void
   send(key: string, message: object): void
 }
 
-/** Keys that begin with the same characters belong to one fleet of phones. */
+/** Keys with the same first characters belong to one fleet of phones. */
 const FLEET_PREFIX = 16
 
-/** Connections on which phones receive pushes: see Channels. */
+/** Creates the connections on which phones receive pushes: see Channels. */
 export function createChannels(): Channels {
   const listeners = new Map<string, Set<ServerResponse>>()
   const fleets = new Map<string, (key: string, message: object) => void>()

@@ -2,11 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Claim, createClaims, openLeader, watchLeader } from './leader-election.ts'
 
 /**
- * An emulator that all processes of a folder share: one of them leads and runs it; another takes over when it ends, however it ends
- * (decisions/0027).
+ * An emulator that all processes of a folder share: one of them leads and runs it. Another takes over when it ends for
+ * any reason (decisions/0027).
  */
 export interface SharedEmulator<Addresses> {
-  /** Where the emulator is at this moment; undefined while nobody runs it. */
+  /** Returns the current addresses of the emulator, or `undefined` if no process runs it. */
   find(): Addresses | undefined
   close(): Promise<void>
 }
@@ -17,23 +17,24 @@ export interface Emulator<Addresses> {
   close(): Promise<void>
 }
 
-/** Whose emulator it is, and how it is started. */
+/** Options of a shared emulator. */
 export interface ShareOptions<Addresses> {
   folder: string
   name: string
-  /** Starts the emulator; absent for a process that only uses it, and never leads. */
+  /** Starts the emulator. Absent for a process that only uses it and never leads. */
   start?: (() => Promise<Emulator<Addresses>>) | undefined
-  /** Told what keeps this process from taking over, which it goes on trying. */
+  /** Receives the errors that prevent this process from taking over. It keeps trying. */
   onError: (error: unknown) => void
 }
 
 const RETRY_MS = 200
-/** A process that starts asks a leader that is there and does not answer so often. */
+/** The number of attempts of a starting process to reach a leader that does not respond. */
 const FIRST_TRIES = 5
 
 /**
  * Leads and runs the emulator, or follows the process that does and waits for its end.
- * @throws what keeps this process from starting the emulator, at its own start; later `onError` is told
+ * @throws the error that prevents this process from starting the emulator at its own start; later errors go to
+ * `onError`
  */
 export async function shareEmulator<Addresses extends object>(
   options: ShareOptions<Addresses>,
@@ -45,7 +46,7 @@ export async function shareEmulator<Addresses extends object>(
   let current: Addresses | undefined
   let closeOwn: () => Promise<void> = async () => undefined
 
-  /** Follows the leader, or becomes it. Resolves to the time until which that holds; undefined where neither worked. */
+  /** Follows the leader, or becomes it. Resolves with a promise of its end, or to `undefined` if neither worked. */
   async function seek(): Promise<{ ended: Promise<void> } | undefined> {
     const claim = await claims.find()
     const watched = claim ? await watchLeader<Addresses>(claim, stopped.signal) : 'gone'
@@ -74,7 +75,7 @@ export async function shareEmulator<Addresses extends object>(
     leader.announce(emulator.addresses)
     closeOwn = async () => {
       await emulator.close()
-      // Last: whoever takes over then finds the files of the emulator closed.
+      // Last, so that the next leader finds the files of the emulator closed.
       await leader.close()
     }
     return { ended: stop }
@@ -110,11 +111,13 @@ export async function shareEmulator<Addresses extends object>(
 }
 
 /**
- * Where the emulators of a server are: what it answers at `{publicUrl}/sandbox` while a platform is sandboxed, and where
- * virtual phones start from. A platform that is real, or not configured, is null.
+ * The addresses of a server's emulators, which it serves at `{publicUrl}/sandbox` while a platform is sandboxed.
+ * Virtual phones start from there. A platform that is real, or not configured, is null.
  */
 export interface SandboxDirectory {
-  /** `control` is where phones get push tokens and receive pushes; `rootPem` is the root that they trust. */
+  /**
+   * `control` is the URL where phones get push tokens and receive pushes, and `rootPem` is the root that they trust.
+   */
   apple: { control: string; rootPem: string } | null
   google: { url: string } | null
 }

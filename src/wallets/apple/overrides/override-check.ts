@@ -19,8 +19,8 @@ import type { JsonObject } from './overrides.ts'
 import { Overrides } from './pass-json-schema.ts'
 
 /**
- * What Apple would refuse of a definition's overrides, with paths below the definition. Values that nothing is known of
- * (no example, no default, no format) are left to the check of each pass.
+ * Returns everything in a definition's overrides that Apple would reject, with paths below the definition. Unknown
+ * values (no example, no default, no format) are checked for each pass.
  */
 export function checkOverrides(definition: Definition, passType: PassType): Issue[] {
   if (!definition.apple) return []
@@ -34,7 +34,7 @@ export function checkOverrides(definition: Definition, passType: PassType): Issu
   )
 }
 
-/** The check of a pass's values; undefined where the overrides hold none. */
+/** Compiles the check of a pass's values. Returns `undefined` if the overrides have no placeholders. */
 export function compileOverrides(definition: Definition, passType: PassType): ((scope: Scope) => Issue[]) | undefined {
   const [first] = placeholdersDeep(definition.apple)
   if (!first) return undefined
@@ -48,7 +48,7 @@ export function compileOverrides(definition: Definition, passType: PassType): ((
 
 function findIssues(definition: Definition, passType: PassType, scope: Scope): Issue[] {
   const ofStyle = definition.apple?.[passType]
-  // Rendering would leave it out without a word.
+  // Rendering would silently omit it.
   if (ofStyle !== undefined && !isJsonObject(ofStyle))
     return [{ path: ['apple', passType], message: 'Must be an object' }]
   const shown = applyOverrides({ [passType]: keysOf(definition) }, fillDeep(definition.apple ?? {}, scope), passType)
@@ -57,19 +57,19 @@ function findIssues(definition: Definition, passType: PassType, scope: Scope): I
   return result.issues.map(({ path, message }) => ({ path: pathInDefinition(path, definition), message }))
 }
 
-/** The fields that overrides may replace, so that a key which one of them repeats is found. */
+/** Returns the fields that overrides can replace, to find duplicate keys. */
 function keysOf({ design }: Definition): JsonObject {
   return Object.fromEntries(
     fieldGroups.map((group) => [groupNames[group], design.fields[group].map(({ key }) => ({ key, value: '' }))]),
   )
 }
 
-/** transitType may stand beside the style as well as in it. */
+/** `transitType` can be next to the style as well as in it. */
 function pathInDefinition(path: Issue['path'], { apple }: Definition): Issue['path'] {
   return path[1] === 'transitType' && apple?.transitType !== undefined ? ['apple', 'transitType'] : ['apple', ...path]
 }
 
-/** The texts of the definition at and below a path; none where nothing is there. */
+/** Returns the texts of the definition at and below a path, or an empty list if the path does not exist. */
 function textsAt(definition: Definition, path: Issue['path']): string[] {
   let part: unknown = definition
   for (const key of path) {
@@ -82,8 +82,8 @@ function textsAt(definition: Definition, path: Issue['path']): string[] {
 }
 
 /**
- * What keeps a definition with `apple.poster` from being a poster ticket, after the rules of Apple's own pass-builder. A
- * phone would show the older style instead, without a word.
+ * Checks the requirements of a poster ticket, according to the rules of Apple's own pass-builder. Phones silently show
+ * the older style if they are not met.
  */
 export function* checkPoster(definition: Definition, passType: PassType): Generator<Issue> {
   const { apple = {}, design, event } = definition

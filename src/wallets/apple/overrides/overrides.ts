@@ -4,16 +4,16 @@ import { formatPatterns } from '../../../core/rules/template/variables.ts'
 import { Field, isNumberField, Overrides, RelevantDate } from './pass-json-schema.ts'
 import { Color, isW3cDate, toRgb } from './value-types.ts'
 
-/** An object as JSON has it, of which nothing is known yet. */
+/** A JSON object of unknown content. */
 export type JsonObject = Record<string, unknown>
 
 /**
- * The base with overrides over it: objects merge, anything else replaces. An object of the base is never replaced by
- * something that is none, null takes a key away, and texts come out well-formed.
+ * Merges overrides over a base: objects merge, and other values replace. Only an object can replace an object, `null`
+ * removes a key, and texts become well-formed.
  */
 export function mergeOver(base: JsonObject, overrides: JsonObject): JsonObject {
   if (Object.keys(overrides).length === 0) return base
-  // Entries in a Map, so that a key such as __proto__ is data like any other.
+  // Entries in a Map, so that `__proto__` is an ordinary key.
   const merged = new Map(Object.entries(base))
   for (const [key, value] of Object.entries(overrides)) {
     const below = merged.get(key)
@@ -32,9 +32,9 @@ function wellFormed(value: unknown): unknown {
 }
 
 /**
- * The overrides of a definition, with placeholders filled, as pass.json takes them: a text where a number or a boolean
- * belongs becomes one, colours become `rgb(…)`, and each relevant date has both spellings. A text that came out empty where
- * an empty one is none (a date, a colour, an address) is left out. What cannot be converted stays as it is.
+ * Converts the filled overrides of a definition to the types of pass.json: texts become numbers or booleans, colors
+ * become `rgb(…)`, and each relevant date has both spellings. Empty texts are omitted if they are not valid (dates,
+ * colors, URLs). Values that cannot be converted stay unchanged.
  */
 export function toTypes(overrides: JsonObject): JsonObject {
   return convert(overrides, Overrides) as JsonObject
@@ -61,7 +61,7 @@ function finish(object: JsonObject, type: z.ZodType): JsonObject {
   }
   if (type === RelevantDate) {
     const date = object.date ?? object.relevantDate
-    // What is no date is told once, where it stands.
+    // An invalid date is reported once, at its path.
     return !isW3cDate(date) ? object : { ...object, date, relevantDate: object.relevantDate ?? date }
   }
   return object
@@ -79,7 +79,7 @@ function convertText(value: string, type: z.ZodType): unknown {
 
 const NUMBER = new RegExp(formatPatterns.number.pattern)
 
-/** Digits that a double does not hold exactly stay a text, which is then refused. */
+/** A number that a double does not represent exactly stays text, which is rejected later. */
 function toNumber(text: string): string | number {
   const isExact = NUMBER.test(text) && (text.includes('.') || Number.isSafeInteger(Number(text)))
   return isExact ? Number(text) : text

@@ -20,9 +20,9 @@ import {
 } from './value-types.ts'
 
 /**
- * What Apple says of pass.json, after the rules of its own open pass-builder. Types are what a phone insists on: it refuses
- * a wrong one without a word. Rules (issues with the code `custom`) are what a text or number must be beyond its type. Keys
- * that are not named here pass as they are, since each iOS knows more of them.
+ * The schema of pass.json, according to the rules of Apple's own open pass-builder. Types are strict: phones silently
+ * reject a wrong one. Rules (issues with the code `custom`) restrict texts or numbers further. Unknown keys are
+ * accepted, since each iOS version adds some.
  */
 
 const value = z.union([text, number])
@@ -34,7 +34,7 @@ const DateStyle = oneOf(
   'PKDateStyleFull',
 )
 
-/** A field of pass.json (PassFieldContent); keys that are not known pass. */
+/** A field of pass.json (PassFieldContent). Unknown keys are accepted. */
 export const Field = z
   .looseObject({
     key: text,
@@ -73,7 +73,7 @@ export const Field = z
     semantics: Semantics.optional(),
   })
   .superRefine((field, context) => {
-    // One without a value is not shown.
+    // A field without a value is not shown.
     if (String(field.value).trim() === '') return
     const report = (message: string) => context.addIssue({ code: 'custom', path: ['value'], message })
     if (isNumberField(field) && typeof field.value !== 'number') {
@@ -86,7 +86,7 @@ export const Field = z
     }
   })
 
-/** True for a field whose value a phone writes as a number. */
+/** Whether phones format the value of a field as a number. */
 export function isNumberField(field: Record<string, unknown>): boolean {
   return field.numberStyle !== undefined || field.currencyCode !== undefined
 }
@@ -95,7 +95,7 @@ function isDateField({ dateStyle, timeStyle }: { dateStyle?: string | undefined;
   return dateStyle !== undefined || timeStyle !== undefined
 }
 
-/** Groups of fields as pass.json calls them. */
+/** The names of field groups in pass.json. */
 const groups = [
   'headerFields',
   'primaryFields',
@@ -142,7 +142,7 @@ const Style = z
     }
   })
 
-/** What pass.json calls the barcodes of definitions. */
+/** The names of barcode formats in pass.json. */
 export const barcodeFormats: Record<BarcodeFormat, string> = {
   qr: 'PKBarcodeFormatQR',
   pdf417: 'PKBarcodeFormatPDF417',
@@ -194,7 +194,7 @@ const Beacon = z.looseObject({
 
 const DAY_MS = 86_400_000
 
-/** A moment or span in which the pass is shown by itself. */
+/** A time or range in which phones suggest the pass. */
 export const RelevantDate = z
   .looseObject({
     date: W3cDate.optional(),
@@ -253,7 +253,7 @@ const switches = ['sharingProhibited', 'suppressHeaderDarkening', 'suppressStrip
 
 const all = (keys: readonly string[], type: z.ZodType) => Object.fromEntries(keys.map((key) => [key, type.optional()]))
 
-/** The keys that a definition may override, and what each takes. */
+/** The keys that a definition can override, with their types. */
 const shape = {
   ...all(texts, text),
   ...all(colors, Color),
@@ -282,14 +282,14 @@ const shape = {
   semantics: Semantics.optional(),
 }
 
-/** What a template may add to pass.json (`apple` of its design). */
+/** The keys that a template can add to pass.json (`apple` of its definition). */
 export const Overrides = z.looseObject(shape).superRefine(({ appLaunchURL, associatedStoreIdentifiers }, context) => {
   if (appLaunchURL === undefined || (Array.isArray(associatedStoreIdentifiers) && associatedStoreIdentifiers[0])) return
   const message = 'Needs associatedStoreIdentifiers: the App Store numbers of the apps that it may open'
   context.addIssue({ code: 'custom', path: ['appLaunchURL'], message })
 })
 
-/** A whole pass.json, as it is put into a package. */
+/** A whole pass.json, as in a package. */
 export const PassJson = z.looseObject({
   ...shape,
   formatVersion: z.literal(1),
@@ -304,8 +304,8 @@ export const PassJson = z.looseObject({
 })
 
 /**
- * Whether phones refuse the whole pass for it. Rules are told when a version is published and when a pass is made; a
- * version that was published before they were known goes on.
+ * Whether phones reject the whole pass because of the issue. Other rules are only enforced when a version is published
+ * and when a pass is created, so that older versions keep working.
  */
 export function isRefusedByPhones(issue: z.core.$ZodIssue): boolean {
   return issue.code !== 'custom' || issue.params?.isRefusedByPhones === true

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { boolean, Color, Currency, number, oneOf, Place, TimeZone, text, textList, W3cDate } from './value-types.ts'
 
-/** The semantic tags that Apple names, each with its type; what a phone does not know it ignores. */
+/** Apple's semantic tags with their types. Phones ignore unknown ones. */
 
 const CurrencyAmount = z.looseObject({ amount: text.optional(), currencyCode: Currency.optional() })
 
@@ -148,7 +148,7 @@ const securityPrograms = [
   'passengerEligibleSecurityPrograms',
 ] as const
 
-/** Apple's semantic tags; those that are not known pass. */
+/** Apple's semantic tags. Unknown tags are accepted. */
 export const Semantics = z.looseObject({
   ...optionalAll(texts, text),
   ...optionalAll(dates, W3cDate),

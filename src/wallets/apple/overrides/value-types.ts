@@ -2,35 +2,32 @@ import { createPublicKey } from 'node:crypto'
 import { z } from 'zod'
 import { isTimeZone } from '../../../core/rules/redemption/time-zones.ts'
 
-/** The types of values in pass.json. A type is what JSON has; what a text must be beyond that is a rule (code custom). */
+/** The types of values in pass.json. A type is a JSON type, and further restrictions are rules (code custom). */
 
 export const text = z.string()
-/** Any number. */
 export const number = z.number()
-/** True or false. */
 export const boolean = z.boolean()
-/** A list of texts. */
 export const textList = z.array(text)
 
-/** One of these texts. */
+/** Returns the schema of an enum of texts. */
 export const oneOf = (...values: string[]) =>
   text.refine((value) => values.includes(value), `Must be one of ${values.join(', ')}`)
 
-/** As Apple reads dates: seconds and their fraction may be left out, the offset may not. */
+/** Apple's date format: seconds and their fraction are optional, and the offset is required. */
 const W3C_DATE = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)$/
 
-/** True of a date as Apple takes it, with a day that exists. */
+/** Whether a value is a valid date in Apple's format. */
 export function isW3cDate(value: unknown): boolean {
   if (typeof value !== 'string' || !W3C_DATE.test(value) || Number.isNaN(Date.parse(value))) return false
-  // Date.parse takes the 30th of February for a day in March.
+  // Date.parse accepts February 30 as a day in March.
   const day = value.slice(0, 10)
   return new Date(`${day}T00:00:00Z`).toISOString().startsWith(day)
 }
 
-/** A date and time with its offset; seconds may be left out. */
+/** A date and time with an offset. Seconds are optional. */
 export const W3cDate = text.refine(isW3cDate, 'Must be a date and time with an offset, such as 2027-05-31T19:30+02:00')
 
-/** A colour as rgb(…) or in hexadecimal. */
+/** A color as rgb(…) or in hexadecimal. */
 export const Color = text.refine(
   (value) => toRgb(value) !== undefined,
   'Must be a colour such as rgb(26, 43, 60), #1a2b3c or #abc',
@@ -38,7 +35,7 @@ export const Color = text.refine(
 
 const RGB = /^rgb\(\s*(\d{1,3})\s*,\s*(\d{1,3})\s*,\s*(\d{1,3})\s*\)$/i
 
-/** A colour as Apple's documents write it; undefined for what is none. */
+/** Converts a color to the form of Apple's documents. Returns `undefined` for an invalid color. */
 export function toRgb(color: string): string | undefined {
   const channelTexts = RGB.exec(color)?.slice(1)
   if (channelTexts?.every((channel) => Number(channel) <= 255)) return color
@@ -54,19 +51,19 @@ export const Currency = text.refine((value) => /^[A-Z]{3}$/.test(value), 'Must b
 /** An IANA time zone. */
 export const TimeZone = text.refine(isTimeZone, 'Must be an IANA time zone, such as Europe/Lisbon')
 
-/** An address of http or https. */
+/** A URL with http or https. */
 export const WebAddress = text.refine(
   (value) => URL.canParse(value) && /^https?:$/.test(new URL(value).protocol),
   'Must be an address that begins with https:// or http://',
 )
 
-/** An address of any scheme. */
+/** A URL with any scheme. */
 export const Address = text.refine(
   (value) => URL.canParse(value),
   'Must be an address with its scheme, such as https://example.com/ or myapp://ticket',
 )
 
-/** A place on earth, in degrees. */
+/** A position, in degrees. */
 export const Place = z.looseObject({
   latitude: number.refine((value) => Math.abs(value) <= 90, 'Must be from -90 to 90'),
   longitude: number.refine((value) => Math.abs(value) <= 180, 'Must be from -180 to 180'),
@@ -79,7 +76,7 @@ export const StoreIdentifiers = z.array(
 
 const MAX_NFC_BYTES = 64
 
-/** What a pass tells a reader over NFC. */
+/** The message of a pass to an NFC reader. */
 export const NfcMessage = text.refine((value) => {
   const bytes = Buffer.byteLength(value)
   return bytes > 0 && bytes <= MAX_NFC_BYTES
@@ -96,7 +93,7 @@ function isP256Key(value: string): boolean {
     const key = createPublicKey({ key: Buffer.from(value, 'base64'), format: 'der', type: 'spki' })
     return key.asymmetricKeyDetails?.namedCurve === 'prime256v1'
   } catch {
-    // Not a key at all.
+    // Not a key.
     return false
   }
 }

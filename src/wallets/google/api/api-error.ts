@@ -2,13 +2,13 @@ import { z } from 'zod'
 import { parseAs } from '../resource.ts'
 
 /**
- * What a failed call means for whoever made it:
- * - `quota`: too many requests, or too many notifying messages on one object; later it may work
- * - `permission`: the service account may not do this; an operator has to act
- * - `missing`: there is no such object, or no such class for a new object
- * - `conflict`: it exists already
- * - `invalid`: Google takes no such payload; the template has to change
- * - `unavailable`: no answer, or one that says nothing about the request; whether it took effect is not known
+ * The meaning of a failed call:
+ * - `quota`: too many requests, or too many notifying messages on one object; retry later
+ * - `permission`: the service account lacks permission; an operator has to act
+ * - `missing`: the object does not exist, or the class of a new object does not
+ * - `conflict`: it already exists
+ * - `invalid`: Google rejects the payload; the template has to change
+ * - `unavailable`: no response, or one that does not reveal whether the request took effect
  */
 export type GoogleErrorKind = 'quota' | 'permission' | 'missing' | 'conflict' | 'invalid' | 'unavailable'
 
@@ -21,15 +21,15 @@ interface Details {
   cause?: unknown
 }
 
-/** A call that did not succeed. Holds nothing of the request, so that it can be logged. */
+/** A failed call. It contains nothing of the request, so it can be logged. */
 export class GoogleApiError extends Error {
   override readonly name = 'GoogleApiError'
   readonly kind: GoogleErrorKind
-  /** The HTTP status; null where no answer came. */
+  /** The HTTP status, or `null` without a response. */
   readonly status: number | null
-  /** Google's own word for it, such as quotaExceeded; null where it gave none. */
+  /** Google's reason, such as quotaExceeded, or `null` if there is none. */
   readonly reason: string | null
-  /** Before that, another try is in vain. */
+  /** The minimum delay before a retry. */
   readonly retryAfterSeconds: number | undefined
 
   constructor({ kind, message, status, reason, retryAfterSeconds, cause }: Details) {
@@ -41,19 +41,19 @@ export class GoogleApiError extends Error {
   }
 }
 
-/** True where another try may well succeed; everything else is refused until somebody changes something. */
+/** Whether a retry might succeed. Any other error persists until someone changes something. */
 export function isPassing(error: unknown): boolean {
   return !(error instanceof GoogleApiError) || error.kind === 'quota' || error.kind === 'unavailable'
 }
 
-/** True where Google takes no such payload: it is refused for good. */
+/** Whether Google permanently rejects the payload. */
 export function isRefused(error: unknown): error is GoogleApiError {
   return error instanceof GoogleApiError && error.kind === 'invalid'
 }
 
 const MAX_MESSAGE = 500
 
-/** The Wallet API says `{error: {…}}`, the token endpoint `{error: 'invalid_grant', error_description: '…'}`. */
+/** The Wallet API returns `{error: {…}}`, and the token endpoint `{error: 'invalid_grant', error_description: '…'}`. */
 const ErrorBody = z.object({
   error: z.union([
     z.string(),
@@ -66,7 +66,7 @@ const ErrorBody = z.object({
   error_description: z.string().optional(),
 })
 
-/** An answer that is no success, as the error that it stands for. */
+/** Converts an unsuccessful response to an error. */
 export function rejection(status: number, headers: Record<string, unknown>, text: string): GoogleApiError {
   const body = parseAs(ErrorBody, text)
   const error = body?.error
@@ -83,7 +83,7 @@ export function rejection(status: number, headers: Record<string, unknown>, text
   })
 }
 
-// The cap on notifying messages answers 403, and the general rate limits are documented with either status.
+// The cap on notifying messages returns 403, and the general rate limits are documented with either status.
 const quotaReasons = new Set(['quotaExceeded', 'rateLimitExceeded', 'userRateLimitExceeded'])
 
 function kindOf(status: number, reason: string | undefined): GoogleErrorKind {
@@ -94,7 +94,7 @@ function kindOf(status: number, reason: string | undefined): GoogleErrorKind {
   return status >= 400 && status < 500 && status !== 408 ? 'invalid' : 'unavailable'
 }
 
-/** Retry-After is a number of seconds, or a date that is only worth something beside the clock of the sender. */
+/** Retry-After is a number of seconds or a date, which is relative to the sender's clock. */
 function retryAfter(headers: Record<string, unknown>): number | undefined {
   const value = String(headers['retry-after'] ?? '')
   if (/^\d{1,9}$/.test(value)) return Number(value)

@@ -11,61 +11,60 @@ import { type HttpOptions, type HttpRequest, send } from './http.ts'
 import { createPacing, type Urgency } from './pacing.ts'
 import { createAccessTokens } from './token.ts'
 
-/** A message on an object or a class, which phones that hold it show. */
+/** A message on an object or a class, shown by phones that hold it. */
 export interface GoogleMessage {
-  /** Distinct within its object or class. */
+  /** Unique within its object or class. */
   id: string
   header: string
   body: string
-  /** What it says in other languages, as Google takes it. */
+  /** The translations, in Google's format. */
   localizedHeader?: object
   localizedBody?: object
 }
 
-/** A message as an object holds it: whatever else it has is kept. */
+/** A message of an object, with all of its properties. */
 export type GoogleStoredMessage = Record<string, unknown>
 
-/** The Google Wallet REST interface: calls that somebody waits for, and in `bulk` those that let the others go first. */
+/** The Google Wallet REST API. Its calls are urgent, and those of `bulk` yield to them. */
 export interface GoogleApi extends GoogleCalls {
   readonly bulk: GoogleCalls
 }
 
-/** Every method throws GoogleApiError; all but addMessage may be repeated at will. */
+/** Every method throws GoogleApiError. All except addMessage can be repeated. */
 export interface GoogleCalls {
-  /** Makes the class, or replaces the one that is there; messages of broadcasts go with it unless they are kept. */
+  /** Creates or replaces the class. Messages of broadcasts are lost unless they are kept. */
   upsertClass(kind: GoogleKind, resource: GoogleResource, options?: { keepsMessages?: boolean }): Promise<void>
-  /** Makes the class where there is none. */
+  /** Creates the class if it does not exist. */
   insertClass(kind: GoogleKind, resource: GoogleResource): Promise<void>
   /**
-   * Makes the object, or changes the one that is there; `missing` where its class is, `invalid` where that is of another kind. For an
-   * object that may be new.
-   * `retired` are overrides of before: what the object no longer has of them is taken away.
+   * Creates or changes an object that may be new. Throws `missing` if its class does not exist, and `invalid` if the
+   * object has another kind. `retired` are previous overrides, whose keys are cleared if the object no longer has them.
    */
   upsertObject(kind: GoogleKind, object: GoogleResource, retired?: Overrides[]): Promise<void>
-  /** The same in the other order: for an object that should be there. */
+  /** Like `upsertObject`, for an object that probably exists. */
   updateObject(kind: GoogleKind, object: GoogleResource, retired?: Overrides[]): Promise<void>
   /**
-   * Marks an object as expired that no longer stands for its pass, and shows in it what it is given; where Google would not
-   * take that, it expires as it is. One that is gone needs nothing.
+   * Expires an object that no longer belongs to its pass, and updates it. If Google rejects the update, the object only
+   * expires. A missing object is ignored.
    */
   expireObject(kind: GoogleKind, object: GoogleResource, retired?: Overrides[]): Promise<void>
   /**
-   * Shows the message on the pass, or on all of a class, and on the screens of phones. The fourth within 24 hours is refused as
-   * `quota`.
-   * @param role of what has the id: an object by default
+   * Shows the message on the pass, or on all passes of a class, and notifies phones. Google rejects the fourth within
+   * 24 hours with `quota`.
+   * @param role of the ID: an object by default
    */
   addMessage(kind: GoogleKind, id: string, message: GoogleMessage, role?: GoogleRole): Promise<void>
-  /** Replaces the messages of an object or a class and leaves everything else. */
+  /** Replaces only the messages of an object or a class. */
   setMessages(kind: GoogleKind, id: string, messages: GoogleStoredMessage[], role?: GoogleRole): Promise<void>
-  /** The object with its state in capitals, or the class; `missing` where there is none. */
+  /** Returns the class, or the object with its state in upper case. Throws `missing` if it does not exist. */
   getObject(kind: GoogleKind, id: string, role?: GoogleRole): Promise<GoogleResource>
 }
 
-/** Read anew for each request: emulators move when another process takes over. */
+/** The URLs of Google, read for each request: emulators move when another process takes over. */
 export interface GoogleEndpoints {
-  /** Base of the REST interface, version included, without a slash at the end. */
+  /** The base URL of the REST API, including the version, without a trailing slash. */
   api: string
-  /** Where access tokens are had. */
+  /** The token endpoint. */
   token: string
 }
 
@@ -74,15 +73,15 @@ const googleEndpoints: GoogleEndpoints = {
   token: 'https://oauth2.googleapis.com/token',
 }
 
-/** Who calls Google, where, and how often. */
+/** Options of the API. */
 export interface GoogleApiOptions extends HttpOptions {
   identity: GoogleSigner
   endpoints?: GoogleEndpoints
-  /** That of `REQUESTS_PER_SECOND` by default. */
+  /** The default is `REQUESTS_PER_SECOND`. */
   requestsPerSecond?: number
 }
 
-/** The Google Wallet API with paced requests, retries and a breaker: see GoogleApi. */
+/** Creates the Google Wallet API with paced requests: see GoogleApi. */
 export function createGoogleApi(options: GoogleApiOptions): GoogleApi {
   const { identity, endpoints = googleEndpoints, requestsPerSecond = REQUESTS_PER_SECOND, ...http } = options
   const pacing = createPacing(requestsPerSecond)
@@ -104,7 +103,7 @@ export function createGoogleApi(options: GoogleApiOptions): GoogleApi {
       return await attempt(token)
     } catch (error) {
       if (!(error instanceof GoogleApiError && error.status === 401)) throw error
-      // A token may be revoked before its time: a fresh one tells.
+      // The token may have been revoked early: retry with a new one.
       tokens.forget(token)
       return attempt(await tokens.get())
     }
@@ -120,7 +119,7 @@ export function createGoogleApi(options: GoogleApiOptions): GoogleApi {
   }
 
   function calls(urgency: Urgency): GoogleCalls {
-    /** When Google wants fewer writes, all of them wait; a quota on messages is a matter of one object only. */
+    /** If Google asks for fewer writes, all of them wait. A quota on messages concerns a single object only. */
     async function write(method: HttpRequest['method'], path: string, body: object): Promise<void> {
       try {
         await call(urgency, method, path, body)
@@ -157,7 +156,10 @@ export function createGoogleApi(options: GoogleApiOptions): GoogleApi {
           throw error
         }
       })
-    /** Of an id that is taken: Google has each once among all kinds. Where it is of this kind its class is missing. */
+    /**
+     * Whether an existing ID belongs to another kind: IDs are unique across kinds. If it has this kind, its class is
+     * missing.
+     */
     const isOtherKind = (kind: GoogleKind, id: string) =>
       getResource(kind, id, 'Object').then(
         () => false,
@@ -188,7 +190,7 @@ export function createGoogleApi(options: GoogleApiOptions): GoogleApi {
       },
 
       setMessages: (kind, id, messages, role = 'Object') =>
-        // A class that changes asks to be approved again.
+        // A changed class needs another approval.
         write('PATCH', pathOf(kind, id, role), {
           messages,
           ...(role === 'Class' && kind !== 'generic' && { reviewStatus: 'UNDER_REVIEW' }),
@@ -201,10 +203,10 @@ export function createGoogleApi(options: GoogleApiOptions): GoogleApi {
   return { ...calls('urgent'), bulk: calls('bulk') }
 }
 
-/** Messages that Google keeps on an object or a class. */
+/** The maximum number of messages on an object or a class. */
 export const MAX_MESSAGES = 10
 
-/** Those that broadcasts sent to a class; as plain text, since they have notified already and cannot once more. */
+/** Returns the messages of broadcasts to a class, as plain text, so that they do not notify again. */
 function messagesOfBroadcasts({ messages }: GoogleResource): GoogleStoredMessage[] {
   const all: GoogleStoredMessage[] = Array.isArray(messages) ? messages : []
   return all.filter(({ id }) => Uuid.safeParse(id).success).map((known) => ({ ...known, messageType: 'TEXT' }))
@@ -214,10 +216,10 @@ function pathOf(kind: GoogleKind, id: string, role: GoogleRole): string {
   return `/${kind}${role}/${encodeURIComponent(id)}`
 }
 
-/** Older objects name their states in lower case. */
+/** Older objects have lower-case states. */
 const Resource = z.looseObject({ id: z.string(), state: z.string().toUpperCase().optional() })
 
-/** Google itself has asked for it; a request that was refused for waiting too long has no status. */
+/** Whether Google asked for a pause. A request that was rejected because of its wait has no status. */
 function asksForPause({ kind, status }: GoogleApiError): boolean {
   return status === 503 || (status !== null && kind === 'quota')
 }
@@ -238,15 +240,18 @@ function heal(attempt: Promise<void>, kind: GoogleErrorKind, otherwise: () => Pr
   })
 }
 
-/** Keeps of each issuer whether Google takes places of its passes: only from those on a list that Google keeps. */
+/**
+ * Stores for each issuer whether Google rejects the locations of its passes. Google accepts them only from issuers on
+ * its allowlist.
+ */
 export interface LocationRejections {
   isRefused(issuerId: string): Promise<boolean>
   insert(issuerId: string, message: string): Promise<void>
 }
 
 /**
- * The same calls, of which none fails because the issuer may not say where passes can be used: Google is asked once, and
- * from then on classes and objects of the issuer go out without `merchantLocations`.
+ * Wraps the calls so that none fails because the issuer is not allowed to set locations. After Google's first
+ * rejection, classes and objects of the issuer are sent without `merchantLocations`.
  */
 export function withAllowedLocations(api: GoogleApi, rejections: LocationRejections): GoogleApi {
   async function send(resource: GoogleResource, attempt: (sent: GoogleResource) => Promise<void>): Promise<void> {
@@ -274,7 +279,7 @@ export function withAllowedLocations(api: GoogleApi, rejections: LocationRejecti
   return { ...guarded(api), bulk: guarded(api.bulk) }
 }
 
-/** Google has no code for it: "Issuer not allowlisted for Merchant Locations. Please contact support." is all it says. */
+/** Google has no code for it, only the text "Issuer not allowlisted for Merchant Locations. Please contact support." */
 export function refusesLocations(error: unknown): error is GoogleApiError {
   return isRefused(error) && /merchant ?locations/i.test(error.message) && /allow-?list/i.test(error.message)
 }

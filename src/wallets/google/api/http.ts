@@ -10,16 +10,16 @@ export interface HttpRequest {
   body?: string
 }
 
-/** How requests to Google are sent. */
+/** Options of requests to Google. */
 export interface HttpOptions {
-  /** Through which connections; one that gives up connecting after 3 seconds by default. */
+  /** The connections. By default, connecting times out after 3 seconds. */
   dispatcher?: Dispatcher
-  /** For the whole exchange, the answer's last byte included; 15 by default. */
+  /** The timeout of the whole exchange, up to the last byte of the response; 15 by default. */
   timeoutSeconds?: number
   onCall?: ((call: ProviderCall) => void) | undefined
 }
 
-/** What Google answered, its body as text. */
+/** A response of Google, with its body as text. */
 export interface HttpReply {
   status: number
   headers: Dispatcher.ResponseData['headers']
@@ -31,8 +31,8 @@ const TIMEOUT_SECONDS = 15
 const defaultDispatcher = new Agent({ connect: { timeout: 3000 } })
 
 /**
- * One exchange with Google. Follows no redirect and reads at most 1 MiB.
- * @throws GoogleApiError for anything but a whole answer with a status of success
+ * Sends one request to Google. Follows no redirect and reads at most 1 MiB.
+ * @throws GoogleApiError unless the response is complete and successful
  */
 export async function send({ url, ...message }: HttpRequest, options: HttpOptions): Promise<HttpReply> {
   const { dispatcher = defaultDispatcher, timeoutSeconds = TIMEOUT_SECONDS } = options
@@ -62,7 +62,7 @@ async function exchange(url: string, options: NonNullable<Parameters<typeof requ
   }
 }
 
-/** Leaving the loop early ends the connection, so that nobody sends the rest. */
+/** Reads a body up to the limit. Leaving the loop early closes the connection. */
 async function readBounded(body: AsyncIterable<Buffer>): Promise<string> {
   const chunks: Buffer[] = []
   let bytes = 0

@@ -7,24 +7,28 @@ import { GoogleApiError } from './api-error.ts'
 import { type HttpOptions, send } from './http.ts'
 import { keepToken } from './token.ts'
 
-// Who signs for an account asks another service than the Wallet API.
+// Signing for an account uses another service than the Wallet API.
 const SCOPES = [
   'https://www.googleapis.com/auth/wallet_object.issuer',
   'https://www.googleapis.com/auth/cloud-platform',
 ]
 const IAM = 'https://iamcredentials.googleapis.com/v1/projects/-/serviceAccounts'
 
-/** The issuer that an account without a key file is of, and what stands for the key. */
+/** The issuer of an account without a key file, and its credentials. */
 export interface KeylessOptions extends HttpOptions {
   issuerId: string
-  /** A file of the type external_account, for workload identity; the default credentials of the machine where it is left out. */
+  /**
+   * A file of the type external_account, for workload identity. If omitted, the default credentials of the machine are
+   * used.
+   */
   configuration?: object | undefined
 }
 
 /**
- * A service account whose key stays at Google: tokens are had through workload identity or from the machine that it is
- * attached to, and Google signs save links. It needs the role Service Account Token Creator on itself.
- * @throws CredentialError where the credentials name no service account, or there are none
+ * Creates the identity of a service account whose key stays at Google: tokens come from workload identity or from the
+ * machine that the account is attached to, and Google signs save links. The account needs the role Service Account
+ * Token Creator on itself.
+ * @throws CredentialError if there are no credentials, or they name no service account
  */
 export async function createKeylessIdentity({
   issuerId,
@@ -67,13 +71,13 @@ const NO_ACCOUNT =
 const Signed = z.object({ signedJwt: z.string() })
 const Impersonation = z.object({ service_account_impersonation_url: z.string() })
 
-/** The same service that impersonates the account signs for it. */
+/** The service that impersonates the account also signs for it. */
 function iamOf(configuration: object | undefined): string {
   const { data } = Impersonation.safeParse(configuration)
   return data?.service_account_impersonation_url.replace(/\/[^/]*$/, '') ?? IAM
 }
 
-/** The exchange of a workload's token has a transporter of its own, and no option to give it another. */
+/** Replaces the transporter of the token exchange, for which the library has no option. */
 function onOurConnections(client: AuthClient): AuthClient {
   if (client instanceof BaseExternalAccountClient) {
     Object.assign(Reflect.get(client, 'stsCredential'), { transporter: client.transporter })
@@ -81,14 +85,14 @@ function onOurConnections(client: AuthClient): AuthClient {
   return client
 }
 
-/** All requests go through ours, but those to the metadata server of this machine. */
+/** Sends all requests through our connections, except those to the metadata server of this machine. */
 function connect(configuration: object | undefined, http: HttpOptions): GoogleAuth {
   return new GoogleAuth({
     scopes: SCOPES,
     ...(configuration && { credentials: configuration }),
     clientOptions: {
       transporterOptions: {
-        // Whoever asked tries again, and knows better when.
+        // The caller retries and has better timing.
         retryConfig: { retry: 0 },
         async fetchImplementation(input, init) {
           const request = new Request(input as URL, { ...init, signal: null } as RequestInit)

@@ -1,23 +1,23 @@
 import { GoogleApiError } from './api-error.ts'
 
-/** `urgent` is what somebody waits for; it goes before what is `bulk`. */
+/** The priority of a request: `urgent` before `bulk`. */
 export type Urgency = 'urgent' | 'bulk'
 
-/** The pace of the requests of one issuer. */
+/** Paces the requests of one issuer. */
 export interface Pacing {
   /**
-   * Resolves when the next request may start: the urgent ones first, and among equals first come, first served.
-   * @throws GoogleApiError of the kind quota where that would take more than 10 seconds, as things stand
+   * Resolves when the next request can start: urgent ones first, then in order of arrival.
+   * @throws GoogleApiError of the kind quota if the wait would exceed 10 seconds
    */
   turn(urgency: Urgency): Promise<void>
-  /** Lets no request start for so many seconds (at most 60), since the platform asked for it. */
+  /** Starts no request for a number of seconds (at most 60), as the platform requested. */
   pause(seconds: number): void
 }
 
 const MAX_WAIT_MS = 10_000
 const MAX_PAUSE_SECONDS = 60
 
-/** Spaces requests evenly, so that no second holds more than its share. Knows only the requests of this process. */
+/** Creates the pacing of this process: requests are spaced evenly, so that no second exceeds its share. */
 export function createPacing(requestsPerSecond: number): Pacing {
   const spacingMs = 1000 / requestsPerSecond
   const waiting: Record<Urgency, (() => void)[]> = { urgent: [], bulk: [] }
@@ -36,9 +36,9 @@ export function createPacing(requestsPerSecond: number): Pacing {
   function release(): void {
     isScheduled = false
     const now = performance.now()
-    // A pause that began in the meantime holds for those who were waiting too.
+    // A pause that began in the meantime also applies to waiting requests.
     if (pausedUntil <= now) {
-      // A timer that came late may be caught up on by one turn, and by no burst.
+      // After a late timer, catch up by one request at most, to avoid a burst.
       nextAt = Math.max(openAt(), now - spacingMs) + spacingMs
       const start = waiting.urgent.shift() ?? waiting.bulk.shift()
       start?.()

@@ -5,23 +5,26 @@ import { type HttpOptions, send } from './http.ts'
 
 const SCOPE = 'https://www.googleapis.com/auth/wallet_object.issuer'
 
-/** Whose access tokens are had, and where. */
+/** The signing identity and token endpoint for access tokens. */
 export interface AccessTokenOptions extends HttpOptions {
   identity: GoogleSigner
-  /** Where tokens are had. */
+  /** The token endpoint. */
   url: string
 }
 
-/** Access tokens for Google's APIs, renewed before they end. */
+/** Creates the access tokens of an identity, which are renewed before they expire. */
 export function createAccessTokens(options: AccessTokenOptions): AccessTokens {
   const { identity } = options
   return 'tokens' in identity ? identity.tokens : keepToken(() => createClient(identity, options))
 }
 
-/** What has access tokens; the library's clients keep each while it is good. */
+/** A source of access tokens. The library's clients cache each token while it is valid. */
 type TokenSource = Pick<JWT, 'getAccessToken'>
 
-/** Asks a source, which the first request makes, and one that is made anew once its token is taken no longer. */
+/**
+ * Creates a cache of a token source. The source is created on the first request, and created again after its token was
+ * rejected.
+ */
 export function keepToken(create: () => Promise<TokenSource>): AccessTokens {
   let source: Promise<TokenSource> | undefined
   let latest: string | undefined
@@ -33,13 +36,13 @@ export function keepToken(create: () => Promise<TokenSource>): AccessTokens {
         latest = await request(asked)
         return latest
       } catch (error) {
-        // What could not be made may be made the next time.
+        // Allow another attempt after a failure.
         if (source === asked) source = undefined
         throw error
       }
     },
     forget(token) {
-      // Of many callers that were refused together only the first one finds it still the latest.
+      // Only the first of several concurrent callers with a rejected token finds it still the latest.
       if (token !== latest) return
       latest = undefined
       source = undefined
@@ -52,7 +55,7 @@ async function request(source: Promise<TokenSource>): Promise<string> {
   try {
     token = (await (await source).getAccessToken()).token
   } catch (error) {
-    // The library wraps what its fetch throws.
+    // The library wraps the errors of its fetch.
     const cause = error instanceof Error ? error.cause : undefined
     if (error instanceof GoogleApiError) throw error
     if (cause instanceof GoogleApiError) throw cause
@@ -62,7 +65,7 @@ async function request(source: Promise<TokenSource>): Promise<string> {
   throw new GoogleApiError({ kind: 'unavailable', message: 'Google answered without an access token.' })
 }
 
-/** The library takes long to load, and is not needed before the first request. */
+/** Load the library late, since it is slow and not needed before the first request. */
 async function createClient(identity: GoogleIdentity, options: AccessTokenOptions): Promise<JWT> {
   const { JWT } = await import('google-auth-library')
   return new JWT({
@@ -71,9 +74,9 @@ async function createClient(identity: GoogleIdentity, options: AccessTokenOption
     keyId: identity.privateKeyId,
     scopes: [SCOPE],
     transporterOptions: {
-      // Whoever asked tries again, and knows better when.
+      // The caller retries and has better timing.
       retryConfig: { retry: 0 },
-      // The library's one way to another token address, and to the connections of everything else.
+      // The library's only option for another token endpoint and for our connections.
       async fetchImplementation(_, init) {
         const headers = Object.fromEntries(new Headers(init?.headers))
         const request = { method: 'POST', url: options.url, headers, body: String(init?.body) } as const
@@ -84,7 +87,7 @@ async function createClient(identity: GoogleIdentity, options: AccessTokenOption
   })
 }
 
-/** Whatever the token endpoint says no to, it is the service account that it will not have. */
+/** Any rejection by the token endpoint concerns the service account. */
 function refused(error: unknown): never {
   if (!(error instanceof GoogleApiError) || error.kind === 'unavailable' || error.kind === 'quota') throw error
   const { message, reason } = error

@@ -15,34 +15,37 @@ import { type Faults, slowDown, switchFaults } from '../faults.ts'
 import { openState } from '../journal.ts'
 import { type Channels, createChannels, type LocalServer, serveLocally } from '../local-server.ts'
 
-/** What the emulator of APNs is trusted by and whom it trusts, and where it keeps its state. */
+/** The credentials and the state of the APNs emulator. */
 export interface SandboxApnsOptions {
-  /** The server's own certificate and key in PEM, for localhost and 127.0.0.1. */
+  /** The server's certificate and key in PEM, for localhost and 127.0.0.1. */
   serverCertificate: string
   serverKey: string
-  /** In PEM, one after the other: the sandbox root, and its intermediate where clients send their own certificate alone. */
+  /** PEM certificates: the sandbox root, and its intermediate if clients send only their own certificate. */
   clientRoot: string
   faults: Faults
-  /** Keeps the device tokens over a restart; without one they are gone. */
+  /** The file that keeps device tokens across restarts. Without it, they are lost. */
   stateFile?: string
   clock?: () => Date
 }
 
-/** The emulator of APNs, and what a phone asks of it. */
+/** The APNs emulator, with its interface for phones. */
 export interface SandboxApns {
   address: string
   port: number
-  /** Base of the plain HTTP listener where phones get tokens and receive pushes. */
+  /** The base URL of the plain HTTP listener on which phones get tokens and receive pushes. */
   control: string
   newDeviceToken(topic?: string): string
-  /** As when a phone is wiped: pushes to its token are answered with 410. */
+  /** Simulates a wiped phone: pushes to its token return 410. */
   retireDeviceToken(token: string): void
   close(): Promise<void>
 }
 
 const ADDRESS = '127.0.0.1'
 
-/** Apple Push Notification service for one machine: HTTP/2 over TLS with client certificates, and its real answers. */
+/**
+ * Starts an emulator of the Apple Push Notification service: HTTP/2 over TLS with client certificates, and the real
+ * responses.
+ */
 export async function startSandboxApns(options: SandboxApnsOptions): Promise<SandboxApns> {
   const { serverCertificate, serverKey, clientRoot, faults, stateFile, clock = () => new Date() } = options
   const tokens = openDeviceTokens(stateFile)
@@ -55,14 +58,14 @@ export async function startSandboxApns(options: SandboxApnsOptions): Promise<San
     key: serverKey,
     ca: clientRoot,
     requestCert: true,
-    // Apple answers a bad certificate over HTTP rather than cutting the connection.
+    // Apple responds to a bad certificate over HTTP instead of closing the connection.
     rejectUnauthorized: false,
   })
 
   server.on('session', (session) => {
     sessions.add(session)
     session.once('close', () => sessions.delete(session))
-    // Whoever was connected is gone; there is nobody to tell.
+    // The peer is gone, so there is no one to inform.
     session.on('error', () => session.destroy())
     if (faults.has('apns-down')) cutOff(session)
     else clients.set(session, clientOf(session))
@@ -86,7 +89,8 @@ export async function startSandboxApns(options: SandboxApnsOptions): Promise<San
     retireDeviceToken: (token) => tokens.retire(token, clock()),
     async close() {
       const closed = once(server, 'close')
-      // First those that are open: of what close() ends, Node.js 24 waits for clients to read what they were answered.
+      // Destroy open sessions first: of those that close() ends, Node.js 24 waits until clients have read their
+      // responses.
       for (const session of sessions) session.destroy()
       server.close()
       await Promise.all([closed, control.close()])
@@ -134,7 +138,7 @@ function reply(stream: ServerHttp2Stream, answer: PushResponse, apnsId: string):
   stream.end(JSON.stringify({ reason, ...(timestamp !== undefined && { timestamp }) }))
 }
 
-/** Every push under way fails; an orderly end would leave the client waiting. */
+/** Fails every push in flight. A graceful end would leave the client waiting. */
 function cutOff(session: Http2Session): void {
   session.destroy(new Error('The fault apns-down is on.'), constants.NGHTTP2_INTERNAL_ERROR)
 }
@@ -152,18 +156,18 @@ function headerOf(headers: IncomingHttpHeaders, name: string): string | undefine
   return Array.isArray(value) ? value[0] : value
 }
 
-/** What there is to know of one push. */
+/** The properties of one push. */
 interface Push {
   method: string
   path: string
   topic: string | undefined
   id: string | undefined
-  /** Bytes of the payload. */
+  /** The size of the payload, in bytes. */
   size: number
   client: PushClient
 }
 
-/** Who opened the connection: `topic` is the pass type of a certificate that the sandbox trusts. */
+/** The client of a connection. `topic` is the pass type of a certificate that the sandbox trusts. */
 type PushClient = { certificate: 'none' } | { certificate: 'bad' } | { certificate: 'good'; topic: string | undefined }
 
 type PushResponse = { status: 200; token: string } | { status: number; reason: string; timestamp?: number }
@@ -172,7 +176,7 @@ const MAX_PAYLOAD_BYTES = 4096
 const TOPIC = /^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$/
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** What APNs answers, in the order in which it looks: connection, address, headers, payload, token. */
+/** Returns the response of APNs. The checks run in its order: connection, path, headers, payload, token. */
 function answerPush(
   push: Push,
   facts: { find: (token: string) => DeviceToken | undefined; faults: Faults; at: Date },
@@ -209,12 +213,12 @@ function faultyResponse({ faults, at }: { faults: Faults; at: Date }): PushRespo
 const TokenRequest = z.object({ topic: z.string().optional() })
 
 /**
- * The side of APNs that phones see, for which Apple has no public protocol:
+ * The interface for phones, for which Apple has no public protocol:
  *
  *     POST   /tokens {topic?}        201 {token}
- *     GET    /tokens/{token}/pushes  200, a line of JSON for each push, for as long as the phone listens
- *     GET    /fleets/{first 16 digits of tokens}/pushes  the same for all of these at once, each line with its token
- *     DELETE /tokens/{token}         204, and 410 to whoever pushes to it
+ *     GET    /tokens/{token}/pushes  200, one line of JSON per push, while the phone listens
+ *     GET    /fleets/{first 16 digits of tokens}/pushes  the same for all of these, each line with its token
+ *     DELETE /tokens/{token}         204; pushes to it return 410
  *     POST   /faults {faults: […]}   200, for tests and demos
  */
 function openApnsControl(options: {
@@ -247,13 +251,13 @@ function openApnsControl(options: {
   })
 }
 
-/** The push tokens of phones: those that the sandbox has handed out, and any other that could be one of a phone. */
+/** The push tokens of phones: those that the sandbox issued, and any other well-formed token. */
 interface DeviceTokens {
-  /** A fresh token of 64 hex characters; one with a topic takes no pushes of another. */
+  /** Issues a token of 64 hex characters. A token with a topic accepts only pushes of that topic. */
   issue(topic?: string): string
-  /** Undefined for what no phone has: a token that is not well-formed. */
+  /** Returns `undefined` for a malformed token. */
   find(token: string): DeviceToken | undefined
-  /** From now on pushes to the token are answered with 410. */
+  /** Makes pushes to the token return 410. */
   retire(token: string, at: Date): void
   close(): void
 }
@@ -261,11 +265,11 @@ interface DeviceTokens {
 interface DeviceToken {
   token: string
   topic?: string
-  /** Milliseconds since 1970. */
+  /** In milliseconds since 1970. */
   retiredAt?: number
 }
 
-/** Bytes in hexadecimal, 32 at least, as phones have them; Apple promises no length. */
+/** At least 32 bytes in hexadecimal, as on phones. Apple guarantees no length. */
 const WELL_FORMED = /^([0-9a-f]{2}){32,100}$/
 
 function openDeviceTokens(stateFile: string | undefined): DeviceTokens {

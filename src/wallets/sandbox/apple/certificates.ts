@@ -13,17 +13,17 @@ import {
   X509CertificateGenerator,
 } from '@peculiar/x509'
 
-/** The chain of the sandbox, from its root to the pass certificate. */
+/** The certificate chain of the sandbox, from its root to the pass certificate. */
 export interface SandboxApple {
   rootPem: string
-  /** The intermediate, in the place of Apple's WWDR certificate. */
+  /** The intermediate, which replaces Apple's WWDR certificate. */
   wwdrPem: string
-  /** Its key, which signs further pass certificates: PKCS #8, not encrypted. */
+  /** The key of the intermediate, which signs further pass certificates: PKCS #8, not encrypted. */
   wwdrKeyPem: string
   certificatePem: string
   /** PKCS #8, not encrypted. */
   keyPem: string
-  /** For the push server of the sandbox, on localhost and 127.0.0.1 alone. */
+  /** The certificate of the sandbox's push server, only for localhost and 127.0.0.1. */
   serverCertificatePem: string
   serverKeyPem: string
 }
@@ -37,9 +37,9 @@ const algorithm = {
 const USER_ID = '0.9.2342.19200300.100.1.1'
 const SERVER_AUTH = '1.3.6.1.5.5.7.3.1'
 const CLIENT_AUTH = '1.3.6.1.5.5.7.3.2'
-/** Marks a certificate that signs passes; holds the pass type identifier. */
+/** Marks a certificate that signs passes. Contains the pass type identifier. */
 const PASS_SIGNING = '1.2.840.113635.100.6.1.16'
-/** Marks a certificate for development push: the push client asks for it wherever the address is not Apple's own. */
+/** Marks a certificate for development push, which the push client requires for any address other than Apple's. */
 const PRODUCTION_PUSH = '1.2.840.113635.100.6.3.2'
 const DEVELOPMENT_PUSH = '1.2.840.113635.100.6.3.1'
 const ORGANIZATION: JsonName = [{ O: ['Development Sandbox (not Apple)'] }]
@@ -50,9 +50,9 @@ const WWDR_NAME: JsonName = [
 ]
 
 /**
- * A certificate chain for development, shaped like Apple's: root, intermediate, pass certificate. The pass certificate
- * also serves as TLS client certificate towards the push server, whose own certificate hangs on the same root. No phone
- * trusts it, and each call makes new keys.
+ * Creates a certificate chain for development, shaped like Apple's: root, intermediate, pass certificate. The pass
+ * certificate is also the TLS client certificate for the push server, whose own certificate has the same root. No phone
+ * trusts it, and each call creates new keys.
  */
 export async function createSandboxApple(options: {
   passTypeIdentifier: string
@@ -119,7 +119,7 @@ export async function createSandboxApple(options: {
   }
 }
 
-/** A pass certificate more, with a key of its own, of a chain that is there. */
+/** Creates another pass certificate with a separate key, in an existing chain. */
 export async function createSandboxPass(options: {
   passTypeIdentifier: string
   teamIdentifier: string
@@ -194,7 +194,7 @@ async function issue(request: {
     {
       subject,
       issuer,
-      // A day of grace for clocks that disagree.
+      // One day of tolerance for clocks that differ.
       notBefore: addDays(at, -1),
       notAfter: addDays(at, years * 365),
       publicKey: keys.publicKey,
@@ -223,7 +223,7 @@ async function exportKey(key: CryptoKey): Promise<string> {
   return `${PemConverter.encode(pkcs8, PemConverter.PrivateKeyTag)}\n`
 }
 
-/** Pass type identifiers are short, so that the length fits in one byte; a longer one is refused by Apple as well. */
+/** Encodes a pass type identifier, which is short enough for a length in one byte. Apple rejects longer ones too. */
 function utf8String(text: string): Buffer<ArrayBuffer> {
   const bytes = Buffer.from(text)
   if (bytes.length > 0x7f) throw new RangeError(`The pass type identifier "${text}" is longer than 127 bytes.`)

@@ -2,20 +2,20 @@ import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject,
 import { setTimeout as sleep } from 'node:timers/promises'
 import { request } from 'undici'
 
-/** What Google reports of an object: it was saved to a wallet, or removed. */
+/** An event that Google reports about an object: it was saved to a wallet, or removed. */
 export type CallbackEvent = { classId: string; objectId: string; eventType: 'save' | 'del' }
 
-/** Reports of what people save and remove, signed as Google signs them. */
+/** Sends callbacks about saves and removals, signed like Google's. */
 export interface Callbacks {
-  /** What `/issuer/keys` answers: the root key. */
+  /** Returns the response of `/issuer/keys`: the root key. */
   keys(): object
-  /** Posts in the background and tries again where it is not taken. */
+  /** Posts in the background, and retries if it fails. */
   post(event: CallbackEvent): void
-  /** Gives up what is not delivered. */
+  /** Drops undelivered callbacks. */
   close(): Promise<void>
 }
 
-/** Where callbacks go, and what signs the keys that sign them. */
+/** The URL of callbacks, and the key that signs their keys. */
 export interface CallbackOptions {
   callbackUrl: string
   /** PKCS #8 in PEM, on the curve P-256. */
@@ -30,10 +30,10 @@ const MESSAGE_LIFETIME_MS = 3_600_000
 const RETRY_AFTER_MS = [250, 1_000, 4_000]
 const TIMEOUT_MS = 10_000
 
-/** For how long the keys that callbacks are signed with may be kept, in seconds: an hour. */
+/** The maximum cache time of the callback keys, in seconds: an hour. */
 export const KEYS_MAX_AGE_SECONDS = 3600
 
-/** Tells the server of saves and removals, signed as Google does it: see Callbacks. */
+/** Creates the sender of callbacks: see Callbacks. */
 export function createCallbacks({ callbackUrl, rootKey, clock }: CallbackOptions): Callbacks {
   const root = createPrivateKey(rootKey)
   const intermediate = generateKeyPairSync('ec', { namedCurve: 'P-256' })
@@ -52,7 +52,7 @@ export function createCallbacks({ callbackUrl, rootKey, clock }: CallbackOptions
   async function deliver(body: string): Promise<void> {
     for (const delay of [...RETRY_AFTER_MS, undefined]) {
       if ((await attempt(callbackUrl, body, stopped.signal)) || delay === undefined) return
-      // Ended by close, there is no next attempt.
+      // After close, there is no further attempt.
       await sleep(delay, undefined, { signal: stopped.signal }).catch(() => undefined)
       if (stopped.signal.aborted) return
     }
@@ -91,18 +91,18 @@ async function attempt(url: string, body: string, stopped: AbortSignal): Promise
     await answer.body.dump()
     return answer.statusCode >= 200 && answer.statusCode < 300
   } catch {
-    // Nobody there, or not in time: the next attempt may find somebody.
+    // The server is unreachable or too slow. The next attempt might succeed.
     return false
   }
 }
 
 function signIntermediate(key: KeyObject, root: KeyObject, expiresAt: number) {
-  // Google escapes the equals signs; a receiver that parses and writes the key anew would check another text.
+  // Google escapes equals signs. A receiver that parses and serializes the key would check a different text.
   const signedKey = JSON.stringify({ keyValue: spki(key), keyExpiration: String(expiresAt) }).replaceAll('=', '\\u003d')
   return { signedKey, signatures: [signParts(root, SENDER, PROTOCOL, signedKey)] }
 }
 
-/** ECDSA over each part after its length: 4 bytes, little-endian. */
+/** Signs the parts with ECDSA, each after its length in 4 bytes, little-endian. */
 function signParts(key: KeyObject, ...parts: string[]): string {
   const framed = parts.flatMap((part) => {
     const bytes = Buffer.from(part)

@@ -12,7 +12,7 @@ import {
 } from './google-store.ts'
 import { type FindAccount, findSigner } from './google-token.ts'
 
-/** What a phone sees of one pass; `version` grows with every change of the object or its class. */
+/** A pass as a phone sees it. `version` increases with every change of the object or its class. */
 export interface PhoneView {
   kind: SandboxKind
   object: Resource
@@ -20,7 +20,7 @@ export interface PhoneView {
   version: number
 }
 
-/** What the side of the emulator works with that phones call. */
+/** The dependencies of the phone interface. */
 export interface PhonesOptions {
   find: FindAccount
   store: GoogleStore
@@ -38,7 +38,7 @@ const Claims = z.object({
 const SaveBody = z.object({ jwt: z.string(), device: z.string().min(1) })
 const RemoveBody = z.object({ kind: z.enum(googleKinds), objectId: z.string(), device: z.string().min(1) })
 
-/** The side of Google Wallet that phones see: save the pass of a link, look at it, remove it. */
+/** Creates the interface of Google Wallet for phones: save the passes of a link, read a pass, remove it. */
 export function createPhones({ find, store, rest, callbacks }: PhonesOptions) {
   function viewOf(stored: StoredResource): PhoneView {
     const ofClass = store.find(stored.kind, 'Class', String(stored.resource.classId))!
@@ -57,7 +57,7 @@ export function createPhones({ find, store, rest, callbacks }: PhonesOptions) {
   }
 
   function saveOne({ kind, object, ofClass }: Content, device: string, issuerId: string): LocalReply {
-    // What exists stays as it is: a link never changes a class or an object.
+    // Keep existing resources: a link never changes a class or an object.
     const made = [
       ofClass && !store.find(kind, 'Class', ofClass.id) && rest.insert(issuerId, kind, 'Class', ofClass),
       isWhole(object) && !store.find(kind, 'Object', object.id) && rest.insert(issuerId, kind, 'Object', object),
@@ -81,7 +81,7 @@ export function createPhones({ find, store, rest, callbacks }: PhonesOptions) {
       const contents = contentsOf(claims.payload)
       if (contents.length === 0) return wrong(400, 'The JWT must hold objects, and of each kind at most one class.')
       const replies = contents.map((content) => saveOne(content, request.device, signed.account.issuerId))
-      // A phone shows the pass that was saved first, on top of the others.
+      // A phone shows the first saved pass on top of the others.
       return replies.find(({ status }) => status !== 200) ?? replies[0]!
     },
 
@@ -110,7 +110,10 @@ interface Content {
   ofClass: z.output<typeof Named> | undefined
 }
 
-/** The objects that a link saves, each with the class of its kind where the link holds one; none where it holds anything else. */
+/**
+ * Returns the objects that a link saves, each with the class of its kind if the link has one. Returns an empty list if
+ * the link has anything else.
+ */
 function contentsOf(payload: z.output<typeof Claims>['payload']): Content[] {
   const known = googleKinds.flatMap((kind) => [`${kind}Objects`, `${kind}Classes`])
   if (Object.keys(payload).some((key) => !known.includes(key))) return []
@@ -122,7 +125,7 @@ function contentsOf(payload: z.output<typeof Claims>['payload']): Content[] {
   })
 }
 
-/** A reference names an object and its class and holds nothing else. */
+/** Whether an object has content. A reference has only its ID and its class. */
 function isWhole(object: z.output<typeof Named>): boolean {
   return Object.keys(object).some((key) => key !== 'id' && key !== 'classId')
 }

@@ -15,12 +15,12 @@ import {
   type StoredResource,
 } from './google-store.ts'
 
-/** What the REST interface of the emulator works with. */
+/** The dependencies of the REST API. */
 export interface RestOptions {
   store: GoogleStore
   faults: Faults
   clock: () => Date
-  /** Told of every change, so that phones look. */
+  /** Called for every change, so that phones update. */
   onChange: (changed: StoredResource) => void
 }
 
@@ -37,7 +37,9 @@ const Message = z.object({
   }),
 })
 
-/** The Wallet REST interface, version 1, for classes and objects of every kind. The caller has checked the access token. */
+/**
+ * Creates the Wallet REST API, version 1, for classes and objects of every kind. The caller checks the access token.
+ */
 export function createRest({ store, faults, clock, onChange }: RestOptions) {
   function write(entry: Omit<StoredResource, 'version'>): StoredResource {
     const stored = store.put(entry)
@@ -54,7 +56,7 @@ export function createRest({ store, faults, clock, onChange }: RestOptions) {
     const check = checkResource(kind, role, body, issuerId)
     if (!check.ok) return refuse(check)
     const { resource } = check
-    // Ids are unique among all kinds.
+    // IDs are unique across kinds.
     if (googleKinds.some((other) => store.find(other, role, resource.id)))
       return rejection(409, 'existingResource', `${resource.id} exists already.`)
     return lacksClass(kind, role, resource) ?? found(write({ kind, role, resource, devices: [], notifiedAt: [] }))
@@ -89,7 +91,7 @@ export function createRest({ store, faults, clock, onChange }: RestOptions) {
 
   return {
     insert,
-    /** @param issuerId that the caller may write for, and read */
+    /** @param issuerId for which the caller can read and write */
     answer({ method, path, json }: LocalCall, issuerId: string): LocalReply {
       const [, kindName, role, encodedId, action] = PATH.exec(path) ?? []
       const kind = googleKinds.find((known) => known === kindName)
@@ -108,7 +110,7 @@ export function createRest({ store, faults, clock, onChange }: RestOptions) {
   }
 }
 
-/** An error as Google words it. */
+/** Returns an error in Google's format. */
 export function rejection(status: number, reason: string, message: string): LocalReply {
   const json = { error: { code: status, message, errors: [{ message, domain: 'walletobjects', reason }] } }
   return { status, json, headers: status === 429 || status === 503 ? { 'retry-after': '1' } : {} }

@@ -8,36 +8,42 @@ import { createRest, rejection } from './google-rest.ts'
 import { openGoogleStore, type StoredResource } from './google-store.ts'
 import { createAccessTokens, type FindAccount, type ServiceAccount } from './google-token.ts'
 
-/** Who may call the emulator of Google Wallet, where it sends callbacks, and where it keeps its state. */
+/** The credentials, the callback URL, and the state of the Google Wallet emulator. */
 export interface SandboxGoogleOptions {
-  /** The service account that may call: its address and the public half of its key. */
+  /** The service account that can call the API: its address and its public key. */
   clientEmail: string
   publicKey: KeyObject | string
   issuerId: string
-  /** Accounts of further issuers, as they are at that moment. */
+  /** Returns the current accounts of other issuers. */
   others?: () => ServiceAccount[]
-  /** Where saves and removals are reported. */
+  /** The URL at which saves and removals are reported. */
   callbackUrl: string
   faults: Faults
-  /** Keeps classes, objects and who holds them over a restart; without one they are gone. */
+  /** The file that keeps classes, objects, and their holders across restarts. Without it, they are lost. */
   stateFile?: string
   clock?: () => Date
 }
 
-/** The addresses of a running emulator of Google Wallet. */
+/** The URLs of a running Google Wallet emulator. */
 export interface SandboxGoogleServer {
-  /** Base for phones: `{url}/save`, `{url}/remove`, `{url}/objects/{kind}/{id}`, `{url}/devices/{device}/changes`. */
+  /**
+   * The base URL for phones: `{url}/save`, `{url}/remove`, `{url}/objects/{kind}/{id}`,
+   * `{url}/devices/{device}/changes`.
+   */
   url: string
   /** The token endpoint. */
   tokenUrl: string
-  /** Base of the REST interface, version included. */
+  /** The base URL of the REST API, including the version. */
   apiUrl: string
-  /** Root keys of callbacks. */
+  /** The URL of the root keys of callbacks. */
   keysUrl: string
   close(): Promise<void>
 }
 
-/** Google Wallet for one machine: the token endpoint, the REST interface, signed callbacks, and the side of phones. */
+/**
+ * Starts an emulator of Google Wallet: the token endpoint, the REST API, signed callbacks, and the interface for
+ * phones.
+ */
 export async function startSandboxGoogle(options: SandboxGoogleOptions): Promise<SandboxGoogleServer> {
   const { clientEmail, issuerId, callbackUrl, faults, stateFile, clock = () => new Date() } = options
   const publicKey = typeof options.publicKey === 'string' ? createPublicKey(options.publicKey) : options.publicKey

@@ -5,34 +5,34 @@ import { checkFields } from '../../google/check-fields.ts'
 import { type GoogleRole, typeOf } from '../../google/fields.ts'
 import { openState } from '../journal.ts'
 
-/** A class or an object, with what Google knows of it besides. */
+/** A class or an object, with its stored state. */
 export interface StoredResource {
   kind: SandboxKind
   role: Role
   resource: Resource
-  /** Grows with every change of anything. */
+  /** Increases with every change of any resource. */
   version: number
-  /** Of an object: the phones that hold it. */
+  /** Only for an object: the phones that hold it. */
   devices: string[]
-  /** Of an object: when messages last made its phones ring, in milliseconds since 1970. */
+  /** Only for an object: the times of its latest notifying messages, in milliseconds since 1970. */
   notifiedAt: number[]
 }
 
 type Entry = { put: StoredResource } | { rootKey: string }
 
-/** All that the emulator for Google keeps. */
+/** The stored state of the Google emulator. */
 export interface GoogleStore {
-  /** The key that vouches for callbacks, PKCS #8 in PEM: kept, since those who fetched it trust it for a while. */
+  /** The root key of callbacks, PKCS #8 in PEM. It is stored, since servers that fetched it trust it for a while. */
   readonly rootKey: string
   find(kind: SandboxKind, role: Role, id: string): StoredResource | undefined
-  /** The objects of a class. */
+  /** Returns the objects of a class. */
   listOfClass(kind: SandboxKind, classId: string): StoredResource[]
-  /** Stores it under the id of its resource, with a new version. */
+  /** Stores a resource under its ID, with a new version. */
   put(entry: Omit<StoredResource, 'version'>): StoredResource
   close(): void
 }
 
-/** Classes and objects that the emulator holds; kept in a file where one is named. */
+/** Opens the state of the emulator, in a file if one is given. */
 export function openGoogleStore(stateFile: string | undefined): GoogleStore {
   const resources = new Map<string, StoredResource>()
   let rootKey = ''
@@ -74,26 +74,25 @@ function newRootKey(): string {
   return privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
 }
 
-/** What the Google Wallet API takes, by the table of fields that publishing checks definitions with. */
+/** The validation of the Google Wallet API, with the table of fields that publish also uses. */
 
 export const googleKinds = GoogleKind.options
-/** The kind of a class or an object, as its path at Google has it. */
+/** The kind of a class or an object, as in Google's paths. */
 export type SandboxKind = GoogleKind
-/** Class or object. */
 export type Role = GoogleRole
 
-/** A class or an object, as it was written. */
+/** A class or an object as it was written. */
 export type Resource = { id: string } & Record<string, unknown>
 
-/** How many messages Google keeps with an object. */
+/** The maximum number of messages of an object. */
 export const MAX_MESSAGES = 10
 
-/** Whether Google would take a resource, and what it would say against it. */
+/** Whether Google would accept a resource, with the reason if not. */
 export type Decision =
   | { ok: true; resource: Resource }
   | { ok: false; reason: 'invalid' | 'forbidden'; message: string }
 
-/** Whether Google would take a whole resource. A class that names a place for callbacks comes from where images can be had. */
+/** Checks a whole resource as Google does. A class with a callback URL needs images, since its server has https. */
 export function checkResource(kind: SandboxKind, role: Role, body: unknown, issuerId: string): Decision {
   if (!isJsonObject(body)) return { ok: false, reason: 'invalid', message: 'The body is not a JSON object.' }
   const needsLogos = isJsonObject(body.callbackOptions) && /^https:/.test(String(body.callbackOptions.url))
@@ -107,7 +106,7 @@ export function checkResource(kind: SandboxKind, role: Role, body: unknown, issu
   return { ok: true, resource }
 }
 
-/** PATCH as Google does it: objects key by key, anything else as a whole, and null takes a key away. */
+/** Merges a PATCH as Google does: objects key by key, other values as a whole, and `null` removes a key. */
 export function mergePatch(base: Record<string, unknown>, patch: Record<string, unknown>): Record<string, unknown> {
   const merged = new Map(Object.entries(base))
   for (const [key, value] of Object.entries(patch)) {
@@ -118,7 +117,7 @@ export function mergePatch(base: Record<string, unknown>, patch: Record<string, 
   return Object.fromEntries(merged)
 }
 
-/** As Google answers: states in lower case, and every class approved. */
+/** Returns a resource as Google does: states in lower case, and every class approved. */
 export function asAnswered(resource: Resource): Resource {
   return {
     ...resource,

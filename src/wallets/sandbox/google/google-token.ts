@@ -10,21 +10,21 @@ const LIFETIME_SECONDS = 3599
 const MAX_LIFETIME_SECONDS = 3600
 const SKEW_SECONDS = 300
 
-/** A service account that the sandbox knows, and the issuer that it may write for. */
+/** A service account of the sandbox, and the issuer that it can write for. */
 export interface ServiceAccount {
   clientEmail: string
   publicKey: KeyObject
   issuerId: string
 }
 
-/** The first of the accounts that fits; one with several keys stands there with each. */
+/** Returns the first matching account. An account with several keys is listed once per key. */
 export type FindAccount = (fits: (account: ServiceAccount) => boolean) => ServiceAccount | undefined
 
-/** The access tokens that the emulator gave to service accounts. */
+/** The access tokens that the emulator issued to service accounts. */
 export interface AccessTokens {
-  /** The token endpoint: a signed assertion in, an access token out. */
+  /** The token endpoint: exchanges a signed assertion for an access token. */
   answer(call: LocalCall): LocalReply
-  /** Whose token it is; undefined where it is none, or too old. */
+  /** Returns the account of a token, or `undefined` if the token is invalid or expired. */
   accountOf(authorization: string | undefined): ServiceAccount | undefined
 }
 
@@ -36,7 +36,7 @@ const Assertion = z.object({
   exp: z.number(),
 })
 
-/** Access tokens for Google's APIs, renewed before they end. */
+/** Creates the access tokens of the emulator. */
 export function createAccessTokens(find: FindAccount, clock: () => Date): AccessTokens {
   const issued = new Map<string, { until: number; account: ServiceAccount }>()
   const seconds = () => clock().getTime() / 1000
@@ -69,7 +69,7 @@ export function createAccessTokens(find: FindAccount, clock: () => Date): Access
   }
 }
 
-/** The claims of a JWT that is signed with RS256 and this key; undefined for any other. */
+/** Returns the claims of a JWT that is signed with RS256 and this key, or `undefined` for any other. */
 function verifyJwt(jwt: string, publicKey: KeyObject): unknown {
   const [header, claims, signature, ...rest] = jwt.split('.')
   if (!header || !claims || !signature || rest.length > 0) return undefined
@@ -78,7 +78,7 @@ function verifyJwt(jwt: string, publicKey: KeyObject): unknown {
   return isGenuine ? decode(claims) : undefined
 }
 
-/** The account that signed a JWT, with any of its keys, and what it claims; undefined where none did. */
+/** Returns the account that signed a JWT with any of its keys, and the claims. Returns `undefined` if none did. */
 export function findSigner(jwt: string, find: FindAccount): { account: ServiceAccount; claims: unknown } | undefined {
   let claims: unknown
   const account = find(({ clientEmail, publicKey }) => {
@@ -88,7 +88,7 @@ export function findSigner(jwt: string, find: FindAccount): { account: ServiceAc
   return account && { account, claims }
 }
 
-/** Who says to have signed; the signature is still to be looked at. */
+/** Returns the claimed issuer of a JWT. Its signature is not verified yet. */
 function issuerOf(jwt: string): string | undefined {
   const claims = decode(jwt.split('.')[1] ?? '') as { iss?: unknown } | null | undefined
   return typeof claims?.iss === 'string' ? claims.iss : undefined
@@ -117,14 +117,14 @@ function decode(part: string): unknown {
 
 const PROJECT = 'passes-sandbox'
 
-/** Credentials of the sandbox for Google Wallet. */
+/** The sandbox's credentials for Google Wallet. */
 export interface SandboxGoogle {
-  /** In the form of a service account key file, with a fresh RSA key that nothing outside the sandbox knows. */
+  /** In the format of a service account key file, with a new RSA key that is unknown outside the sandbox. */
   serviceAccountJson: string
   issuerId: string
 }
 
-/** Credentials for the Google Wallet emulator on loopback. Real Google refuses them. */
+/** Creates credentials for the local Google Wallet emulator. Google rejects them. */
 export async function createSandboxGoogle(name = 'sandbox'): Promise<SandboxGoogle> {
   const { privateKey } = await promisify(generateKeyPair)('rsa', { modulusLength: 2048 })
   const account = {
