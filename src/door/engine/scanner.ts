@@ -260,12 +260,12 @@ function plain(outcome: Outcome): Omit<Verdict, 'failure'> {
 
 const FAILURES: Record<ScanFailure, string> = {
   storage_full: 'Not evaluated: the storage of this phone is full.',
-  no_list: 'No answer from the server, and there is no list to go on with. Scan again.',
-  not_claimed: 'This phone is no door.',
-  invalid_code: 'This is no code of a pass: it is too long, or garbled.',
-  refused: 'The server refused it.',
-  not_undone: 'This scan cannot be taken back.',
-  of_another: 'Another door let them in: whoever runs the doors takes it back.',
+  no_list: 'The server does not respond, and there is no list. Scan again.',
+  not_claimed: 'This phone is not a door.',
+  invalid_code: 'This is not the code of a pass: it is too long or unreadable.',
+  refused: 'The server rejected it.',
+  not_undone: 'This scan cannot be reversed.',
+  of_another: 'Another door admitted them. Ask the operator of the doors to reverse it.',
   failed: 'Not evaluated.',
 }
 
