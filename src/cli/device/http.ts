@@ -1,6 +1,5 @@
 import { request } from 'undici'
 import { z } from 'zod'
-import type { Platform } from '../../core/contract/platform.ts'
 import { parseJson } from '../../core/json.ts'
 import { CliError } from '../command/errors.ts'
 
@@ -117,7 +116,7 @@ export async function findSaveJwt(link: string): Promise<string> {
 }
 
 /** Follows redirects until a final response or a Google Wallet link. */
-async function open(link: string, platform: Platform): Promise<{ answer?: Answer; location?: string }> {
+async function open(link: string, platform: keyof typeof userAgents): Promise<{ answer?: Answer; location?: string }> {
   const headers = {
     'user-agent': userAgents[platform],
     // Do not accept HTML: the sandbox shows a page to browsers.

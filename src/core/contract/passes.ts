@@ -6,6 +6,7 @@ import { booleanParam } from './list.ts'
 import { checkImport, importedFields } from './pass-import.ts'
 import { Include, PassListQuery } from './pass-list-query.ts'
 import { PassPreview, PassPreviewQuery } from './pass-preview.ts'
+import { byPlatform } from './platform.ts'
 import { RedemptionPolicy } from './redemption.ts'
 import { PassWallets } from './wallets.ts'
 
@@ -41,8 +42,7 @@ export const Pass = z.strictObject({
     description: 'The key that the passes of a group in a project share, such as the tickets of an order.',
   }),
   hostedLinks: z.strictObject({
-    apple: HostedLink,
-    google: HostedLink,
+    ...byPlatform(() => HostedLink),
     smart: HostedLink,
     group: HostedLink.meta({
       description: 'A page with all passes of the group. Revoking the links of any of them revokes it.',

@@ -3,6 +3,7 @@ import { Uuid } from '../ids.ts'
 import { route } from '../route.ts'
 import { bucketUnits, Count, MAX_BUCKETS, pageOf, Timestamp, text, UtcTimestamp } from './common.ts'
 import { listQuery } from './list.ts'
+import { byPlatform } from './platform.ts'
 import { Timezone } from './redemption.ts'
 
 /** The colors of projects. */
@@ -33,7 +34,7 @@ const ProjectStats = z.strictObject({
   passesAddedLast7Days: Count,
 })
 
-const ofBoth = z.strictObject({ apple: Count, google: Count })
+const ofEach = z.strictObject(byPlatform(() => Count))
 
 /** The activity of a project in each bucket of time. */
 export const ProjectFigures = z.strictObject({
@@ -48,13 +49,13 @@ export const ProjectFigures = z.strictObject({
         expired: Count,
         updated: Count,
         notified: Count.meta({ description: 'Notifications that reached a platform.' }),
-        opened: z.strictObject({ apple: Count, google: Count, other: Count }).meta({
+        opened: z.strictObject({ ...byPlatform(() => Count), other: Count }).meta({
           description:
             'Opened hosted links, by the platform that the visitor was offered. Link previews and crawlers are not ' +
             'counted.',
         }),
-        installed: ofBoth.meta({ description: 'Passes added to their first wallet of a platform.' }),
-        removed: ofBoth.meta({ description: 'Passes removed from their last wallet of a platform.' }),
+        installed: ofEach.meta({ description: 'Passes added to their first wallet of a platform.' }),
+        removed: ofEach.meta({ description: 'Passes removed from their last wallet of a platform.' }),
         pushed: Count.meta({ description: 'Pushes to Apple devices, one for each changed pass.' }),
         fetched: Count.meta({ description: 'Newer versions that Apple devices fetched.' }),
         scans: z

@@ -1,4 +1,4 @@
-import type { Platform } from '../../core/contract/platform.ts'
+import { type Platform, platforms } from '../../core/contract/platform.ts'
 import {
   type AppleCredentials,
   type AppleIdentity,
@@ -14,29 +14,62 @@ import {
   parseGoogleIdentity,
 } from '../../wallets/google/identity.ts'
 import { createGoogleWallet } from '../../wallets/google/wallet.ts'
-import { CredentialError, type LoadImageFiles } from '../../wallets/wallet.ts'
+import { CredentialError, type LoadImageFiles, type Wallet } from '../../wallets/wallet.ts'
 import type { Wallets } from '../../wallets/wallets.ts'
 import { type Config, readSecret } from '../config.ts'
 import { loadKeyless } from '../identities/secrets.ts'
 import { webServiceUrl } from '../inbound/own-address.ts'
 import { loadSandboxApple, loadSandboxGoogle } from './sandbox.ts'
 
+interface WalletOptions {
+  publicUrl: string
+  loadImageFiles: LoadImageFiles
+}
+
+/** How a platform is issued for by the identity of the flags. */
+interface PlatformSetup<Identity> {
+  /** Whether the platform has credentials, and so does not run in the sandbox. */
+  hasCredentials(config: Config): boolean
+  /** Reads the credentials, or creates those of the sandbox, and checks them. @throws CredentialError */
+  load(config: Config, isSandboxed: boolean, at: Date): Promise<Identity>
+  createWallet(identity: Identity, options: WalletOptions): Wallet
+}
+
+const apple = {
+  hasCredentials: ({ apple: { certificate, key, wwdr } }) =>
+    [certificate, key, wwdr].some((value) => value !== undefined),
+  async load(config, isSandboxed, at) {
+    if (isSandboxed) return (await loadSandboxApple(config, at)).identity
+    return parseAppleIdentity(readAppleCredentials(config), at)
+  },
+  createWallet: (identity, { publicUrl, loadImageFiles }) =>
+    createAppleWallet({ identity, webServiceUrl: webServiceUrl(publicUrl), loadImageFiles }),
+} satisfies PlatformSetup<AppleIdentity>
+
+const google = {
+  hasCredentials: ({ google: { serviceAccount, issuerId } }) =>
+    [serviceAccount, issuerId].some((value) => value !== undefined),
+  load: (config, isSandboxed) => (isSandboxed ? loadSandboxGoogle(config) : readGoogleIdentity(config)),
+  createWallet: (identity, { publicUrl }) => createGoogleWallet({ identity, publicUrl }),
+} satisfies PlatformSetup<GoogleSigner>
+
+const setups = { apple, google } satisfies Record<Platform, unknown>
+
 /** The signing identities of the flags (the identity `server`), by platform, and which platforms are emulated. */
-export interface ServerIdentities {
-  apple?: AppleIdentity
-  google?: GoogleSigner
+export type ServerIdentities = Partial<{ [P in Platform]: Awaited<ReturnType<(typeof setups)[P]['load']>> }> & {
   sandboxed: Platform[]
 }
 
 /** Reads or creates the credentials of the configured platforms and checks them. @throws CredentialError */
 export async function loadIdentities(config: Config, at: Date): Promise<ServerIdentities> {
   const sandboxed = sandboxedPlatforms(config)
-  const has = (platform: Platform) => config.platforms.includes(platform)
-  return {
-    ...(has('apple') && { apple: await loadApple(config, sandboxed.includes('apple'), at) }),
-    ...(has('google') && { google: await loadGoogle(config, sandboxed.includes('google')) }),
-    sandboxed,
-  }
+  const identities = await Promise.all(
+    config.platforms.map(async (platform) => [
+      platform,
+      await setups[platform].load(config, sandboxed.includes(platform), at),
+    ]),
+  )
+  return { ...Object.fromEntries(identities), sandboxed }
 }
 
 /** Returns the configured platforms without credentials. @throws CredentialError in production if there are any */
@@ -51,33 +84,22 @@ export function sandboxedPlatforms(config: Config): Platform[] {
   return sandboxed
 }
 
-export function createWallets(
-  identities: ServerIdentities,
-  options: { publicUrl: string; loadImageFiles: LoadImageFiles },
-): Wallets {
-  const { publicUrl, loadImageFiles } = options
-  const apple =
-    identities.apple &&
-    createAppleWallet({ identity: identities.apple, webServiceUrl: webServiceUrl(publicUrl), loadImageFiles })
-  const google = identities.google && createGoogleWallet({ identity: identities.google, publicUrl })
+export function createWallets(identities: ServerIdentities, options: WalletOptions): Wallets {
+  const all = platforms.flatMap((platform) => {
+    const setup: Pick<PlatformSetup<never>, 'createWallet'> = setups[platform]
+    const identity = identities[platform]
+    return identity ? [setup.createWallet(identity as never, options)] : []
+  })
   return {
-    ...(apple && { apple }),
-    ...(google && { google }),
-    all: [apple, google].filter((wallet) => wallet !== undefined),
+    ...Object.fromEntries(all.map((wallet) => [wallet.platform, wallet])),
+    all,
     sandboxed: identities.sandboxed,
   }
 }
 
 /** Whether a platform has credentials, and so does not run in the sandbox. */
-export function hasCredentials({ apple, google }: Config, platform: Platform): boolean {
-  return platform === 'apple'
-    ? [apple.certificate, apple.key, apple.wwdr].some((value) => value !== undefined)
-    : [google.serviceAccount, google.issuerId].some((value) => value !== undefined)
-}
-
-async function loadApple(config: Config, isSandboxed: boolean, at: Date): Promise<AppleIdentity> {
-  if (isSandboxed) return (await loadSandboxApple(config, at)).identity
-  return parseAppleIdentity(readAppleCredentials(config), at)
+export function hasCredentials(config: Config, platform: Platform): boolean {
+  return setups[platform].hasCredentials(config)
 }
 
 /** Reads the credential files without checking them. @throws CredentialError */
@@ -109,10 +131,6 @@ export function readPassFiles(
   }
   if (!key) throw new CredentialError(`${certificate.source} has no private key: give the file of the key too.`)
   return { certificate, key: { ...key, ...(passphrase !== undefined && { passphrase }) } }
-}
-
-async function loadGoogle(config: Config, isSandboxed: boolean): Promise<GoogleSigner> {
-  return isSandboxed ? loadSandboxGoogle(config) : readGoogleIdentity(config)
 }
 
 /**

@@ -1,5 +1,5 @@
 import { MAX_IMPORTED_DEVICES } from '../../core/contract/pass-import.ts'
-import type { Platform } from '../../core/contract/platform.ts'
+import { byPlatform, type Platform } from '../../core/contract/platform.ts'
 import { idBound } from '../../core/ids.ts'
 import { barcodeMessage } from '../../core/rules/display/card.ts'
 import { looseName } from '../../core/rules/pass/column-names.ts'
@@ -195,7 +195,7 @@ function createRows(
 ) {
   const definitions = createDefinitions(store)
   const known = new Map<string, StoredIdentity>()
-  const identities = { apple: new Set<string>(), google: new Set<string>() }
+  const identities = byPlatform(() => new Set<string>())
   const columns = new Set(variables)
 
   async function findOne(id: string | null): Promise<StoredIdentity | undefined> {

@@ -217,10 +217,11 @@ async function check(
       try {
         await wallet.check(walletPass, at)
       } catch (error) {
-        // What Google would not take Apple may: of several platforms one is enough.
-        const isRejection = error instanceof ApiError && error.details.platform === 'google' && wallets.all.length > 1
+        // Another platform might accept the pass, and one platform is enough.
+        const isRejection =
+          error instanceof ApiError && error.details.platform === wallet.platform && wallets.all.length > 1
         if (!isRejection) throw error
-        rejection = { platform: 'google', code: error.code, message: error.message, at }
+        rejection = { platform: wallet.platform, code: error.code, message: error.message, at }
       }
     })
     return { pass, ...(rejection && { rejection }) }

@@ -1,6 +1,7 @@
 import { foldWindow } from '../../../core/contract/list.ts'
 import { createdWindow } from '../../../core/contract/pass-list-query.ts'
 import type { passes as contract, Pass } from '../../../core/contract/passes.ts'
+import { byPlatform } from '../../../core/contract/platform.ts'
 import { ApiError, MAX_ISSUES } from '../../../core/errors.ts'
 import { effectiveStatus, isInstallable } from '../../../core/rules/pass/pass-status.ts'
 import { mapInSlices } from '../../../core/slices.ts'
@@ -146,7 +147,7 @@ function missing(passId: string): never {
   throw new ApiError('PASS_NOT_FOUND', { details: { passId } })
 }
 
-const NO_LINKS = { apple: null, google: null, smart: null, group: null }
+const NO_LINKS = { ...byPlatform(() => null), smart: null, group: null }
 
 /** Returns passes for the API, with the requested details. */
 async function showPasses(

@@ -1,9 +1,10 @@
-import { platforms } from '../../../core/contract/platform.ts'
+import { byPlatform, platforms } from '../../../core/contract/platform.ts'
 import type { projects as contract, Project, ProjectFigures } from '../../../core/contract/projects.ts'
 import { ApiError, validationError } from '../../../core/errors.ts'
 import { HOUR_MS } from '../../../storage/operations/counters.ts'
 import { hourOf } from '../../../storage/operations/figures.ts'
 import type { Repositories } from '../../../storage/store.ts'
+import type { IdentityIds } from '../../../storage/workspaces/identities.ts'
 import type { StoredProject } from '../../../storage/workspaces/projects.ts'
 import type { RequestContext } from '../../context.ts'
 import { toPage } from '../../http/cursors.ts'
@@ -102,9 +103,9 @@ function inBuckets(sums: Map<string, number[]>, starts: number[]): FiguresItem[]
       expired: 0,
       updated: 0,
       notified: 0,
-      opened: { apple: 0, google: 0, other: 0 },
-      installed: { apple: 0, google: 0 },
-      removed: { apple: 0, google: 0 },
+      opened: { ...byPlatform(() => 0), other: 0 },
+      installed: byPlatform(() => 0),
+      removed: byPlatform(() => 0),
       pushed: 0,
       fetched: 0,
       scans: {},
@@ -127,7 +128,7 @@ function inBuckets(sums: Map<string, number[]>, starts: number[]): FiguresItem[]
  */
 async function requireIdentities(
   tx: Repositories,
-  body: Partial<Pick<Project, 'appleIdentityId' | 'googleIdentityId'>>,
+  body: Partial<IdentityIds>,
   { workspaceId, token }: RequestContext,
 ): Promise<void> {
   for (const platform of platforms) {

@@ -204,7 +204,7 @@ export async function findPlatformIssues(
       } catch (error) {
         if (!(error instanceof ApiError) || error.code !== 'PASS_ISSUING_FAILED') throw error
         const issues = error.details.issues as Issue[] | undefined
-        if (platform !== 'google' || !issues) return [{ path: [platform], message: error.message }]
+        if (!issues) return [{ path: [platform], message: error.message }]
         return [...below(platform, issues)].filter(({ path }) => !standsForAnything(definition, path))
       }
     }),

@@ -10,7 +10,7 @@ import { type Database, sqliteFile } from '../../../storage/db/database.ts'
 import { createStore } from '../../../storage/store.ts'
 import { parseFaults } from '../../../wallets/sandbox/faults.ts'
 import { assertKeyOf, findFingerprint, findServerKey } from '../../boot/server-key.ts'
-import { sandboxedPlatforms } from '../../boot/wallets.ts'
+import { hasCredentials, sandboxedPlatforms } from '../../boot/wallets.ts'
 import { type Config, sandboxFolder, serverKeyFile } from '../../config.ts'
 import { loadBadges } from '../../pages/badges.ts'
 import { type Check, type Examination, examine, type Finding, failed, passed, skipped } from './check.ts'
@@ -185,10 +185,9 @@ export async function checkPublicUrl(
   }
 }
 
-function checkAddress(url: URL | undefined, { isProduction, platforms, apple, google }: Config): Finding {
-  const isReal = platforms.some((platform) =>
-    platform === 'apple' ? apple.certificate !== undefined : google.issuerId !== undefined,
-  )
+function checkAddress(url: URL | undefined, config: Config): Finding {
+  const { isProduction, platforms } = config
+  const isReal = platforms.some((platform) => hasCredentials(config, platform))
   if (!url) {
     if (!isReal && !isProduction) return skipped('none is given: links lead to the listening address')
     return failed('None is given: links would lead to the listening address, which phones do not reach.', GIVE)

@@ -1,4 +1,5 @@
 import { type H3Event, HTTPResponse, onDispose } from 'h3'
+import { byPlatform } from '../../../core/contract/platform.ts'
 import { ApiError } from '../../../core/errors.ts'
 import { Uuid } from '../../../core/ids.ts'
 import type { Card } from '../../../core/rules/display/card.ts'
@@ -192,7 +193,7 @@ async function firstsOf(
     ofGoogle.push(n)
     n += google.countFitting(together.map((one) => likelyPlace(one.pass, one.card)))
   }
-  return { apple, google: ofGoogle }
+  return { ...byPlatform(() => []), apple, google: ofGoogle }
 }
 
 async function placeIn(pass: StoredPass, { issuing }: LinkServices): Promise<GooglePlace> {
