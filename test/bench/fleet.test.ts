@@ -64,7 +64,7 @@ async function fleetOf(service: Service, names: string[], speed = 1): Promise<Fl
 const held = ({ phones }: Fleet) =>
   phones.map(({ passes }) => passes.map(({ lastModified }) => Date.parse(lastModified!) / 1000))
 
-test('after a push on one connection awake phones fetch the pass; sleeping, deaf, or stuck ones keep theirs', async () => {
+test('after a push on one connection, awake phones fetch the pass; sleeping, deaf, or stuck ones do not', async () => {
   const service = await startService(chain)
   const fleet = await fleetOf(service, ['awake', 'deaf', 'asleep', 'stuck', 'awake'], 100)
   service.change({ seat: 'B-7' })

@@ -44,7 +44,7 @@ const parts = allRoutes.flatMap(({ name, route }) =>
   }),
 )
 
-test.each(parts)('nothing that $name refuses is told in the words of the validator', ({ schema }) => {
+test.each(parts)('no error of $name has the wording of the validator', ({ schema }) => {
   const keys = schema instanceof z.ZodObject ? Object.keys(schema.shape) : []
   const values = fc.oneof(
     oddValues,

@@ -36,7 +36,7 @@ const walks = fc.array(
   { minLength: 5, maxLength: 25 },
 )
 
-test('despite cuts and kills at two doors, the ledger has each decision once and each double admission as a conflict', async () => {
+test('despite cuts and kills at two doors, the ledger has each decision once, and double admissions conflict', async () => {
   const walked = fc.asyncProperty(walks, async (walk: Step[]) => {
     const workspace = await api.workspace()
     const { id: projectId } = await makeProject(workspace)

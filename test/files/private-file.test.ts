@@ -28,7 +28,7 @@ function replaceInPieces(path: string): void {
   draft.close()
 }
 
-test.each(makers)('%s makes what nobody else reads, under a umask that forbids nothing', async (_, make, mode) => {
+test.each(makers)('%s creates private files and folders even under an open umask', async (_, make, mode) => {
   const path = join(temporaryFolder(), 'new')
   await make(path)
   expect(modeOf(path)).toBe(mode)

@@ -11,7 +11,7 @@ import { openDoor } from './console.ts'
 // biome-ignore lint/correctness/useHookAtTopLevel: no hook of React
 const api = useApi('sqlite')
 
-test('an exact name is found first, online with door scopes only and offline, despite newer partial matches', async () => {
+test('an exact name is found first, online with door scopes and offline, despite newer partial matches', async () => {
   const workspace = await api.workspace()
   const { client } = await serveApp(api, workspace.token)
   const { id: templateId } = await publishedTemplate(workspace)

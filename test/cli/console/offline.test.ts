@@ -144,7 +144,7 @@ const policies: [string, RedemptionPolicy | undefined, string | undefined, strin
 ]
 
 test.each(policies)(
-  'under %s a pass is judged offline as online, scan after scan',
+  'under %s a pass gets the same decisions offline and online, scan after scan',
   async (_, redemption, until, codes) => {
     const workspace = await api.workspace()
     const { id: projectId } = await makeProject(workspace)

@@ -31,7 +31,7 @@ test.each([
   'https://passes:secret@passes.example.com',
   'https://passes.example.com/?from=wallet',
   'https://passes.example.com/#top',
-])('%s is not a public URL: links and packages would contain addresses that nobody can open', (text) => {
+])('%s is not a public URL: links and packages would contain addresses that cannot be opened', (text) => {
   expect(() => parsePublicUrl(new URL(text))).toThrow(/^--public-url must begin with https:(?!.*secret)/)
 })
 

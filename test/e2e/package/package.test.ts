@@ -69,7 +69,7 @@ describe('the package', () => {
 
   // It may build sqlite3 from its sources, and what npm has not kept comes from the registry.
   test.runIf(isLong)(
-    'npm installs it into an empty folder with all that it needs, and it runs, tells the story and serves from there',
+    'npm installs it in an empty folder with all it needs, where it runs, plays the demo, and serves',
     async () => {
       const place = temporaryFolder()
       await execa('npm', ['install', '--prefer-offline', join(folder, packed.filename)], { cwd: place })

@@ -153,7 +153,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     : { 320: ['light'], 1280: ['dark'] }
 
   test.each(spoken)(
-    'the page of the %s pass in %s has no accessibility issue, by day and by night, from 320 to 1280 pixels',
+    'the page of the %s pass in %s has no accessibility issue, light and dark, from 320 to 1280 pixels',
     async (name, language, texts) => {
       const { page, incidents } = await read(links[name]!, language)
       for (const text of texts) expect(await page.getByText(text, { exact: true }).isVisible(), text).toBe(true)
@@ -201,7 +201,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     ['void', 410, 'This pass was cancelled'],
     ['failed', 410, 'This pass could not be made'],
   ] as const)(
-    'the page of a link that is %s says so, without an accessibility issue',
+    'the page of a link that is %s shows it, without an accessibility issue',
     async (name, status, heading) => {
       const { page, response } = await read(links[name]!)
       expect(response!.status()).toBe(status)
@@ -251,7 +251,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     arabic: 'المؤتمر الدولي السنوي للغات والترجمة والحوسبة في مدينة لشبونة الجميلة',
   }
 
-  test.each(Object.entries(brands))('a text beside a logo stays on one line, and is cut: %s', async (name, brand) => {
+  test.each(Object.entries(brands))('a logo text stays on one line, and is cut: %s', async (name, brand) => {
     const { id, link } = await branded(brand)
     const headers = { authorization: `Bearer ${server.token}` }
     const { page } = await visit(browser, { extraHTTPHeaders: headers })

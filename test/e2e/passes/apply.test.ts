@@ -56,7 +56,7 @@ async function countsOf({ client }: TestServer) {
 
 const secretsIn = (folder: string) => JSON.parse(readFileSync(join(folder, 'webhook-secrets.json'), 'utf8'))
 
-test('creates missing resources, updates those that differ, and is unchanged afterwards; --plan writes nothing', async () => {
+test('creates missing resources, updates others, and is unchanged afterwards; --plan writes nothing', async () => {
   const server = await shared()
   const folder = folderOf(whole)
   const plan = await apply(folder, server, '--plan')

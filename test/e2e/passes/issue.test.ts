@@ -237,7 +237,7 @@ test('a dry run shows the outcome of each row, writes the failing ones, and make
   expect(await passCount(setup)).toBe(0)
 })
 
-test("a second file with another name for an ID fails that row, and links nobody to another's pass", async () => {
+test("a second file with another name for an ID fails that row, and shows no link to another's pass", async () => {
   const { server, folder, templateId } = await setUp()
   writeFileSync(join(folder, 'first.csv'), csv([['T-1', 'Ada', '1', '']]))
   writeFileSync(join(folder, 'second.csv'), csv([['T-1', 'Eve', '1', '']]))
@@ -373,7 +373,7 @@ test('a header that does not fit is refused with a list before anything is sent'
   for (const words of ['--external-id-column', '--label-column', 'seat (Seat)']) expect(stderr).toContain(words)
 })
 
-test('rejects a file that changed during an unfinished run until --restart, and one that is input and output', async () => {
+test('rejects a file that changed during a run until --restart, and one that is both input and output', async () => {
   const setup = await setUp()
   const { server, folder, templateId } = setup
   const path = join(folder, 'file.csv')

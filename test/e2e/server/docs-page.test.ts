@@ -34,7 +34,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     trying = await openDocs({ viewport: screens.desktop }, cleanUp)
   })
 
-  test('the docs page shows every operation and error code, accessibly, within its policy and from this server', async () => {
+  test('the docs page shows every operation and error code, accessibly, under its policy, from this server', async () => {
     const { page, incidents, hosts } = trying
     await expectAccessible(page)
     const shown = await page.locator('.opblock-summary').allInnerTexts()

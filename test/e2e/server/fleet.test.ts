@@ -15,7 +15,7 @@ const ROUNDS = times(1, 2)
 const roles = ['api', 'worker'] as const
 const events = ['pass.issued' as const, 'pass.updated' as const, 'pass.scanned' as const]
 
-test('any process of two servers, two workers, and one database can be killed: nothing is lost or done twice', async () => {
+test('any of two servers, two workers, and a database can be killed: nothing is lost or done twice', async () => {
   const receiver = await startReceiver()
   const args = ['--allow-insecure-webhooks']
   // Whom it meets is chosen anew each time, and before they start: those that nobody kills are hosted.

@@ -23,7 +23,7 @@ const routes = [
   ['/v1/images', 'image/png', 6 * KIB * KIB],
 ] as const
 
-test.each(routes)('%s (%s) answers 413 to chunks that come to %i bytes, and the server lives', async (...route) => {
+test.each(routes)('%s (%s) returns 413 for chunks of %i bytes in total, and the server lives', async (...route) => {
   const [path, contentType, bytes] = route
   for (let n = 0; n < 5; n += 1) {
     const request: RequestInit & { duplex: 'half' } = {

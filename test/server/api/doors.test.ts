@@ -142,7 +142,7 @@ describe.each(dialects)('invitations and claims, on %s', (dialect) => {
     await owner.ok(doors.invite, { body: { ...another.body, expiresAt: inSeconds(3600) } })
   })
 
-  test('nobody becomes a door of a suspended or expired workspace, and no use is taken', async () => {
+  test('no phone becomes a door of a suspended or expired workspace, and no use is taken', async () => {
     const { code } = await invite()
     const set = (fields: object) => api.database.writer('workspaces').where({ id: owner.id }).update(fields)
     await set({ suspended_at: 1 })

@@ -54,7 +54,7 @@ describe.each(dialects)('on %s', (dialect) => {
     ['asc', 'desc'].map((sortDir) => ({ sortBy, sortDir })),
   )
   test.each(sorts)(
-    'a walk by $sortBy $sortDir shows each row once and in order, whatever the page size',
+    'paginating by $sortBy $sortDir returns each row once and in order, for any page size',
     async (sort) => {
       const all = (await page({ ...sort, limit: 100 })).items
       const keyOf = (item: (typeof all)[number]) => Buffer.from(`${item[sort.sortBy as 'name']}\0${item.id}`)

@@ -120,7 +120,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await lapsesOf(services, subject!)).toBe(1)
   })
 
-  test('a job that threw, was put off, or that a stopping server gave back has not lapsed', async () => {
+  test('a job that threw, was snoozed, or was released by a stopping server has not lapsed', async () => {
     const services = await openServices(dialect)
     const [subject] = await insert(services, 'issue-pass', 1)
     const held = gate()
@@ -155,7 +155,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await lapsesOf(services, subject!)).toBe(1)
   })
 
-  test('a job is taken back from quarantine to run one at a time, or deleted, and its pass goes with it or stays FAILED', async () => {
+  test('a quarantined job can be retried, one at a time, or deleted, and its pass is issued or stays FAILED', async () => {
     const services = await openServices(dialect)
     const { store, workspaceId, clock } = services
     const ids = await insertPasses(store, workspaceId, [newPass(services.version), newPass(services.version)])
@@ -187,7 +187,7 @@ describe.each(dialects)('on %s', (dialect) => {
     ])
   })
 
-  test('deleting touches only jobs that were set aside', async () => {
+  test('deletes only discarded and quarantined jobs', async () => {
     const services = await openServices(dialect)
     await insert(services, 'issue-pass', 2)
     await claim(services, 'issuing', { limit: 1 })

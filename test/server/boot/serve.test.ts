@@ -77,7 +77,7 @@ describe('a start that would lose phones is refused:', () => {
   })
 
   test.each(dialects)(
-    'a certificate for another pass type than phones hold passes of, on %s; while none does, it may change',
+    'a certificate for another pass type once phones hold passes, on %s; before that it can change',
     async (dialect) => {
       const databaseUrl = await emptyDatabase(dialect)
       const serverKey = 'ab'.repeat(32)

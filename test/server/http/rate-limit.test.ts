@@ -130,7 +130,7 @@ function guess(api: Api) {
   return api.send('GET', '/v1/tokens/current', { headers: { authorization: `Bearer ${newToken()}` } })
 }
 
-test('429 responses are delayed, a few per key at a time; more are sent at once, and others are not delayed', async () => {
+test('429 responses are delayed, a few per key at a time; more are sent at once, and others immediately', async () => {
   const limit = refuseSlowly((key) => {
     if (key !== 'calm') throw new ApiError('RATE_LIMITED')
   })

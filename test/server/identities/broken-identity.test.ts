@@ -261,7 +261,7 @@ describe.each(dialects)('on %s', (dialect) => {
     },
   )
 
-  test('while Google answers 503 to an identity, its classes and former objects wait too, and a renewal ends that', async () => {
+  test('while Google returns 503 to an identity, its classes and former objects wait until a renewal', async () => {
     const { workspace, broken, sound, names } = await twoBrands()
     const { google, store, identities: registry, breakers } = api.services
     const { id: workspaceId } = workspace

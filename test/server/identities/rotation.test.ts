@@ -73,7 +73,7 @@ function startProcess(databaseUrl: string, keys: ServerKeys) {
 }
 
 test.each(dialects)(
-  'on %s a fleet rotates the server key one process after the other, and identities work in each at every step',
+  'on %s a fleet rotates the server key one process at a time, and identities work at every step',
   async (dialect) => {
     const databaseUrl = await migratedDatabase(dialect)
     const operator = { databaseUrl, serverKey: old.toString('hex'), previousServerKeys: [] as string[] }
@@ -111,7 +111,7 @@ test.each(dialects)(
 )
 
 test.each(dialects)(
-  'on %s an identity under a lost key is named, keeps no other from the new key, and a whole renewal mends it',
+  'on %s an identity under a lost key is named, others get the new key, and a renewal fixes it',
   async (dialect) => {
     const databaseUrl = await migratedDatabase(dialect)
     const operator = { databaseUrl, serverKey: old.toString('hex'), previousServerKeys: [] }

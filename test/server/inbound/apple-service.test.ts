@@ -160,7 +160,7 @@ describe.each(dialects)('on %s', (dialect) => {
     }
   })
 
-  test('a device that Apple reports as gone has removed its passes, and a transfer takes them from its holder', async () => {
+  test('a device that Apple reports as gone has removed its passes; a transfer takes them from the holder', async () => {
     const { workspace, id, call, told } = await issued()
     await call('POST', 'one')
     await call('POST', 'two')

@@ -82,7 +82,7 @@ describe.each(dialects)('on %s', (dialect) => {
     return async () => (await workspace.ok(contract.deliveries.list, { query: { status: 'PENDING' } })).total
   }
 
-  test('a fan-out that is stopped ends with its chunk, and the next server goes on at once', async () => {
+  test('a fan-out that is stopped ends with its chunk, and the next server continues at once', async () => {
     const { read } = await startBroadcast()
     await runUntilStopped(inDatabase, { chunks: 1 })
     expect(await read()).toMatchObject({ status: 'PENDING' })

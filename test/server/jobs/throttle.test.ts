@@ -4,7 +4,7 @@ import { createThrottle } from '../../../src/server/jobs/queue-options.ts'
 import type { JobHandler } from '../../../src/server/jobs/worker.ts'
 import { eventually, openServices } from './fixtures.ts'
 
-test('so many go in a second, evenly, and what nobody took before is not made up for', () => {
+test('admits its number per second, evenly, and does not make up for unused ones', () => {
   let now = 0
   const throttle = createThrottle(500, () => now)
   expect([throttle.most, throttle.wait()]).toEqual([500, 0])
@@ -27,7 +27,7 @@ test('without a number nothing waits, and of less than one in a second one goes'
   expect(createThrottle(0.1).most).toBe(1)
 })
 
-test('a queue that is throttled takes its share and holds back the rest, however often it is woken, while another goes on', async () => {
+test('a throttled queue takes its share regardless of wake-ups, and other queues continue', async () => {
   const services = await openServices('sqlite')
   const begun: string[] = []
   const handler: JobHandler = async (jobs) => {

@@ -44,7 +44,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await eventually(() => expect(done).toEqual([subject]))
   })
 
-  test('a job of which the worker is not told is found at the next look', async () => {
+  test('a job without a wake-up is found by the next poll', async () => {
     const services = await openServices(dialect)
     const { handler, done } = recorder(services)
     services.work({ handlers: { 'issue-pass': handler }, pollSeconds: 0.05 })
@@ -53,7 +53,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await eventually(() => expect(done).toEqual([subject]))
   })
 
-  test('a job that fails while the database is away is given back once it is there, long before its lease ends', async () => {
+  test('a job that fails during a database outage is released afterwards, long before its lease ends', async () => {
     const services = await openServices(dialect)
     const { store } = services
     let refused = 0
@@ -112,7 +112,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(subjects).toEqual(expect.arrayContaining(done))
   })
 
-  test('a job that throws is tried again after a wait that grows, and set aside after the last try', async () => {
+  test('a job that throws is retried after growing waits, and discarded after the last attempt', async () => {
     const services = await openServices(dialect)
     let runs = 0
     const failing: JobHandler = async () => {
@@ -238,7 +238,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(Math.min(...counts)).toBeGreaterThan(0)
   })
 
-  test('work that hangs in one queue holds up no other, nor another batch of its own', async () => {
+  test('work that hangs in one queue delays neither other queues nor another of its batches', async () => {
     const services = await openServices(dialect)
     const issuing = recorder(services)
     const wallets = recorder(services)
@@ -263,7 +263,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await eventually(() => expect(wallets.done).toContain(first))
   })
 
-  test('a worker goes on after the database was out of reach', async () => {
+  test('a worker continues after a database outage', async () => {
     const services = await openServices(dialect)
     const { handler, done } = recorder(services)
     let isDown = true
@@ -283,7 +283,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 })
 
-test('of servers that claim on PostgreSQL in the same instant one runs the job of a subject, and the others lose nothing', async () => {
+test('one of several servers that claim at once on PostgreSQL runs the job of a subject; others lose nothing', async () => {
   const services = await openServices('postgres')
   const { store, database, workspaceId, clock } = services
   const errors = vi.spyOn(services.log, 'error')
@@ -309,7 +309,7 @@ test('of servers that claim on PostgreSQL in the same instant one runs the job o
   expect(errors).not.toHaveBeenCalled()
 })
 
-test('a job that its own transaction has locked on PostgreSQL whenever leases are renewed is renewed behind it', async () => {
+test('the lease of a job that its own transaction locks on PostgreSQL is renewed after it', async () => {
   const services = await openServices('postgres')
   const { store, database } = services
   const blocked = database.reader('pg_stat_activity').where({ wait_event_type: 'Lock' })

@@ -162,7 +162,7 @@ test('rejects other pass types and teams, expired files, and half files with rea
   for (const line of keys) expect(said).not.toContain(line)
 })
 
-test('renews the key of a Google account when its file is replaced, and rejects non-keys without quoting them', async () => {
+test('renews the key of a Google account when its file is replaced, and rejects others without quoting them', async () => {
   const config = await operator()
   const { put, keyFile } = mountSecrets()
   const [one, two] = await Promise.all([sandboxAccount(), sandboxAccount(1)])

@@ -342,7 +342,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     ['a code of one pass that the key holds', { classKey: '{{pass.id}}', ...own('pass.id') }, null],
     ['a key that is the same for all', { classKey: 'all of {{template.name}}' }, 'classKey'],
     ['a key of an unknown variable', { classKey: '{{nobody}}' }, 'classKey'],
-  ])('publishing judges %s', async (_, google, path) => {
+  ])('publishing evaluates %s', async (_, google, path) => {
     const workspace = await api.workspace()
     const { id } = await workspace.ok(contract.templates.create, { body: { name: 'T', passType: 'generic' } })
     const draft = await workspace.ok(contract.templates.createVersion, {

@@ -112,7 +112,7 @@ describe.each(dialects)('on %s', (dialect) => {
     ['takes of no such key', { kind: 'permission', message: 'Google answered 403', status: 403 }],
   ] as const
 
-  test.each(broken)('an update that Google %s, while it answers others, is set aside in the end', async (_, error) => {
+  test.each(broken)('an update that Google %s, while it accepts others, is discarded in the end', async (_, error) => {
     const { id } = await changedPass()
     const answered = async () =>
       api.services.breakers.of('google', null).run(async () => 1, { outcomeOf: () => 'answered' })

@@ -106,7 +106,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await api.database.writer('jobs').where({ subject: webhook.id })).toHaveLength(1)
   })
 
-  test('a redelivery after FAILED sends the same ID once more, for any result', async () => {
+  test('a redelivery after FAILED sends the same ID again, for any result', async () => {
     const webhook = await makeWebhook(workspace, receiver)
     receiver.reply(500)
     const { id } = await sendTest(workspace, webhook.id)

@@ -90,7 +90,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(rejection).toMatchObject({ status: 400, errorCode: 'MISSING_REQUIRED_FIELD' })
   })
 
-  test('status and reason tell apart disabling and enabling, and repeating either changes nothing', async () => {
+  test('status and reason distinguish disabling and enabling, and repeating either changes nothing', async () => {
     const { id } = await create()
     const params = { id }
     const disabled = await workspace.ok(contract.webhooks.disable, { params })

@@ -95,7 +95,7 @@ describe('work that is done together', () => {
     expect(work.sets.flat()).toEqual(items)
   })
 
-  test('items that a person waits for precede deferrable ones, of which a set takes a few', async () => {
+  test('items that a person waits for precede deferrable ones, a few of which each set takes', async () => {
     const work = startWork()
     const can = Array.from({ length: 70 }, (_, n) => `late${n}`)
     const all = Promise.all([...can, 'a', 'b'].map((item) => work.do(item)))

@@ -10,7 +10,7 @@ const workspaceId = randomUUID()
 const lease = { limit: 100, leaseSeconds: 10 }
 
 describe.each(dialects)('on %s', (dialect) => {
-  test('a claimed job is handed out to nobody else until it is given back', async () => {
+  test('a claimed job is not claimed again until it is released', async () => {
     const { store } = await openTestStore(dialect)
     const subject = await insert(store)
     const [job] = await claim(store, start)
@@ -31,7 +31,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await claim(store, later(86_400))).toEqual([])
   })
 
-  test('a job that failed for good is set aside with its reason', async () => {
+  test('a job that failed permanently is discarded with its reason', async () => {
     const { store, database } = await openTestStore(dialect)
     await insert(store)
     const jobs = await claim(store, start)
@@ -164,7 +164,7 @@ test('a job that runs is not enough for a change: it may have read what was ther
   expect(await count()).toBe(2)
 })
 
-test('a job that waits already, which a change relies on, begins on PostgreSQL only after the change is written', async () => {
+test('a waiting job that a change relies on starts on PostgreSQL only after the change is committed', async () => {
   const { store } = await openTestStore('postgres')
   const job = newJob()
   await write(store, (tx) => tx.jobs.insertOnce([job], start))

@@ -14,7 +14,7 @@ describe.each(dialects)('on %s', (dialect) => {
   test.each([
     ['few', 1],
     ['more than are looked through one by one', 120],
-  ])('workspaces with due jobs take turns, however many jobs the first has: %s', async (_, count) => {
+  ])('workspaces with due jobs take turns, regardless of the number of jobs of the first: %s', async (_, count) => {
     const { store } = await openTestStore(dialect)
     const [a, b, c] = [randomUUID(), randomUUID(), randomUUID()].sort()
     await insert(store, a!, count)
@@ -42,7 +42,7 @@ describe.each(dialects)('on %s', (dialect) => {
   test.each([
     ['few', 3],
     ['more than are looked through one by one', 120],
-  ])('jobs of suspended and of expired workspaces wait and hold up nobody: %s', async (_, count) => {
+  ])('jobs of suspended and expired workspaces wait, and delay no others: %s', async (_, count) => {
     const { store, database } = await openTestStore(dialect)
     const [suspended, expired, other] = [
       await insertWorkspace(store, 'suspended'),
@@ -63,7 +63,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(new Set(await taken(later(60)))).toEqual(new Set([suspended]))
   })
 
-  test('of the jobs of one kind and subject one runs at a time; another kind may run beside it', async () => {
+  test('one job of a kind and subject runs at a time; another kind can run concurrently', async () => {
     const { store } = await openTestStore(dialect)
     const [workspaceId, subject] = [randomUUID(), randomUUID()]
     const put = (kind: JobKind) =>
@@ -113,7 +113,7 @@ describe.each(dialects)('on %s', (dialect) => {
     }
   })
 
-  test('an update that waits among many goes before them once a person waits for it', async () => {
+  test('an update that waits among many precedes them once a person waits for it', async () => {
     const { store } = await openTestStore(dialect)
     const job = {
       workspaceId: randomUUID(),
@@ -130,7 +130,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 })
 
-test('on sqlite each look for a turn goes along the index of turns, and the first one along that of moments', async () => {
+test('on sqlite each search for a turn uses the index of turns, and the first one that of due times', async () => {
   const { store, database } = await openTestStore('sqlite')
   const workspaceId = randomUUID()
   await insert(store, workspaceId, 120)

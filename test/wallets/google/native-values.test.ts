@@ -54,7 +54,7 @@ test.each<[string, Partial<FieldInput>, object, string]>([
     { string: '€99,999,999,999,999.00' },
     '€99,999,999,999,999.00',
   ],
-])('points of %s stand where Google has a place for them, and are shown', (_, field, balance, shown) => {
+])('points of %s are in the place that Google has for them, and are shown', (_, field, balance, shown) => {
   const { object, issues, modules, view } = made('loyalty', field)
   expect(object.loyaltyPoints).toEqual({ label: 'Points', balance })
   expect(issues).toEqual([])

@@ -50,7 +50,7 @@ test('a cursor holds as many whole characters of a long text as fit into 320 byt
   )
 })
 
-test('sort values fit whole up to the documented length, whatever the characters', () => {
+test('sort values fit whole up to the documented length, with any characters', () => {
   const key = '\u{10ffff}'.repeat(MAX_KEY_CHARACTERS)
   const cursor = { total: 1, offset: 1, id: randomUUID(), key }
   expect(decodeCursor(encodeCursor(cursor, walk), walk, 'text')).toEqual(cursor)

@@ -12,7 +12,7 @@ function namesIn(words: object): [place: string, names: string[]][] {
   )
 }
 
-test.each(tags)('in %s each message names what the English one names, in words of its own', (tag) => {
+test.each(tags)('in %s each message has the placeholders of the English one, and its own text', (tag) => {
   const { words } = doorLanguage(tag)
   expect(namesIn(words)).toEqual(namesIn(doorEnglish.words))
   if (tag !== 'en') expect(words).not.toBe(doorEnglish.words)

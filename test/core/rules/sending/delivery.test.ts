@@ -60,7 +60,7 @@ test('an attempt that succeeds ends the delivery', () => {
   })
 })
 
-test('a redelivery requested during an attempt is sent once more after it', () => {
+test('a redelivery requested during an attempt is sent once after it', () => {
   const asked = redelivered(fresh, later(1))
   const after = afterAttempt(asked, fresh, { outcome: failed, at: later(2), jitter: 0 })
   expect(after).toMatchObject({ status: 'PENDING', dueAt: later(1), isRedelivery: true, resumeAt: later(7) })

@@ -79,7 +79,10 @@ test('rejects on publish what cannot be drawn with any values', () => {
       } as DefinitionInput),
     )
   expect(problems({ format: 'code128', message: '漢{{code}}' })).toEqual([
-    { path: ['design', 'barcode', 'message'], message: 'Cannot be drawn: it holds "漢", and code128 supports ASCII only' },
+    {
+      path: ['design', 'barcode', 'message'],
+      message: 'Cannot be drawn: it holds "漢", and code128 supports ASCII only',
+    },
   ])
   expect(problems({ format: 'code128', message: '{{code}}' }, 'é')).toHaveLength(1)
   expect(problems({ format: 'code128', message: '{{code}}' })).toEqual([])

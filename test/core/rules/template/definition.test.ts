@@ -31,7 +31,7 @@ test('system and declared variables can be used anywhere', () => {
   expect(problems).toEqual([])
 })
 
-test('accepts names of object members for states, languages, and variables, or rejects them with their place', () => {
+test('accepts names of object members for states, languages, and variables, or rejects them with a place', () => {
   const id = '0197b7a2-5b1e-7cc0-a6bb-0242ac120002'
   const named = (name: string) => JSON.parse(`{"by":"{{toString}}","map":{"${name}":"#101010"},"else":"#ffffff"}`)
   const parse = (parts: object) =>

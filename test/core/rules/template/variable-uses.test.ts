@@ -210,7 +210,11 @@ test.each<[string, Partial<DefinitionInput>, Variables[], Variables[]]>([
 })
 
 test.each<[string, Partial<DefinitionInput>, string]>([
-  ['a part of a date', { redemption: policyOf('{{a}}-05-31T10:00Z') }, 'redemption.windows.0.start: Is not a date-time'],
+  [
+    'a part of a date',
+    { redemption: policyOf('{{a}}-05-31T10:00Z') },
+    'redemption.windows.0.start: Is not a date-time',
+  ],
   ['text that never is a date-time', { expiresAt: 'until {{a}}' }, 'expiresAt: Is not a date-time'],
   ['a zone of two', { redemption: zoned('{{a}}/{{b}}') }, 'redemption.perPeriod.timezone: A timezone can have the'],
   [
@@ -223,7 +227,7 @@ test.each<[string, Partial<DefinitionInput>, string]>([
     { redemption: policyOf('{{pass.expiresAt}}') },
     'redemption.windows.0.start: The def',
   ],
-])('%s, of which the schema could not say what it takes, is refused at publish', (_, parts, expected) => {
+])('rejects %s on publish, because the schema cannot express its values', (_, parts, expected) => {
   const issues = checkDefinition(define(parts)).map(({ path, message }) => `${path.join('.')}: ${message}`)
   expect(issues).toEqual([expect.stringContaining(expected)])
 })

@@ -131,7 +131,7 @@ describe.each(dialects)('on %s', (dialect) => {
     ])
   })
 
-  test('an erasure deletes current and former images of the holder, except those that others or definitions use', async () => {
+  test('an erasure deletes current and former images of the holder, except those used elsewhere', async () => {
     const workspace = await api.workspace()
     const [former, current, shared, named] = await Promise.all([1, 2, 3, 4].map(() => upload(workspace)))
     const { id: templateId } = await publishedTemplate(workspace, {

@@ -45,7 +45,7 @@ describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
 
   test.each(sorts)(
-    'while others write, a walk by $sortBy $sortDir shows whatever was there all along exactly once and in order',
+    'paginating by $sortBy $sortDir during writes returns rows that were there throughout once and in order',
     async ({ sortBy, sortDir }) => {
       const workspace = await api.workspace()
       const templates = await makeTemplates(workspace)

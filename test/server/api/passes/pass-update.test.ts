@@ -155,7 +155,7 @@ describe.each(dialects)('on %s', (dialect) => {
     ['a label', { label: 'Grace' }, ['label']],
     ['variables', { variables: { seat: 'C3' } }, dataFields],
     ['both', { label: 'Grace', variables: { seat: 'C3' } }, ['label', ...dataFields]],
-  ])('pass.updated reports that %s was written, and of which pass', async (_, body, fields) => {
+  ])('pass.updated reports that %s was written, and names the pass', async (_, body, fields) => {
     const workspace = await api.workspace()
     const pass = await issuedPass(workspace)
     const { update } = contract.passes

@@ -43,7 +43,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(results[0]!.pass!.label).toBe(old.label)
   })
 
-  test('few versions of many templates are read at once in creates and issuing, and the first valid item has its pass', async () => {
+  test('few versions of many templates are read at once, and the first valid item has its pass', async () => {
     const workspace = await api.workspace()
     const templates = await Promise.all(Array.from({ length: 12 }, () => publishedTemplate(workspace)))
     const newest = vi.spyOn(TemplateVersions.prototype, 'listNewestPublished')

@@ -194,7 +194,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect((await workspace.ok(contract.scans.list, {})).total).toBe(before.total + 1)
   })
 
-  test('evaluates passes again that the policy voided or ended, not those that were voided or expired otherwise', async () => {
+  test('evaluates passes again that the policy voided, not those that were voided or expired otherwise', async () => {
     const used = await makeLedger({ maxUses: 1, autoVoidOnExhaustion: true })
     const ended = await makeLedger({ activation: { basis: 'firstScan', validForHours: 1 } })
     for (const ledger of [used, ended]) {

@@ -203,7 +203,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 
   test.runIf(dialect === 'postgres')(
-    'a scan waits for whoever holds its pass elsewhere, and counts what they did',
+    'a scan waits for a transaction that has locked its pass, and counts its result',
     async () => {
       const pass = await scannablePass(workspace)
       let answer!: ReturnType<typeof scan>

@@ -358,7 +358,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(kept.list.size).toBe(1)
   })
 
-  test('doors of a project that ask within 20 seconds share one list, each page of which is read once', async () => {
+  test('doors of a project that ask within 20 seconds share one list, and each page is read once', async () => {
     const workspace = await api.workspace()
     const { id: projectId } = await makeProject(workspace)
     const { id: otherId } = await makeProject(workspace, 'Other')

@@ -80,7 +80,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(text).not.toMatch(/\s(style|on\w+)=|<script>/)
   })
 
-  test('files of the page except images are cacheable permanently, and their address changes with the content', async () => {
+  test('files of the page except images are cacheable permanently, and their address is a digest of the content', async () => {
     const { pass } = await pictured(await api.workspace())
     const { text } = await open(pass)
     const [, source] = /<script src="([^"]+)" defer>/.exec(text)!

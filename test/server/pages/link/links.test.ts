@@ -217,7 +217,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     for (const text of ['Porto', 'Bilheteira']) expect(ended[1]).toContain(text)
   })
 
-  test('label and names stay text on the page, whatever they contain', async () => {
+  test('label and names stay text on the page, for any content', async () => {
     const workspace = await api.workspace()
     const hostile = `"><script>alert(1)</script><img src=x onerror='alert(2)'>&amp;{{tier}}`
     const pass = await issuedPass(workspace, { label: hostile, name: hostile })
