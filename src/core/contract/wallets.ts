@@ -99,6 +99,7 @@ export const FRESHNESS = { objective: 0.999, withinSeconds: 300 }
 /** The maximum number of devices per nudge. They are written in one transaction, for which other writers wait. */
 const MAX_NUDGED = 1000
 
+/** The reachable and outdated phones of a workspace or project, compared with the objective. */
 export type Freshness = z.output<typeof Freshness>
 const Freshness = z.strictObject({
   objective: z.number(),

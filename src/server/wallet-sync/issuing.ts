@@ -49,7 +49,6 @@ export interface Cause {
   correlationIdOf: (passId: string) => string | null
 }
 
-/** Renders passes and settles what became of them: see Issuing. */
 export function createIssuing(
   store: Store,
   wallets: Wallets,
