@@ -21,6 +21,7 @@ import type { GoogleWallet } from '../../../wallets/google/wallet.ts'
 import type { WalletPass } from '../../../wallets/wallet.ts'
 import type { Page } from '../html.ts'
 import { previewPage } from './preview-page.ts'
+import { drawAhead } from './symbols.ts'
 
 /** The part of the wallets that previews need. It has no keys, since nothing is signed. */
 export interface PreviewWallets {
@@ -110,11 +111,13 @@ export async function previewPageOf(pass: WalletPass, options: PreviewPageOption
   const { title, subtitle, wallets, store, at, platform, warnings = [] } = options
   const { images } = pass.card
   const pictures = await loadPictures(images, store)
+  const views = viewsOf(pass, wallets, at, { platform })
+  await drawAhead([views.apple, views.google])
   return previewPage(
     {
       title,
       subtitle,
-      ...viewsOf(pass, wallets, at, { platform }),
+      ...views,
       images,
       at,
       warnings,

@@ -1,10 +1,14 @@
 import { createRequire } from 'node:module'
+import { Worker } from 'node:worker_threads'
 import type { RenderOptions } from 'bwip-js/node'
 import type { BarcodeFormat } from '../../../core/contract/definition.ts'
+import type { Card } from '../../../core/rules/display/card.ts'
 import { createFairCache } from '../../../storage/db/fair-cache.ts'
 
+const LIBRARY = 'bwip-js/node'
+
 /** Loaded with the first barcode and not with the server: the library has two megabytes. */
-const library = (): typeof import('bwip-js/node') => createRequire(import.meta.url)('bwip-js/node')
+const library = (): typeof import('bwip-js/node') => createRequire(import.meta.url)(LIBRARY)
 
 /** Names of the formats for screen readers. */
 export const symbolNames: Record<BarcodeFormat, string> = {
@@ -50,21 +54,79 @@ export function barcodeSvg(format: BarcodeFormat, message: string): string | und
   const known = drawn.get(format, message)
   if (known) return known.svg
   const svg = draw(format, message)
-  drawn.set(format, message, { svg, bytes: message.length + (svg?.length ?? 0) })
+  keep(format, message, svg)
   return svg
+}
+
+function keep(format: BarcodeFormat, message: string, svg: string | undefined): void {
+  drawn.set(format, message, { svg, bytes: message.length + (svg?.length ?? 0) })
+}
+
+/** Symbols of longer messages are drawn in a thread, because drawing one of 900 bytes takes 20 to 60 ms. */
+const LONG_BYTES = 100
+
+/** Draws the symbols of long messages outside the event loop, so that `barcodeSvg` finds them. Never rejects. */
+export async function drawAhead(views: readonly (Pick<Card, 'barcode'> | null)[]): Promise<void> {
+  for (const { format, message } of views.flatMap((view) => view?.barcode ?? [])) {
+    const bytes = Buffer.byteLength(message)
+    if (bytes <= LONG_BYTES || bytes > MAX_BYTES || drawn.get(format, message)) continue
+    const { svg } = await drawInThread({ ...options[format], text: message })
+    if (svg !== undefined) keep(format, message, asShown(format, svg))
+  }
+}
+
+interface InThread {
+  svg?: string
+}
+
+/** Resolves to nothing for a message that the library rejects. */
+const THREAD = `
+const { parentPort, workerData } = require('node:worker_threads')
+const { toSVG } = require(workerData)
+parentPort.on('message', (options) => {
+  try {
+    parentPort.postMessage({ svg: toSVG(options) })
+  } catch {
+    parentPort.postMessage({})
+  }
+})`
+
+/** Those that wait for the thread, in the order in which it draws. */
+let waiting: ((drawn: InThread) => void)[] = []
+let thread: Worker | undefined
+
+function drawInThread(symbol: RenderOptions): Promise<InThread> {
+  thread ??= startThread()
+  thread.postMessage(symbol)
+  return new Promise((resolve) => waiting.push(resolve))
+}
+
+function startThread(): Worker {
+  const worker = new Worker(THREAD, { eval: true, workerData: createRequire(import.meta.url).resolve(LIBRARY) })
+  worker.unref()
+  worker.on('message', (drawn: InThread) => waiting.shift()?.(drawn))
+  // Without the thread, `barcodeSvg` draws.
+  worker.on('error', () => undefined)
+  worker.on('exit', () => {
+    thread = undefined
+    for (const resolve of waiting) resolve({})
+    waiting = []
+  })
+  return worker
 }
 
 function draw(format: BarcodeFormat, message: string): string | undefined {
   try {
-    const svg = library()
-      .toSVG({ ...options[format], text: message })
-      .trim()
-    // Bars can be stretched, so that a long code is as high as a short one.
-    return format === 'code128' ? svg.replace('<svg ', '<svg preserveAspectRatio="none" ') : svg
+    return asShown(format, library().toSVG({ ...options[format], text: message }))
   } catch (error) {
     if (isRejection(error)) return undefined
     throw error
   }
+}
+
+/** Bars can be stretched, so that a long code is as high as a short one. */
+function asShown(format: BarcodeFormat, svg: string): string {
+  return format === 'code128' ? svg.trim().replace('<svg ', '<svg preserveAspectRatio="none" ') : svg.trim()
 }
 
 /** Whether the library rejected the message: its errors are named like `bwipp.code128inputTooLong#9205`. */

@@ -11,6 +11,7 @@ import { deliveries } from '../../platforms/deliveries.ts'
 import { render } from '../../platforms/link-errors.ts'
 import { answerFile, publicFile } from '../assets.ts'
 import { viewsOf } from '../card/preview.ts'
+import { drawAhead } from '../card/symbols.ts'
 import { openGroup } from '../group/group-links.ts'
 import { type Page, pageResponse } from '../html.ts'
 import { type IssuerFacts, issuerFacts } from '../issuer-facts.ts'
@@ -145,6 +146,7 @@ async function openSmart(event: H3Event, pass: StoredPass, services: OpeningServ
   const rendered = await render(pass, issuing, language.ofTexts)
   const platforms = wallets.all.map(({ platform }) => platform)
   const views = viewsOf(rendered, wallets, at, { spoken: language.tag })
+  await drawAhead([views.apple, views.google])
   const facts = {
     pass,
     rendered,

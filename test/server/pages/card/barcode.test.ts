@@ -3,7 +3,7 @@ import sharp from 'sharp'
 import { expect, test, vi } from 'vitest'
 import { BarcodeFormat } from '../../../../src/core/contract/definition.ts'
 import { barcodeHtml } from '../../../../src/server/pages/card/card.ts'
-import { barcodeSvg } from '../../../../src/server/pages/card/symbols.ts'
+import { barcodeSvg, drawAhead } from '../../../../src/server/pages/card/symbols.ts'
 
 test.each(BarcodeFormat.options)('%s is drawn as a picture that has a name', async (format) => {
   const html = barcodeHtml({ format, message: 'PG27-00016', altText: 'No. 16' })
@@ -26,6 +26,25 @@ test('a symbol is drawn once, and a message that the format cannot hold is tried
   }
   expect(toSVG).toHaveBeenCalledTimes(2)
   toSVG.mockRestore()
+})
+
+test('long messages are drawn in a thread, as the event loop draws them; what that rejects shows as text', async () => {
+  const library = createRequire(import.meta.url)('bwip-js/node')
+  const toSVG = vi.spyOn(library, 'toSVG')
+  const long = (format: BarcodeFormat, length: number) => ({
+    barcode: { format, message: 'x'.repeat(length), altText: null },
+  })
+  const views = [long('qr', 900), long('aztec', 900), long('pdf417', 900), long('code128', 110)]
+  await Promise.all([drawAhead([...views, null]), drawAhead([long('code128', 600)]), drawAhead(views)])
+  const shown = views.map(({ barcode }) => barcodeSvg(barcode.format, barcode.message))
+  expect(toSVG).not.toHaveBeenCalled()
+  toSVG.mockRestore()
+  expect(barcodeSvg('code128', 'x'.repeat(600))).toBeUndefined()
+  const drawn = views.map(({ barcode: { format, message } }) => {
+    const bcid = { qr: 'qrcode', aztec: 'azteccode', pdf417: 'pdf417', code128: 'code128' }[format]
+    return library.toSVG({ bcid, text: message }).trim()
+  })
+  expect(shown.map((svg) => svg?.replace(' preserveAspectRatio="none"', ''))).toEqual(drawn)
 })
 
 test.each([
