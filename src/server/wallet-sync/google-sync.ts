@@ -6,7 +6,7 @@ import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Repositories, Store } from '../../storage/store.ts'
 import type { PublishedVersion } from '../../storage/templates/template-versions.ts'
 import type { GoogleApi, GoogleCalls } from '../../wallets/google/api/api.ts'
-import { GoogleApiError, isRefused } from '../../wallets/google/api/api-error.ts'
+import { GoogleApiError, isRefused, rejectionOf } from '../../wallets/google/api/api-error.ts'
 import { buildMessage, sendMessage, type WrittenMessage } from '../../wallets/google/messages.ts'
 import {
   asKind,
@@ -24,7 +24,7 @@ import type { WalletPass } from '../../wallets/wallet.ts'
 import { upsertClass } from './class-updates.ts'
 import { createDefinitions, type Definitions } from './definitions.ts'
 import { tellHolders } from './holders.ts'
-import { type Issuing, recordFailure, rejectionOf, renderTemplateCards } from './issuing.ts'
+import { type Issuing, recordFailure, renderTemplateCards } from './issuing.ts'
 import { queueWalletUpdates } from './wallet-updates.ts'
 
 /** Keeps classes and objects at Google in step with templates and passes. */

@@ -197,11 +197,6 @@ export async function recordFailure(
   await tx.events.insert(pass.workspaceId, [{ type: 'pass.failed', subject: pass.id, data, correlationId }], at)
 }
 
-/** What Google said when it refused something for good, for those who made the template. */
-export function rejectionOf({ message }: Error, at: Date): StoredRejection {
-  return { platform: 'google', code: 'GOOGLE_API_FAILED', message, at }
-}
-
 async function check(
   pass: StoredPass,
   walletPassOf: () => Promise<WalletPass>,

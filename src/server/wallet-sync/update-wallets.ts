@@ -1,12 +1,11 @@
 import type { Job } from '../../storage/jobs/jobs.ts'
 import type { DroppedRegistration, OutdatedRegistration } from '../../storage/passes/registrations.ts'
-import { isRefused } from '../../wallets/google/api/api-error.ts'
+import { isRefused, rejectionOf } from '../../wallets/google/api/api-error.ts'
 import type { JobServices, Repositories } from '../context.ts'
 import { allEnded } from '../jobs/all-ended.ts'
 import { isHeldBack, nackFailed, type Slot } from '../jobs/worker.ts'
 import type { GoogleSync } from './google-sync.ts'
 import { inParts, tellDropped } from './holders.ts'
-import { rejectionOf } from './issuing.ts'
 import {
   admitPushes,
   callGoogle,

@@ -101,3 +101,8 @@ function retryAfter(headers: Record<string, unknown>): number | undefined {
   const seconds = Math.ceil((Date.parse(value) - Date.parse(String(headers.date))) / 1000)
   return Number.isNaN(seconds) ? undefined : Math.max(seconds, 0)
 }
+
+/** Returns the permanent rejection of an object or a class, for people who design templates. */
+export function rejectionOf({ message }: Error, at: Date) {
+  return { platform: 'google', code: 'GOOGLE_API_FAILED', message, at } as const
+}
