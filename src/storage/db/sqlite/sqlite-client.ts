@@ -3,41 +3,22 @@ import { createRequire } from 'node:module'
 import type { Knex } from 'knex'
 import { openPrivateSync } from '../../../files/private-file.ts'
 import { type Sent, travel } from '../postgres/pipeline.ts'
-import { scriptOf } from './sqlite-script.ts'
 
 /** A connection of the sqlite3 package, with our state on it. */
 interface Connection {
   prepare(sql: string, done: (error: Error | null) => void): Statement
-  exec(script: string, done: (error: Error | null) => void): void
   interrupt(): void
   statements?: Map<string, Statement>
   /** The end of its last statement. The next statement waits for it. */
   last?: Promise<void> | undefined
-  /** The outbox of its transaction, if it is in one. */
-  outbox?: Outbox | undefined
   /** Set if the connection must be discarded. The pool then replaces it. */
   __knex__disposed?: unknown
-}
-
-/** The silent statements of a transaction, which are sent with the next one. */
-interface Outbox {
-  unsent: Sent[]
-  /** The error of a silent statement. After it, all further statements of the transaction fail. */
-  failure?: unknown
 }
 
 interface Statement {
   all(bindings: unknown[], done: Done): void
   run(bindings: unknown[], done: Done): void
   finalize(): void
-}
-
-/** The members of a knex transaction that this client overrides. */
-interface TransactionParts {
-  trxClient: { query(connection: Connection, sql: string): Promise<unknown> }
-  _completed: boolean
-  _resolver(value: unknown): void
-  _rejecter(error: unknown): void
 }
 
 export interface SqliteClientOptions {
@@ -68,7 +49,6 @@ type Done = (error: Error | null, rows?: unknown[]) => void
  * trip to a thread.
  * - Statements of a connection run in the order of the calls, even if these are concurrent. The driver would run them on several
  * threads.
- * - In a transaction, statements without a result are sent with the next statement, at best with the commit (decisions/0004).
  * - Statements with a time limit are interrupted, and damage of the file is recorded.
  */
 export function sqliteClient({ statementLimitMs, damage }: SqliteClientOptions = {}): typeof Knex.Client {
@@ -79,34 +59,29 @@ export function sqliteClient({ statementLimitMs, damage }: SqliteClientOptions =
     async begin(connection: Connection) {
       // A write to a damaged file can damage it further or be lost.
       if (damage?.error) throw damage.error
-      await this.query(connection, BEGIN)
-      connection.outbox = { unsent: [] }
+      await this.query(connection, 'BEGIN IMMEDIATE;')
     }
 
     async commit(connection: Connection, value: unknown) {
-      const parts = this as unknown as TransactionParts
       try {
-        await parts.trxClient.query(connection, COMMIT)
+        await this.trxClient.query(connection, 'COMMIT;')
       } catch (error) {
         await this.rollback(connection, error)
         return
       }
-      connection.outbox = undefined
-      parts._completed = true
-      parts._resolver(value)
+      this._completed = true
+      this._resolver(value)
     }
 
     async rollback(connection: Connection, reason: unknown) {
-      const parts = this as unknown as TransactionParts
-      connection.outbox = undefined
       try {
-        await parts.trxClient.query(connection, ROLLBACK)
+        await this.trxClient.query(connection, 'ROLLBACK;')
       } catch (error) {
         // It is unknown whether the transaction is still open, so discard the connection.
         connection.__knex__disposed = error
       }
-      parts._completed = true
-      parts._rejecter(reason)
+      this._completed = true
+      this._rejecter(reason)
     }
   }
   const create = (...args: unknown[]) => Reflect.construct(ImmediateTransaction, args)
@@ -116,44 +91,21 @@ export function sqliteClient({ statementLimitMs, damage }: SqliteClientOptions =
     }
 
     acquireRawConnection() {
-      createPrivate((this as unknown as { connectionSettings: { filename: string } }).connectionSettings.filename)
+      createPrivate(this.connectionSettings.filename)
       return super.acquireRawConnection()
     }
 
     _query(connection: Connection, query: Sent): Promise<Sent> {
-      const { outbox } = connection
-      if (outbox && query.options?.isSilent) {
-        outbox.unsent.push(query)
-        return Promise.resolve({ ...query, response: [] })
-      }
-      const unsent = outbox?.unsent.splice(0) ?? []
-      const runOne = (one: Sent): Promise<Sent> => {
-        return travel([one], () => super._query(preparing(connection), one))
-      }
-      const runUnsent = async () => {
-        try {
-          await (unsent.length > 1 ? runScript(connection, unsent) : runOne(unsent[0]!))
-        } catch (error) {
-          outbox!.failure = error
-        }
-      }
-      const run = async () => {
-        const isLast = query.sql === COMMIT
-        if (unsent.length > 0 && !isLast) await runUnsent()
-        if (outbox?.failure !== undefined) throw outbox.failure
-        if (unsent.length > 0 && isLast) return runScript(connection, [...unsent, query])
-        const running = runOne(query)
+      const run = (): Promise<Sent> => {
+        const running = travel<Sent>([query], () => super._query(preparing(connection), query))
         return statementLimitMs === undefined ? running : interruptAfter(statementLimitMs, connection, running)
       }
       const inTurn = connection.last ? connection.last.then(run) : run()
-      const last = inTurn.then(
-        () => undefined,
-        () => undefined,
-      )
-      connection.last = last
-      void last.then(() => {
+      const end = () => {
         if (connection.last === last) connection.last = undefined
-      })
+      }
+      const last = inTurn.then(end, end)
+      connection.last = last
       return damage ? noticing(damage, inTurn) : inTurn
     }
 
@@ -168,21 +120,6 @@ export function sqliteClient({ statementLimitMs, damage }: SqliteClientOptions =
       return super.destroyRawConnection(connection)
     }
   } as unknown as typeof Knex.Client
-}
-
-const BEGIN = 'BEGIN IMMEDIATE;'
-const COMMIT = 'COMMIT;'
-const ROLLBACK = 'ROLLBACK;'
-
-/** Runs statements without results in one call, up to the first one that fails. */
-function runScript(connection: Connection, statements: Sent[]): Promise<Sent> {
-  const run = () =>
-    new Promise<Sent>((resolve, reject) => {
-      connection.exec(scriptOf(statements), (error) =>
-        error ? reject(error) : resolve({ ...statements.at(-1)!, response: [] }),
-      )
-    })
-  return travel(statements, run)
 }
 
 /** Creates a database file that only its owner can read. SQLite creates the other files with the same mode. */
