@@ -19,6 +19,7 @@ import {
   sharedSetUp,
   startRun,
 } from '../support/bulk-setup.ts'
+import { startHeldProxy } from '../support/held-proxy.ts'
 import { program, run } from '../support/program.ts'
 import { openTerminal } from '../support/pty.ts'
 import { hostServer, startServer } from '../support/server.ts'
@@ -146,6 +147,24 @@ test('Ctrl-C exits 130 and prints the command to resume, with each pass made onc
   expect(await resume(through, stderr)).toMatchObject({ exitCode: 0 })
   expect(await passCount(setup)).toBe(MANY)
   expect(read(join(folder, 'links.csv')).map((link) => link.externalPassId)).toEqual(rows.map(([id]) => id))
+})
+
+test('Ctrl-C on a terminal ends the progress bar before it says what it waits for', async () => {
+  const { server, folder, templateId } = await setUp()
+  writeFileSync(join(folder, 'file.csv'), csv(rowsFor(MANY)))
+  const proxy = await startHeldProxy(server.url, 'POST /v1/passes')
+  const args = ['issue', 'file.csv', '--template', templateId, ...slowly]
+  const held = proxy.answer(1)
+  const terminal = openTerminal(args, { ...server, url: proxy.url }, { cwd: folder, rows: 40, columns: 100 })
+  await held
+  await terminal.shows(/\d%/)
+  terminal.type('\u0003')
+  await terminal.shows('Stopping: waiting for what is in flight')
+  proxy.release()
+  expect(await terminal.ended).toBe(130)
+  const lines = terminal.screen.lines()
+  expect(lines.filter((line) => /\S.*Stopping|\^C|\d%.*Stopp/.test(line))).toEqual([])
+  expect(lines.filter((line) => line.includes('%')).length).toBeLessThanOrEqual(1)
 })
 
 test('after SIGKILL the same command resumes, with each pass and link made once', async () => {

@@ -7,6 +7,7 @@ import { Pass } from '../../../src/core/contract/passes.ts'
 import { eventually } from '../../support/eventually.ts'
 import { environment, publishVersion, type Setup, sharedSetUp } from '../support/bulk-setup.ts'
 import { program, run } from '../support/program.ts'
+import { openTerminal } from '../support/pty.ts'
 
 const setUp = sharedSetUp()
 
@@ -264,6 +265,19 @@ test('a preview shows what each platform would be given, and writes the file tha
   expect(written).toEqual({ exitCode: 0, value: { id, file: 'T-0.pkpass', bytes: file.length } })
   expect(file.subarray(0, 4)).toEqual(Buffer.from('PK\x03\x04', 'latin1'))
   expect(file.includes('manifest.json')).toBe(true)
+})
+
+test('on a terminal a preview is drawn, and --json writes the data', async () => {
+  const setup = await setUp()
+  await createPasses(setup, 1)
+  const args = ['pass', 'preview', 'T-0', '--external']
+  const terminal = openTerminal(args, setup.server, { rows: 60 })
+  expect(await terminal.ended).toBe(0)
+  expect(terminal.screen.text()).toContain('Add --json or --platform for the data')
+  expect(terminal.screen.text()).not.toContain('serialNumber')
+  const data = openTerminal([...args, '--json'], setup.server, { rows: 200 })
+  expect(await data.ended).toBe(0)
+  expect(data.screen.text()).toContain('serialNumber')
 })
 
 test('a reader that has seen enough ends a long list without an error', async () => {

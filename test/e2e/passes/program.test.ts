@@ -33,6 +33,22 @@ test.each(['--help', 'webhook --help', 'webhook create --help'])(
   },
 )
 
+test.each(['issue', 'pass list', 'project figures', 'scans stats'])(
+  'the usage line of passes %s names no empty alternative',
+  async (command) => {
+    const { stdout } = await run([...command.split(' '), '--help'], nowhere)
+    const usage = /USAGE\n([\s\S]*?)\n\n/.exec(stdout)![1]!
+    expect(usage).toContain(command)
+    expect(usage).not.toMatch(/\|\s*[|\])]|[[(]\s*\|/)
+  },
+)
+
+test('help of webhook listen shows the flag that it has today', async () => {
+  const { stdout } = await run(['webhook', 'listen', '--help'], nowhere)
+  expect(stdout).toContain('--event ')
+  expect(stdout).not.toContain('--events')
+})
+
 test('shows how a command in quotes is written', async () => {
   expect(await run(['webhook create'], nowhere)).toMatchObject({
     exitCode: 2,

@@ -104,6 +104,18 @@ test.each([
   expect(exitCode).toBe(2)
 })
 
+test.each([
+  [['scans', 'export', '--out', '-'], /^id,/],
+  [['scans', 'prove', '--out', '-'], /^\{/],
+] as const)('%j writes to stdout, and makes no file of that name', async (args, start) => {
+  const { setup, proxy } = await setUp()
+  proxy.release()
+  const database = args[1] === 'prove' ? ['--database', setup.server.database] : []
+  const { exitCode, stdout } = await run([...args, ...database], setup.server, { cwd: setup.folder })
+  expect([exitCode, stdout]).toEqual([0, expect.stringMatching(start)])
+  expect(existsSync(join(setup.folder, '-'))).toBe(false)
+})
+
 test('a reader that has seen enough ends an export without an error', async () => {
   const { setup, proxy } = await setUp()
   proxy.release()

@@ -156,6 +156,11 @@ test('deliveries are filtered, paged, and shown one by one with attempts and pay
     expect.stringContaining(ids[0]!),
     expect.stringContaining('1 of 2 shown'),
   ])
+  const mistaken = await run(['webhook', 'deliveries', webhook.id], server)
+  expect([mistaken.exitCode, mistaken.stderr]).toEqual([
+    1,
+    expect.stringContaining(`passes webhook deliveries --webhook ${webhook.id}`),
+  ])
 })
 
 test('a member looks at deliveries and sends them again, and manages no webhook', async () => {
