@@ -93,7 +93,7 @@ export function createApp(options: AppOptions): H3 {
   })
   app.get(linkPath, async (event) => {
     limitAddress(event)
-    return openLink(event, publicServices)
+    return openLink(event, { ...publicServices, limitAddress })
   })
   app.get(linkPath + calendarPath, async (event) => {
     limitAddress(event)

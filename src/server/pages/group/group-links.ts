@@ -30,6 +30,12 @@ const PASSES_A_BUNDLE = 10
 /** The maximum number of passes in a save link, if their names are short. */
 const PASSES_A_SAVE = 5
 
+/** The services that open the link of a group. */
+export type GroupServices = LinkServices & {
+  /** Debits the client address. A bundle counts as a request for each of its packages. */
+  limitAddress: (event: H3Event, cost: number) => void
+}
+
 /**
  * Opens the link of a group. Without a query: the page of its installable passes, from the pass in `?from=` on. With
  * `?bundle=`: as many as an iPhone accepts in one file, starting at that pass. With `?save=`: as many as a Google save
@@ -40,7 +46,7 @@ const PASSES_A_SAVE = 5
  */
 export async function openGroup(
   event: H3Event,
-  services: LinkServices,
+  services: GroupServices,
   { workspaceId, passId: groupId, generation }: Link,
   at: Date,
 ): Promise<Response | HTTPResponse> {
@@ -129,13 +135,14 @@ async function showGroup(
 
 async function openBundle(
   passes: StoredPass[],
-  services: LinkServices,
+  services: GroupServices,
   event: H3Event,
   at: Date,
 ): Promise<HTTPResponse> {
   const { packages } = services
   if (!packages) throw notConfigured()
   const current = await issued(passes, services, event, at)
+  services.limitAddress(event, current.length - 1)
   const { file, taken, leave } = await renderOr(() => packages.bundle(current, at), toFailedLink)
   onDispose(event, leave)
   if (taken < current.length) {

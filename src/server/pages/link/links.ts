@@ -12,7 +12,7 @@ import { render } from '../../platforms/link-errors.ts'
 import { answerFile, publicFile } from '../assets.ts'
 import { viewsOf } from '../card/preview.ts'
 import { drawAhead } from '../card/symbols.ts'
-import { openGroup } from '../group/group-links.ts'
+import { type GroupServices, openGroup } from '../group/group-links.ts'
 import { type Page, pageResponse } from '../html.ts'
 import { type IssuerFacts, issuerFacts } from '../issuer-facts.ts'
 import { pageLanguage } from '../words.ts'
@@ -21,7 +21,7 @@ import { LinkEnded } from './link-problem-page.ts'
 import { issueQueued, type LinkServices } from './linked-passes.ts'
 import { isCrawler, isInAppBrowser, isOfPhone, LINK_VARY, phoneOf } from './visitors.ts'
 
-type OpeningServices = LinkServices & Pick<Services, 'clock' | 'openings'>
+type OpeningServices = GroupServices & Pick<Services, 'clock' | 'openings'>
 
 /**
  * Opens a hosted link: redirects to the wallet of its platform. A smart link redirects to the wallet of the visitor's

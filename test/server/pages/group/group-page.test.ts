@@ -10,7 +10,10 @@ import { unpack, verifySignature } from '../../../wallets/apple/fixtures.ts'
 import { definition, passBody, publishedTemplate } from '../../fixtures.ts'
 
 describe.each(oneDialect)('on %s', (dialect) => {
-  const api = useApi(dialect)
+  const free = () => undefined
+  const debits: number[] = []
+  const address = (_: string, cost = 1) => void debits.push(cost)
+  const api = useApi(dialect, { limits: { byAddress: { address, files: free, wallets: free, health: free } } })
 
   async function makeGroup(
     workspace: TestWorkspace,
@@ -51,6 +54,14 @@ describe.each(oneDialect)('on %s', (dialect) => {
       }),
     )
   }
+
+  test('a bundle counts against the address as a request for each of its packages', async () => {
+    const { path } = await makeGroup(await api.workspace(), 4)
+    const [bundle] = targets((await open(path)).text, 'bundle')
+    debits.length = 0
+    expect((await open(bundle!)).status).toBe(200)
+    expect(debits).toEqual([1, 3])
+  })
 
   test('a group of 11 is two bundles, of packages that unzip and openssl take, and one that left is in none', async () => {
     const workspace = await api.workspace()
