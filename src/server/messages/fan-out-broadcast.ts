@@ -3,29 +3,29 @@ import type { Repositories } from '../../storage/store.ts'
 import type { LongJobServices } from '../context.ts'
 import { workInChunks } from '../jobs/chunks.ts'
 
-/** Makes a notification for each pass that is issued at the moment when the broadcast starts. */
+/** Creates a notification for each pass that is issued when the broadcast starts. */
 export async function fanOutBroadcasts(jobs: Job[], services: LongJobServices): Promise<void> {
   for (const job of jobs) {
     await workInChunks(job, services, PASSES, (tx, rows) => fanOutChunk(tx, job, rows, services.clock()))
   }
 }
 
-/** Passes that a transaction looks at. */
+/** Passes per transaction. */
 const PASSES = { first: 250, most: 2_000 }
 
-/** Remembers with each chunk how far it came; true when it was the last. */
+/** Processes a chunk and stores the progress. Returns true after the last chunk. */
 async function fanOutChunk(tx: Repositories, job: Job, passes: number, at: Date): Promise<boolean> {
   const { workspaceId, subject, correlationId } = job
   const broadcast = await tx.broadcasts.findForUpdate(workspaceId, subject)
   if (broadcast?.startedAt === null) {
-    // A template may have moved since: nobody of another project is to hear of it.
+    // A template can have moved since: holders of other projects must not receive the message.
     if (broadcast.googleVia === 'class' && (await tx.broadcasts.sharesClasses(workspaceId, broadcast.projectId))) {
       await tx.broadcasts.setByObject(workspaceId, subject)
     }
     await tx.broadcasts.setStarted(workspaceId, subject, at)
     return false
   }
-  // It may have been cancelled in time.
+  // The broadcast can have been canceled in time.
   if (broadcast) {
     const chunk = await tx.broadcasts.findChunk(workspaceId, broadcast, passes)
     const made = await tx.broadcasts.fanOut(workspaceId, broadcast, chunk, at)

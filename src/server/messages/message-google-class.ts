@@ -12,29 +12,29 @@ import { idOf } from '../../wallets/google/resource.ts'
 import type { GoogleSync } from '../wallet-sync/google-sync.ts'
 import type { GoogleServices } from '../wallet-sync/platform-calls.ts'
 
-/** A message and the pass that it is for. */
+/** A message with its pass. */
 export interface Message {
   job: Job
   notification: StoredNotification
   pass: StoredPass
-  /** Where its object stands, if the message is that of its class. */
+  /** The object that a class message is for. */
   place: SentObject | null
 }
 
-/** What to write of the notification; no change where it is to be tried again. */
+/** The change to write to the notification. None if it will be retried. */
 export interface Outcome {
   change?: NotificationChange
   error?: unknown
 }
 
-/** Messages that are one at Google: of passes of one class, which are of one identity and broadcast. */
+/** Messages that become one message at Google: of passes of one class, identity, and broadcast. */
 interface ClassGroup {
   broadcastId: string
   place: SentObject
   messages: Message[]
 }
 
-/** Messages of one identity by the class that each goes to, and those that go by themselves. */
+/** Groups messages of one identity by their class. Messages without a class message are returned in `own`. */
 export function byClass(messages: Message[]): { classes: ClassGroup[]; own: Message[] } {
   const groups = new Map<string, ClassGroup>()
   const own: Message[] = []
@@ -53,18 +53,18 @@ export function byClass(messages: Message[]): { classes: ClassGroup[]; own: Mess
   return { classes: [...groups.values()], own }
 }
 
-/** What became of the messages of a group, and what is to be written of their class along with it. */
+/** The outcome of the messages of a group, with the write that records it for their class. */
 interface ClassSending extends Outcome {
   messages: Message[]
   note?: (tx: Repositories) => Promise<void>
 }
 
-/** Longer than a call takes, with all that it waits for: whoever has the sending is gone then. */
+/** The timeout of a send, longer than a call with all its waiting. Afterwards, its process counts as stopped. */
 const SENDING_MS = 60_000
 
 /**
- * Sends a class its message of a broadcast, once: whichever job comes first sends it, under an id that is the same in every try,
- * and what became of it is what became of each of its passes.
+ * Sends a class its message of a broadcast once. The first job sends it, under an id that is the same in every attempt,
+ * and the outcome applies to each of its passes.
  */
 export async function sendToClass(
   workspaceId: string,
@@ -73,7 +73,7 @@ export async function sendToClass(
   attempt: (message: Message, call: (google: GoogleSync) => Promise<void>) => Promise<Outcome>,
 ): Promise<ClassSending> {
   const { broadcastId, place, messages } = group
-  // The one that was tried most often: where it is given up, so is the message of the class.
+  // Use the job with the most attempts: when it is discarded, so is the class message.
   const message = messages.reduce((most, one) => (one.job.attempts > most.job.attempts ? one : most))
   const { pass, notification } = message
   const ofClass: BroadcastClass = {
@@ -109,7 +109,7 @@ function heldBack(): RescheduleError {
   })
 }
 
-/** Shows a text on all passes of a class. A class that is not there is made, where the pass says what it is. */
+/** Shows a text on all passes of a class. Creates a missing class if the pass defines it. */
 async function messageClass(
   google: GoogleSync,
   { pass, place }: Pick<Message, 'pass'> & { place: SentObject },

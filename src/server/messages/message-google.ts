@@ -17,8 +17,8 @@ import {
 import { byClass, type Message, type Outcome, sendToClass } from './message-google-class.ts'
 
 /**
- * Sends Google the texts of notifications. The id of the notification is the id of the message, and from the second run
- * on Google is asked whether it has it: a crash or a lost answer never makes a phone ring twice.
+ * Sends texts of notifications to Google. The message has the id of the notification. From the second attempt on,
+ * Google is first asked for it, so that a crash or a lost response never makes a phone ring twice.
  */
 export async function messageGoogle(jobs: Job[], services: GoogleServices, slot?: Slot): Promise<void> {
   for (const workspaceId of new Set(jobs.map((job) => job.workspaceId))) {
@@ -27,7 +27,7 @@ export async function messageGoogle(jobs: Job[], services: GoogleServices, slot?
   }
 }
 
-/** Notes on its notification that a message to Google was given up. */
+/** Records on its notification that a message to Google was discarded. */
 export async function failGoogleMessage(tx: Repositories, job: SetAsideJob, message: string, at: Date): Promise<void> {
   const change: NotificationChange = { google_status: 'FAILED', google_error: message }
   await tx.notifications.update(job.workspaceId, new Map([[job.subject, change]]), at)
@@ -88,7 +88,7 @@ async function messageOf(
   })
 }
 
-/** The worker runs the jobs of a batch that failed as a whole once more, each alone. */
+/** Jobs that were attempted. If a batch fails as a whole, the worker runs each of its jobs again. */
 const tried = new WeakSet<Job>()
 
 async function send(message: Message, services: GoogleServices, slot: Slot | undefined): Promise<Outcome> {
@@ -102,7 +102,7 @@ async function send(message: Message, services: GoogleServices, slot: Slot | und
   return attempt(message, (google) => google.message(pass, written), services, slot)
 }
 
-/** Calls Google for a message, and decides what came of it. */
+/** Calls Google for a message, and returns the outcome. */
 async function attempt(
   { job, notification: { id }, pass }: Message,
   call: (google: GoogleSync) => Promise<void>,
@@ -110,7 +110,7 @@ async function attempt(
   slot: Slot | undefined,
 ): Promise<Outcome> {
   try {
-    // A platform that is no longer configured reaches nobody.
+    // A platform that is no longer configured reaches no holder.
     const breaker = breakers.of('google', pass.googleIdentityId)
     if (google && breaker.admit().most === 0) throw notAnswered()
     if (google) await breaker.run(() => call(google), { outcomeOf, onHang: slot?.leave })
@@ -125,12 +125,12 @@ async function attempt(
   }
 }
 
-/** A try like any other: a message is not sent when it would come too late. */
+/** Returns the error of a paused identity. It counts as an attempt: a late message is not sent. */
 function notAnswered(): GoogleApiError {
   return new GoogleApiError({ kind: 'unavailable', message: 'Google does not answer this identity for now.' })
 }
 
-/** The cap of a pass says nothing of its identity. */
+/** The cap of a pass is no failure of its identity. */
 function outcomeOf(result: { value: unknown } | { error: unknown }): CallOutcome {
   return 'error' in result && isCap(result.error) ? 'answered' : googleOutcomeOf(result)
 }
@@ -139,16 +139,16 @@ function codeOf(error: unknown): ErrorCode {
   return isCap(error) ? 'PASS_NOTIFICATION_RATE_LIMITED' : 'GOOGLE_API_FAILED'
 }
 
-/** Too many requests from all of us together, as opposed to too many messages on one pass. */
+/** Reasons for too many requests in total, as opposed to too many messages on one pass. */
 const paceReasons = new Set(['rateLimitExceeded', 'userRateLimitExceeded'])
 
-/** Google's own count of notifications, whichever status it answers with. */
+/** Whether Google's cap of notifications is reached, regardless of the status of the response. */
 function isCap(error: unknown): boolean {
   if (!(error instanceof GoogleApiError)) return false
   return error.kind === 'quota' && error.status !== null && !paceReasons.has(error.reason ?? '')
 }
 
-/** True for what may go by itself. */
+/** Whether a retry can succeed. */
 function isPassing(error: unknown): boolean {
   if (!(error instanceof GoogleApiError)) return true
   const { kind } = error

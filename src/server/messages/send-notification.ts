@@ -18,8 +18,8 @@ import { dropGone } from '../wallet-sync/update-wallets.ts'
 type SendServices = JobServices & PushServices
 
 /**
- * Delivers notifications, single ones and those of broadcasts: decides what applies, puts the text into the back field of
- * the pass and pushes its phones. A separate job sends it to each messaged platform, so that no platform waits for
+ * Delivers single notifications and those of broadcasts: decides per platform, writes the text to the back field of the
+ * pass, and pushes its phones. A separate job sends it to each messaged platform, so that no platform waits for
  * another.
  */
 export async function sendNotifications(jobs: Job[], services: SendServices, slot?: Slot): Promise<void> {
@@ -29,7 +29,7 @@ export async function sendNotifications(jobs: Job[], services: SendServices, slo
   }
 }
 
-/** What no provider took in all that time has failed. */
+/** Marks platforms as failed after the last attempt. */
 export async function failNotification(tx: Repositories, job: SetAsideJob, message: string, at: Date): Promise<void> {
   const [notification] = await tx.notifications.lock(job.workspaceId, [job.subject])
   if (!notification) return
@@ -43,7 +43,7 @@ export async function failNotification(tx: Repositories, job: SetAsideJob, messa
   await tx.notifications.update(job.workspaceId, new Map([[job.subject, change]]), at)
 }
 
-/** Returns the jobs that are still to be done: a pass shows one text at a time. */
+/** Returns the jobs that still have to run: a pass shows one text at a time. */
 async function sendSome(
   workspaceId: string,
   jobs: Job[],
@@ -66,7 +66,7 @@ async function push(
 ): Promise<void> {
   const { store } = services
   const passIds = sendings.map(({ notification }) => notification.passId)
-  // Announced before the push, so that a phone that asks at once is told.
+  // Bump the update tag before the push, so that a phone that asks immediately receives the change.
   await store.transaction((tx) => tx.registrations.bumpUpdateTag(workspaceId, passIds))
   const held = services.push ? await store.registrations.list(workspaceId, passIds) : []
   const passes = new Map((await store.passes.listByIds(workspaceId, passIds)).map((pass) => [pass.id, pass]))
@@ -130,7 +130,7 @@ interface Outcome extends StoredRegistration {
   version: number
 }
 
-/** Returns the registrations that went. */
+/** Records pushes, and returns the dropped registrations. */
 async function recordPushes(
   tx: Repositories,
   workspaceId: string,
@@ -167,7 +167,7 @@ async function settle(
       changes.set(notification.id, { apple_status: 'SENT', device_count: sent })
       if (failed) stragglers.push({ ...job, subject: notification.passId })
     } else if (!failed) {
-      // Nobody holds the pass any more.
+      // No phone holds the pass any longer.
       changes.set(notification.id, { apple_status: 'SKIPPED' })
     } else if (job.attempts >= MAX_SEND_ATTEMPTS) {
       changes.set(notification.id, { apple_status: 'FAILED', apple_error: error })
@@ -177,7 +177,7 @@ async function settle(
   }
   await tx.notifications.update(workspaceId, changes, at)
   await tx.jobs.complete(sendings.flatMap(({ job }) => (changes.has(job.subject) ? [job] : [])))
-  // Phones that were not reached look as soon as they can be told that the pass changed.
+  // Phones that were not reached fetch the pass after the next successful push.
   const updates = stragglers.map(({ kind, subject, correlationId }) => ({
     workspaceId,
     subject,
@@ -197,9 +197,9 @@ interface Sending {
 }
 
 /**
- * Begins the delivery of notifications, one for each pass: decides for each platform whether it applies, counts it under
- * the cap, puts the text in the back field, and leaves a job for each messaged platform. A notification with nothing to push is done.
- * Passes are held, so that neither a cancellation nor another notification comes in between.
+ * Begins the delivery of notifications, at most one per pass: decides per platform whether it applies, counts it toward
+ * the cap, writes the text to the back field, and inserts a job per messaged platform. A notification with nothing to
+ * push is complete. Passes are locked, so that no cancellation and no other notification comes in between.
  */
 async function startSending(
   tx: Repositories,
@@ -284,8 +284,8 @@ async function placesOf(
 }
 
 /**
- * Of those of broadcasts that still have to be decided, whichever comes first gets the place. Others had theirs when they were
- * made.
+ * Whether the cap leaves no place. Of undecided notifications of broadcasts, the first one gets the place. Others got
+ * theirs on creation.
  */
 function isCrowded({ id, broadcastId, cappedAt }: StoredNotification, places: Place[]): boolean {
   if (broadcastId === null) return false
@@ -293,7 +293,10 @@ function isCrowded({ id, broadcastId, cappedAt }: StoredNotification, places: Pl
   return cappedAt !== null && exceedsCap(others, cappedAt)
 }
 
-/** The pass changes. What messaged platforms show of it does not, unless another change is still on its way there. */
+/**
+ * Marks passes as changed for Apple. Messaged platforms show nothing new, unless another change is still on its way to
+ * them.
+ */
 async function showOnApple(
   tx: Repositories,
   workspaceId: string,
@@ -319,7 +322,10 @@ async function showOnApple(
   }
 }
 
-/** Messages are paced: single ones have another queue than those of a broadcast, so that they need not wait for them. */
+/**
+ * Queues messages, which are paced. Single ones have another queue than those of broadcasts, so that they do not wait
+ * for them.
+ */
 async function queueMessages(
   tx: Repositories,
   jobs: Job[],

@@ -4,8 +4,8 @@ import type { GoogleCalls } from '../../wallets/google/api/api.ts'
 import type { GoogleResource } from '../../wallets/google/resource.ts'
 
 /**
- * Makes or replaces a class, but for what broadcasts said to all of it (decisions/0013). That is looked up at Google only where there
- * was such a broadcast: each other class is as many requests as ever.
+ * Creates or replaces a class, and keeps the messages of broadcasts to it (decisions/0013). Only classes with such a
+ * broadcast need an additional request to read them.
  * @throws GoogleApiError
  */
 export async function upsertClass(

@@ -9,7 +9,7 @@ import { type ToldPhones, tellPhones } from './update-wallets.ts'
 
 type ExpiryServices = GoogleServices & Pick<Services, 'issuing'>
 
-/** Tells the phones of Apple of former holders that their passes are over; they fetch them by themselves. */
+/** Pushes the Apple devices of former holders, which then fetch their void passes. */
 export function updateFormerWallets(jobs: Job[], services: JobServices & PushServices, slot?: Slot): Promise<void> {
   return tellPhones(jobs, phonesOfFormerHolders, services, slot)
 }
@@ -19,7 +19,7 @@ const phonesOfFormerHolders: ToldPhones = {
   record: (tx, workspaceId, { sent }) => tx.formerPasses.setPushed(workspaceId, sent),
 }
 
-/** Expires the objects of former holders at Google, and takes off them what they say of anybody. */
+/** Expires the Google objects of former holders, and removes personal data from them. */
 export function expireFormerObjects(jobs: Job[], services: ExpiryServices, slot?: Slot): Promise<void> {
   return eachJob(jobs, (job) => retireObjects(job, services, slot), services)
 }

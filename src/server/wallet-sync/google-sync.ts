@@ -27,23 +27,23 @@ import { tellHolders } from './holders.ts'
 import { type Issuing, recordFailure, renderTemplateCards } from './issuing.ts'
 import { queueWalletUpdates } from './wallet-updates.ts'
 
-/** Keeps classes and objects at Google in step with templates and passes. */
+/** Keeps classes and objects at Google in sync with templates and passes. */
 export interface GoogleSync {
-  /** Of the server itself. */
+  /** The API client of the server's own identity. */
   readonly api: GoogleApi
-  /** Whose a pass is at Google. @throws ApiError GOOGLE_JWT_FAILED */
+  /** Returns the Google identity of a pass. @throws ApiError GOOGLE_JWT_FAILED */
   sideOf(pass: Pick<StoredPass, 'googleIdentityId'>): Promise<GoogleParts>
-  /** What Google is given of a pass, under the ids that it has there. */
+  /** Returns what Google receives for a pass, under its existing ids. */
   render(pass: StoredPass): Promise<WalletPass>
   /**
-   * Makes sure that class and object are there, as they now stand, before somebody saves the pass, and says where. What
-   * Google refuses for good is noted on the pass, which fails where it has no other platform.
+   * Ensures that class and object exist at Google in their current form before a holder saves the pass, and returns
+   * their ids. A permanent rejection is recorded on the pass, which fails if it has no other platform.
    */
   ensure(pass: StoredPass, at: Date): Promise<GooglePlace>
   /**
-   * Sends the class of a template version, or one that passes of a key share. Where Google refuses it for good, that is noted
-   * on the version or the class and nothing is thrown: another try would be in vain.
-   * @param issuer whose it is
+   * Sends the class of a template version, or one that passes of a key share. A permanent rejection is recorded on the
+   * version or the class instead of thrown, since a retry would fail again.
+   * @param issuer selects the identity of the class
    */
   upsertClass(
     workspaceId: string,
@@ -51,54 +51,52 @@ export interface GoogleSync {
     of: { issuer: Pick<StoredPass, 'googleIdentityId'>; ofClass?: StoredClass | undefined },
   ): Promise<void>
   /**
-   * Sends the object as it now stands. One in which nothing changed is not sent.
-   * @param known what is known of it, where the caller has read that
+   * Sends the object in its current form, unless it is unchanged.
+   * @param known the stored object, if the caller has read it
    */
   update(pass: StoredPass, known?: StoredGoogleObject): Promise<'sent' | 'equal'>
-  /** Shows a text on the pass and on the phone's screen, under a header that is the organization's name by default. */
+  /** Shows a text on the pass and as a notification. Its header is by default the name of the organization. */
   message(pass: StoredPass, message: PassMessage): Promise<void>
 }
 
-/** What became of a pass at Google. */
+/** The result of sending a pass to Google. */
 interface Sent {
   place: GooglePlace
-  /** Its class, where that was sent as it was read. */
+  /** The class of the pass, if it was sent as read. */
   ofClass?: StoredClass
-  /** Of what the object says. */
+  /** The digest of the object. */
   digest: string
-  /** What the pass was marked with as the send began; null where nothing was known of it at Google. */
+  /** The mark of the pass when the send began; null if it was unknown at Google. */
   mark: string | null
 }
 
-/** A message that Google is to show on a pass. */
+/** A message for Google to show on a pass. */
 export interface PassMessage extends WrittenMessage {
-  /** True where an earlier try may have taken effect. */
+  /** Whether an earlier attempt can have succeeded. */
   mayBeThere: boolean
-  /** True for one of many, which let others go first. */
+  /** Whether it is one of many, which have a lower priority. */
   isBulk: boolean
 }
 
-/** Who renders for an issuer, and who calls for it. */
+/** The wallet and API client of an issuer. */
 export interface GoogleParts {
   api: GoogleApi
   wallet: GoogleWallet
 }
 
-/** What objects at Google are kept in step with. */
 export interface GoogleSyncOptions {
   api: GoogleApi
   wallet: GoogleWallet
-  /** The same of another identity; that of the server by default. */
+  /** Returns those of another identity. Default: those of the server. */
   sideOf?: (googleIdentityId: string) => Promise<GoogleParts>
   store: Store
   issuing: Issuing
   definitions?: Definitions
-  /** True where passes have no other platform. */
+  /** Whether passes have no other platform. */
   isOnlyPlatform?: boolean
   clock: () => Date
 }
 
-/** Brings classes and objects to Google: see GoogleSync. */
 export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
   const { api, wallet, store, issuing, isOnlyPlatform = false, clock } = options
   const { definitions = createDefinitions(store) } = options
@@ -109,8 +107,8 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
   }
 
   /**
-   * The pass as Google is to show it. An object that is there keeps its id, which may be of another provider, and its kind as long
-   * as the pass keeps its version; where a version brings another kind, the objects of other kinds are former ones.
+   * Returns the pass as Google shows it. An existing object keeps its id, which can be of another provider, and its
+   * kind while the pass keeps its version. If a version has another kind, objects of other kinds become former ones.
    */
   async function locate(pass: StoredPass, given?: StoredGoogleObject) {
     const { workspaceId, id, templateVersionId } = pass
@@ -136,11 +134,11 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
     return { rendered: asKind(rendered, kind), former, isUnknown: known.sent === null, isNew: false, sentDigest }
   }
 
-  /** Object and class, ready to be sent. */
+  /** Prepares object and class for sending. */
   async function prepare(pass: StoredPass, at: Date, known?: StoredGoogleObject) {
     const { workspaceId, googleClassId } = pass
     const { api, wallet } = await sideOf(pass)
-    // Before the pass is rendered: no class is noted as newer than what was sent of it.
+    // Read the class before the pass is rendered, so that it is never recorded as newer than what was sent.
     const [ofClass] = googleClassId ? await store.googleClasses.list(workspaceId, [googleClassId]) : []
     const { rendered, former, isUnknown, isNew, sentDigest } = await locate(pass, known)
     const retired = await definitions.listRetired(pass)
@@ -165,7 +163,7 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
       if (isOutdated) sent.ofClass = ofClass
     }
 
-    /** They show what the pass now says: what was erased of it goes from them, too. */
+    /** Expires former objects in the current form of the pass, so that erased data is removed from them, too. */
     async function expire(calls: GoogleCalls): Promise<void> {
       for (const { kind, objectSuffix, templateVersionId } of former) {
         const asItWas = await issuing.render({ ...pass, templateVersionId })
@@ -179,7 +177,8 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
       place,
       sent,
       objectId: object.id,
-      // Former objects go with every update, so that what is erased goes from them too; places may have been left out.
+      // An update is needed even if the object is equal: former objects must lose erased data, and locations can have
+      // been omitted.
       isEqual: sentDigest === digest && !needsClass && former.length === 0 && object.merchantLocations === undefined,
       make: async (calls: GoogleCalls) => {
         await beginSend()
@@ -189,7 +188,7 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
       },
       update: async (calls: GoogleCalls) => {
         await beginSend()
-        // An object that another provider made stands in a class of theirs.
+        // An object of another provider belongs to a class of that provider.
         if (needsClass) await sendClass(calls)
         await calls.updateObject(kind, object, retired)
         await expire(calls)
@@ -198,8 +197,8 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
   }
 
   /**
-   * Notes what Google was sent. The pass may have changed meanwhile, when nobody knew yet that Google holds it, or while
-   * somebody else sent something newer that this one has overwritten: then it is sent again.
+   * Records what Google received. The pass is sent again if it changed before Google's copy was known, or if this send
+   * overwrote a newer one.
    */
   function recordSent(pass: StoredPass, { place, ofClass, digest, mark }: Sent): Promise<void> {
     const { workspaceId, id, templateVersionId, walletVersion } = pass
@@ -218,14 +217,14 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
     })
   }
 
-  /** The pass went to another holder meanwhile: what was sent is the former one's, and is to expire. */
+  /** Records an object that was sent while the pass was transferred. It belongs to the former holder and is expired. */
   async function recordTransferred(tx: Repositories, pass: StoredPass, place: GooglePlace): Promise<void> {
     const { workspaceId, id, templateVersionId } = pass
     await tx.googleObjects.insertTransferred(workspaceId, id, { ...place, templateVersionId })
     await tx.jobs.insertOnce([{ workspaceId, kind: 'expire-google', subject: id, correlationId: null }], clock())
   }
 
-  /** As recordSent: a class that changed meanwhile is sent again. */
+  /** Records a sent class as recordSent does: a class that changed in the meantime is sent again. */
   async function recordClassSent(tx: Repositories, workspaceId: string, { id, version }: StoredClass): Promise<void> {
     const current = await tx.googleClasses.findForUpdate(workspaceId, id)
     if (!current) return
@@ -253,7 +252,10 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
     })
   }
 
-  /** In a class of a key under its long name, of which too few would fit into a save link: sent again, it stands in the short one. */
+  /**
+   * Whether the object is in a class with a long name, which takes too much of a save link. Sending it again moves it
+   * to the class with a short name.
+   */
   function standsInLong({ googleClassId }: StoredPass, { classSuffix }: GooglePlace): boolean {
     return googleClassId !== null && isLongClassSuffix(classSuffix)
   }
@@ -278,7 +280,8 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
     api,
     sideOf,
     render: async (pass) => (await locate(pass)).rendered,
-    // Those who open a pass at the same moment share one making: each other would spend the calls that all workspaces have.
+    // Share one send among concurrent requests for a pass: each additional one would use up API calls of all
+    // workspaces.
     ensure(pass, at) {
       const key = [pass.id, pass.serialNumber, pass.walletVersion].join()
       const made = making.get(key) ?? makeSure(pass, at).finally(() => making.delete(key))
@@ -326,7 +329,7 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
         await update(api.bulk)
       } catch (error) {
         if (!(error instanceof GoogleApiError && error.kind === 'missing')) throw error
-        // Its class went missing too.
+        // The class is missing, too.
         await make(api.bulk)
       }
       await recordSent(pass, sent)

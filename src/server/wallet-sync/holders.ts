@@ -1,9 +1,11 @@
 import type { Repositories, Store } from '../../storage/store.ts'
 
-/** Phones that are told of changes at once: all of them are in memory and in one transaction, and a pass may be on 10,000. */
+/**
+ * The maximum number of phones per part, which are in memory and in one transaction together. A pass can have 10,000.
+ */
 const MOST_DEVICES = 20_000
 
-/** What is to be told of passes, in parts that so many phones hold together (decisions/0003). */
+/** Splits items about passes into parts of at most that many phones (decisions/0003). */
 export async function inParts<Item>(
   workspaceId: string,
   items: Item[],
@@ -26,16 +28,16 @@ export async function inParts<Item>(
   return parts
 }
 
-/** When and why wallets hold other passes than before. */
+/** The time and cause of a change of holders. */
 export interface HoldingCause {
   at: Date
   correlationId: string | null
 }
 
 /**
- * Tells which of the passes are in wallets of a platform now and were in none, or the other way round: `pass.installed`,
- * `pass.removed`, each once. Called last in the transaction that changed registrations or objects (decisions/0018). True where
- * there was anything to tell.
+ * Emits `pass.installed` and `pass.removed`, once each, for passes that now are in a wallet of a platform and were in
+ * none, or the reverse. Call it last in the transaction that changes registrations or objects (decisions/0018). Returns
+ * whether it emitted any.
  */
 export async function tellHolders(
   tx: Repositories,
@@ -56,13 +58,13 @@ export async function tellHolders(
   return true
 }
 
-/** The same for devices that went without a word: Apple says that they no longer have the app or the pass. */
+/** Emits the same events for devices that Apple reports as gone. */
 export async function tellDropped(
   tx: Repositories,
   dropped: { workspaceId: string; passId: string }[],
   at: Date,
 ): Promise<void> {
-  // One order for everyone, so that two never wait for each other.
+  // Lock in one order, so that two transactions do not deadlock.
   for (const workspaceId of [...new Set(dropped.map((one) => one.workspaceId))].sort()) {
     const passIds = dropped.filter((one) => one.workspaceId === workspaceId).map(({ passId }) => passId)
     await tellHolders(tx, workspaceId, passIds, { at, correlationId: null })

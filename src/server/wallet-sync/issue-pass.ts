@@ -7,7 +7,9 @@ import { recordFailure } from './issuing.ts'
 
 type IssueServices = Pick<Services, 'store' | 'clock' | 'issuing' | 'thread'>
 
-/** QUEUED to ISSUED or FAILED, many at once; they read as ISSUING while their jobs are held. */
+/**
+ * Issues passes in batches: QUEUED becomes ISSUED or FAILED. They are shown as ISSUING while their jobs are claimed.
+ */
 export async function issuePasses(jobs: Job[], services: IssueServices): Promise<void> {
   for (const workspaceId of new Set(jobs.map((job) => job.workspaceId))) {
     await issueInWorkspace(
@@ -18,7 +20,7 @@ export async function issuePasses(jobs: Job[], services: IssueServices): Promise
   }
 }
 
-/** A pass that could not be issued in all that time is FAILED; an update or a retry queues it again. */
+/** Marks a pass as FAILED after its last attempt. An update or a retry queues it again. */
 export async function failPass(tx: Repositories, job: SetAsideJob, message: string, at: Date): Promise<void> {
   const pass = await tx.passes.findForUpdate(job.workspaceId, job.subject)
   if (pass?.status !== 'QUEUED' && pass?.status !== 'ISSUING') return
@@ -26,10 +28,10 @@ export async function failPass(tx: Repositories, job: SetAsideJob, message: stri
   await recordFailure(tx, pass, error, { at, correlationId: job.correlationId })
 }
 
-/** Passes that go into a transaction. Where the machine is slow for all fewer would only make it slower. */
+/** Passes per transaction. On a slow machine, fewer would only make it slower. */
 const SOME = { first: 50, least: 25, most: 100 }
 
-/** A few at a time, so that others have their turn at the thread and at the writer in between. */
+/** Issues a few passes at a time, so that other work gets the event loop and the write lock in between. */
 async function issueInWorkspace(workspaceId: string, jobs: Job[], services: IssueServices): Promise<void> {
   const pace = createPace(SOME)
   for (let done = 0; done < jobs.length; ) {

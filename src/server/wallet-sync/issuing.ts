@@ -19,33 +19,33 @@ import type { WalletPass } from '../../wallets/wallet.ts'
 import type { Wallets } from '../../wallets/wallets.ts'
 import { createDefinitions, VERSIONS_AT_ONCE, type VersionContent } from './definitions.ts'
 
-/** A pass that was rendered for every configured platform, or the reason why that cannot work. */
+/** A pass that was rendered for every configured platform, or the reason why it cannot be. */
 export interface Outcome {
   pass: StoredPass
   error?: PassError
-  /** Why one platform would not take it, which another does: no reason not to issue it. */
+  /** The rejection of a pass by one platform while another accepts it: it is still issued. */
   rejection?: StoredRejection
 }
 
-/** Issuing is two steps, so that nothing but SQL happens inside a transaction. */
+/** Issues passes in two steps, so that transactions contain only SQL. */
 export interface Issuing {
-  /** Renders passes for every configured platform; those that are gone or issued already are left out. */
+  /** Renders passes for every configured platform. Passes that are deleted or already issued are omitted. */
   prepare(workspaceId: string, passIds: string[], at: Date): Promise<Outcome[]>
   /**
-   * Writes the outcomes with their events, and returns the ids of passes that changed since they were rendered: they
-   * are still to be issued.
+   * Writes the outcomes with their events. Returns the ids of passes that changed since they were rendered and still
+   * have to be issued.
    */
   write(tx: Repositories, workspaceId: string, outcomes: Outcome[], cause: Cause): Promise<string[]>
-  /** What platforms are given of a pass, as it stands; with a language as it reads in that alone. */
+  /** Renders the current state of a pass for the platforms, in all languages or only the given one. */
   render(pass: StoredPass, language?: string): Promise<WalletPass>
-  /** What Apple's package is made of: a read less, of a version that was seen before none. */
+  /** Renders a pass for Apple, with one query less; none if its version is cached. */
   renderForApple(pass: StoredPass, language?: string): Promise<ApplePass>
 }
 
-/** When and why passes are issued. */
+/** The time and cause of issuing. */
 export interface Cause {
   at: Date
-  /** The correlation id of whatever asked for the pass, by pass id. */
+  /** Returns the correlation ID of the request that caused it, by pass ID. */
   correlationIdOf: (passId: string) => string | null
 }
 
@@ -120,7 +120,7 @@ export function createIssuing(
     return { ...found, definition: inLanguage(found.definition, language), isAlone: true }
   }
 
-  /** Passes of few versions. */
+  /** Prepares passes of a few versions. */
   async function prepareSome(workspaceId: string, passes: StoredPass[], at: Date): Promise<Outcome[]> {
     const versions = await versionsOf(workspaceId, passes)
     const classes = await classesOf(workspaceId, passes)
@@ -148,7 +148,7 @@ export function createIssuing(
     return body ? { message: textsOf(body, definition, (text) => distinctText(text, message.number)) } : {}
   }
 
-  /** A platform that refuses a version, or a class, matters to issuing where there is no other. */
+  /** Returns rejections of versions and classes, which prevent issuing if there is no other platform. */
   async function listRejected(workspaceId: string, ids: string[]): Promise<Map<string, StoredRejection>> {
     return wallets.all.length === 1 ? store.rejections.list(workspaceId, ids) : new Map()
   }
@@ -167,9 +167,9 @@ export function createIssuing(
 }
 
 /**
- * What is rendered for somebody who asked, or the rejection of a pass that cannot be: its definition and its values are at
- * fault, so that the answer is no error of the server.
- * @throws ApiError CONFLICT, or what `refuse` makes of the reason
+ * Renders for a request. If a pass cannot be rendered, its definition and values are at fault, so the result is a
+ * rejection instead of a server error.
+ * @throws ApiError CONFLICT, or the result of `refuse` for the reason
  */
 export async function renderOr<T>(render: () => T | Promise<T>, refuse = toConflict): Promise<T> {
   try {
@@ -184,7 +184,7 @@ function toConflict(cause: ApiError): ApiError {
   return new ApiError('CONFLICT', { message, details, cause })
 }
 
-/** FAILED with its event, in the transaction of whoever found it out. */
+/** Marks a pass as FAILED and emits its event, in the transaction that detects the failure. */
 export async function recordFailure(
   tx: Repositories,
   pass: StoredPass,
@@ -211,7 +211,7 @@ async function check(
       try {
         await wallet.check(walletPass, at)
       } catch (error) {
-        // Another platform might accept the pass, and one platform is enough.
+        // Another platform can accept the pass, and one platform is enough.
         const isRejection =
           error instanceof ApiError && error.details.platform === wallet.platform && wallets.all.length > 1
         if (!isRejection) throw error
@@ -220,13 +220,13 @@ async function check(
     })
     return { pass, ...(rejection && { rejection }) }
   } catch (error) {
-    // Anything but a rejection for good may be gone on the next try; the job's retry decides.
+    // Any other error can disappear with a retry of the job.
     if (!(error instanceof ApiError) || 'retry-after' in error.headers) throw error
     return { pass, error: { code: error.code, message: error.message } }
   }
 }
 
-/** A version, or what it is in one of its languages alone. */
+/** A version, in all languages or only one. */
 interface InLanguages {
   isAlone?: true
 }
@@ -257,7 +257,7 @@ async function toApplePass(
   }
 }
 
-/** The pass as its pinned version renders it. */
+/** Renders a pass with its pinned version. */
 async function toWalletPass(
   pass: StoredPass,
   version: VersionContent & InLanguages,
@@ -266,7 +266,7 @@ async function toWalletPass(
 ): Promise<WalletPass> {
   const { definition } = version
   const scope = scopeOf(pass, definition)
-  // A preview can show another version than the pass has, of which the pass has no class.
+  // A preview can use another version than that of the pass, which has no class in it.
   const claim =
     ofClass?.templateVersionId === version.id
       ? ofClass
@@ -286,7 +286,7 @@ async function toWalletPass(
 type TemplateCards = Pick<WalletPass, 'templateCard' | 'templateTranslations'>
 type TemplateCardsOf = typeof renderTemplateCards
 
-/** Renders the card of a version once for passes beside each other that share it. */
+/** Returns a function that renders the card of a version once for consecutive passes that share it. */
 function rememberTemplateCards(): TemplateCardsOf {
   let last: { cards: Promise<TemplateCards>; of: Parameters<TemplateCardsOf> } | undefined
   return (version, values) => {
@@ -304,7 +304,10 @@ function scopeOf(pass: StoredPass, { variables }: Pick<Definition, 'variables'>)
   return buildScope(variables, pass, pass.expiresAt)
 }
 
-/** The card of a version without any value of one holder: defaults, and what all its passes, or those of a class, share. */
+/**
+ * Renders the card of a version without values of a holder: with defaults and the values that all passes of the version
+ * or a class share.
+ */
 export async function renderTemplateCards(
   version: Pick<PublishedVersion, 'definition' | 'passType' | 'templateName' | 'projectName'> & InLanguages,
   values: ClassClaim['values'] = {},

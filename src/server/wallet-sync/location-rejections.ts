@@ -2,17 +2,17 @@ import { z } from 'zod'
 import type { Store } from '../../storage/store.ts'
 import type { LocationRejections } from '../../wallets/google/api/api.ts'
 
-/** What Google said when it refused places of an issuer's passes, and when. */
+/** Google's message when it rejected locations of an issuer's passes, and the time. */
 const Rejection = z.object({ message: z.string(), at: z.string() })
 
-/** Issuers from whom Google takes no places. */
+/** The issuers whose locations Google rejects. */
 export interface KnownLocationRejections extends LocationRejections {
   find(issuerId: string): Promise<z.output<typeof Rejection> | undefined>
-  /** Google takes places of the issuer after all. */
+  /** Called when Google accepts locations of the issuer again. */
   clear(issuerId: string): Promise<void>
 }
 
-/** Kept with the installation, so that every process of it, and the next start, knows. */
+/** Stores rejections in the database, so that every process and the next start know them. */
 export function createLocationRejections(store: Store, clock: () => Date): KnownLocationRejections {
   const nameOf = (issuerId: string) => `google-locations-refused.${issuerId}`
   return {

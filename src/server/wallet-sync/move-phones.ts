@@ -1,8 +1,8 @@
 import type { LongJobServices, Services } from '../context.ts'
 
 /**
- * Tells phones of the address that they are to ask from now on, as many a second as each move says (decisions/0020). What was done
- * stands in the database: whoever goes on after it tells nobody twice.
+ * Pushes phones that have to move to another address, at the rate of each move (decisions/0020). The database records
+ * the progress, so that a server that resumes pushes no phone twice.
  */
 export async function movePhones(services: LongJobServices & Pick<Services, 'metrics'>): Promise<void> {
   const { store, clock, stopping, metrics } = services

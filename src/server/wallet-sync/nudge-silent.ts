@@ -3,15 +3,21 @@ import { NUDGE_SPACING_SECONDS } from '../../core/rules/sending/nudging.ts'
 import type { Nudged } from '../../storage/passes/nudges.ts'
 import type { LongJobServices, Services } from '../context.ts'
 
-/** Devices of a workspace that one run pushes again; the rest waits for the next one, a minute later. */
+/**
+ * The maximum number of devices of a workspace that a run pushes again. The rest follow in the next run, a minute
+ * later.
+ */
 export const NUDGED_A_RUN = 1_000
 
-/** Looks at a workspace in one run, each at 500 passes: after an update of very many the others must not wait for minutes. */
+/**
+ * The maximum number of reads of 500 passes per workspace and run, so that an update of many passes does not delay
+ * other workspaces by minutes.
+ */
 const LOOKS = 100
 
 /**
- * Pushes phones again that were told of a change and stay silent. What it did stands in the database, so that whoever goes on after
- * it, also on another server at the same moment, pushes nobody twice.
+ * Pushes phones again that have not fetched a change. The database records the progress, so that a server that resumes
+ * or runs concurrently pushes no phone twice.
  */
 export async function nudgeSilent(services: LongJobServices & Pick<Services, 'metrics'>): Promise<void> {
   const { store, clock, stopping, metrics } = services
@@ -30,7 +36,10 @@ export async function nudgeSilent(services: LongJobServices & Pick<Services, 'me
   }
 }
 
-/** One look, in a transaction of its own. Where no device is left in the budget, it still sees whose phones all have the version. */
+/**
+ * Processes one part in a transaction. Even without remaining devices, it removes passes whose phones all have the
+ * current version.
+ */
 function nudgeSome(workspaceId: string, limit: number, { store, clock }: LongJobServices): Promise<Nudged> {
   return store.transaction(async (tx) => {
     const at = clock()

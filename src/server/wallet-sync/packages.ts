@@ -10,24 +10,24 @@ import { createFairQueue, QueueFull } from '../images/images.ts'
 import type { Logger } from '../log.ts'
 import type { Issuing } from './issuing.ts'
 
-/** Signed packages of passes as they stand: what is known of one is asked for by its content, so none is ever stale. */
+/** Signed packages of the current state of passes. The cache is keyed by content, so that it is never stale. */
 export interface Packages {
   /**
-   * Answers a request for the package: 304 where the client has it, and its head alone without a signature.
+   * Responds to a request for a package: with 304 if the client has it, and to HEAD without signing it.
    * @throws ApiError as build
    */
   answer(pass: StoredPass, request: Pick<Request, 'method' | 'headers'>, at: Date): Promise<HTTPResponse>
   /**
-   * The package itself.
-   * @throws ApiError PASS_ISSUING_FAILED where it cannot be shown; APPLE_SIGNING_FAILED; SERVICE_UNAVAILABLE where too many
-   * are opened at once, of all or of the workspace, with Retry-After
+   * Returns the package.
+   * @throws ApiError PASS_ISSUING_FAILED if it cannot be rendered; APPLE_SIGNING_FAILED; SERVICE_UNAVAILABLE with
+   * Retry-After if too many are requested, in total or by the workspace
    */
   build(pass: StoredPass, at: Date): Promise<Buffer>
   /**
-   * Packages of up to ten passes in one file, without those that cannot be shown, which have links of their own, and those
-   * from the one on that would make it larger than 64 MiB.
-   * @throws ApiError as build; PASS_ISSUING_FAILED where none of them can be shown; SERVICE_UNAVAILABLE where those that are
-   * sent at once, of all or of the workspace, are too many bytes
+   * Returns packages of up to ten passes in one file. It omits passes that cannot be rendered, and stops before the one
+   * that would exceed 64 MiB.
+   * @throws ApiError as build; PASS_ISSUING_FAILED if none can be rendered; SERVICE_UNAVAILABLE if bundles in transfer
+   * are too large, in total or of the workspace
    */
   bundle(passes: readonly StoredPass[], at: Date): Promise<Bundle>
 }
@@ -35,54 +35,53 @@ export interface Packages {
 /** A file of packages (application/vnd.apple.pkpasses). */
 export interface Bundle {
   file: Buffer
-  /** How many of the passes it deals with: fewer than were asked for where it was full. */
+  /** The number of passes that were processed, which is lower than requested if the file is full. */
   taken: number
-  /** To be called when nobody holds the file any more: until then its bytes count against what bundles may take. */
+  /** Call it when the file is no longer held: until then, its bytes count toward the limit of bundles. */
   leave(): void
 }
 
-/** How many packages are signed and kept. */
 export interface PackagesOptions {
-  /** What signatures that are kept take, in bytes, of all workspaces. */
+  /** The maximum bytes of cached signatures of all workspaces. */
   maxBytes?: number
-  /** Signatures that are made, or wait to be, of all workspaces and of one. */
+  /** The maximum number of running and waiting signatures, in total and per workspace. */
   maxSigning?: number
   maxSigningOfWorkspace?: number
-  /** What the packages of a bundle come to. */
+  /** The maximum bytes of a bundle. */
   maxBundleBytes?: number
-  /** Bundles that are made and not sent, in bytes, of all workspaces; of one half as many. */
+  /** The maximum bytes of bundles in transfer of all workspaces; half of it per workspace. */
   maxSendingBytes?: number
   log?: Pick<Logger, 'warn'>
 }
 
-/** With who signs it. */
+/** A package with the function that signs it. */
 interface SignablePackage extends UnsignedPackage {
   sign(at: Date): Promise<Buffer>
 }
 
-/** Versions of which it is remembered that they were told of. */
+/** The maximum number of versions whose warning is remembered. */
 const MAX_TOLD = 1_000
 
-/** A few thousand. */
+/** A few thousand signatures. */
 const MAX_BYTES = 16 * 1024 * 1024
 
-/** A quarter of a second of work for two cores, and half of that for a workspace. */
+/** A quarter of a second of work for two cores, and half of that per workspace. */
 const MAX_SIGNING = 1_024
 const MAX_SIGNING_OF_WORKSPACE = 512
 
-/** Of the four threads of the pool one is left to the database. */
+/** Leaves one of the four threads of the pool to the database. */
 const SIGNING_AT_ONCE = 3
 
-/** Each holds ten packages whole. */
+/** Each holds ten complete packages. */
 const BUNDLES_AT_ONCE = 2
-/** Far below the 150 MB that iPhones take: two of them, and their parts, are in memory at once. */
+/** Far below the 150 MB that iPhones accept: two bundles with their parts are in memory at once. */
 const MAX_BUNDLE_BYTES = 64 * 1024 * 1024
-/** Whoever reads slowly holds a whole one for two minutes. */
+/** A client that reads slowly holds a bundle for up to two minutes. */
 const MAX_SENDING_BYTES = 4 * MAX_BUNDLE_BYTES
 const MAX_BUNDLES = 64
 const MAX_BUNDLES_OF_WORKSPACE = 16
 
-/** Builds packages, and keeps their signatures by content (decisions/0014): see Packages. */
+/** Creates packages with a cache of signatures by content (decisions/0014). */
 export function createPackages(
   walletOf: (pass: StoredPass) => Promise<Pick<AppleWallet, 'preparePackage' | 'signPackage'>>,
   issuing: Pick<Issuing, 'renderForApple'>,
@@ -109,7 +108,7 @@ export function createPackages(
     return { ...unsigned, sign: (moment) => apple.signPackage(unsigned, moment) }
   }
 
-  /** Once a version, with places and no value: its passes are opened by the thousand. */
+  /** Warns once per version, with places and without values: its passes can be opened thousands of times. */
   function tellOnce({ templateId, templateVersionId, templateVersion }: StoredPass, ambiguous: object): void {
     if (told.has(templateVersionId)) return
     if (told.size >= MAX_TOLD) told.clear()
@@ -118,7 +117,7 @@ export function createPackages(
     log?.warn(facts, 'values of a pass made two texts alike whose translations differ: iPhones show the first for both')
   }
 
-  /** Whoever asks for the same while it is signed waits for that signature. */
+  /** Returns a signature. Concurrent requests for the same content share it. */
   function signatureOf(unsigned: SignablePackage, workspaceId: string, at: Date): Promise<Buffer> | Buffer {
     const { digest } = unsigned
     const known = kept.get(workspaceId, digest)
@@ -149,16 +148,16 @@ export function createPackages(
     async answer(pass, { method, headers }, at) {
       const given = { tag: headers.get('if-none-match'), since: headers.get('if-modified-since') }
       const answered: Record<string, string> = {
-        // Kept by who opened it alone, and never shown again without asking: it may be void, or its link revoked.
+        // Only the client may cache it, and must revalidate: the pass can be void, or its link revoked.
         'cache-control': 'private, no-cache',
         'last-modified': pass.modifiedAt.toUTCString(),
       }
-      // Tags go before dates (RFC 9110, 13.2.2), and a date alone needs nothing rendered.
+      // Tags take precedence over dates (RFC 9110, 13.2.2), and a comparison of dates needs no rendering.
       if (given.tag === null && isUnmodified(pass, given.since)) {
         return new HTTPResponse(null, { status: 304, headers: answered })
       }
       const unsigned = await prepare(pass, at)
-      // Weak, since another signature of the same content is as good.
+      // Weak, since any signature of the same content is equivalent.
       answered.etag = `W/"${unsigned.digest}"`
       if (given.tag !== null && namesTag(given.tag, [unsigned.digest])) {
         return new HTTPResponse(null, { status: 304, headers: answered })
@@ -210,13 +209,16 @@ function fileName(n: number): string {
   return `pass-${String(n + 1).padStart(2, '0')}.pkpass`
 }
 
-/** Its values are at fault: the other passes of the bundle are shown. */
+/** Returns the error of a pass whose values cannot be rendered: the other passes of the bundle are still sent. */
 function asUnshown(error: unknown): ApiError {
   if (error instanceof ApiError && error.code === 'PASS_ISSUING_FAILED') return error
   throw error
 }
 
-/** Each version has a date of its own. A later one was given by another server, or before a backup was restored, with other content. */
+/**
+ * Whether the client has this version. Each version has a unique date. A later date comes from another server, or from
+ * before a restore, with other content.
+ */
 function isUnmodified({ modifiedAt }: StoredPass, since: string | null): boolean {
   return since !== null && modifiedAt.getTime() === Date.parse(since)
 }

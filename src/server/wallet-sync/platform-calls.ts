@@ -11,25 +11,25 @@ import { allEnded } from '../jobs/all-ended.ts'
 import { isHeldBack, nackFailed, type Slot } from '../jobs/worker.ts'
 import type { Logger } from '../log.ts'
 
-/** What jobs need that write to Google. */
+/** The services of jobs that write to Google. */
 export type GoogleServices = JobServices & Pick<Services, 'google' | 'breakers'>
 
-/** What a failed call of Google means for the job that made it, in the words of jobs; anything else as it is. */
+/** Converts an error of Google to its meaning for a job. Returns other errors unchanged. */
 export function toJobError(error: unknown): unknown {
   if (!(error instanceof GoogleApiError)) return error
   const { message, kind, status, retryAfterSeconds } = error
-  // An operator gives another key, and then it may succeed.
+  // A permission error can be fixed with another key, so retry it.
   if (!isPassing(error) && kind !== 'permission') return new DiscardError(message, { cause: error })
-  // Our own pacing held it back: it never left.
+  // Our own pacing stopped the request before it was sent, so it is no attempt.
   const countsAsAttempt = !(kind === 'quota' && status === null)
   return new RescheduleError(message, { retryAfterSeconds, countsAsAttempt, cause: error })
 }
 
-/** What the end of a call says of whether Google takes anything of the identity. */
+/** Returns the outcome of a call for the breaker of its identity. */
 export function googleOutcomeOf(result: { value: unknown } | { error: unknown }): CallOutcome {
   if (!('error' in result)) return 'answered'
   const { error } = result
-  // What is kept of the identity cannot be used: an operator gives another key.
+  // The stored secrets are not usable until an operator renews them.
   if (error instanceof ApiError && error.code === 'GOOGLE_JWT_FAILED') return 'failed'
   if (!(error instanceof GoogleApiError)) return null
   const { kind, status } = error
@@ -38,8 +38,8 @@ export function googleOutcomeOf(result: { value: unknown } | { error: unknown })
 }
 
 /**
- * Does the work of each identity by itself: what hangs at one of them must not keep what the others have done.
- * @throws the first error of any, once all have ended
+ * Runs the work of each identity separately, so that one that hangs does not block the results of others.
+ * @throws the first error, after all have ended
  */
 export async function eachIdentity<T>(
   items: readonly T[],
@@ -49,14 +49,14 @@ export async function eachIdentity<T>(
   await allEnded([...groupBy(items, identityOf).values()].map(work))
 }
 
-/** Does the jobs about passes of each identity of Apple by themselves, with the phones that they push. */
+/** Runs jobs about passes separately for each Apple identity, with the phones to push. */
 export function eachPushIdentity(
   jobs: Job[],
   outdated: OutdatedRegistration[],
   work: (jobs: Job[], outdated: OutdatedRegistration[]) => Promise<void>,
 ): Promise<void> {
   const identities = new Map(outdated.map(({ passId, appleIdentityId }) => [passId, appleIdentityId]))
-  // Jobs with nothing to push come with the first.
+  // Jobs without phones to push run with the first identity.
   const [first = null] = identities.values()
   const identityOf = ({ subject }: Job) => identities.get(subject) ?? (identities.has(subject) ? null : first)
   return eachIdentity(jobs, identityOf, (some) => {
@@ -69,8 +69,8 @@ export function eachPushIdentity(
 }
 
 /**
- * Puts off jobs of one kind and workspace about passes of an identity whose platform does not answer it, and those that wait with
- * them: what others are to be told comes to its turn. No try is counted.
+ * Snoozes jobs about passes of a paused identity, and waiting jobs of the same kind and workspace, so that other work
+ * proceeds. It counts no attempt.
  */
 async function holdBack(
   jobs: Job[],
@@ -80,13 +80,13 @@ async function holdBack(
   const { workspaceId, kind } = jobs[0]!
   await store.transaction(async (tx) => {
     await tx.jobs.snooze(jobs, until)
-    // About classes, which say nothing of whose they are: each waits when it comes to its turn.
+    // Jobs about classes do not name the identity: each is snoozed when it runs.
     if (kind === 'upsert-google-class') return
     await tx.backlog.holdBack(workspaceId, { kind, ...identity }, { at: clock(), until })
   })
 }
 
-/** Makes due what was put off for an identity of the database, up to 5,000 jobs of each queue; the rest comes within a minute. */
+/** Makes snoozed jobs of an identity of the database due, up to 5,000 per queue. The rest run within a minute. */
 export async function releaseHeld(
   { platform, id: identityId }: { platform: Platform; id: string },
   { store, clock }: Pick<Services, 'store' | 'clock'>,
@@ -101,8 +101,8 @@ export async function releaseHeld(
 }
 
 /**
- * What the breaker of an identity of Apple lets through now of jobs about its passes: those, and what they push. The others are put
- * off; jobs that push nothing never are.
+ * Returns the jobs that the breaker of an Apple identity admits now, with their phones. The others are snoozed, except
+ * jobs without phones to push.
  * @param outdated phones of the passes, all of one identity
  */
 export async function admitPushes(
@@ -126,8 +126,8 @@ export async function admitPushes(
 }
 
 /**
- * Makes a call of Google for one of its identities, unless that is paused: the job then waits, and what waits behind it. So it does
- * where the call shows that Google does not answer the identity, or refuses its key (decisions/0019).
+ * Calls Google for one of its identities. If the identity is paused, or the call shows that Google does not respond to
+ * it or rejects its key, the job and those behind it are snoozed (decisions/0019).
  */
 export async function callGoogle(
   job: Job,
@@ -152,7 +152,8 @@ export async function callGoogle(
 }
 
 /**
- * Does jobs beside one another, so that none waits for another one's issuer: each is completed, is held back, or fails by itself.
+ * Runs jobs concurrently, so that none waits for the issuer of another. Each completes, is snoozed, or fails
+ * separately.
  */
 export async function eachJob(
   jobs: Job[],
@@ -174,14 +175,14 @@ export async function eachJob(
   await allEnded(jobs.map(doOne))
 }
 
-/** One call of a platform about a pass, and how it ended. */
+/** A call of a platform about a pass, with its outcome. */
 export interface PlatformCall {
   provider: string
   passId: string
   outcome: 'sent' | 'failed'
 }
 
-/** What a platform was told of a pass, under the correlation id of whatever caused it. */
+/** Logs a call of a platform under the correlation ID of its cause. */
 export function logPlatformCall(log: Logger, { correlationId, workspaceId, kind }: Job, call: PlatformCall): void {
   log.debug({ correlationId, ...call, workspaceId, kind }, 'platform told')
 }

@@ -3,34 +3,33 @@ import type { Services } from '../context.ts'
 import type { CallOutcome } from '../identities/breakers.ts'
 import type { Slot } from '../jobs/worker.ts'
 
-/** A device of a pass, and whom the pass is signed by. */
+/** A device of a pass, and the identity that signs the pass. */
 export interface Pushed {
   pushToken: string
   appleIdentityId: string | null
 }
 
-/** What became of pushes: the same token may be known to several identities. */
+/** Results of pushes. Several identities can know the same token. */
 export interface PushResults {
   of(pushed: Pushed): PushResult | undefined
-  /** Tokens that are dead, by whose they are. */
+  /** Dead tokens by identity. */
   gone: { identityId: string | null; pushTokens: string[] }[]
   all: PushResult[]
 }
 
-/** What pushes need of the services. */
+/** The services for pushes. */
 export type PushServices = Pick<Services, 'push' | 'identities' | 'breakers' | 'drops'>
 
-/** How pushes are sent. */
 export interface PushOptions {
-  /** Of the batch that pushes: left where a push hangs. */
+  /** The slot of the batch, which is left if a push hangs. */
   slot?: Slot | undefined
-  /** The breaker was asked; else the pushes of an identity that is held back have failed at once. */
+  /** Whether the breaker admitted the pushes. Otherwise pushes of a paused identity fail immediately. */
   isAdmitted?: boolean
 }
 
 /**
- * Tells devices to look at their passes, each over the connection of the identity that its pass is of. One push says "look" for every
- * pass of it that the device holds. One that cannot be used, or reached, fails its own pushes and holds up no other.
+ * Pushes devices, each over the connection of the identity of its pass. One push covers all passes of the identity on
+ * the device. An identity that is not usable or reachable fails only its own pushes.
  */
 export async function pushTo(
   pushes: Pushed[],
@@ -80,7 +79,7 @@ async function sendOf(
   return breaker.run(send, { outcomeOf, reasonOf: ([first]) => first?.reason ?? undefined, onHang: slot?.leave })
 }
 
-/** What APNs says of a device or a message, by an identity that it takes. */
+/** Reasons of APNs that concern the device or the message and show that the identity is accepted. */
 const ofDevice: (string | null)[] = ['DeviceTokenNotForTopic', 'TooManyRequests']
 
 function outcomeOf(result: { value: PushResult[] } | { error: unknown }): CallOutcome {

@@ -17,10 +17,10 @@ import {
 } from './platform-calls.ts'
 import { type PushResults, type PushServices, pushTo } from './push.ts'
 
-/** Phones that are told to look at their passes: those of holders, or those of former ones. */
+/** The phones to push: those of current or former holders. */
 export interface ToldPhones {
   passesOf(repositories: Repositories): PassesToTell
-  /** Writes what became of the pushes, in the transaction that completes their jobs. */
+  /** Records the results of pushes, in the transaction that completes their jobs. */
   record(tx: Repositories, workspaceId: string, pushes: Outcomes, at: Date): Promise<void>
 }
 
@@ -28,8 +28,8 @@ type PassesToTell = Pick<Repositories['registrations'], 'bumpUpdateTag' | 'listO
 type Outcomes = ReturnType<typeof groupByOutcome>
 
 /**
- * Tells the phones of Apple that hold a pass that it changed; they fetch it by themselves. What fails is tried again; what
- * is done already is not done twice.
+ * Pushes the Apple devices that hold a changed pass, which then fetch it. Failed pushes are retried, and successful
+ * ones are not repeated.
  */
 export function updateWallets(jobs: Job[], services: JobServices & PushServices, slot?: Slot): Promise<void> {
   return tellPhones(jobs, phonesOfHolders, services, slot)
@@ -39,14 +39,14 @@ const phonesOfHolders: ToldPhones = {
   passesOf: ({ registrations }) => registrations,
   async record(tx, workspaceId, { sent, failed }, at) {
     const pushes = sent.map((one) => ({ ...one, version: one.walletVersion }))
-    // Before the devices: who looks for silent ones takes them in this order, too.
+    // Lock nudges before devices, in the order of nudgeSilent.
     await tx.nudges.insert(workspaceId, pushes, at)
     await tx.registrations.setPushed(workspaceId, pushes, at)
     for (const [error, some] of failed) await tx.registrations.setErrors(workspaceId, some, error)
   },
 }
 
-/** Pushes what is outdated of the passes of jobs, and completes them; a job of which a push failed runs again. */
+/** Pushes outdated phones of the passes of jobs, and completes the jobs. A job with a failed push runs again. */
 export async function tellPhones(
   jobs: Job[],
   phones: ToldPhones,
@@ -67,7 +67,7 @@ export async function tellPhones(
   )
 }
 
-/** Announced before the push, so that a phone that asks at once is told. */
+/** Bumps the update tag before the push, so that a phone that asks immediately receives the change. */
 async function bumpAndListOutdated(
   workspaceId: string,
   jobs: Job[],
@@ -79,7 +79,7 @@ async function bumpAndListOutdated(
   return push ? passesOf(store).listOutdated(workspaceId, passIds) : []
 }
 
-/** Pushes the phones of passes of one identity, as far as its breaker lets it; the other jobs wait. */
+/** Pushes the phones of passes of one identity, as far as its breaker admits them. The other jobs wait. */
 async function pushOfIdentity(
   workspaceId: string,
   given: Job[],
@@ -104,7 +104,7 @@ async function pushOfIdentity(
     const dropped = await dropGone(tx, results)
     const held = outdated.filter(({ passId }) => ours.has(passId))
     await phones.record(tx, workspaceId, groupByOutcome(held, results), at)
-    // A pause says nothing of them: they are tried again when the identity is (decisions/0019).
+    // A pause of the identity is no failure of the jobs: they run again when it ends (decisions/0019).
     if (pausedUntil) await tx.jobs.snooze(failed, pausedUntil)
     else for (const job of failed) await nackFailed(tx, job, new Error(errors.get(job.subject)), at)
     await tellDropped(tx, dropped, at)
@@ -122,7 +122,7 @@ function logPushes(jobs: Job[], { sent, failed }: Outcomes, { log }: JobServices
   }
 }
 
-/** Registrations by what became of the push to their device; failed ones by the error, since most share one. */
+/** Groups registrations by the outcome of their push, and failed ones by error, since most share one. */
 function groupByOutcome(registrations: OutdatedRegistration[], results: PushResults) {
   const sent: OutdatedRegistration[] = []
   const failed = new Map<string, OutdatedRegistration[]>()
@@ -136,7 +136,7 @@ function groupByOutcome(registrations: OutdatedRegistration[], results: PushResu
   return { sent, failed }
 }
 
-/** Registrations whose tokens Apple says are dead go, and are returned. */
+/** Deletes registrations whose tokens are dead, and returns them. */
 export async function dropGone(tx: Repositories, { gone }: Pick<PushResults, 'gone'>): Promise<DroppedRegistration[]> {
   const dropped: DroppedRegistration[] = []
   for (const { identityId, pushTokens } of gone) {
@@ -145,7 +145,7 @@ export async function dropGone(tx: Repositories, { gone }: Pick<PushResults, 'go
   return dropped
 }
 
-/** Sends Google the objects of changed passes as they now stand. What Google has already is not sent again. */
+/** Sends the current objects of changed passes to Google. Unchanged ones are not sent. */
 export async function updateGoogleObjects(jobs: Job[], services: GoogleServices, slot?: Slot): Promise<void> {
   await allEnded(jobs.map((job) => updateObject(job, services, slot)))
 }
@@ -160,7 +160,8 @@ async function updateObject(job: Job, services: GoogleServices, slot: Slot | und
     await store.transaction(async (tx) => {
       if ((await tx.jobs.lockHeld([job])).length === 0) return
       if (isRefused(cause)) {
-        // Said on the pass, and sent again with its next change: there is nothing for an operator to retry.
+        // The rejection is recorded on the pass, which is sent again with its next change. There is nothing for an
+        // operator to retry.
         await tx.jobs.complete([job])
         await tx.rejections.insert(job.workspaceId, 'pass', job.subject, rejectionOf(cause, clock()))
       } else {
@@ -192,8 +193,8 @@ async function sendIfOutdated(
 }
 
 /**
- * Makes classes known to Google: those of published versions, so that the first save needs one call less, and those that
- * passes of a key share, when an update changed what stands in them.
+ * Sends classes to Google: those of published versions, so that the first save needs one call less, and those of class
+ * keys whose values changed.
  */
 export function upsertGoogleClasses(jobs: Job[], services: GoogleServices, slot?: Slot): Promise<void> {
   return eachJob(jobs, (job) => upsertOne(job, services, slot), services)

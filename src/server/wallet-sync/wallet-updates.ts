@@ -1,18 +1,18 @@
 import { platforms } from '../../core/contract/platform.ts'
 import type { Repositories } from '../../storage/store.ts'
 
-/** When and why phones are told of a change; bulk ones go in the queues of bulk work. */
+/** The time and cause of an update. Bulk updates go to the queues of bulk work. */
 export interface UpdateCause {
   at: Date
-  /** One for all passes, or that of each. */
+  /** One for all passes, or a function of the pass. */
   correlationId: string | null | ((passId: string) => string | null)
   isBulk?: boolean | undefined
 }
 
 /**
- * Queues the update of wallets that hold these passes, one job a pass and platform however many changes come together.
- * An update of many that no person waits for is bulk. Called in the transaction of the change, which holds the passes'
- * rows; passes that no wallet holds cost nothing more.
+ * Queues updates of the wallets that hold these passes, with one job per pass and platform regardless of the number of
+ * changes. An update of many passes that no person waits for is bulk. Call it in the transaction of the change, which
+ * has locked the passes. Passes in no wallet cost nothing.
  */
 export async function queueWalletUpdates(
   tx: Repositories,
