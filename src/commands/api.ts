@@ -12,14 +12,15 @@ import { groupBy } from '../core/group-by.ts'
 const methods = ['GET', 'POST', 'PATCH', 'DELETE']
 
 export default class Api extends ClientCommand {
-  static override summary = 'Send a request to any path of the API, and print its answer.'
+  static override summary = 'Send a request to any API path, and print the response.'
   static override description =
-    'With the address and token of every other command. JSON is printed indented; a file is written as it is, so send it ' +
-    'somewhere with >. A stream of events is printed as it comes, until Ctrl-C. An error answer ends with exit code 1. The paths stand at /docs of the server.'
+    'Uses the address and token of the other commands. JSON is printed indented; a file is written unchanged, so ' +
+    'redirect it with >. An event stream is printed until Ctrl-C. Exits with 1 for an error response. The server ' +
+    'lists all paths at /docs.'
   static override examples = [
     '<%= config.bin %> api GET /v1/workspace',
     {
-      description: 'Fields are parameters of a GET, and the JSON body of anything else; := takes JSON',
+      description: 'Fields are query parameters of a GET, otherwise the JSON body; := takes JSON',
       command: '<%= config.bin %> api POST /v1/projects -f name="Spring fair" -f color=green',
     },
     {
@@ -27,7 +28,7 @@ export default class Api extends ClientCommand {
       command: '<%= config.bin %> api POST /v1/passes -d @pass.json',
     },
     {
-      description: 'Every item of a list, one a line',
+      description: 'Every item of a list, one per line',
       command: '<%= config.bin %> api GET /v1/passes --paginate -f status=ISSUED',
     },
   ]
@@ -56,7 +57,7 @@ export default class Api extends ClientCommand {
       default: [],
     }),
     include: Flags.boolean({ char: 'i', summary: 'Print status and headers, too.', exclusive: ['paginate'] }),
-    paginate: Flags.boolean({ summary: 'Follow a list to its end and print each item on a line.' }),
+    paginate: Flags.boolean({ summary: 'Fetch all pages of a list, and print one item per line.' }),
   }
 
   async run() {

@@ -11,30 +11,30 @@ import { confirm, type PromptOptions } from '../cli/command/prompt.ts'
 import { showChanges } from '../cli/template/template-push.ts'
 
 export default class Apply extends ClientCommand {
-  static override summary = 'Bring projects, templates and webhooks of a workspace to what files say.'
+  static override summary = 'Apply files to the projects, templates, and webhooks of a workspace.'
   static override description =
-    'Reads projects/*.json (matched by name), templates/*.json (by key; "project" names one), webhooks/*.json (by url) and ' +
-    'limits.json of a folder, shows what would be created and changed, and asks. What a file leaves out is as it is; a kind ' +
-    'without its folder is not looked at. Templates become drafts unless --publish is given. Nothing is deleted without ' +
-    '--prune. Run again after a failure, it goes on where it was. Limits are compared; an operator sets them. ' +
-    'Exit code 3 where --plan finds differences, or an operator has something to do.'
+    'Reads projects/*.json (matched by name), templates/*.json (by key; "project" names one), webhooks/*.json (by ' +
+    'url), and limits.json of a folder, shows the changes, and asks for confirmation. Omitted keys do not change, ' +
+    'and kinds without a folder are ignored. Templates become drafts unless --publish is set. Nothing is deleted ' +
+    'without --prune. After a failure, run it again to continue. Limits are only compared, because an operator sets ' +
+    'them. Exits with 3 if --plan finds differences, or if an operator must act.'
   static override examples = [
-    { description: 'See what would be done, and be asked', command: '<%= config.bin %> apply deploy/' },
+    { description: 'Show the changes, and ask', command: '<%= config.bin %> apply deploy/' },
     {
-      description: 'In CI: fail where the server has drifted from the files',
+      description: 'In CI: fail if the server differs from the files',
       command: '<%= config.bin %> apply deploy/ --plan --json',
     },
     {
-      description: 'In CI: bring the server to the files',
+      description: 'In CI: apply the files to the server',
       command: '<%= config.bin %> apply deploy/ --publish --yes --secrets /run/secrets/webhooks.json',
     },
   ]
   static override args = { folder: Args.string({ description: 'Folder with the files.', required: true }) }
   static override flags = {
-    plan: Flags.boolean({ summary: 'Only show what would be done.', exclusive: ['yes'] }),
-    yes: Flags.boolean({ summary: 'Do it without asking.' }),
-    publish: Flags.boolean({ summary: 'Publish the templates as well.' }),
-    prune: Flags.boolean({ summary: 'Delete what no file is about, of the kinds that have a folder; asks for each.' }),
+    plan: Flags.boolean({ summary: 'Only show the changes.', exclusive: ['yes'] }),
+    yes: Flags.boolean({ summary: 'Skip the confirmation.' }),
+    publish: Flags.boolean({ summary: 'Also publish the templates.' }),
+    prune: Flags.boolean({ summary: 'Delete resources without a file, of kinds that have a folder; asks for each.' }),
     secrets: Flags.string({
       summary:
         'File for the signing secrets of new webhooks, by url (0600); webhook-secrets.json in the folder by default.',

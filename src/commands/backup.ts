@@ -9,11 +9,11 @@ import { databaseFlags } from '../cli/settings/server-flags.ts'
 const MEGABYTE = 1_000_000
 
 export default class Backup extends BaseCommand {
-  static override summary = 'Copy a SQLite database to a file while servers work on it.'
+  static override summary = 'Copy a SQLite database to a file while servers use it.'
   static override description =
-    'The copy is consistent and holds whatever was acknowledged before it began; nobody waits for it. It is checked ' +
-    'before it gets its name. The server key is not in it: keep that apart, without it webhook secrets and links of ' +
-    'the copy are lost. For PostgreSQL use pg_dump; docs/backup.md tells both.'
+    'The copy is consistent and contains everything acknowledged before it started; requests do not wait for it. It ' +
+    'is checked before the file gets its name. It does not contain the server key: keep a copy elsewhere, because ' +
+    'webhook secrets and links cannot be used without it. For PostgreSQL use pg_dump; see docs/backup.md.'
   static override examples = [
     '<%= config.bin %> backup /var/backups/passes-2027-05-31.db',
     '<%= config.bin %> backup passes.backup --database sqlite:./data/passes.db --force',
@@ -21,7 +21,7 @@ export default class Backup extends BaseCommand {
   static override args = { file: Args.string({ description: 'The file to write.', required: true, parse: parsePath }) }
   static override flags = {
     ...databaseFlags,
-    force: Flags.boolean({ summary: 'Replace a file of that name.', default: false }),
+    force: Flags.boolean({ summary: 'Replace an existing file.', default: false }),
   }
 
   async run() {

@@ -6,7 +6,7 @@ import { complete } from '../cli/completion.ts'
 export default class Complete extends Command {
   static override hidden = true
   static override strict = false
-  static override summary = 'Say what the last word may become; for the script that completion prints.'
+  static override summary = 'Print completions of the last word, for the completion script.'
   static override examples = [
     '<%= config.bin %> complete bash -- pass li',
     '<%= config.bin %> complete fish -- webhook rot',

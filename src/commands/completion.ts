@@ -7,9 +7,9 @@ const shells = ['bash', 'zsh', 'fish'] as const
 export default class Completion extends BaseCommand {
   static override summary = 'Print the completion script of a shell.'
   static override description =
-    'Tab then completes commands, flags, their values, files, and the names of projects, templates, webhooks and profiles. ' +
-    'Names come from the server that the words on the line say, and are kept for half a minute in a file that only you read. ' +
-    'Without a server it is silent, and completes the rest.'
+    'Completes commands, flags and their values, files, and names of projects, templates, webhooks, and profiles. ' +
+    'Names come from the server of the command line, and are cached for half a minute in a private file. Without a ' +
+    'server, it completes everything else.'
   static override examples = [
     { description: 'For bash', command: '<%= config.bin %> completion bash >> ~/.bashrc' },
     { description: 'For zsh', command: '<%= config.bin %> completion zsh >> ~/.zshrc' },

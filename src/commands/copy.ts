@@ -6,21 +6,21 @@ import { startProgress } from '../cli/command/progress.ts'
 export default class Copy extends BaseCommand {
   static override summary = 'Copy a database to another one: from SQLite to PostgreSQL, or back.'
   static override description =
-    'Stop the servers first, or start them with --freeze: they go on to answer reads. All rows are copied, read again and compared ' +
-    'before anybody may use the copy. Interrupted, it goes on where it was when it is run again. Passes, links, phones and ' +
-    'tokens stay as they are; give the new server the same server key. docs/guides/growing.md tells the whole way.'
+    'Stop the servers first, or start them with --freeze, so that they only read. All rows are copied, read again, ' +
+    'and compared before the copy can be used. If it is interrupted, run it again to resume. Passes, links, phones, ' +
+    'and tokens do not change; use the same server key for the new server. See docs/guides/growing.md.'
   static override examples = [
     'PASSES_COPY_TO=postgres://passes:secret@db/passes <%= config.bin %> copy --from sqlite:./passes.db',
     'PASSES_COPY_FROM=postgres://passes:secret@db/passes <%= config.bin %> copy --to sqlite:./passes.db',
   ]
   static override flags = {
     from: Flags.string({
-      summary: 'The database that is copied: sqlite:FILE or postgres://user:password@host/name.',
+      summary: 'Source database: sqlite:FILE or postgres://user:password@host/name.',
       env: 'PASSES_COPY_FROM',
       required: true,
     }),
     to: Flags.string({
-      summary: 'An empty PostgreSQL database, or a SQLite file that is not there yet.',
+      summary: 'Target: an empty PostgreSQL database, or a new SQLite file.',
       env: 'PASSES_COPY_TO',
       required: true,
     }),

@@ -7,13 +7,14 @@ import { duration } from '../cli/command/output.ts'
 import { colorDepth } from '../cli/settings/settings.ts'
 
 export default class Demo extends BaseCommand {
-  static override summary = 'Show the whole story against a throw-away server.'
+  static override summary = 'Run the whole story on a temporary server.'
   static override description =
-    'Starts a server with sandbox credentials in a temporary folder, issues the 2,000 conference tickets of the examples, ' +
-    'checks what phones would get, installs one on two virtual phones and shows a change arriving. Exit code 0 only if each step worked. Needs openssl.'
+    'Starts a server with sandbox credentials in a temporary folder, issues the 2,000 conference tickets of the ' +
+    'examples, checks the packages that phones would get, installs one on two virtual phones, and shows an update. ' +
+    'Exits with 0 only if every step worked. Needs openssl.'
   static override examples = ['<%= config.bin %> demo', '<%= config.bin %> demo --keep']
   static override flags = {
-    keep: Flags.boolean({ summary: 'Keep the folder with database, keys and links.' }),
+    keep: Flags.boolean({ summary: 'Keep the folder with the database, keys, and links.' }),
   }
 
   async run() {

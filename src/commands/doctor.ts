@@ -6,17 +6,17 @@ import { mistypedVariables, serveFlags, serverConfig } from '../cli/settings/ser
 import { canColor } from '../cli/settings/settings.ts'
 
 export default class Doctor extends BaseCommand {
-  static override summary = 'Look for what would keep a server from working, and say what mends it.'
+  static override summary = "Check a server's settings and environment, and show how to fix problems."
   static override description =
-    'Takes the flags and variables of passes serve, so run it where the server runs. It looks at the configuration, the ' +
-    'database, the server key, who may read the files, certificates and keys of the platforms, the public URL, webhooks ' +
-    'and jobs, and changes nothing. Exits 1 when a check failed. With --write it also makes a class at Google, with a logo and ' +
-    'a location, and says what Google answered; the class is a draft that nobody sees, and always the same one. With ' +
-    '--recount it counts everything anew and corrects what lists and figures say.'
+    "Run it on the server's machine, with the flags and variables of passes serve. It checks the configuration, the " +
+    'database, the server key, file permissions, certificates and keys of the platforms, the public URL, webhooks, ' +
+    'and jobs, and changes nothing. Exits with 1 if a check failed. With --write, it also creates a class at Google ' +
+    "with a logo and a location, and shows Google's response; the class is a draft that no user sees, and is always " +
+    'the same one. With --recount, it also corrects the counters of lists and figures.'
   static override examples = [
     '<%= config.bin %> doctor',
     {
-      description: 'What failed, for a script',
+      description: 'Fixes of failed checks, for a script',
       command: '<%= config.bin %> doctor --json | jq -r \'.checks[] | select(.status == "FAILED") | .fix\'',
     },
     '<%= config.bin %> doctor --write',
@@ -24,8 +24,8 @@ export default class Doctor extends BaseCommand {
   ]
   static override flags = {
     ...serveFlags,
-    recount: Flags.boolean({ summary: 'Also count everything anew, correct the counters, and say what differed.' }),
-    write: Flags.boolean({ summary: 'Also make a class at Google, as passes with a logo and a location need one.' }),
+    recount: Flags.boolean({ summary: 'Also recount all counters, correct them, and show differences.' }),
+    write: Flags.boolean({ summary: 'Also create a class with a logo and a location at Google.' }),
   }
 
   async run() {

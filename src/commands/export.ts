@@ -12,12 +12,12 @@ import { lockFile } from '../files/file-lock.ts'
 import { draftOf, exists, writePrivateWhole } from '../files/private-file.ts'
 
 export default class Export extends BaseCommand {
-  static override summary = 'Write passes to a file with which another server takes them over.'
+  static override summary = 'Export passes to a file for another server.'
   static override description =
-    'Works straight on the database, as the file holds what nobody may have but who looks after the passes: the tokens of ' +
-    'phones, and the codes that let people in. Only you can read it, and it has its name once it is whole. It is what passes import ' +
-    'takes. Start the server with --freeze first: who adds a pass while it is written is else unknown to the next server. ' +
-    'The ledger of scans stays here. docs/guides/hand-over.md tells the whole way.'
+    'Works on the database. The file contains the tokens of phones and valid codes, so only its owner can read it. ' +
+    'It gets its name when it is complete, and is the input of passes import. First start the server with --freeze: ' +
+    'the next server would not know phones that add a pass during the export. The ledger of scans is not exported. ' +
+    'See docs/guides/hand-over.md.'
   static override examples = [
     '<%= config.bin %> export --handover members.csv',
     {
@@ -28,13 +28,13 @@ export default class Export extends BaseCommand {
   static override flags = {
     ...databaseFlags,
     handover: Flags.string({ summary: 'The file to write.', required: true }),
-    workspace: Flags.string({ summary: 'Of this workspace (name or id).', default: 'default' }),
-    project: Flags.string({ summary: 'Only passes of this project (name or id).' }),
-    template: Flags.string({ summary: 'Only passes of this template (key, name or id).' }),
+    workspace: Flags.string({ summary: 'Workspace (name or ID).', default: 'default' }),
+    project: Flags.string({ summary: 'Only passes of this project (name or ID).' }),
+    template: Flags.string({ summary: 'Only passes of this template (key, name, or ID).' }),
     identity: Flags.string({
-      summary: 'Only passes under this identity (name), or server for what the flags of serve give.',
+      summary: 'Only passes of this identity (name), or server for the identity of the flags of serve.',
     }),
-    force: Flags.boolean({ summary: 'Replace a file that is there.' }),
+    force: Flags.boolean({ summary: 'Replace an existing file.' }),
     platforms: serveFlags.platforms,
     'apple-pass-type': serveFlags['apple-pass-type'],
     'google-issuer-id': serveFlags['google-issuer-id'],

@@ -6,51 +6,52 @@ import { UsageError } from '../cli/command/errors.ts'
 import { count } from '../cli/command/output.ts'
 
 export default class Import extends BulkCommand {
-  static override summary = 'Take over the passes of another provider from a CSV file.'
+  static override summary = 'Import the passes of another provider from a CSV file.'
   static override description =
-    'Phones that hold them go on as they are. Columns, each of which may be missing: serialNumber, authenticationToken and ' +
-    'passTypeIdentifier (Apple), googleObjectId (with its issuer), scanPayload (what scanners read), status (ISSUED or ' +
-    'VOID), devices (deviceLibraryIdentifier:pushToken, several with spaces between), groupKey, and template (its key or ' +
-    'id, before --template). externalPassId and label are needed; every other column is a variable. Names of columns ' +
-    'match whatever their case, spaces and underscores. passes packages makes such a file of .pkpass files.\n\n' +
-    'Each row is counted: created; present (the same row was imported before, and nothing changes); differs (it was, with ' +
-    'other content); failed. First a plan is shown: how many rows come to what, and the first of each. On a terminal it ' +
-    'asks; --yes goes on. No event is fired, and no phone is told before the next update.\n\n' +
-    'A journal beside the file (FILE.csv.journal) says how far the run has come, and keeps a second run away. Stop it ' +
-    'with Ctrl-C and call the same command again: it goes on where it was. Exit code 0: every row has its pass; 1: a row ' +
+    'Phones keep their passes. Optional columns: serialNumber, authenticationToken, and passTypeIdentifier (Apple), ' +
+    'googleObjectId (with its issuer), scanPayload (the content of the barcode), status (ISSUED or VOID), devices ' +
+    '(deviceLibraryIdentifier:pushToken, separated by spaces), groupKey, and template (key or ID, which takes ' +
+    'precedence over --template). externalPassId and label are required; every other column is a variable. Column ' +
+    'names match in any case, with spaces or underscores. passes packages creates such a file from .pkpass files.\n\n' +
+    'Each row is counted: created; present (the same row was imported before, and nothing changes); differs (it was ' +
+    'imported with other content); failed. First a plan shows the number of rows and the first row of each kind. On ' +
+    'a terminal the command asks for confirmation; --yes skips it. No event is emitted, and phones are notified with ' +
+    'the next update.\n\n' +
+    'A journal next to the file (FILE.csv.journal) records the progress, and prevents a second run. Stop with ' +
+    'Ctrl-C; run the same command again to resume. Exits with 0 if every row has its pass, and with 1 if a row ' +
     'failed or differs.'
   static override examples = [
     {
-      description: 'See what each row would come to, and change nothing',
+      description: 'Show the outcome of each row, and change nothing',
       command: '<%= config.bin %> import members.csv --template member-card --identity acme --dry-run',
     },
     {
-      description: 'Take over, and set rows that fail aside',
+      description: 'Import, and write failed rows to a file',
       command: '<%= config.bin %> import members.csv --template member-card --identity acme --failures failures.csv',
     },
     {
-      description: 'The serial number is your own key, and rows name their templates',
+      description: 'Use the serial number as your key, and the templates of the rows',
       command: '<%= config.bin %> import all.csv --external-id-column serialNumber --identity acme --yes',
     },
   ]
   static override args = bulkArgs
   static override flags = {
-    template: named('template', Flags.string({ summary: 'Template of rows that name none: its key, name or id.' })),
+    template: named('template', Flags.string({ summary: 'Template of rows without one: key, name, or ID.' })),
     identity: named(
       'identity',
       Flags.string({
-        summary: 'Identity of Apple or of Google that the passes are of; that of new passes by default.',
+        summary: 'Apple or Google identity of the passes; by default that of new passes.',
       }),
     ),
     ...bulkFlags,
     'label-column': Flags.string({ summary: "Column of the holder's name.", default: 'label' }),
     out: Flags.string({
-      summary: 'Write the input with the ids of the passes to this file; - writes to stdout, without a journal.',
+      summary: 'Write the input with pass IDs to this file; - writes to stdout, without a journal.',
     }),
-    yes: Flags.boolean({ summary: 'Do not ask about the plan.' }),
-    'dry-run': Flags.boolean({ summary: 'Ask what each row would come to, and change nothing.', default: false }),
+    yes: Flags.boolean({ summary: 'Skip the confirmation of the plan.' }),
+    'dry-run': Flags.boolean({ summary: 'Show the outcome of each row, and change nothing.', default: false }),
     concurrency: Flags.integer({
-      summary: 'Requests of up to 100 rows in flight at once.',
+      summary: 'Concurrent requests, of up to 100 rows each.',
       default: 4,
       min: 1,
       max: 16,

@@ -9,22 +9,22 @@ import type { IssueOutcome } from '../cli/issue/outcomes.ts'
 export default class Issue extends BulkCommand {
   static override summary = 'Issue a pass for each row of a CSV file.'
   static override description =
-    'Every column but those of the external id and the label is a variable of the same name; an empty cell means not ' +
-    'given. The delimiter may be a comma, a semicolon or a tab. Rows are checked against the template before they are ' +
-    'sent, and failing ones set aside. A column of images holds their ids, or names files in the folder of the list, ' +
-    'which are uploaded once each. Names of columns match whatever their case, spaces and underscores. UTF-8 and ' +
-    'UTF-16 are read; a workbook (.xlsx) is to be saved as CSV first.\n\n' +
-    'Each row is counted: created; present (the pass was there, and is what the row says); updated; differs; void; ' +
-    'failed. A pass that differs from its row, or is void, makes the row fail, with the columns that differ, and its links ' +
-    'go to nobody. --existing keep is content with such passes; --existing update changes those that differ, where an ' +
-    'empty cell removes the variable. A variable without a column is neither compared nor changed. Before an update a plan ' +
-    'is shown: how many rows come to what, and the first of each. On a terminal it asks; --yes goes on.\n\n' +
-    'A journal beside the file (FILE.csv.journal) says how far the run has come, and keeps a second run away. Stop it ' +
-    'with Ctrl-C and call the same command again: it goes on where it was. Exit code 0: every row has its pass; 1: a row ' +
+    'Every column except the external ID and the label is a variable of the same name; an empty cell means no value. ' +
+    'The delimiter is a comma, a semicolon, or a tab. Rows are checked against the template before they are sent, ' +
+    'and invalid rows are left out. An image column contains image IDs, or names of files in the folder of the list, ' +
+    'which are uploaded once each. Column names match in any case, with spaces or underscores. The file must be ' +
+    'UTF-8 or UTF-16; save a workbook (.xlsx) as CSV first.\n\n' +
+    'Each row is counted: created; present (the pass exists and equals the row); updated; differs; void; failed. A ' +
+    'row whose pass differs or is void fails, with the differing columns, and gets no links. --existing keep accepts ' +
+    'such passes; --existing update changes passes that differ, and removes variables of empty cells. A variable ' +
+    'without a column is neither compared nor changed. Before an update, a plan shows the number of rows and the ' +
+    'first row of each kind. On a terminal the command asks for confirmation; --yes skips it.\n\n' +
+    'A journal next to the file (FILE.csv.journal) records the progress, and prevents a second run. Stop with ' +
+    'Ctrl-C; run the same command again to resume. Exits with 0 if every row has its pass, and with 1 if a row ' +
     'failed.'
   static override examples = [
     {
-      description: 'See what each row would come to, and change nothing',
+      description: 'Show the outcome of each row, and change nothing',
       command: '<%= config.bin %> issue attendees.csv --template 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --dry-run',
     },
     {
@@ -32,12 +32,12 @@ export default class Issue extends BulkCommand {
       command: '<%= config.bin %> issue attendees.csv --template 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --out links.csv',
     },
     {
-      description: 'Set failing rows aside, mend them, and feed them back',
+      description: 'Write failed rows to a file, fix them, and issue it',
       command:
         '<%= config.bin %> issue attendees.csv --template 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --failures failures.csv',
     },
     {
-      description: 'The list has changed: make new passes, and change those that differ',
+      description: 'Issue a changed list: create new passes, and update those that differ',
       command:
         '<%= config.bin %> issue attendees.csv --template 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --existing update',
     },
@@ -53,11 +53,11 @@ export default class Issue extends BulkCommand {
     'label-column': Flags.string({ summary: "Column of the holder's name.", default: 'label' }),
     'group-column': groupColumnFlag,
     out: Flags.string({
-      summary: 'Write the input with the pass id and its links to this file; - writes to stdout, without a journal.',
+      summary: 'Write the input with pass IDs and links to this file; - writes to stdout, without a journal.',
     }),
     existing: existingFlag,
-    yes: Flags.boolean({ summary: 'Do not ask about the plan of an update.' }),
-    'dry-run': Flags.boolean({ summary: 'Ask what each row would come to, and change nothing.', default: false }),
+    yes: Flags.boolean({ summary: 'Skip the confirmation of an update.' }),
+    'dry-run': Flags.boolean({ summary: 'Show the outcome of each row, and change nothing.', default: false }),
     concurrency: Flags.integer({ summary: 'Batches of 100 in flight at once.', default: 4, min: 1, max: 16 }),
   }
 

@@ -7,12 +7,12 @@ import { currentProfile, findProfile, readProfiles, writeProfile } from '../cli/
 import { overridingVariables, resolveConnection, type Setting } from '../cli/settings/settings.ts'
 
 export default class Login extends ClientCommand {
-  static override summary = 'Check a token with its server and store both as a profile.'
-  static override description = 'Asks for the token; in scripts give --token-stdin. Only its owner can read the file.'
+  static override summary = 'Check a token with its server, and store both as a profile.'
+  static override description = 'Asks for the token; in scripts use --token-stdin. Only the owner can read the file.'
   static override examples = [
     '<%= config.bin %> login --url https://passes.example',
     {
-      description: 'In a script, under a name of its own',
+      description: 'In a script, with a profile name',
       command: '<%= config.bin %> login --url https://passes.example --profile production --token-stdin < token.txt',
     },
   ]

@@ -4,13 +4,13 @@ import { forgetToken } from '../cli/settings/profile.ts'
 import { overridingVariables, profileInUse } from '../cli/settings/settings.ts'
 
 export default class Logout extends BaseCommand {
-  static override summary = 'Forget the stored token of a profile.'
+  static override summary = 'Delete the stored token of a profile.'
   static override description =
-    'Its address stays, for the next login; profile remove takes both. The token itself goes on working: passes token ' +
-    'revoke ends it, on the server.'
+    'The address remains for the next login; profile remove deletes both. The token remains valid: passes token ' +
+    'revoke ends it on the server.'
   static override examples = ['<%= config.bin %> logout', '<%= config.bin %> logout --profile production --json']
   static override flags = {
-    profile: Flags.string({ summary: 'Name of the profile; the one in use (passes profile list) when left out.' }),
+    profile: Flags.string({ summary: 'Name of the profile; by default the one in use (passes profile list).' }),
   }
 
   async run() {

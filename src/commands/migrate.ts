@@ -2,9 +2,9 @@ import { BaseCommand } from '../cli/command/base-command.ts'
 import { databaseFlags } from '../cli/settings/server-flags.ts'
 
 export default class Migrate extends BaseCommand {
-  static override summary = 'Bring the database up to date.'
+  static override summary = 'Migrate the database.'
   static override description =
-    'passes serve does the same when it starts. Safe to run at any time, also twice at once.'
+    'passes serve does the same when it starts. Safe to run at any time, even twice at once.'
   static override examples = [
     '<%= config.bin %> migrate',
     '<%= config.bin %> migrate --database postgres://passes:secret@db/passes',

@@ -9,32 +9,36 @@ import { confirm } from '../cli/command/prompt.ts'
 import { databaseFlags, serveFlags } from '../cli/settings/server-flags.ts'
 
 export default class MoveOut extends BaseCommand {
-  static override summary = 'Send the phones that hold passes of Apple to another address.'
+  static override summary = 'Move phones with Apple passes to another address.'
   static override description =
-    'Works on the database; the servers on it do the work, at a pace, also when this command ends. From the first moment packages ' +
-    'name the new address as their webServiceURL, and each phone is pushed once to fetch one. It must serve the PassKit web ' +
-    'service with the same serial numbers and tokens: another server that imported them (passes export --handover), or this ' +
-    'one under a new name. Keep this server up, under the old address, until the phones have come. What Google has names no address, ' +
-    'and stays as it is. docs/guides/hand-over.md tells the whole way.'
+    'Works on the database; its servers do the work at a limited pace, even after this command ends. From the start, ' +
+    'packages contain the new address as their webServiceURL, and each phone is pushed once to fetch one. The new ' +
+    'address must serve the PassKit web service with the same serial numbers and tokens: another server that ' +
+    'imported the passes (passes export --handover), or this one under a new name. Keep this server running under ' +
+    'the old address until the phones have moved. Passes at Google contain no address and do not change. See ' +
+    'docs/guides/hand-over.md.'
   static override examples = [
     '<%= config.bin %> move-out --to https://passes.example.com/apple',
-    { description: 'How far it has come', command: '<%= config.bin %> move-out --status --json' },
-    { description: 'Packages name this server again', command: '<%= config.bin %> move-out --cancel' },
+    { description: 'Show the progress', command: '<%= config.bin %> move-out --status --json' },
+    {
+      description: 'Let packages contain the address of this server again',
+      command: '<%= config.bin %> move-out --cancel',
+    },
   ]
   static override flags = {
     ...databaseFlags,
-    workspace: Flags.string({ summary: 'Of this workspace (name or id).', default: 'default' }),
-    to: Flags.string({ summary: 'The webServiceURL of the packages from now on: https, and without /v1.' }),
+    workspace: Flags.string({ summary: 'Workspace (name or ID).', default: 'default' }),
+    to: Flags.string({ summary: 'New webServiceURL of the packages: https, without /v1.' }),
     pace: Flags.integer({
-      summary: 'Passes a second whose phones are pushed; 50 unless the move is under way at another pace.',
+      summary: 'Passes per second whose phones are pushed; 50, or the pace of a running move.',
       min: 1,
       max: 1_000,
     }),
-    status: Flags.boolean({ summary: 'Only say how far it has come.', exclusive: ['to', 'cancel'] }),
-    cancel: Flags.boolean({ summary: 'Stop it. Phones that have gone stay there.', exclusive: ['to'] }),
-    detach: Flags.boolean({ summary: 'Begin, and do not wait for the phones.', dependsOn: ['to'] }),
-    unchecked: Flags.boolean({ summary: 'Do not ask the address for a pass first.', dependsOn: ['to'] }),
-    yes: Flags.boolean({ summary: 'Do it without asking.' }),
+    status: Flags.boolean({ summary: 'Only show the progress.', exclusive: ['to', 'cancel'] }),
+    cancel: Flags.boolean({ summary: 'Stop the move. Phones that have moved stay there.', exclusive: ['to'] }),
+    detach: Flags.boolean({ summary: 'Start, and do not wait for the phones.', dependsOn: ['to'] }),
+    unchecked: Flags.boolean({ summary: 'Do not request a pass from the address first.', dependsOn: ['to'] }),
+    yes: Flags.boolean({ summary: 'Skip the confirmation.' }),
     'apple-pass-type': serveFlags['apple-pass-type'],
   }
 

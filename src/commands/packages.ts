@@ -7,12 +7,12 @@ import { count, printable } from '../cli/command/output.ts'
 import { exists } from '../files/private-file.ts'
 
 export default class Packages extends BaseCommand {
-  static override summary = 'Read .pkpass files of another provider into a CSV file for import.'
+  static override summary = 'Convert .pkpass files of another provider to a CSV file for import.'
   static override description =
-    'A row for each package in the folder: its serial number, which is the external id too, pass type, authentication token, ' +
-    'barcode and whether it is void, the first primary field as the label, and a column for each field of the pass. ' +
-    'Rename the columns to the variables of your template, and passes import takes it. Says under which path phones ask ' +
-    'for updates. Signatures are not looked at. Exit code 1: a file could not be read.'
+    'Writes one row per package in the folder: serial number (also the external ID), pass type, authentication ' +
+    'token, barcode, void or not, the first primary field as the label, and one column per field. Rename the columns ' +
+    'to the variables of your template, and use the file with passes import. Also shows the path that phones use for ' +
+    'updates. Signatures are not checked. Exits with 1 if a file could not be read.'
   static override examples = [
     '<%= config.bin %> packages ./old-passes --out members.csv',
     '<%= config.bin %> packages ./old-passes --out members.csv --json',

@@ -5,11 +5,11 @@ import { requireSqliteFile } from '../cli/operator.ts'
 import { databaseFlags } from '../cli/settings/server-flags.ts'
 
 export default class Restore extends BaseCommand {
-  static override summary = 'Put a backup in the place of a SQLite database.'
+  static override summary = 'Replace a SQLite database with a backup.'
   static override description =
-    'Stop the servers first: a database that is open is refused. The backup is checked by its checksum and page by page, ' +
-    'brought up to date and put in place in one step; the database of before is kept beside it. Work that ran since the backup runs again. For ' +
-    'PostgreSQL use pg_restore; docs/backup.md tells both.'
+    'Stop the servers first: a database that is open is rejected. The backup is checked by its checksum and page by ' +
+    'page, migrated, and put in place in one step; the previous database is kept next to it. Jobs that ran after the ' +
+    'backup run again. For PostgreSQL use pg_restore; see docs/backup.md.'
   static override examples = [
     '<%= config.bin %> restore /var/backups/passes-2027-05-31.db',
     '<%= config.bin %> restore passes.backup --database sqlite:./data/passes.db --force',
@@ -19,9 +19,9 @@ export default class Restore extends BaseCommand {
   }
   static override flags = {
     ...databaseFlags,
-    force: Flags.boolean({ summary: 'Replace a database that holds data; it is kept.', default: false }),
+    force: Flags.boolean({ summary: 'Replace a database that contains data; it is kept.', default: false }),
     unverified: Flags.boolean({
-      summary: 'Take a backup without a checksum, as older programs wrote them.',
+      summary: 'Accept a backup of an older version without a checksum.',
       default: false,
     }),
   }

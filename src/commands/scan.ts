@@ -21,34 +21,34 @@ const clock = () => new Date()
 export default class Scan extends ClientCommand {
   static override summary = 'Scan passes at the door, with a hardware scanner or by hand.'
   static override description =
-    'The console takes whatever a scanner types and shows who may come in. Without the server it goes on from the last ' +
-    'list and reports its decisions when the server is back. Keys: F2 search by name, F3 undo the last scan, F4 scan ' +
-    'context or date, F5 others of the group, F8 lock, Ctrl-C ends it. With --stdin: one payload a line in, one ' +
-    'decision a line out, as JSON.'
+    'Enter codes with a scanner or the keyboard; the console shows each decision. Without the server, it decides by ' +
+    'the last list, and uploads the decisions later. Keys: F2 search by name, F3 undo the last scan, F4 scan context ' +
+    'or date, F5 others of the group, F8 lock, Ctrl-C end. --stdin reads one payload per line, and writes one ' +
+    'decision per line as JSON.'
   static override examples = [
     '<%= config.bin %> scan --project 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10 --context day-1 --gate North',
     "<%= config.bin %> scan --sound 'paplay /sounds/$PASSES_VERDICT.wav'",
     'cat payloads.txt | <%= config.bin %> scan --stdin > verdicts.jsonl',
   ]
   static override flags = {
-    project: namedFlag('project', ' whose passes may come in here', {
+    project: namedFlag('project', ' whose passes are admitted here', {
       ask: { orNone: 'Every project' },
       isFoundByCommand: true,
     }),
     context: Flags.string({
-      summary: 'Scan context, such as an event day: a pass without a limit is let in once in each.',
+      summary: 'Scan context, such as an event day: a pass without a limit is admitted once in each.',
     }),
-    date: Flags.string({ summary: 'Evaluate as of that date (YYYY-MM-DD) instead of now.' }),
-    'device-id': Flags.string({ summary: 'Name of this device in the ledger; the name of the machine by default.' }),
-    gate: Flags.string({ summary: 'Gate, as the ledger keeps it.' }),
-    lane: Flags.string({ summary: 'Lane, as the ledger keeps it.' }),
-    location: Flags.string({ summary: 'Location, as the ledger keeps it.' }),
+    date: Flags.string({ summary: 'Evaluate as of this date (YYYY-MM-DD) instead of now.' }),
+    'device-id': Flags.string({ summary: 'Name of this device in the ledger; by default that of the machine.' }),
+    gate: Flags.string({ summary: 'Gate, stored in the ledger.' }),
+    lane: Flags.string({ summary: 'Lane, stored in the ledger.' }),
+    location: Flags.string({ summary: 'Location, stored in the ledger.' }),
     sound: Flags.string({
-      summary: 'Command to run for each decision instead of the bell; PASSES_VERDICT is yes, no or ask.',
+      summary: 'Command to run for each decision instead of the bell; PASSES_VERDICT is yes, no, or ask.',
       exclusive: ['mute', 'stdin'],
     }),
     mute: Flags.boolean({ summary: 'No bell: it rings once for yes and three times for no.', exclusive: ['stdin'] }),
-    stdin: Flags.boolean({ summary: 'Read payloads from stdin, one a line, and write a decision a line.' }),
+    stdin: Flags.boolean({ summary: 'Read one payload per line from stdin, and write one decision per line.' }),
   }
 
   async run() {

@@ -11,12 +11,13 @@ const FINISH_SECONDS = 17
 const ABANDON_MS = 1_000
 
 export default class Serve extends BaseCommand {
-  static override summary = 'Run the server: the API, hosted pages and background work.'
+  static override summary = 'Run the server: the API, hosted pages, and background work.'
   static override description =
-    'Migrates the database and starts. On an empty database it makes the workspace "default" and an owner token, which a ' +
-    'terminal shows once. Without a terminal the token is written to a private file next to a SQLite database, such as ' +
-    'passes.db.token; with PostgreSQL, run passes token create. A platform without credentials runs in the sandbox. SIGTERM ' +
-    'and Ctrl-C finish what is in flight; before that, SIGTERM lets /readyz tell proxies to send no more (--drain-seconds).'
+    'Migrates the database and starts. In an empty database, it creates the workspace "default" and an owner token, ' +
+    'which a terminal shows once. Without a terminal, the token is written to a private file next to a SQLite ' +
+    'database, such as passes.db.token; with PostgreSQL, run passes token create. A platform without credentials ' +
+    'runs in the sandbox. SIGTERM and Ctrl-C finish requests in flight. Before that, SIGTERM makes /readyz fail, so ' +
+    'that proxies stop sending requests (--drain-seconds).'
   static override examples = [
     '<%= config.bin %> serve',
     '<%= config.bin %> serve --port 8080 --database sqlite:./data/passes.db --public-url https://passes.example.com',

@@ -3,15 +3,15 @@ import { BulkCommand, bulkArgs, bulkFlags } from '../cli/bulk/bulk-command.ts'
 import { confirm } from '../cli/command/prompt.ts'
 
 export default class Void extends BulkCommand {
-  static override summary = 'Void the pass of each row of a CSV file, for good.'
+  static override summary = 'Void the pass of each row of a CSV file, irreversibly.'
   static override description =
-    'Rows find their pass by its external id; a column "reason" is passed on to webhooks, other columns are ignored. A ' +
-    'pass that is void already counts as done. Asks first; elsewhere give --yes.\n\n' +
-    'A journal beside the file (FILE.csv.journal) says how far the run has come. Stop it with Ctrl-C and call the same ' +
-    'command again: it goes on where it was. Exit code 0: every pass is void; 1: a row failed.'
+    'Rows find their pass by its external ID. The column "reason" is sent to webhooks; other columns are ignored. A ' +
+    'void pass counts as done. Asks for confirmation; without a terminal, --yes is required.\n\n' +
+    'A journal next to the file (FILE.csv.journal) records the progress. Stop with Ctrl-C; run the same command ' +
+    'again to resume. Exits with 0 if every pass is void, and with 1 if a row failed.'
   static override examples = [
     {
-      description: 'See which rows have a pass, and change nothing',
+      description: 'Show rows that have a pass, and change nothing',
       command: '<%= config.bin %> void refunds.csv --dry-run',
     },
     {
@@ -22,11 +22,11 @@ export default class Void extends BulkCommand {
   static override args = bulkArgs
   static override flags = {
     ...bulkFlags,
-    reason: Flags.string({ summary: 'Reason for rows that give none, up to 255 characters.' }),
-    'reason-column': Flags.string({ summary: 'Column of the reason (reason, where there is one).' }),
-    'dry-run': Flags.boolean({ summary: 'Look for every pass and void none.', default: false }),
-    yes: Flags.boolean({ summary: 'Do it without asking.' }),
-    concurrency: Flags.integer({ summary: 'Passes in flight at once.', default: 8, min: 1, max: 16 }),
+    reason: Flags.string({ summary: 'Reason for rows without one, up to 255 characters.' }),
+    'reason-column': Flags.string({ summary: 'Column of the reason (reason, if there is one).' }),
+    'dry-run': Flags.boolean({ summary: 'Find every pass, and void none.', default: false }),
+    yes: Flags.boolean({ summary: 'Skip the confirmation.' }),
+    concurrency: Flags.integer({ summary: 'Concurrent requests.', default: 8, min: 1, max: 16 }),
   }
 
   async run() {

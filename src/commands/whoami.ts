@@ -2,7 +2,7 @@ import { ClientCommand } from '../cli/command/client-command.ts'
 import { details, localTimeOr } from '../cli/command/output.ts'
 
 export default class Whoami extends ClientCommand {
-  static override summary = 'Show which server and token are used, where they come from, and what the token may do.'
+  static override summary = 'Show the server and token in use, their source, and the permissions of the token.'
   static override examples = ['<%= config.bin %> whoami', '<%= config.bin %> whoami --profile production --json']
 
   async run() {

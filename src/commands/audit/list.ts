@@ -7,34 +7,34 @@ import { databaseFlags } from '../../cli/settings/server-flags.ts'
 import type { Page } from '../../core/contract/common.ts'
 
 export default class AuditList extends BaseCommand {
-  static override summary = 'Show who did what to which row, newest first.'
+  static override summary = 'Show the audit log, newest first.'
   static override description =
-    'Works straight on the database. Different filters must all hold; the values of one that is repeated are ' +
-    'alternatives. --all writes page after page, in constant memory; with --json one entry a line. The log holds no ' +
-    'value that was written. Scans stand in the ledger: --target with the id of one says which token recorded it.'
+    'Works on the database. Different filters must all match; repeated values of one filter are alternatives. --all ' +
+    'writes all pages, in constant memory; with --json one entry per line. Entries contain no written values. Scans ' +
+    'are in the ledger: --target with the ID of a scan shows its token.'
   static override examples = [
     {
-      description: 'What was done by hand this week',
+      description: 'Actions of operators this week',
       command: '<%= config.bin %> audit list --actor operator --from 7d',
     },
-    { description: 'Watch what is done by hand', command: '<%= config.bin %> audit list --actor operator --follow' },
+    { description: 'Follow actions of operators', command: '<%= config.bin %> audit list --actor operator --follow' },
     {
-      description: 'The story of one row',
+      description: 'History of one row',
       command: '<%= config.bin %> audit list --target 0198c7a3-1b02-7d44-a1c8-5e9f0b7d6c33',
     },
     {
-      description: 'Everything about webhooks of a workspace, for a spreadsheet',
+      description: 'Webhook changes of a workspace, for a spreadsheet',
       command: '<%= config.bin %> audit list --workspace acme --action webhook --all --csv > webhooks.csv',
     },
   ]
   static override flags = {
     ...databaseFlags,
-    workspace: Flags.string({ summary: 'Only what was done in this workspace (name or id); all when left out.' }),
-    actor: filterFlag('Only what this token did (id or name), or operator for the command line.'),
-    action: filterFlag('Only this action, such as pass.void, or all that is done to a kind, such as webhook.'),
-    target: Flags.string({ summary: 'Only what was done to the row with this id.' }),
-    from: pastFlag('At this moment or later: 2027-05-31T00:00:00Z, or 12h for twelve hours ago.', formerly('since')),
-    to: pastFlag('At this moment or earlier.', formerly('until')),
+    workspace: Flags.string({ summary: 'Only this workspace (name or ID); all by default.' }),
+    actor: filterFlag('Only actions of this token (ID or name), or operator for the command line.'),
+    action: filterFlag('Only this action, such as pass.void, or all actions of a kind, such as webhook.'),
+    target: Flags.string({ summary: 'Only actions on the row with this ID.' }),
+    from: pastFlag('At or after this time: 2027-05-31T00:00:00Z, or 12h for twelve hours ago.', formerly('since')),
+    to: pastFlag('At or before this time.', formerly('until')),
     ...listFlags,
     follow: followFlag,
   }

@@ -2,15 +2,15 @@ import { BaseCommand } from '../../cli/command/base-command.ts'
 import { verifyAndReport, verifyArgs, verifyFlags } from '../../cli/evidence/verify.ts'
 
 export default class AuditVerify extends BaseCommand {
-  static override summary = 'Verify that nobody changed, removed or inserted anything in the audit log.'
+  static override summary = 'Verify that no entry of the audit log was changed, removed, or inserted.'
   static override description =
-    'Works straight on the database, and reads alone; or, given what passes audit prove wrote, on that file without a ' +
-    'database. Names what was found, and exits 1 where it found anything. docs/guides/evidence.md says what it proves.'
+    'Reads the database, or, without a database, a file that passes audit prove wrote. Lists problems, and exits ' +
+    'with 1 if there are any. See docs/guides/evidence.md.'
   static override examples = [
     '<%= config.bin %> audit verify',
     '<%= config.bin %> audit verify --json > kept.json',
     {
-      description: 'Against what was kept elsewhere, so that nobody can put an older database in its place',
+      description: 'Compare with a head kept elsewhere, to detect an older database',
       command: '<%= config.bin %> audit verify --kept kept.json --public-key ledger.pem',
     },
     '<%= config.bin %> audit verify audit.jsonl --public-key ledger.pem',

@@ -9,8 +9,9 @@ import { type Broadcast, type BroadcastForecast, GoogleVia } from '../../core/co
 export default class BroadcastSend extends ClientCommand {
   static override summary = 'Notify every issued pass of a project, now or later.'
   static override description =
-    'Whoever is issued at that moment gets it. Says how many and asks first; elsewhere give --yes. --dry-run says whom it ' +
-    'would reach and sends nothing. --watch stays until each notification has arrived, or cannot.'
+    'Reaches passes that are issued at the time of sending. Shows their number, and asks for confirmation; without a ' +
+    'terminal, --yes is required. --dry-run shows the recipients and sends nothing. --watch waits until each ' +
+    'notification has arrived or failed.'
   static override examples = [
     '<%= config.bin %> broadcast send 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10 --message "Doors open at 7" --dry-run',
     '<%= config.bin %> broadcast send 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10 --message "Doors open at 7" --watch --yes',
@@ -21,16 +22,16 @@ export default class BroadcastSend extends ClientCommand {
   static override flags = {
     ...messageFlags,
     'google-via': Flags.option({
-      summary: 'How Google is sent it: a message for each pass, or one for each class, which all of its holders get.',
+      summary: 'How to send to Google: one message per pass, or one per class, which all of its holders get.',
       description:
-        'A class costs one request however many hold it. Holders of void and expired passes get it too, and those who add a ' +
-        'pass later find it on the back.',
+        'A class needs one request for any number of holders. Holders of void and expired passes also receive the ' +
+        'message, and people who add a pass later see it on the back.',
       options: GoogleVia.options,
       default: 'object' as const,
     })(),
-    'dry-run': Flags.boolean({ summary: 'Say whom it would reach, and send nothing.', exclusive: ['watch'] }),
-    watch: Flags.boolean({ summary: 'Show how it comes along until it is done.' }),
-    yes: Flags.boolean({ summary: 'Do it without asking.' }),
+    'dry-run': Flags.boolean({ summary: 'Show the recipients, and send nothing.', exclusive: ['watch'] }),
+    watch: Flags.boolean({ summary: 'Show the progress until it is done.' }),
+    yes: Flags.boolean({ summary: 'Skip the confirmation.' }),
   }
 
   async run() {

@@ -7,20 +7,20 @@ import { drawDevice } from '../../cli/device/show.ts'
 export default class DeviceInstall extends DeviceCommand {
   static override summary = 'Install a pass on a virtual phone through its hosted link.'
   static override description =
-    'Works with a server whose platform runs in the sandbox. The iPhone verifies the package, its signature and its chain ' +
-    'as iOS does, and registers for pushes; the Android phone hands the save link to the emulator for Google.'
+    'Works with a server whose platform runs in the sandbox. The iPhone verifies the package, its signature, and its ' +
+    'chain as iOS does, and registers for pushes. The Android phone passes the save link to the Google emulator.'
   static override examples = [
     '<%= config.bin %> device install http://127.0.0.1:3000/l/EAGZ… --platform apple',
     '<%= config.bin %> device install http://127.0.0.1:3000/l/EAGZ… --platform google --device pixel',
     '<%= config.bin %> device install http://127.0.0.1:3000/l/EAGZ… --platform apple --device tokyo --language ja',
   ]
   static override args = {
-    link: Args.string({ description: 'Apple, Google or smart link of the pass.', required: true }),
+    link: Args.string({ description: 'Apple, Google, or smart link of the pass.', required: true }),
   }
   static override flags = {
-    platform: Flags.option({ options: devicePlatforms })({ summary: 'Which kind of phone it is.', required: true }),
-    device: Flags.string({ summary: 'Name of the phone, made where there is none (iphone or android).' }),
-    ...languageFlag('Which language the phone speaks from now on, such as ar; a new one speaks en.'),
+    platform: Flags.option({ options: devicePlatforms })({ summary: 'Kind of the phone.', required: true }),
+    device: Flags.string({ summary: 'Name of the phone, created if it does not exist (iphone or android).' }),
+    ...languageFlag('Language of the phone, such as ar; en for a new phone.'),
   }
 
   async run() {

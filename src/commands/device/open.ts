@@ -4,7 +4,7 @@ import { bannerLines, drawDevice } from '../../cli/device/show.ts'
 import { openDevice } from '../../cli/device/store.ts'
 
 export default class DeviceOpen extends DeviceCommand {
-  static override summary = 'Take up a virtual phone: it looks for updates, and shows its passes.'
+  static override summary = 'Open a virtual phone: it fetches updates, and shows its passes.'
   static override examples = ['<%= config.bin %> device open', '<%= config.bin %> device open iphone --json']
   static override args = nameArg
   static override flags = shownLanguageFlag

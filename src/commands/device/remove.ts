@@ -5,12 +5,12 @@ import { findPassId, passIdsOf, phoneOf } from '../../cli/device/phones.ts'
 import { openDevice } from '../../cli/device/store.ts'
 
 export default class DeviceRemove extends DeviceCommand {
-  static override summary = 'Remove a pass from a virtual phone, which tells its platform.'
+  static override summary = 'Remove a pass from a virtual phone, which notifies its platform.'
   static override examples = [
     '<%= config.bin %> device remove 0198c7a3-1b02-7d44-a1c8-5e9f0b7d6c33',
     '<%= config.bin %> device remove --all --device pixel',
   ]
-  static override args = { pass: Args.string({ description: 'Serial number or object id.' }) }
+  static override args = { pass: Args.string({ description: 'Serial number or object ID.' }) }
   static override flags = {
     ...deviceFlag,
     all: Flags.boolean({ summary: 'Remove every pass of the phone.', default: false }),

@@ -3,7 +3,7 @@ import { describeDevice, drawDevice } from '../../cli/device/show.ts'
 import { openDevice } from '../../cli/device/store.ts'
 
 export default class DeviceShow extends DeviceCommand {
-  static override summary = 'Draw the passes of a virtual phone as it has them, without looking for updates.'
+  static override summary = 'Draw the current passes of a virtual phone, without fetching updates.'
   static override examples = ['<%= config.bin %> device show', '<%= config.bin %> device show pixel --language de']
   static override args = nameArg
   static override flags = shownLanguageFlag

@@ -9,15 +9,16 @@ import { bannerLines, drawDevice } from '../../cli/device/show.ts'
 import { type DeviceFile, openDevice } from '../../cli/device/store.ts'
 
 export default class DeviceWatch extends DeviceCommand {
-  static override summary = 'Keep a virtual phone awake: it takes pushes, and shows the banner and the new pass.'
+  static override summary = 'Keep a virtual phone awake: it receives pushes, and shows the banner and the new pass.'
   static override description =
-    'With --json one event a line: {"event": "listening" | "change" | "problem", …}. Ends with Ctrl-C, or after --seconds.'
+    'With --json, one event per line: {"event": "listening" | "change" | "problem", …}. Ends with Ctrl-C, or after ' +
+    '--seconds.'
   static override examples = [
     '<%= config.bin %> device watch',
     '<%= config.bin %> device watch iphone --seconds 60 --json',
   ]
   static override args = nameArg
-  static override flags = { seconds: Flags.integer({ summary: 'End after that many seconds.', min: 1 }) }
+  static override flags = { seconds: Flags.integer({ summary: 'End after this number of seconds.', min: 1 }) }
 
   async run() {
     const { args, flags } = await this.parse(DeviceWatch)

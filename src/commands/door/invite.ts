@@ -14,28 +14,28 @@ import { writePrivate } from '../../files/private-file.ts'
 export default class DoorInvite extends ClientCommand {
   static override summary = 'Invite phones to scan at a gate.'
   static override description =
-    'Shows a QR code and a link, once. Whoever opens it with a phone scans at that gate, and sees this project alone: ' +
-    'each phone has a token of its own, which door revoke ends. Needs a token of an owner.'
+    'Shows a QR code and a link once. A phone that opens it can scan at that gate, for this project only. Each phone ' +
+    "has its own token, which door revoke ends. Needs an owner's token."
   static override examples = [
     '<%= config.bin %> door invite --project "Spring fair" --gate North --expires-in 12h --phones 20',
     {
-      description: 'A page to print and hang up behind the gate',
+      description: 'A page to print for the staff of the gate',
       command: '<%= config.bin %> door invite --project "Spring fair" --gate North --phones 20 --svg north.svg',
     },
   ]
   static override flags = {
     project: requiredFlag('project', ' to scan for'),
     gate: Flags.string({
-      summary: 'Where they scan, up to 100 characters; in the ledger with each scan.',
+      summary: 'Gate of the phones, up to 100 characters; the ledger has it with each scan.',
       required: true,
     }),
     'expires-in': Flags.string({
-      summary: 'How long it can be claimed: 15m, 12h, 30d at most.',
+      summary: 'Time until the invitation ends: 15m, 12h, at most 30d.',
       default: '12h',
       ...formerly('expires'),
     }),
-    phones: Flags.integer({ summary: 'How many may claim it, 1 to 1000.', min: 1, max: 1000, default: 1 }),
-    svg: Flags.string({ summary: 'Write a page to print to this file, too.', parse: parsePath }),
+    phones: Flags.integer({ summary: 'Number of phones that can claim it, 1 to 1000.', min: 1, max: 1000, default: 1 }),
+    svg: Flags.string({ summary: 'Also write a page to print to this file.', parse: parsePath }),
   }
 
   async run() {

@@ -19,7 +19,7 @@ const shape: ListShape<ShownIdentity> = {
 
 export default class IdentityList extends BaseCommand {
   static override summary = 'List the identities of the database.'
-  static override description = 'Beside them there is the identity server, which the flags of passes serve give.'
+  static override description = 'In addition, there is the identity server, set by the flags of passes serve.'
   static override examples = ['<%= config.bin %> identity list', '<%= config.bin %> identity list --json']
   static override flags = { ...databaseFlags, ...styleFlags }
 

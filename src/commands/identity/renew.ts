@@ -7,12 +7,13 @@ import type { IdentityConfig, ShownIdentity } from '../../server/operator/identi
 import type { RenewedFrom } from '../../server/operator/renew-identity.ts'
 
 export default class IdentityRenew extends BaseCommand {
-  static override summary = 'Give an identity its renewed certificate, or another key.'
+  static override summary = 'Renew the certificate or key of an identity.'
   static override description =
-    'The certificate must be of the same pass type and team: phones know their passes by them. Running servers sign and push ' +
-    'with it within 10 seconds; what is on its way ends over the connection of before. Updates that waited for it go on by themselves; passes jobs retry --all ' +
-    'issues the passes that failed meanwhile. One of the sandbox makes its own. With ' +
-    '--watch each renewal is a line, a refused file one on stderr, and Ctrl-C ends with 130.'
+    'The certificate must have the same pass type and team, because phones identify their passes by them. Running ' +
+    'servers sign and push with it within 10 seconds; pushes in progress end over the old connection. Waiting ' +
+    'updates continue automatically; passes jobs retry --all issues passes that failed in the meantime. A sandbox ' +
+    'identity needs no files. With --watch, each renewal is one line, and rejected files are reported on stderr; ' +
+    'Ctrl-C ends it with 130.'
   static override examples = [
     '<%= config.bin %> identity renew acme --certificate pass.pem --key pass.key',
     '<%= config.bin %> identity renew acme --certificate /run/secrets/pass.pem --key /run/secrets/pass.key --watch',
@@ -24,7 +25,7 @@ export default class IdentityRenew extends BaseCommand {
     ...identityFlags,
     ...certificateFlags,
     watch: Flags.boolean({
-      summary: 'Stay, and renew whenever the files change, as a secret store rewrites them.',
+      summary: 'Keep running, and renew whenever the files change, for example by a secret store.',
     }),
     'key-file': Flags.string({ summary: 'Key of the service account: a JSON file.', helpGroup: 'GOOGLE' }),
   }

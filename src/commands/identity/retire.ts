@@ -4,11 +4,11 @@ import { showIdentity } from '../../cli/identity.ts'
 import { databaseFlags } from '../../cli/settings/server-flags.ts'
 
 export default class IdentityRetire extends BaseCommand {
-  static override summary = 'Make no more passes under an identity.'
+  static override summary = 'Stop creating passes under an identity.'
   static override description =
-    'The passes that it has are kept up to date, so its certificate still has to be renewed. It must be the default of nothing ' +
-    '(passes identity use server). With --workspace that workspace alone makes no more, and cannot give it to its projects. ' +
-    'passes identity use takes it back.'
+    'Its existing passes are still updated, so its certificate must still be renewed. It must not be a default ' +
+    '(passes identity use server). With --workspace, only that workspace stops using it, and cannot assign it to its ' +
+    'projects. passes identity use reactivates it.'
   static override examples = [
     '<%= config.bin %> identity retire acme',
     '<%= config.bin %> identity retire acme --workspace agency',
@@ -17,7 +17,7 @@ export default class IdentityRetire extends BaseCommand {
   static override args = { name: Args.string({ description: 'Name of the identity.', required: true }) }
   static override flags = {
     ...databaseFlags,
-    workspace: Flags.string({ summary: 'Name or id of a workspace: the others go on with it.' }),
+    workspace: Flags.string({ summary: 'Name or ID of a workspace: others keep using the identity.' }),
   }
 
   async run() {

@@ -5,7 +5,7 @@ import { databaseFlags } from '../../cli/settings/server-flags.ts'
 
 export default class IdentityShow extends BaseCommand {
   static override summary = 'Show an identity, and where it is the default.'
-  static override description = 'Never its key.'
+  static override description = 'The key is never shown.'
   static override examples = [
     '<%= config.bin %> identity show acme',
     '<%= config.bin %> identity show acme --database sqlite:./data/passes.db --json',

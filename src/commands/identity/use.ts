@@ -6,10 +6,10 @@ import { platforms } from '../../core/contract/platform.ts'
 export default class IdentityUse extends BaseCommand {
   static override summary = 'Make an identity the default of a workspace or a project.'
   static override description =
-    'For the passes that are made from then on: each belongs to the identities that it was made under for good. From then on the ' +
-    'workspace may give it to its projects, too (PATCH /v1/projects/{id}). A retired one makes passes again. The name server takes the default away: a project ' +
-    'then has that of its workspace, and a workspace what the flags of passes serve give; passes identity retire --workspace lets it give ' +
-    'the identity to no project either.'
+    'Applies to new passes: each pass keeps its identities permanently. The workspace can then also assign the ' +
+    'identity to its projects (PATCH /v1/projects/{id}). A retired identity becomes active again. The name server ' +
+    'removes the default: a project then uses that of its workspace, and a workspace the flags of passes serve. To ' +
+    'also prevent its use by projects, run passes identity retire --workspace.'
   static override examples = [
     '<%= config.bin %> identity use acme --workspace acme',
     '<%= config.bin %> identity use acme-google --workspace agency --project "Acme fair"',
@@ -18,10 +18,10 @@ export default class IdentityUse extends BaseCommand {
   static override args = { name: Args.string({ description: 'Name of the identity, or server.', required: true }) }
   static override flags = {
     ...databaseFlags,
-    workspace: Flags.string({ summary: 'Name or id of the workspace.', default: 'default' }),
-    project: Flags.string({ summary: 'Name or id of a project; the workspace itself where left out.' }),
+    workspace: Flags.string({ summary: 'Name or ID of the workspace.', default: 'default' }),
+    project: Flags.string({ summary: 'Name or ID of a project; by default the workspace itself.' }),
     platform: Flags.option({ options: platforms })({
-      summary: 'For server: only of this platform.',
+      summary: 'For server: only this platform.',
     }),
   }
 

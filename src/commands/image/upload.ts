@@ -4,8 +4,8 @@ import { details } from '../../cli/command/output.ts'
 import { readImage } from '../../cli/template/template-file.ts'
 
 export default class ImageUpload extends ClientCommand {
-  static override summary = 'Upload an image, and print the id that definitions name it by.'
-  static override description = 'PNG or JPEG. template push uploads by itself what a template file names.'
+  static override summary = 'Upload an image, and print the ID for definitions.'
+  static override description = 'PNG or JPEG. template push uploads the images of a template file automatically.'
   static override examples = [
     '<%= config.bin %> image upload icon.png',
     '<%= config.bin %> image upload logo.jpg --json',

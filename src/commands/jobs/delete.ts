@@ -2,10 +2,10 @@ import { BaseCommand } from '../../cli/command/base-command.ts'
 import { failedJobArgs, failedJobFlags, namedJobs } from '../../cli/operator.ts'
 
 export default class JobsDelete extends BaseCommand {
-  static override summary = 'Delete jobs that gave up or are quarantined.'
+  static override summary = 'Delete failed or quarantined jobs.'
   static override description =
-    'Works straight on the database. The work is never done; what it was about stays as it is: a pass that FAILED with ' +
-    'its job is FAILED, and an update of it queues a new job.'
+    'Works on the database. The work is never done, and its subject does not change: a pass that FAILED with its job ' +
+    'remains FAILED, and an update of it queues a new job.'
   static override examples = [
     '<%= config.bin %> jobs delete 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27',
     '<%= config.bin %> jobs delete --all --workspace acme',

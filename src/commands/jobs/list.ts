@@ -39,15 +39,15 @@ const shape: ListShape<FailedJob> = {
 }
 
 export default class JobsList extends BaseCommand {
-  static override summary = 'Show what waits in the outbox, what gave up, and what is quarantined.'
+  static override summary = 'Show waiting, failed, and quarantined jobs of the outbox.'
   static override description =
-    'Works straight on the database. Jobs that gave up stay until passes jobs retry or passes jobs delete, and so do ' +
-    'those under which workers stopped three times: they are quarantined.'
+    'Works on the database. A job that failed for the last time remains until passes jobs retry or passes jobs ' +
+    'delete. So does a quarantined job, during which workers stopped three times.'
   static override examples = ['<%= config.bin %> jobs list', '<%= config.bin %> jobs list --limit 100 --json']
   static override flags = {
     ...databaseFlags,
-    workspace: Flags.string({ summary: 'Show failures of this workspace only (name or id).' }),
-    limit: Flags.integer({ summary: 'Failures to show, newest first.', default: 20, min: 1, max: 1000 }),
+    workspace: Flags.string({ summary: 'Only failures of this workspace (name or ID).' }),
+    limit: Flags.integer({ summary: 'Number of failures, newest first.', default: 20, min: 1, max: 1000 }),
     ...styleFlags,
   }
 

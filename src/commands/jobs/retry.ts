@@ -2,11 +2,12 @@ import { BaseCommand } from '../../cli/command/base-command.ts'
 import { failedJobArgs, failedJobFlags, namedJobs } from '../../cli/operator.ts'
 
 export default class JobsRetry extends BaseCommand {
-  static override summary = 'Run jobs again that gave up or are quarantined.'
+  static override summary = 'Run failed or quarantined jobs again.'
   static override description =
-    'Works straight on the database; running servers take the jobs up within a second. A pass that FAILED with its job ' +
-    'is QUEUED again, with --all also those that nothing could sign; a wallet update fires pass.updated with changedFields manual_requeue. A job from quarantine runs ' +
-    'alone, and is quarantined again when the worker stops under it.'
+    'Works on the database; running servers start the jobs within a second. A pass that FAILED with its job is ' +
+    'QUEUED again, and with --all also passes that could not be signed. An update of a wallet emits pass.updated ' +
+    'with changedFields manual_requeue. A quarantined job runs alone, and is quarantined again if the worker stops ' +
+    'during it.'
   static override examples = [
     '<%= config.bin %> jobs retry 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27',
     '<%= config.bin %> jobs retry --all --workspace acme',

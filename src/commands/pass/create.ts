@@ -15,24 +15,24 @@ const says = {
 export default class PassCreate extends ClientCommand {
   static override summary = 'Create a pass.'
   static override description =
-    'Says whether the pass was created, or was there and is as said here (variables that are not named are not compared). ' +
-    'Where the external id has a pass that differs, or a void one, it fails, unless --existing says what to do. For many ' +
-    'passes use issue with a CSV file.'
+    'Reports whether the pass was created or already existed with these values (variables that are not given are not ' +
+    'compared). If the external ID has a pass that differs or is void, the command fails, unless --existing is set. ' +
+    'For many passes, use issue with a CSV file.'
   static override examples = [
     '<%= config.bin %> pass create --template 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --external-id T-1 --label "Ada Lovelace"',
     '<%= config.bin %> pass create --template 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --external-id T-2 --label Grace --var seat=12A --var hall="Hall 2"',
     {
-      description: 'Make it what is said here, whether or not it is there already',
+      description: 'Create or update the pass',
       command:
         '<%= config.bin %> pass create --template 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --external-id T-1 --label Eve --existing update',
     },
   ]
   static override flags = {
     template: requiredFlag('template'),
-    'external-id': Flags.string({ summary: 'Your own key of the pass, unique in the workspace.', required: true }),
+    'external-id': Flags.string({ summary: 'Your key of the pass, unique in the workspace.', required: true }),
     label: Flags.string({ summary: 'Name of the holder.', required: true }),
     group: Flags.string({
-      summary: 'What it has in common with passes that it belongs together with, such as an order.',
+      summary: 'Group key shared with related passes, such as the tickets of an order.',
     }),
     var: variableFlag,
     existing: existingFlag,

@@ -7,25 +7,25 @@ import { databaseFlags } from '../../cli/settings/server-flags.ts'
 import type { Holdings } from '../../storage/operations/erasure.ts'
 
 export default class PassErase extends BaseCommand {
-  static override summary = 'Erase what is kept about the holder of a pass, for good.'
+  static override summary = 'Erase the personal data of a pass, irreversibly.'
   static override description =
-    'Works straight on the database, also while servers run. The pass is made void, wallets get the void card without ' +
-    'the data, and label, variables, externalPassId, messages, notes of scans and every copy in events are gone; what ' +
-    'waits to be delivered is not sent. Verdicts and counts of scans stay. Asks first; elsewhere give --yes. ' +
-    'docs/privacy.md says what is kept where.'
+    'Works on the database, also while servers run. The pass becomes void, wallets get the void card without the ' +
+    'data, and label, variables, externalPassId, messages, notes of scans, and every copy in events are deleted; ' +
+    'pending deliveries are not sent. Results and counts of scans remain. Asks for confirmation; without a terminal, ' +
+    '--yes is required. docs/privacy.md lists the stored data.'
   static override examples = [
     '<%= config.bin %> pass erase 0198c7a3-1b02-7d44-a1c8-5e9f0b7d6c33 --dry-run',
     '<%= config.bin %> pass erase T-1 --external --workspace acme --yes --json',
   ]
   static override args = {
-    id: Args.string({ description: 'Id of the pass, or with --external your own key of it.', required: true }),
+    id: Args.string({ description: 'ID of the pass, or with --external your key of it.', required: true }),
   }
   static override flags = {
     ...databaseFlags,
     ...passFlags,
-    workspace: Flags.string({ summary: 'Name or id of the workspace.', default: 'default' }),
-    'dry-run': Flags.boolean({ summary: 'Only say what would go.' }),
-    yes: Flags.boolean({ summary: 'Do it without asking.' }),
+    workspace: Flags.string({ summary: 'Name or ID of the workspace.', default: 'default' }),
+    'dry-run': Flags.boolean({ summary: 'Only show the data that would be erased.' }),
+    yes: Flags.boolean({ summary: 'Skip the confirmation.' }),
   }
 
   async run() {

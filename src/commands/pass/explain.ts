@@ -7,10 +7,10 @@ import { showExplanation } from '../../cli/records.ts'
 import { canColor } from '../../cli/settings/settings.ts'
 
 export default class PassExplain extends ClientCommand {
-  static override summary = 'Explain whether a pass would be let in at a moment, and why.'
+  static override summary = 'Explain whether a pass would be accepted at a given time, and why.'
   static override description =
-    'Shows each check of a scan in its order with the facts it used; the first that fails decides. Nothing is ' +
-    'recorded. Exit code 0 whatever the answer.'
+    'Shows each check of a scan in order, with the facts it used; the first check that fails decides. Records ' +
+    'nothing. Exits with 0 for any decision.'
   static override examples = [
     '<%= config.bin %> pass explain T-1 --external',
     '<%= config.bin %> pass explain 0198c7a3-1b02-7d44-a1c8-5e9f0b7d6c33 --at 2027-05-31T19:30:00Z --context 2027-05-31',
@@ -18,9 +18,9 @@ export default class PassExplain extends ClientCommand {
   static override args = passArgs
   static override flags = {
     ...passFlags,
-    at: pastFlag('At this moment: 2027-05-31T19:30:00Z, "in 2h", or 2h for two hours ago (now).'),
-    date: Flags.string({ summary: 'As of that date (YYYY-MM-DD), as an operator may scan.' }),
-    context: Flags.string({ summary: 'In this scan context, such as an event day.' }),
+    at: pastFlag('Time: 2027-05-31T19:30:00Z, "in 2h", or 2h for two hours ago (now).'),
+    date: Flags.string({ summary: 'Evaluate as of this date (YYYY-MM-DD), as a scan can.' }),
+    context: Flags.string({ summary: 'Scan context, such as an event day.' }),
   }
 
   async run() {

@@ -6,11 +6,11 @@ import { passesShape, passFilterFlags, passQuery, sortQuery } from '../../cli/pa
 export default class PassList extends ClientCommand {
   static override summary = 'List passes, newest first.'
   static override description =
-    'Different filters must all hold; the values of one that is repeated are alternatives. How many there are stands ' +
-    'on stderr. --all writes page after page, in constant memory; with --json one pass a line. What the server sorts by ' +
-    '(createdAt, label and others of --sort-by) is sorted over all pages, other columns over those that are shown.'
+    'Different filters must all match; repeated values of one filter are alternatives. The total is printed to ' +
+    'stderr. --all writes all pages, in constant memory; with --json one pass per line. The server sorts all pages ' +
+    'by the columns of --sort-by, such as createdAt and label; other columns are sorted within the output.'
   static override examples = [
-    { description: 'Find somebody', command: '<%= config.bin %> pass list --search lovelace' },
+    { description: 'Find a person', command: '<%= config.bin %> pass list --search lovelace' },
     {
       description: 'The door list of a day',
       command: '<%= config.bin %> pass list --status ISSUED --valid-on 2027-05-31 --no-redeemed --all --csv > door.csv',
@@ -24,7 +24,7 @@ export default class PassList extends ClientCommand {
   static override flags = {
     ...passFilterFlags,
     ...listFlags,
-    wallets: Flags.boolean({ summary: 'With what each wallet holds, in the output of --json.' }),
+    wallets: Flags.boolean({ summary: 'Include the wallets of each pass in the output of --json.' }),
   }
 
   async run() {

@@ -11,9 +11,9 @@ import { writePrivate } from '../../files/private-file.ts'
 export default class PassPreview extends ClientCommand {
   static override summary = 'Show a pass as phones show it, or the data that each platform gets.'
   static override description =
-    'On a terminal, draws the pass as an iPhone shows it. With --json or --platform, or in a pipe, prints the pass.json for ' +
-    'Apple, and the class and object for Google. --out writes the signed file for Apple, --html a page that shows the pass on ' +
-    'an iPhone and on an Android phone.'
+    'On a terminal, draws the pass as an iPhone shows it. With --json or --platform, or in a pipe, prints the ' +
+    'pass.json for Apple, and the class and object for Google. --out writes the signed file for Apple, --html a page ' +
+    'that shows the pass on an iPhone and an Android phone.'
   static override examples = [
     '<%= config.bin %> pass preview 0198c7a3-1b02-7d44-a1c8-5e9f0b7d6c33 --platform apple',
     {
@@ -21,24 +21,24 @@ export default class PassPreview extends ClientCommand {
       command: '<%= config.bin %> pass preview T-1 --external --out T-1.pkpass',
     },
     {
-      description: 'What its holder sees, for a browser',
+      description: "The holder's view, for a browser",
       command: '<%= config.bin %> pass preview T-1 --external --language ar --html T-1.html',
     },
   ]
   static override args = passArgs
   static override flags = {
     ...passFlags,
-    platform: Flags.option({ summary: 'Only this one.', options: platforms })(),
+    platform: Flags.option({ summary: 'Only this platform.', options: platforms })(),
     out: Flags.string({
       summary: 'Write the signed Apple pass to this file (FILE.pkpass).',
       exclusive: ['html'],
       parse: parsePath,
     }),
     language: Flags.string({
-      summary: 'One of the languages of its definition; its default without.',
+      summary: 'Language of the definition; its default if omitted.',
       exclusive: ['out'],
     }),
-    html: Flags.string({ summary: 'Write the pass on both phones as a page to this file.', parse: parsePath }),
+    html: Flags.string({ summary: 'Write a page with the pass on both phones to this file.', parse: parsePath }),
   }
 
   async run() {

@@ -15,12 +15,13 @@ import { showPass } from '../../cli/records.ts'
 export default class PassTransfer extends ClientCommand {
   static override summary = 'Give a pass to another holder, with a new code and new links.'
   static override description =
-    'Cards on phones of the former holder turn void with their next update, links that were handed out are closed, and ' +
-    'the old code lets nobody in. Variables that are not named keep their value. Asks first; elsewhere give --yes.'
+    'Cards on phones of the former holder turn void with their next update, earlier links are closed, and the old ' +
+    'code is rejected. Variables that are not given keep their value. Asks for confirmation; without a terminal, ' +
+    '--yes is required.'
   static override examples = [
     '<%= config.bin %> pass transfer T-1 --external --label "Charles Babbage" --var email=charles@example.org --unset requests',
     {
-      description: 'Only if nobody changed it since revision 3 was read, so that a second try is no second transfer',
+      description: 'Only if it is still at revision 3, so that a retry is not a second transfer',
       command: '<%= config.bin %> pass transfer T-1 --external --label "Charles Babbage" --if-match 3 --yes --json',
     },
   ]
@@ -31,7 +32,7 @@ export default class PassTransfer extends ClientCommand {
     var: variableFlag,
     unset: unsetFlag,
     ...ifMatchFlag,
-    yes: Flags.boolean({ summary: 'Do it without asking.' }),
+    yes: Flags.boolean({ summary: 'Skip the confirmation.' }),
   }
 
   async run() {

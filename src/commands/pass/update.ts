@@ -15,19 +15,19 @@ import { templateVersionFlag } from '../../cli/template/template-version.ts'
 import type { PassUpdate as Body } from '../../core/contract/passes.ts'
 
 export default class PassUpdate extends ClientCommand {
-  static override summary = 'Change a pass, and with it the cards on phones.'
+  static override summary = 'Update a pass, and the cards on phones.'
   static override description =
-    'Variables that are not named keep their value. All changes of one call are one revision. For many passes use ' +
+    'Variables that are not given keep their value. All changes of one call are one revision. For many passes, use ' +
     'update with a CSV file.'
   static override examples = [
     '<%= config.bin %> pass update T-1 --external --label "Ada King" --var seat=14C --unset hall',
     {
-      description: 'See what an upgrade to the newest version of the template would give',
+      description: 'Show the result of an upgrade to the newest version of the template',
       command:
         '<%= config.bin %> pass update 0198c7a3-1b02-7d44-a1c8-5e9f0b7d6c33 --template-version latest --dry-run --json',
     },
     {
-      description: 'Only if nobody changed it since revision 3 was read',
+      description: 'Only if it is still at revision 3',
       command: '<%= config.bin %> pass update 0198c7a3-1b02-7d44-a1c8-5e9f0b7d6c33 --var points=1240 --if-match 3',
     },
   ]
@@ -37,14 +37,14 @@ export default class PassUpdate extends ClientCommand {
     label: Flags.string({ summary: 'New name of the holder.' }),
     var: variableFlag,
     unset: unsetFlag,
-    group: Flags.string({ summary: 'Key of the group that it belongs to.', exclusive: ['no-group'] }),
-    'no-group': Flags.boolean({ summary: 'Take it out of its group.' }),
+    group: Flags.string({ summary: 'Group key.', exclusive: ['no-group'] }),
+    'no-group': Flags.boolean({ summary: 'Remove it from its group.' }),
     'template-version': templateVersionFlag({ summary: 'Upgrade to this published version.' }),
     ...ifMatchFlag,
     notify: Flags.boolean({
       summary: 'Make Android phones ring for fields with a changeMessage, as iPhones do; at most 3 times in 24 hours.',
     }),
-    'dry-run': Flags.boolean({ summary: 'Show the pass as it would be, and change nothing.' }),
+    'dry-run': Flags.boolean({ summary: 'Show the updated pass, and change nothing.' }),
   }
 
   async run() {

@@ -11,25 +11,25 @@ import { RedemptionPolicy } from '../../core/contract/redemption.ts'
 const NOTE_EVERY_MS = 5_000
 
 export default class PolicyReplay extends ClientCommand {
-  static override summary = 'Judge the ledger of scans again under another policy.'
+  static override summary = 'Evaluate the ledger of scans again under another policy.'
   static override description =
-    'Says what would have come of the scans of a window, had every pass had the policy of the file; by reason and by ' +
-    'gate. Records nothing. The file holds a policy as pass get shows it, such as { "maxUses": 2 }. A million scans at ' +
-    'most; of so many it takes minutes: give --timeout 300.'
+    'Shows how the scans of a time range would have been decided if every pass had the policy of the file, by reason ' +
+    'and gate. Records nothing. The file contains a policy as pass get shows it, such as { "maxUses": 2 }. Works for ' +
+    'at most a million scans, which take minutes: set --timeout 300.'
   static override examples = [
     '<%= config.bin %> policy replay --project "Polyglot 2027" --policy strict.json --from 2027-05-30T00:00Z',
     {
-      description: 'The last day of one kind of ticket, for a program',
+      description: 'The last day of one template, for a script',
       command:
         '<%= config.bin %> policy replay --project "Polyglot 2027" --template day-ticket --policy strict.json --from 24h --json',
     },
   ]
   static override flags = {
     project: requiredFlag('project'),
-    policy: Flags.string({ summary: 'File with the policy, as JSON; - reads stdin.', required: true }),
-    template: namedFlag('template', ', for its passes alone'),
-    from: pastFlag('Scans of this moment or later: 2027-05-31T00:00:00Z, or 12h for twelve hours ago. All by default.'),
-    to: pastFlag('Scans of this moment or earlier. Now by default.'),
+    policy: Flags.string({ summary: 'File with the policy as JSON; - reads stdin.', required: true }),
+    template: namedFlag('template', ', to replay only its passes'),
+    from: pastFlag('At or after this time: 2027-05-31T00:00:00Z, or 12h for twelve hours ago. All by default.'),
+    to: pastFlag('At or before this time. Now by default.'),
   }
 
   async run() {

@@ -22,8 +22,9 @@ const shape: ListShape<ProfileItem> = {
 }
 
 export default class ProfileList extends BaseCommand {
-  static override summary = 'List the stored profiles, and which one is in use.'
-  static override description = 'The one in use is that of PASSES_PROFILE, else of profile use. Tokens are not shown.'
+  static override summary = 'List the stored profiles, and the one in use.'
+  static override description =
+    'The profile in use is that of PASSES_PROFILE, else of profile use. Tokens are not shown.'
   static override examples = ['<%= config.bin %> profile list', '<%= config.bin %> profile list --json']
 
   static override flags = styleFlags

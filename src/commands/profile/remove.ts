@@ -5,15 +5,16 @@ import { readProfiles, removeProfile, requireProfile } from '../../cli/settings/
 import { profileInUse } from '../../cli/settings/settings.ts'
 
 export default class ProfileRemove extends BaseCommand {
-  static override summary = 'Remove a profile with its token from this machine.'
+  static override summary = 'Remove a profile and its token from this machine.'
   static override description =
-    'The token itself goes on working: passes token revoke ends it, on the server. Asks first; elsewhere give --yes.'
+    'The token remains valid: passes token revoke ends it on the server. Asks for confirmation; without a terminal, ' +
+    '--yes is required.'
   static override examples = [
     '<%= config.bin %> profile remove staging',
     '<%= config.bin %> profile remove staging --yes --json',
   ]
   static override args = { name: Args.string({ description: 'Name of the profile.', required: true }) }
-  static override flags = { yes: Flags.boolean({ summary: 'Do it without asking.' }) }
+  static override flags = { yes: Flags.boolean({ summary: 'Skip the confirmation.' }) }
 
   async run() {
     const { args, flags } = await this.parse(ProfileRemove)

@@ -4,8 +4,8 @@ import { chooseProfile, readProfiles, requireProfile } from '../../cli/settings/
 import { overridingVariables, profileInUse } from '../../cli/settings/settings.ts'
 
 export default class ProfileUse extends BaseCommand {
-  static override summary = 'Say which profile commands use from now on.'
-  static override description = '--profile and PASSES_PROFILE go before it.'
+  static override summary = 'Set the profile that commands use.'
+  static override description = '--profile and PASSES_PROFILE take precedence.'
   static override examples = [
     '<%= config.bin %> profile use production',
     '<%= config.bin %> profile use default --json',

@@ -7,13 +7,14 @@ import { writeOut } from '../../cli/command/output.ts'
 import { bucketUnits } from '../../core/contract/common.ts'
 
 export default class ProjectFigures extends ClientCommand {
-  static override summary = 'Show what happened in a project over time.'
+  static override summary = 'Show figures of a project over time.'
   static override description =
-    'A line for each figure, with its sum and how it went. --figure draws one of them bucket by bucket, --table and --csv write all.'
+    'Prints one line per figure, with its sum and its course. --figure draws one figure, --table and --csv write all ' +
+    'values.'
   static override examples = [
     { description: 'The last 30 days', command: '<%= config.bin %> project figures "Polyglot 2027"' },
     {
-      description: 'Who was let in, hour by hour',
+      description: 'Admissions per hour',
       command: '<%= config.bin %> project figures "Polyglot 2027" --by hour --from 12h --figure scans.valid',
     },
     { description: 'For a spreadsheet', command: '<%= config.bin %> project figures "Polyglot 2027" --csv' },
@@ -21,18 +22,18 @@ export default class ProjectFigures extends ClientCommand {
   static override args = { id: namedArg('project') }
   static override flags = {
     by: Flags.option({
-      summary: 'Hours, days, weeks or months (day).',
+      summary: 'Hours, days, weeks, or months (day).',
       options: bucketUnits,
       default: 'day' as const,
     })(),
-    from: pastFlag('Since when: 2027-05-31T00:00:00Z, or 12h for twelve hours ago (30 days ago).'),
-    to: pastFlag('Until when (now).'),
-    zone: Flags.string({ summary: 'Time zone of days and hours, such as Europe/Berlin (that of this computer).' }),
+    from: pastFlag('Start: 2027-05-31T00:00:00Z, or 12h for twelve hours ago (30 days ago).'),
+    to: pastFlag('End (now).'),
+    zone: Flags.string({ summary: 'Time zone, such as Europe/Berlin (that of this computer).' }),
     figure: Flags.string({
-      summary: 'Draw this one alone: issued, installed.apple, scans.valid.',
+      summary: 'Draw only this figure: issued, installed.apple, scans.valid.',
       exclusive: ['table', 'csv', 'json'],
     }),
-    table: Flags.boolean({ summary: 'A line for each bucket.', exclusive: ['csv', 'json'] }),
+    table: Flags.boolean({ summary: 'One line per bucket.', exclusive: ['csv', 'json'] }),
     csv: Flags.boolean({ summary: 'Write CSV.', exclusive: ['json'] }),
   }
 

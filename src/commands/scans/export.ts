@@ -11,14 +11,13 @@ import { scanFilterFlags } from '../../cli/scan-list/filters.ts'
 export default class ScansExport extends ClientCommand {
   static override summary = 'Export the ledger of scans, newest first.'
   static override description =
-    'Takes every filter of scans list and writes page after page, in constant memory. With --out a journal beside ' +
-    'the file (FILE.journal) says how far the export has come for as long as it is not whole. Stop it with Ctrl-C and ' +
-    'call the same command again: it goes on where it was, without a gap and without a row twice. Written to stdout, ' +
-    'an interrupted export names the --cursor to go on from.'
+    'Has all filters of scans list, and writes all pages in constant memory. With --out, a journal next to the file ' +
+    '(FILE.journal) records the progress until the export is complete. Stop with Ctrl-C; run the same command again ' +
+    'to resume without gaps and duplicates. An interrupted export to stdout prints the --cursor to continue from.'
   static override examples = [
     { description: 'The whole ledger', command: '<%= config.bin %> scans export --out ledger.csv' },
     {
-      description: 'Who was turned away on a day',
+      description: 'Rejected scans of a day',
       command:
         '<%= config.bin %> scans export --result denied --from 2027-05-31T00:00:00Z --to 2027-05-31T23:59:59Z > denied.csv',
     },
@@ -30,17 +29,17 @@ export default class ScansExport extends ClientCommand {
   static override flags = {
     ...scanFilterFlags,
     // Relative times are not accepted, because the repeated command must select the same scans.
-    from: Flags.string({ summary: 'Scanned at this moment or later, such as 2027-05-31T00:00:00Z.' }),
-    to: Flags.string({ summary: 'Scanned at this moment or earlier.' }),
+    from: Flags.string({ summary: 'Scanned at or after this time, such as 2027-05-31T00:00:00Z.' }),
+    to: Flags.string({ summary: 'Scanned at or before this time.' }),
     format: Flags.option({
-      summary: 'csv (one header, metadata as JSON) or jsonl (one scan a line; also what --json writes).',
+      summary: 'csv (one header, metadata as JSON) or jsonl (one scan per line; same as --json).',
       options: ['csv', 'jsonl'] as const,
     })(),
     'raw-cells': rawCellsFlag,
-    out: outFlag('Write to this file; stdout if it is - or left out.', formerly('output')),
-    restart: Flags.boolean({ summary: 'Forget the journal and begin anew.', dependsOn: ['out'] }),
+    out: outFlag('Output file; stdout if it is - or omitted.', formerly('output')),
+    restart: Flags.boolean({ summary: 'Ignore the journal, and start from scratch.', dependsOn: ['out'] }),
     cursor: Flags.string({
-      summary: 'Go on from where an export to stdout stopped; writes no header.',
+      summary: 'Continue an export to stdout from this cursor; writes no header.',
       exclusive: ['out'],
     }),
   }

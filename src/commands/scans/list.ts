@@ -9,14 +9,14 @@ import type { ScanItem } from '../../core/contract/scan-shapes.ts'
 export default class ScansList extends ClientCommand {
   static override summary = 'List the ledger of scans, newest first.'
   static override description =
-    'Every attempt stands there, accepted or not. Different filters must all hold; the values of one that is repeated ' +
-    'are alternatives. --all writes page after page, in constant memory; with --json one scan a line. For files use ' +
-    'scans export.'
+    'The ledger contains every attempt, accepted or not. Different filters must all match; repeated values of one ' +
+    'filter are alternatives. --all writes all pages, in constant memory; with --json one scan per line. For files, ' +
+    'use scans export.'
   static override examples = [
-    { description: 'Watch the doors', command: '<%= config.bin %> scans list --follow' },
-    { description: 'Who was turned away', command: '<%= config.bin %> scans list --result denied' },
+    { description: 'Follow the doors', command: '<%= config.bin %> scans list --follow' },
+    { description: 'Rejected scans', command: '<%= config.bin %> scans list --result denied' },
     {
-      description: 'Everything that became of a ticket',
+      description: 'All scans of a ticket',
       command: '<%= config.bin %> scans list --pass T-1 --external --all',
     },
   ]

@@ -6,8 +6,8 @@ export default class ScansProve extends BaseCommand {
   static override enableJsonFlag = false
   static override summary = 'Write the ledger of scans with its proof, for passes scans verify on another machine.'
   static override description =
-    'Works straight on the database. Writes lines of JSON: where the chain ends with its signature, the signed heads of hours, ' +
-    'and each entry with its digest. It holds what the entries hold of people.'
+    'Works on the database. Writes JSON lines: the end of the chain with its signature, the signed hourly heads, and ' +
+    'each entry with its digest. The file contains the personal data of the entries.'
   static override examples = [
     '<%= config.bin %> scans prove --workspace acme --out scans.jsonl',
     '<%= config.bin %> scans prove --database sqlite:/srv/passes/passes.sqlite --out scans.jsonl',

@@ -9,7 +9,7 @@ import type { ScanStatsByGate, ScanStatsByProject, ScanStatsByTime } from '../..
 
 export default class ScansStats extends ClientCommand {
   static override summary = 'Count scans, and passes redeemed and open.'
-  static override description = 'Open passes are those without an accepted scan in the filter that was not taken back.'
+  static override description = 'Open passes have no accepted scan that matches the filter and was not reversed.'
   static override examples = [
     '<%= config.bin %> scans stats --project 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10 --context 2027-05-31',
     '<%= config.bin %> scans stats --group-by project --json',
@@ -19,27 +19,26 @@ export default class ScansStats extends ClientCommand {
   static override flags = {
     ...ledgerFlags,
     'context-from': Flags.string({
-      summary: 'Contexts from this one on, by their order as text.',
+      summary: 'Contexts from this one, in text order.',
       exclusive: ['context'],
     }),
-    'context-until': Flags.string({ summary: 'Contexts up to this one.', exclusive: ['context'] }),
+    'context-until': Flags.string({ summary: 'Contexts up to this one, in text order.', exclusive: ['context'] }),
     'group-by': Flags.option({
-      summary: 'The figures of each project, or of each gate.',
+      summary: 'Group by project or gate.',
       options: ['project', 'gate'] as const,
     })(),
     by: Flags.option({
-      summary: 'The attempts of each hour, day, week or month; needs --from, and scans at --to are not among them.',
+      summary: 'Count attempts per hour, day, week, or month; needs --from, and excludes scans at --to.',
       options: bucketUnits,
       exclusive: ['group-by'],
       dependsOn: ['from'],
     })(),
     zone: Flags.string({
-      summary:
-        'With --by, the time zone of its days and hours, such as Europe/Berlin; that of this computer by default.',
+      summary: 'With --by, the time zone, such as Europe/Berlin; by default that of this computer.',
       dependsOn: ['by'],
     }),
     gate: Flags.string({
-      summary: 'With --by, only scans at this gate, as its door or console names it. Repeatable.',
+      summary: 'With --by, only scans at this gate. Repeatable.',
       dependsOn: ['by'],
       multiple: true,
       multipleNonGreedy: true,

@@ -2,15 +2,15 @@ import { BaseCommand } from '../../cli/command/base-command.ts'
 import { verifyAndReport, verifyArgs, verifyFlags } from '../../cli/evidence/verify.ts'
 
 export default class ScansVerify extends BaseCommand {
-  static override summary = 'Verify that nobody changed, removed or inserted anything in the ledger of scans.'
+  static override summary = 'Verify that no entry of the ledger of scans was changed, removed, or inserted.'
   static override description =
-    'Works straight on the database, and reads alone; or, given what passes scans prove wrote, on that file without a ' +
-    'database. Names what was found, and exits 1 where it found anything. docs/guides/evidence.md says what it proves.'
+    'Reads the database, or, without a database, a file that passes scans prove wrote. Lists problems, and exits ' +
+    'with 1 if there are any. See docs/guides/evidence.md.'
   static override examples = [
     '<%= config.bin %> scans verify',
     '<%= config.bin %> scans verify --json > kept.json',
     {
-      description: 'Against what was kept elsewhere, so that nobody can put an older database in its place',
+      description: 'Compare with a head kept elsewhere, to detect an older database',
       command: '<%= config.bin %> scans verify --kept kept.json --public-key ledger.pem',
     },
     '<%= config.bin %> scans verify scans.jsonl --public-key ledger.pem',

@@ -9,27 +9,28 @@ import { DevFiles } from '../../cli/template/dev-files.ts'
 import { languagesOf, writtenOf } from '../../core/rules/template/languages.ts'
 
 export default class TemplateDev extends BaseCommand {
-  static override summary = 'Show a template file on both phones in a browser, and follow its changes.'
+  static override summary = 'Show a template file on both phones in a browser, and reload it on changes.'
   static override description =
-    'Serves a page to this machine alone: an iPhone and an Android phone, by day and by night, and beside them each field ' +
-    'with the warnings about it. A save shows at once, wherever the page is scrolled to. A file that cannot be read says why, ' +
-    'with line and column, and the phones keep what they had. Holder and language can be chosen on the page. Needs no server and no account.'
+    'Serves a page on this machine: an iPhone and an Android phone, light and dark, and each field with its ' +
+    'warnings. A save appears at once, and the page keeps its scroll position. If the file cannot be read, the page ' +
+    'shows the error with line and column, and the phones keep the last version. Choose holder and language on the ' +
+    'page. Needs no server and no account.'
   static override examples = [
     '<%= config.bin %> template dev ticket.json',
     {
-      description: 'With the holders that are to be issued, on a port that stays',
+      description: 'With holders from a file, on a fixed port',
       command: '<%= config.bin %> template dev ticket.json --rows attendees.csv --port 4000',
     },
     {
-      description: 'As its Arabic holders see it',
+      description: 'In Arabic',
       command: '<%= config.bin %> template dev ticket.json --language ar',
     },
   ]
   static override args = { file: Args.string({ description: 'Template file.', required: true }) }
   static override flags = {
-    rows: Flags.string({ summary: 'CSV file of holders to choose from, as issue takes it; the first 100 rows.' }),
-    language: Flags.string({ summary: 'Language to begin with, one of the definition; its default without.' }),
-    port: Flags.integer({ summary: 'Port of 127.0.0.1; a free one by default.', min: 0, max: 65_535, default: 0 }),
+    rows: Flags.string({ summary: 'CSV file of holders to choose from (the input of issue); the first 100 rows.' }),
+    language: Flags.string({ summary: 'First language, one of the definition; its default if omitted.' }),
+    port: Flags.integer({ summary: 'Port on 127.0.0.1; a free one by default.', min: 0, max: 65_535, default: 0 }),
   }
 
   async run() {

@@ -4,14 +4,14 @@ import { readTemplateFiles, templateFileArgs } from '../../cli/template/template
 import { changesTo, findStored, showChanges, withStoredImages } from '../../cli/template/template-push.ts'
 
 export default class TemplateDiff extends ClientCommand {
-  static override summary = 'Show what template files and the templates of the server differ in.'
+  static override summary = 'Show differences between template files and the server.'
   static override description =
-    'Compares with the newest version, be it a draft: - stands before what the server has, + before what the file says. ' +
-    'Changes nothing. Exit code 0 where nothing differs, 3 where something does.'
+    'Compares with the newest version, including drafts: lines with - are on the server, lines with + in the file. ' +
+    'Changes nothing. Exits with 0 without differences, and with 3 otherwise.'
   static override examples = [
     '<%= config.bin %> template diff ticket.json',
     {
-      description: 'Whether a folder and the server have drifted apart',
+      description: 'Compare a folder with the server',
       command: '<%= config.bin %> template diff templates/ --json',
     },
   ]

@@ -8,22 +8,22 @@ import { askText, canAsk, choose } from '../../cli/command/prompt.ts'
 import { keyOf, starterKinds, starterTemplate } from '../../cli/template/starters.ts'
 
 export default class TemplateInit extends BaseCommand {
-  static override summary = 'Write a template file to begin with.'
+  static override summary = 'Create a template file.'
   static override description =
-    'Asks on a terminal for what is not given. The file is complete: template push takes it as it is. One that is there ' +
-    'already is left alone.'
+    'On a terminal, asks for missing values. The file is complete, so that you can use it with template push. An ' +
+    'existing file is not replaced.'
   static override examples = [
     '<%= config.bin %> template init',
     '<%= config.bin %> template init ticket.json --kind event-ticket --name "Day ticket" --organization "Spring fair"',
   ]
   static override args = {
-    file: Args.string({ description: 'File to write; KEY.json when left out.', parse: parsePath }),
+    file: Args.string({ description: 'File to write; KEY.json by default.', parse: parsePath }),
   }
   static override flags = {
-    kind: Flags.option({ summary: 'What it is for.', options: starterKinds })(),
+    kind: Flags.option({ summary: 'Kind of the pass.', options: starterKinds })(),
     name: Flags.string({ summary: 'Name of the template, such as "Day ticket".' }),
-    organization: Flags.string({ summary: 'Who issues it, as cards show it.' }),
-    key: Flags.string({ summary: 'What files and commands call it; made from its name when left out.' }),
+    organization: Flags.string({ summary: 'Issuer, as shown on cards.' }),
+    key: Flags.string({ summary: 'Key for files and commands; by default derived from the name.' }),
   }
 
   async run() {

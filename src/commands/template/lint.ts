@@ -3,10 +3,10 @@ import { draftOf, readTemplateFiles, requirePublishable, templateFileArgs } from
 import { warningText } from '../../cli/template/template-version.ts'
 
 export default class TemplateLint extends BaseCommand {
-  static override summary = 'Check template files without a server, as publishing checks them.'
+  static override summary = 'Check template files without a server.'
   static override description =
-    'Says each problem with its line and column, and warns of what holders would see and nobody wants, on iPhones and in Google ' +
-    'Wallet, as publishing does. Images must be there; whether a platform takes the overrides is checked by the server.'
+    'Shows the errors of publishing with line and column, and warns about problems that holders would see on iPhones ' +
+    'and in Google Wallet. Images must exist. Only the server checks whether a platform accepts the overrides.'
   static override examples = [
     '<%= config.bin %> template lint ticket.json',
     { description: 'Every template of a folder, in CI', command: '<%= config.bin %> template lint templates/ --json' },

@@ -11,13 +11,12 @@ import { getVersion, warningText } from '../../cli/template/template-version.ts'
 export default class TemplatePreview extends ClientCommand {
   static override summary = 'Draw a sample pass of a template.'
   static override description =
-    'Variables are filled with their examples. In the terminal colours, the fields that an iPhone shows and those that it ' +
-    'does not, and the code to scan; --html writes a ' +
-    'page that shows the pass on an iPhone and on an Android phone, images and all, in one file to send around. Both say ' +
-    'what to look at before holders do.'
+    'Variables have their example values. On a terminal, shows the colors, the fields that an iPhone shows and those ' +
+    'that it leaves out, and the barcode. --html writes a page with the pass on an iPhone and an Android phone, with ' +
+    'images, in one file. Both show warnings.'
   static override examples = [
     {
-      description: 'The newest version, be it a draft',
+      description: 'The newest version, including drafts',
       command: '<%= config.bin %> template preview 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27',
     },
     {
@@ -25,15 +24,15 @@ export default class TemplatePreview extends ClientCommand {
       command: '<%= config.bin %> template preview 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --version 2 --html ticket.html',
     },
     {
-      description: 'As phones of a language show it',
+      description: 'In another language',
       command: '<%= config.bin %> template preview conference-ticket --language ja',
     },
   ]
   static override args = { id: namedArg('template') }
   static override flags = {
     version: Flags.integer({ summary: 'Number of the version; the newest by default.', min: 1 }),
-    language: Flags.string({ summary: 'One of the languages of the definition; its default without.' }),
-    html: Flags.string({ summary: 'Write both phones as a page to this file.', parse: parsePath }),
+    language: Flags.string({ summary: 'Language of the definition; its default if omitted.' }),
+    html: Flags.string({ summary: 'Write a page with both phones to this file.', parse: parsePath }),
   }
 
   async run() {

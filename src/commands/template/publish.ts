@@ -4,8 +4,8 @@ import { ClientCommand } from '../../cli/command/client-command.ts'
 import { getVersion, warningText } from '../../cli/template/template-version.ts'
 
 export default class TemplatePublish extends ClientCommand {
-  static override summary = 'Publish a draft version, once and for good.'
-  static override description = 'New passes are issued from the newest published version.'
+  static override summary = 'Publish a draft version, irreversibly.'
+  static override description = 'New passes use the newest published version.'
   static override examples = [
     {
       description: 'The newest draft',

@@ -6,21 +6,21 @@ import { ClientCommand } from '../../cli/command/client-command.ts'
 import { getVersion } from '../../cli/template/template-version.ts'
 
 export default class TemplatePull extends ClientCommand {
-  static override summary = 'Write a template of the server as a template file.'
+  static override summary = 'Write a template of the server to a template file.'
   static override description =
-    'The newest version, be it a draft, in the form that template push takes. Images stand as the ids that they have on the ' +
-    'server. Without --out it goes to stdout.'
+    'Writes the newest version, including drafts, in the format of template push, with the image IDs of the server. ' +
+    'Without --out, it goes to stdout.'
   static override examples = [
     '<%= config.bin %> template pull day-ticket --out ticket.json',
     {
-      description: 'What version 2 said',
+      description: 'Version 2',
       command: '<%= config.bin %> template pull 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --version 2',
     },
   ]
   static override args = { id: namedArg('template') }
   static override flags = {
     version: Flags.integer({ summary: 'Number of the version; the newest by default.', min: 1 }),
-    out: outFlag('Write to this file.'),
+    out: outFlag('Output file.'),
   }
 
   async run() {

@@ -16,13 +16,13 @@ import { type Change, type Pushed, pushTemplate, showChanges } from '../../cli/t
 import { warningText } from '../../cli/template/template-version.ts'
 
 export default class TemplatePush extends ClientCommand {
-  static override summary = 'Bring template files to the server: images, drafts, and on request their publication.'
+  static override summary = 'Push template files to the server: images and drafts, and optionally publish them.'
   static override description =
-    'A file holds {key, name, description, passType, definition}; what definition.design.images names are paths beside it. ' +
-    'The key says which template it is: the first push makes it, a later one changes its draft (or makes the next where ' +
-    'the newest version is published), and an equal one changes nothing. A file without a key makes a new template, unless ' +
-    '--template names one. --publish shows on a terminal what would change for new passes, and asks. ' +
-    'What holders would regret, such as colours that cannot be read or texts that phones cut, is told as warnings.'
+    'A file contains {key, name, description, passType, definition}; definition.design.images has paths relative to ' +
+    'the file. The key identifies the template: the first push creates it, later ones change its draft (or create ' +
+    'the next draft if the newest version is published), and an equal file changes nothing. A file without a key ' +
+    'creates a new template, unless --template names one. On a terminal, --publish shows the changes for new passes, ' +
+    'and asks. Warnings show problems such as unreadable colors or cut texts.'
   static override examples = [
     { description: 'Every template of a folder', command: '<%= config.bin %> template push templates/' },
     {
@@ -30,7 +30,7 @@ export default class TemplatePush extends ClientCommand {
       command: '<%= config.bin %> template push ticket.json --publish',
     },
     {
-      description: 'The next draft of a template that has no key',
+      description: 'The next draft of a template without a key',
       command: '<%= config.bin %> template push ticket.json --template 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27',
     },
   ]
@@ -38,8 +38,8 @@ export default class TemplatePush extends ClientCommand {
   static override args = templateFileArgs
   static override flags = {
     template: namedFlag('template', ' to change'),
-    project: namedFlag('project', ' that its passes go to'),
-    publish: Flags.boolean({ summary: 'Publish the version as well.' }),
+    project: namedFlag('project', ' of its passes'),
+    publish: Flags.boolean({ summary: 'Also publish the version.' }),
     yes: Flags.boolean({ summary: 'Publish without asking.', dependsOn: ['publish'] }),
   }
 

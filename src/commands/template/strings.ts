@@ -7,24 +7,24 @@ import { stringsFor, writeStrings } from '../../cli/template/strings-file.ts'
 import { readTemplateFile } from '../../cli/template/template-file.ts'
 
 export default class TemplateStrings extends BaseCommand {
-  static override summary = 'Give the texts of a template file to a translator, and take them back.'
+  static override summary = 'Export the texts of a template file for translation, and import translations.'
   static override description =
-    'With --language: each text of the definition with its place (key), what it says in the default language (source) and its ' +
-    'translation (target), empty while there is none; without --out to stdout. With --in: the targets go into the template ' +
-    'file, whose other text stays as it is written; a place that is not there, a source that has changed since, or a text ' +
-    'that could not be published is refused, and nothing is written.'
+    'With --language, writes each text of the definition with its place (key), the text in the default language ' +
+    '(source), and its translation (target, empty if there is none), to stdout or --out. With --in, writes the ' +
+    'targets to the template file and changes nothing else. If a place does not exist, a source has changed, or a ' +
+    'text could not be published, nothing is written.'
   static override examples = [
     '<%= config.bin %> template strings ticket.json --language de --out de.json',
     {
-      description: 'When the translator is done',
+      description: 'Import a translation',
       command: '<%= config.bin %> template strings ticket.json --in de.json',
     },
   ]
   static override args = { file: Args.string({ description: 'Template file.', required: true }) }
   static override flags = {
     language: Flags.string({ summary: 'One of the other languages of the definition, such as de.' }),
-    out: outFlag('Write to this file.', { dependsOn: ['language'] }),
-    in: Flags.string({ summary: 'Take the translations from this file.', exclusive: ['language', 'out'] }),
+    out: outFlag('Output file.', { dependsOn: ['language'] }),
+    in: Flags.string({ summary: 'File with translations to import.', exclusive: ['language', 'out'] }),
   }
 
   async run() {

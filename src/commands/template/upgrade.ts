@@ -15,22 +15,22 @@ import { PassStatus } from '../../core/contract/common.ts'
 const statuses = PassStatus.options.filter((status) => status !== 'VOID')
 
 export default class TemplateUpgrade extends ClientCommand {
-  static override summary = 'Move the passes of a template or a project forward to a published version.'
+  static override summary = 'Upgrade the passes of a template or a project to a published version.'
   static override description =
-    'Each pass is updated as pass update --template-version does it: one revision, one pass.updated event, and the ' +
-    'phones that hold it follow. Void passes stay as they are. A pass whose variables do not fit the version stays on ' +
-    'its own and is reported: --failures writes a file that, with a column for what is missing, passes update takes.\n\n' +
-    'How long Google takes is told for all passes as if they were of one issuer (of several each takes its own side by side), ' +
-    'and without what waits for it already, which comes first.\n\n' +
-    'Asks first; elsewhere give --yes. Stop it with Ctrl-C and call the same command again: what is moved is not moved ' +
-    'twice. Exit code 0: every pass is moved; 1: one failed.'
+    'Each pass is updated like pass update --template-version: one revision, one pass.updated event, and an update ' +
+    'of its phones. Void passes do not change. A pass whose variables do not fit the version keeps its version and ' +
+    'is reported: --failures writes a file for passes update, to which you add a column for the missing variable.\n\n' +
+    'The shown duration at Google assumes one issuer (several work in parallel), and does not include messages that ' +
+    'already wait.\n\n' +
+    'Asks for confirmation; without a terminal, --yes is required. Stop with Ctrl-C; run the same command again to ' +
+    'resume, which upgrades no pass twice. Exits with 0 if every pass is upgraded, and with 1 if one failed.'
   static override examples = [
     {
-      description: 'See how many passes would move, and which would not fit and why',
+      description: 'Show the number of passes, and those that do not fit and why',
       command: '<%= config.bin %> template upgrade --template 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --dry-run',
     },
     {
-      description: 'Bring a whole project to the newest version of each template, in a script',
+      description: 'Upgrade a whole project to the newest version of each template, in a script',
       command:
         '<%= config.bin %> template upgrade --project 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10 --failures failures.csv --yes',
     },
@@ -41,8 +41,8 @@ export default class TemplateUpgrade extends ClientCommand {
     },
   ]
   static override flags = {
-    template: namedFlag('template', ' whose passes move'),
-    project: namedFlag('project', ' whose passes move; none for passes without one', { mayBeNone: true }),
+    template: namedFlag('template', ' whose passes to upgrade'),
+    project: namedFlag('project', ' whose passes to upgrade; none for passes without a project', { mayBeNone: true }),
     to: templateVersionFlag({ summary: 'The version (latest); a number needs --template.', default: 'latest' }),
     status: Flags.option({
       summary: 'Only passes with this status (all but VOID). Repeatable.',
@@ -51,13 +51,13 @@ export default class TemplateUpgrade extends ClientCommand {
       multipleNonGreedy: true,
     })(),
     failures: Flags.string({
-      summary: 'Write the passes that fail, with their error, to this file.',
+      summary: 'Write failed passes with their error to this file.',
       parse: parsePath,
     }),
     'raw-cells': rawCellsFlag,
-    'dry-run': Flags.boolean({ summary: 'Ask the server about every pass and change nothing.', default: false }),
-    yes: Flags.boolean({ summary: 'Do it without asking.' }),
-    concurrency: Flags.integer({ summary: 'Passes in flight at once.', default: 8, min: 1, max: 16 }),
+    'dry-run': Flags.boolean({ summary: 'Check every pass on the server, and change nothing.', default: false }),
+    yes: Flags.boolean({ summary: 'Skip the confirmation.' }),
+    concurrency: Flags.integer({ summary: 'Concurrent requests.', default: 8, min: 1, max: 16 }),
   }
 
   async run() {

@@ -7,11 +7,11 @@ import { databaseFlags } from '../../cli/settings/server-flags.ts'
 import { roles, scopes } from '../../core/route.ts'
 
 export default class TokenCreate extends BaseCommand {
-  static override summary = 'Make an access token.'
+  static override summary = 'Create an access token.'
   static override description =
-    'Works straight on the database. The token is shown once: only its digest is stored. Without --scope it gets all ' +
-    'scopes, and without --expires-in it ends in a year. With --project it sees and touches what belongs to that project ' +
-    'alone, as for a door or a partner; it cannot have the webhooks scopes.'
+    'Works on the database. The token is shown once, because only its digest is stored. By default it has all scopes ' +
+    'and expires in a year. With --project it can use only that project, for example for a door or a partner; it ' +
+    'cannot have the webhooks scopes.'
   static override examples = [
     '<%= config.bin %> token create --name "box office" --scope passes:read --scope passes:write',
     '<%= config.bin %> token create --name ci --role owner --expires-in 30d --json',
@@ -19,17 +19,17 @@ export default class TokenCreate extends BaseCommand {
   ]
   static override flags = {
     ...databaseFlags,
-    name: Flags.string({ summary: 'What the token is for.', required: true }),
+    name: Flags.string({ summary: 'Purpose of the token.', required: true }),
     role: Flags.option({ options: roles })({
       summary: 'Managing webhooks needs owner.',
       default: 'member' as const,
     }),
     scope: Flags.option({ options: scopes, multiple: true, multipleNonGreedy: true })({
-      summary: 'What the token may do. Repeatable; all when left out.',
+      summary: 'Scope of the token. Repeatable; all by default.',
     }),
-    workspace: Flags.string({ summary: 'Name or id of the workspace.', default: 'default' }),
+    workspace: Flags.string({ summary: 'Name or ID of the workspace.', default: 'default' }),
     project: Flags.string({
-      summary: 'A project, by name or id: the token sees that alone. Repeatable.',
+      summary: 'Project (name or ID) that the token can use. Repeatable.',
       multiple: true,
       multipleNonGreedy: true,
     }),

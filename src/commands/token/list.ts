@@ -30,11 +30,11 @@ const shape: ListShape<TokenItem> = {
 }
 
 export default class TokenList extends BaseCommand {
-  static override summary = 'List the tokens of a workspace, and when each ends.'
+  static override summary = 'List the tokens of a workspace with their expiry.'
   static override examples = ['<%= config.bin %> token list', '<%= config.bin %> token list --workspace acme --json']
   static override flags = {
     ...databaseFlags,
-    workspace: Flags.string({ summary: 'Name or id of the workspace.', default: 'default' }),
+    workspace: Flags.string({ summary: 'Name or ID of the workspace.', default: 'default' }),
     ...styleFlags,
   }
 

@@ -6,16 +6,17 @@ import { isUuidText } from '../../core/uuid.ts'
 
 export default class TokenRevoke extends BaseCommand {
   static override summary = 'Revoke an access token.'
-  static override description = 'Running servers refuse it within two seconds. Asks first; elsewhere give --yes.'
+  static override description =
+    'Running servers reject it within two seconds. Asks for confirmation; without a terminal, --yes is required.'
   static override examples = [
     '<%= config.bin %> token revoke 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27',
     '<%= config.bin %> token revoke 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --workspace acme --yes',
   ]
-  static override args = { id: Args.string({ description: 'Id of the token (passes token list).', required: true }) }
+  static override args = { id: Args.string({ description: 'ID of the token (passes token list).', required: true }) }
   static override flags = {
     ...databaseFlags,
-    workspace: Flags.string({ summary: 'Name or id of the workspace.', default: 'default' }),
-    yes: Flags.boolean({ summary: 'Do it without asking.' }),
+    workspace: Flags.string({ summary: 'Name or ID of the workspace.', default: 'default' }),
+    yes: Flags.boolean({ summary: 'Skip the confirmation.' }),
   }
 
   async run() {

@@ -6,19 +6,19 @@ import { databaseFlags } from '../../cli/settings/server-flags.ts'
 import { isUuidText } from '../../core/uuid.ts'
 
 export default class TokenRotate extends BaseCommand {
-  static override summary = 'Make the token that follows another, which ends soon after.'
+  static override summary = 'Create a successor of a token, which then expires soon.'
   static override description =
-    'The new token has the name, role and scopes of the one before, and is shown once. The one before goes on for the ' +
-    'overlap, in which whoever uses it is given the new one; passes token revoke ends it at once. A token is rotated once.'
+    'The new token has the same name, role, and scopes, and is shown once. The old token works during the overlap, ' +
+    'in which you replace it; passes token revoke ends it at once. A token can be rotated once.'
   static override examples = [
     '<%= config.bin %> token rotate 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27',
     '<%= config.bin %> token rotate 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --overlap 7d --expires-in 90d --json',
   ]
-  static override args = { id: Args.string({ description: 'Id of the token (passes token list).', required: true }) }
+  static override args = { id: Args.string({ description: 'ID of the token (passes token list).', required: true }) }
   static override flags = {
     ...databaseFlags,
-    workspace: Flags.string({ summary: 'Name or id of the workspace.', default: 'default' }),
-    overlap: Flags.string({ summary: 'How long the token before still works: 15m, 24h, 7d.', default: '24h' }),
+    workspace: Flags.string({ summary: 'Name or ID of the workspace.', default: 'default' }),
+    overlap: Flags.string({ summary: 'Time that the old token still works: 15m, 24h, 7d.', default: '24h' }),
     'expires-in': lifetimeFlag,
   }
 

@@ -27,27 +27,28 @@ const shape: ListShape<WalletItem> = {
 }
 
 export default class WalletsList extends ClientCommand {
-  static override summary = 'List which wallets hold which version of their pass.'
+  static override summary = 'List wallets with the pass version that they have.'
   static override description =
-    'Why one is behind: not_pushed, it was not told yet; refused, the platform would not tell it; silent, it was told and ' +
-    'has not fetched since; behind, it fetched since it was told, and what it got is older. The last line, and `freshness` with ' +
-    '--json, compares all phones with the objective that 99.9 % of those that can be reached have the last version within 5 minutes.'
+    'Reasons of an outdated wallet: not_pushed, not notified yet; refused, the platform rejected the notification; ' +
+    'silent, notified but not fetched since; behind, fetched, but the pass has changed since. The last line, and ' +
+    '`freshness` with --json, compares all phones with the objective that 99.9 % of reachable phones have the last ' +
+    'version within 5 minutes.'
   static override examples = [
-    { description: 'Who is behind for an hour', command: '<%= config.bin %> wallets list --stale --older-than 1h' },
-    { description: 'Every one, for a script', command: '<%= config.bin %> wallets list --all --json' },
+    { description: 'Outdated for an hour', command: '<%= config.bin %> wallets list --stale --older-than 1h' },
+    { description: 'All wallets, for a script', command: '<%= config.bin %> wallets list --all --json' },
   ]
   static override flags = {
     stale: Flags.boolean({
-      summary: 'Those that lack the newest version, or with --no-stale that hold it.',
+      summary: 'Only outdated wallets, or with --no-stale current ones.',
       allowNo: true,
     }),
     'older-than': Flags.string({
-      summary: 'Only of passes that have been as they are for so long: 15m, 1h, 2d.',
+      summary: 'Only passes that did not change for this time: 15m, 1h, 2d.',
       dependsOn: ['stale'],
     }),
-    project: named('project', filterFlag('Only those of passes of this project.')),
+    project: named('project', filterFlag('Only passes of this project.')),
     platform: Flags.option({
-      summary: 'Only those of this platform. Repeatable.',
+      summary: 'Only this platform. Repeatable.',
       options: platforms,
       multiple: true,
       multipleNonGreedy: true,

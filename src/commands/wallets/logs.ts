@@ -20,19 +20,19 @@ const shape: ListShape<DeviceLog> = {
 }
 
 export default class WalletsLogs extends ClientCommand {
-  static override summary = 'List what phones complained of about passes.'
+  static override summary = 'List log messages of phones about passes.'
   static override description =
-    'iPhones write it where something went wrong, such as a fetch that ended with an error. Nobody signs it: whoever knows the ' +
-    'serial number of a pass can write about it. What names no pass stands in the log of the server alone.'
+    'iPhones send messages on errors, such as a failed fetch. They are not authenticated: anyone who knows the ' +
+    'serial number of a pass can send one. Messages that name no pass are only in the server log.'
   static override examples = [
     '<%= config.bin %> wallets logs',
     '<%= config.bin %> wallets logs --pass T-1 --external',
-    { description: 'Every one, for a script', command: '<%= config.bin %> wallets logs --all --json' },
+    { description: 'All messages, for a script', command: '<%= config.bin %> wallets logs --all --json' },
   ]
   static override flags = {
-    project: named('project', filterFlag('Only about passes of this project.')),
-    pass: filterFlag('Only about this pass (external id or id).'),
-    external: Flags.boolean({ summary: '--pass is an external id, whatever it looks like.', dependsOn: ['pass'] }),
+    project: named('project', filterFlag('Only passes of this project.')),
+    pass: filterFlag('Only this pass (external ID or ID).'),
+    external: Flags.boolean({ summary: '--pass is an external ID, even if it looks like an ID.', dependsOn: ['pass'] }),
     ...listFlags,
   }
 

@@ -5,18 +5,18 @@ import { ClientCommand } from '../../cli/command/client-command.ts'
 import { count } from '../../cli/command/output.ts'
 
 export default class WalletsNudge extends ClientCommand {
-  static override summary = 'Push phones again that were told of a change and stay silent.'
+  static override summary = 'Push again to phones that did not fetch a change.'
   static override description =
-    'Of Apple alone: Google is asked again by itself. No device is pushed twice within ten minutes by this, and never more ' +
-    'than --limit at once; run it again for more.'
+    'Only for Apple: Google is retried automatically. A device is not pushed within ten minutes of its last nudge, ' +
+    'and at most --limit are pushed; run it again for more.'
   static override examples = [
     '<%= config.bin %> wallets nudge --silent-for 1h',
     '<%= config.bin %> wallets nudge --project "Polyglot 2027" --limit 100 --json',
   ]
   static override flags = {
     project: named('project', Flags.string({ summary: 'Only phones with passes of this project.' })),
-    'silent-for': Flags.string({ summary: 'Those whose last push is so long ago: 10m, 1h, 2d (1h).', default: '1h' }),
-    limit: Flags.integer({ summary: 'At most so many devices, up to 1,000 (1000).', min: 1, max: 1000 }),
+    'silent-for': Flags.string({ summary: 'Time since the last push: 10m, 1h, 2d (1h).', default: '1h' }),
+    limit: Flags.integer({ summary: 'Maximum number of devices, up to 1,000 (1000).', min: 1, max: 1000 }),
   }
 
   async run() {

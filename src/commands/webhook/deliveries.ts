@@ -16,30 +16,30 @@ const alternatives = { multiple: true, multipleNonGreedy: true } as const
 export default class WebhookDeliveries extends ClientCommand {
   static override summary = 'List deliveries, newest first, or show one with its attempts and payload.'
   static override description =
-    'Different filters must all hold; the values of one that is repeated are alternatives. Members may look, too.'
+    'Different filters must all match; repeated values of one filter are alternatives. Members can use it, too.'
   static override examples = [
-    { description: 'Deliveries that fail', command: '<%= config.bin %> webhook deliveries --failing' },
+    { description: 'Failing deliveries', command: '<%= config.bin %> webhook deliveries --failing' },
     {
-      description: 'What one endpoint got of the door, for a script',
+      description: 'Scan events of one endpoint, for a script',
       command:
         '<%= config.bin %> webhook deliveries --webhook 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10 --event pass.scanned --json',
     },
-    { description: 'Watch what goes out', command: '<%= config.bin %> webhook deliveries --follow' },
+    { description: 'Follow deliveries', command: '<%= config.bin %> webhook deliveries --follow' },
     {
-      description: 'One delivery: each attempt, and what was sent',
+      description: 'One delivery with its attempts and payload',
       command: '<%= config.bin %> webhook deliveries 0198c7a5-2b6e-7f0a-8c1d-94e3f5a6b7c8',
     },
   ]
   static override args = {
-    id: Args.string({ description: 'Id of a delivery, to show this one.', parse: idOf('delivery') }),
+    id: Args.string({ description: 'ID of a delivery to show.', parse: idOf('delivery') }),
   }
   static override flags = {
-    webhook: named('webhook', filterFlag('Only those to this webhook.')),
-    event: Flags.option({ options: eventTypes, ...alternatives })({ summary: 'Only those of this event. Repeatable.' }),
+    webhook: named('webhook', filterFlag('Only this webhook.')),
+    event: Flags.option({ options: eventTypes, ...alternatives })({ summary: 'Only this event. Repeatable.' }),
     status: Flags.option({ options: DeliveryStatus.options, ...alternatives })({
-      summary: 'Only those of this status. Repeatable.',
+      summary: 'Only this status. Repeatable.',
     }),
-    failing: Flags.boolean({ summary: 'Only those whose last attempt failed, whether or not a retry is due.' }),
+    failing: Flags.boolean({ summary: 'Only deliveries whose last attempt failed, with or without a pending retry.' }),
     ...listFlags,
     follow: followFlag,
   }

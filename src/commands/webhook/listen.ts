@@ -14,17 +14,17 @@ import { NIL_UUID } from '../../core/uuid.ts'
 const OLDEST = NIL_UUID
 
 export default class WebhookListen extends ClientCommand {
-  static override summary = 'Receive events on this machine while you develop, and pass them on to your application.'
+  static override summary = 'Receive events on this machine during development, and forward them to your application.'
   static override description =
-    'Follows the events of the server over a connection from here, so the server reaches nothing on this machine and keeps ' +
-    'nothing of it. Each event goes to --forward-to signed as a webhook would send it, with a secret that stays the same ' +
-    'for the profile. It ends with Ctrl-C, or after --seconds. With --json one event a line: ' +
-    '{"event": "listening" | "delivery" | "problem", …}.'
+    'Reads the events of the server over a connection from this machine, so the server need not reach this machine, ' +
+    'and stores nothing about it. Each event is sent to --forward-to, signed like a webhook, with a secret that ' +
+    'stays the same per profile. Ends with Ctrl-C, or after --seconds. With --json, one event per line: {"event": ' +
+    '"listening" | "delivery" | "problem", …}.'
   static override examples = [
     '<%= config.bin %> webhook listen --forward-to http://localhost:8080/hooks/passes',
     '<%= config.bin %> webhook listen --event pass.scanned,pass.voided --seconds 60 --json',
     {
-      description: 'Once more what came after an event that was shown before',
+      description: 'Repeat all events after an earlier one',
       command: '<%= config.bin %> webhook listen --since 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10',
     },
     {
@@ -34,11 +34,11 @@ export default class WebhookListen extends ClientCommand {
   ]
   static override flags = {
     'forward-to': Flags.string({ summary: 'Address of your application.' }),
-    event: eventFlag('Event to receive. Repeatable, or with commas; all when left out.'),
-    since: Flags.string({ summary: 'Begin after the event of this id, or with the oldest that is kept: oldest.' }),
-    seconds: Flags.integer({ summary: 'End after that many seconds.', min: 1 }),
+    event: eventFlag('Event to receive. Repeatable, or with commas; all by default.'),
+    since: Flags.string({ summary: 'Start after the event with this ID, or with the oldest stored one: oldest.' }),
+    seconds: Flags.integer({ summary: 'End after this number of seconds.', min: 1 }),
     'print-secret': Flags.boolean({
-      summary: 'Print the secret of the profile and end; asks no server.',
+      summary: 'Print the secret of the profile; needs no server.',
       exclusive: ['forward-to', 'event', 'since', 'seconds'],
     }),
   }

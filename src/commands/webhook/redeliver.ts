@@ -3,10 +3,10 @@ import { ClientCommand } from '../../cli/command/client-command.ts'
 import { reportAttempt } from '../../cli/webhook/show.ts'
 
 export default class WebhookRedeliver extends ClientCommand {
-  static override summary = 'Send a delivery once more and show what came of it.'
+  static override summary = 'Send a delivery again, and show the result.'
   static override description =
-    'The same bytes with the same id and a fresh signature, whatever came of it before. Exit code 1 unless the endpoint ' +
-    'answered 2xx.'
+    'Sends the same bytes with the same ID and a fresh signature, regardless of earlier results. Exits with 1 unless ' +
+    'the endpoint returned 2xx.'
   static override examples = [
     '<%= config.bin %> webhook redeliver 0198c7a5-2b6e-7f0a-8c1d-94e3f5a6b7c8',
     '<%= config.bin %> webhook redeliver 0198c7a5-2b6e-7f0a-8c1d-94e3f5a6b7c8 --json',

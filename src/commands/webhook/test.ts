@@ -3,9 +3,9 @@ import { webhookArgs } from '../../cli/webhook/flags.ts'
 import { reportAttempt } from '../../cli/webhook/show.ts'
 
 export default class WebhookTest extends ClientCommand {
-  static override summary = 'Send a test event and show what came of it.'
+  static override summary = 'Send a test event, and show the result.'
   static override description =
-    'A signed webhook.test event takes the same way as every other. Exit code 1 unless the endpoint answered 2xx.'
+    'Sends a signed webhook.test event like any other event. Exits with 1 unless the endpoint returned 2xx.'
   static override examples = [
     '<%= config.bin %> webhook test 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10',
     '<%= config.bin %> webhook test 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10 --json',

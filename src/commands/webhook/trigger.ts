@@ -14,14 +14,14 @@ import { envelopeText } from '../../core/rules/sending/retries.ts'
 export default class WebhookTrigger extends ClientCommand {
   static override summary = 'Send an example of an event to a webhook, or to your application on this machine.'
   static override description =
-    'With a webhook the server sends it, signed, to that one alone. Without one it goes from here, with no server, to ' +
-    '--forward-to or to every webhook listen of the profile, signed with the secret of webhook listen --print-secret. The ' +
-    'ids of an example name nothing. Exit code 1 unless the answer was 2xx.'
+    'With a webhook, the server sends it, signed, to that webhook only. Without one, this machine sends it, without ' +
+    'a server, to --forward-to or to every webhook listen of the profile, signed with the secret of webhook listen ' +
+    '--print-secret. The IDs of an example do not exist. Exits with 1 unless the response was 2xx.'
   static override examples = [
     '<%= config.bin %> webhook trigger pass.issued',
     '<%= config.bin %> webhook trigger pass.scanned --forward-to http://localhost:8080/hooks/passes',
     {
-      description: 'To a webhook of the server',
+      description: 'To a webhook on the server',
       command: '<%= config.bin %> webhook trigger pass.voided https://tickets.example.com/hooks',
     },
   ]

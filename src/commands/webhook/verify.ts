@@ -7,32 +7,32 @@ import { webhookSecret } from '../../cli/settings/settings.ts'
 import { TOLERANCE_SECONDS, verify } from '../../core/rules/crypto/signature.ts'
 
 export default class WebhookVerify extends BaseCommand {
-  static override summary = 'Check the signature of a delivery, and say why it does not hold.'
+  static override summary = 'Check the signature of a delivery, and show why it is invalid.'
   static override description =
-    'Works without a server: nothing leaves this machine. Exit code 0 for a good signature, 1 for a bad one. A secret ' +
-    'in PASSES_WEBHOOK_SECRET stays out of the list of processes.'
+    'Needs no server, and sends nothing. Exits with 0 for a valid signature, and with 1 for an invalid one. Set the ' +
+    'secret as PASSES_WEBHOOK_SECRET to keep it out of the process list.'
   static override examples = [
     {
-      description: 'A body that was saved as it came',
+      description: 'A body saved unchanged',
       command:
         "<%= config.bin %> webhook verify --payload body.json --signature 't=1767225600,v1=5f0c…' --at 1767225610",
     },
     {
-      description: 'From a pipe, with the secret given by hand',
+      description: 'From a pipe, with the secret as a flag',
       command:
         "curl -s https://example.com/last-body | <%= config.bin %> webhook verify --secret whsec_… --signature 't=1767225600,v1=5f0c…'",
     },
   ]
   static override flags = {
-    secret: Flags.string({ summary: "The endpoint's whole signing secret (PASSES_WEBHOOK_SECRET)." }),
-    signature: Flags.string({ summary: 'What the header X-Service-Signature held.', required: true }),
+    secret: Flags.string({ summary: "The endpoint's complete signing secret (PASSES_WEBHOOK_SECRET)." }),
+    signature: Flags.string({ summary: 'Value of the header X-Service-Signature.', required: true }),
     payload: Flags.string({ summary: 'File with the body, byte for byte; - for stdin.', default: '-' }),
     tolerance: Flags.integer({
-      summary: 'Seconds that the signature may lie before or after.',
+      summary: 'Maximum difference to the time of signing, in seconds.',
       default: TOLERANCE_SECONDS,
       min: 0,
     }),
-    at: Flags.integer({ summary: 'Check as of this time, in unix seconds; now when left out.', min: 0 }),
+    at: Flags.integer({ summary: 'Check as of this time, in unix seconds; now by default.', min: 0 }),
   }
 
   async run() {

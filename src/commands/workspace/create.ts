@@ -5,8 +5,8 @@ import { madeDatabase } from '../../cli/operator.ts'
 import { databaseFlags } from '../../cli/settings/server-flags.ts'
 
 export default class WorkspaceCreate extends BaseCommand {
-  static override summary = 'Make a workspace.'
-  static override description = 'A workspace sees its own projects, templates, passes and webhooks only.'
+  static override summary = 'Create a workspace.'
+  static override description = 'A workspace sees only its own projects, templates, passes, and webhooks.'
   static override examples = [
     '<%= config.bin %> workspace create --name acme',
     '<%= config.bin %> workspace create --name acme --expires 2027-01-01 --json',
@@ -14,7 +14,7 @@ export default class WorkspaceCreate extends BaseCommand {
   static override flags = {
     ...databaseFlags,
     name: Flags.string({ summary: 'Name, unique on this server.', required: true }),
-    expires: Flags.string({ summary: 'When it ends: a date, a date-time or "in 30d"; never when left out.' }),
+    expires: Flags.string({ summary: 'Expiry: a date, a date-time, or "in 30d"; never by default.' }),
   }
 
   async run() {

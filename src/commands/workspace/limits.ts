@@ -16,16 +16,16 @@ const summaries: Record<LimitName, string> = {
 }
 
 export default class WorkspaceLimits extends BaseCommand {
-  static override summary = 'Show or change what a workspace may have.'
+  static override summary = 'Show or change the limits of a workspace.'
   static override description =
-    'Prints each limit with what is used of it. A flag changes one; "default" goes back to the default. Running servers ' +
-    'follow within two seconds. What is over a limit already stays; nothing more is taken until there is room.'
+    'Prints each limit with its usage. A flag changes one limit; "default" restores the default. Running servers ' +
+    'apply changes within two seconds. Resources beyond a lowered limit remain, but no more can be added.'
   static override examples = [
     '<%= config.bin %> workspace limits acme',
     '<%= config.bin %> workspace limits acme --webhooks 200 --stored-bytes 50GiB',
     '<%= config.bin %> workspace limits acme --passes default --json',
   ]
-  static override args = { workspace: Args.string({ description: 'Name or id of the workspace.', required: true }) }
+  static override args = { workspace: Args.string({ description: 'Name or ID of the workspace.', required: true }) }
   static override flags = {
     ...databaseFlags,
     ...Object.fromEntries(

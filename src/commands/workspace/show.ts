@@ -4,7 +4,7 @@ import { details, localTimeOr } from '../../cli/command/output.ts'
 import { showLimits } from '../../cli/records.ts'
 
 export default class WorkspaceShow extends ClientCommand {
-  static override summary = 'Show the workspace of the token: its limits, and what is used of them.'
+  static override summary = 'Show the workspace of the token with its limits and usage.'
   static override description = 'Asks the server. An operator changes limits with workspace limits, on the database.'
   static override examples = [
     '<%= config.bin %> workspace show',

@@ -6,18 +6,18 @@ import { databaseFlags } from '../../cli/settings/server-flags.ts'
 export default class WorkspaceSuspend extends BaseCommand {
   static override summary = 'Suspend a workspace.'
   static override description =
-    'Its tokens answer 403 TENANT_SUSPENDED within two seconds and its jobs wait; nothing is deleted. Hosted links go on ' +
-    'working but for --links, which closes them until the workspace is resumed. Phones go on reading the passes that they ' +
-    'hold. Asks first; elsewhere give --yes.'
+    'Its tokens return 403 TENANT_SUSPENDED within two seconds, and its jobs wait; nothing is deleted. Hosted links ' +
+    'keep working unless --links closes them until the workspace is resumed. Phones can still read their passes. ' +
+    'Asks for confirmation; without a terminal, --yes is required.'
   static override examples = [
     '<%= config.bin %> workspace suspend acme',
     '<%= config.bin %> workspace suspend acme --links --database sqlite:./data/passes.db --yes',
   ]
-  static override args = { workspace: Args.string({ description: 'Name or id of the workspace.', required: true }) }
+  static override args = { workspace: Args.string({ description: 'Name or ID of the workspace.', required: true }) }
   static override flags = {
     ...databaseFlags,
-    links: Flags.boolean({ summary: 'Close its hosted links, too.' }),
-    yes: Flags.boolean({ summary: 'Do it without asking.' }),
+    links: Flags.boolean({ summary: 'Also close its hosted links.' }),
+    yes: Flags.boolean({ summary: 'Skip the confirmation.' }),
   }
 
   async run() {

@@ -5,15 +5,15 @@ import { localTime } from '../../cli/command/output.ts'
 import { databaseFlags } from '../../cli/settings/server-flags.ts'
 
 export default class WorkspaceUpdate extends BaseCommand {
-  static override summary = 'Say when a workspace ends.'
+  static override summary = 'Set the expiry of a workspace.'
   static override description =
-    'From then on its tokens answer 403 TENANT_EXPIRED and its jobs wait; nothing is deleted. A later moment, or never, ' +
+    'After it, its tokens return 403 TENANT_EXPIRED and its jobs wait; nothing is deleted. A later time, or never, ' +
     'makes them work again within two seconds.'
   static override examples = [
     '<%= config.bin %> workspace update acme --expires 2027-01-01',
     '<%= config.bin %> workspace update acme --expires never --json',
   ]
-  static override args = { workspace: Args.string({ description: 'Name or id of the workspace.', required: true }) }
+  static override args = { workspace: Args.string({ description: 'Name or ID of the workspace.', required: true }) }
   static override flags = {
     ...databaseFlags,
     expires: Flags.string({

@@ -11,10 +11,10 @@ import {
 } from '../../../cli/identity.ts'
 
 export default class IdentityAddApple extends BaseCommand {
-  static override summary = 'Add a pass type of Apple with its certificate.'
+  static override summary = 'Add an Apple pass type with its certificate.'
   static override description =
-    'Works straight on the database; the key is sealed under the server key. Running servers know it within 10 seconds. Passes ' +
-    'are made under it where a workspace or a project has it as its default: say so here, or with identity use.'
+    'Works on the database; the key is encrypted with the server key. Running servers use it within 10 seconds. To ' +
+    'create passes under it, make it the default of a workspace or a project, here or with identity use.'
   static override examples = [
     '<%= config.bin %> identity add apple --name acme --certificate pass.pem --key pass.key --wwdr AppleWWDRCAG4.cer --workspace acme',
     '<%= config.bin %> identity add apple --name acme --certificate Certificates.p12 --wwdr AppleWWDRCAG4.cer',
@@ -26,7 +26,7 @@ export default class IdentityAddApple extends BaseCommand {
     ...placeFlags,
     name: Flags.string({ summary: 'Name, unique on this server.', required: true }),
     sandbox: Flags.boolean({
-      summary: 'A certificate of the sandbox, which no real phone trusts.',
+      summary: 'Use a sandbox certificate, which no real phone trusts.',
       dependsOn: ['pass-type', 'team'],
       exclusive: ['certificate', 'key'],
       helpGroup: 'SANDBOX',

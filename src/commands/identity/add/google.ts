@@ -3,11 +3,11 @@ import { BaseCommand } from '../../../cli/command/base-command.ts'
 import { identityConfig, identityFlags, placeFlags, showIdentity } from '../../../cli/identity.ts'
 
 export default class IdentityAddGoogle extends BaseCommand {
-  static override summary = 'Add an issuer of Google Wallet.'
+  static override summary = 'Add a Google Wallet issuer.'
   static override description =
-    'Works straight on the database; the key is sealed under the server key. Without a key file each server uses the account ' +
-    'that its machine has. Running servers know it within 10 seconds. Passes are made under it where a workspace or a project ' +
-    'has it as its default: say so here, or with identity use.'
+    'Works on the database; the key is encrypted with the server key. Without a key file, each server uses the ' +
+    'account of its machine. Running servers use it within 10 seconds. To create passes under it, make it the ' +
+    'default of a workspace or a project, here or with identity use.'
   static override examples = [
     '<%= config.bin %> identity add google --name acme-google --issuer 3388000000012345678 --key-file account.json --workspace acme',
     '<%= config.bin %> identity add google --name trial-google --issuer 3388000000000000001 --sandbox --json',
@@ -16,12 +16,12 @@ export default class IdentityAddGoogle extends BaseCommand {
     ...identityFlags,
     ...placeFlags,
     name: Flags.string({ summary: 'Name, unique on this server.', required: true }),
-    issuer: Flags.string({ summary: 'Issuer id, a number.', required: true }),
+    issuer: Flags.string({ summary: 'Issuer ID, a number.', required: true }),
     'key-file': Flags.string({
       summary: 'Key of the service account, or configuration of workload identity: a JSON file.',
       exclusive: ['sandbox'],
     }),
-    sandbox: Flags.boolean({ summary: 'An issuer that only the emulator knows.' }),
+    sandbox: Flags.boolean({ summary: 'Use an issuer that exists only in the emulator.' }),
   }
 
   async run() {
