@@ -37,7 +37,7 @@ const serverFolders: Record<string, string[]> = {
   webhooks: ['jobs'],
   inbound: ['http', 'wallet-sync'],
   messages: ['identities', 'jobs', 'wallet-sync'],
-  platforms: ['inbound', 'jobs', 'messages', 'wallet-sync'],
+  platforms: ['identities', 'inbound', 'jobs', 'messages', 'wallet-sync'],
   background: ['evidence', 'jobs', 'messages', 'platforms', 'wallet-sync', 'webhooks'],
   pages: ['http', 'platforms', 'wallet-sync'],
   api: ['http', 'metrics', 'pages', 'platforms', 'wallet-sync', 'webhooks'],

@@ -26,15 +26,14 @@ import { Rejections } from './operations/rejections.ts'
 import type { StoreEvent, StoreListener } from './operations/store-events.ts'
 import { FormerPasses } from './passes/former-passes.ts'
 import { GoogleClasses } from './passes/google-classes.ts'
-import { GoogleObjects } from './passes/google-objects.ts'
 import { Groups } from './passes/groups.ts'
 import { HeldPasses } from './passes/held-passes.ts'
 import { Identifiers } from './passes/identifiers.ts'
 import { ImportedPasses } from './passes/imported-passes.ts'
 import { Nudges } from './passes/nudges.ts'
 import { Passes } from './passes/passes.ts'
-import { Registrations } from './passes/registrations.ts'
 import { Wallets } from './passes/wallet-list.ts'
+import { walletRepositories } from './passes/wallet-tables.ts'
 import { AcceptedScans } from './scans/accepted-scans.ts'
 import { Scans } from './scans/scans.ts'
 import { Snapshots } from './scans/snapshot.ts'
@@ -70,9 +69,8 @@ const factories = {
   templateVersions: ({ db, scope }) => new TemplateVersions(db, scope),
   images: ({ db }) => new Images(db),
   passes: ({ db, scope }) => new Passes(db, scope),
-  registrations: ({ db }) => new Registrations(db),
+  ...walletRepositories,
   deviceLists: ({ db }) => new DeviceLists(db),
-  googleObjects: ({ db }) => new GoogleObjects(db),
   googleClasses: ({ db }) => new GoogleClasses(db),
   rejections: ({ db }) => new Rejections(db),
   notifications: ({ db, onEvent, scope }) => new Notifications(db, onEvent, scope),

@@ -39,7 +39,7 @@ const cache = join(root, 'node_modules/.cache/passes-sandbox')
 const makers = [
   'src/files',
   'src/wallets/sandbox',
-  'src/server/boot/sandbox.ts',
+  'src/server/identities/sandbox.ts',
   'test/support/sandbox.ts',
   'test/support/chains.ts',
 ]
@@ -61,7 +61,7 @@ export default async function setup(project: TestProject): Promise<() => void> {
 
 /** Makes them beside the place where they are kept, so that another run finds all of them or none. */
 async function makeAndKeep(kept: string): Promise<void> {
-  const { loadSandboxApple, loadSandboxGoogle } = await import('../../src/server/boot/sandbox.ts')
+  const { loadSandboxApple, loadSandboxGoogle } = await import('../../src/server/identities/sandbox.ts')
   const { createSandboxApple } = await import('../../src/wallets/sandbox/apple/certificates.ts')
   const { createSandboxGoogle } = await import('../../src/wallets/sandbox/google/google-token.ts')
   mkdirSync(cache, { recursive: true })

@@ -14,8 +14,8 @@ import type { Sides } from '../../wallets/wallets.ts'
 import { type Config, sandboxFolder } from '../config.ts'
 import { createLazyPush, type PushServer } from '../identities/lazy-push.ts'
 import type { IdentityConnections } from '../identities/openers.ts'
+import { loadSandboxApple, loadSandboxGoogle, sandboxIssuers } from '../identities/sandbox.ts'
 import type { Logger } from '../log.ts'
-import { loadSandboxApple, loadSandboxGoogle, sandboxIssuers } from './sandbox.ts'
 import type { ServerIdentities } from './wallets.ts'
 
 /**

@@ -1,8 +1,9 @@
 import { hash } from 'node:crypto'
 import { type AppleCredentials, type AppleIdentity, parseAppleIdentity } from '../../wallets/apple/identity.ts'
 import type { Config } from '../config.ts'
+import { readAppleCredentials } from '../identities/credentials.ts'
 import type { Logger } from '../log.ts'
-import { readAppleCredentials, type ServerIdentities } from './wallets.ts'
+import type { ServerIdentities } from './wallets.ts'
 
 export interface WatchAppleFilesOptions {
   config: Pick<Config, 'apple'>

@@ -9,9 +9,9 @@ import {
 } from '../../storage/workspaces/identities.ts'
 import { parseAppleIdentity } from '../../wallets/apple/identity.ts'
 import { assertIssuerId } from '../../wallets/google/identity.ts'
-import { makeSandboxIssuer, makeSandboxPass } from '../boot/sandbox.ts'
 import { loadServerKeys } from '../boot/server-key.ts'
 import type { Config } from '../config.ts'
+import { makeSandboxIssuer, makeSandboxPass } from '../identities/sandbox.ts'
 import { readGoogleSigner, sealSecrets } from '../identities/secrets.ts'
 import { type AppleFiles, checkIdentity, credentialsOf, readFiles, readKeyFile } from './identity-files.ts'
 import {

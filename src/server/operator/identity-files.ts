@@ -1,6 +1,6 @@
 import { type AppleCredentials, type AppleIdentity, parseAppleIdentity } from '../../wallets/apple/identity.ts'
-import { readPassFiles } from '../boot/wallets.ts'
 import { readSecret } from '../config.ts'
+import { readPassFiles } from '../identities/credentials.ts'
 import { type AppleSecrets, toKeyPem, toPem } from '../identities/secrets.ts'
 import { OperatorError } from './operator.ts'
 

@@ -1,8 +1,8 @@
 import type { ServerKeys } from '../../core/rules/crypto/server-key.ts'
 import type { StoredIdentity } from '../../storage/workspaces/identities.ts'
 import { parseAppleIdentity } from '../../wallets/apple/identity.ts'
-import { makeSandboxIssuer, makeSandboxPass } from '../boot/sandbox.ts'
 import type { Config } from '../config.ts'
+import { makeSandboxIssuer, makeSandboxPass } from '../identities/sandbox.ts'
 import { openText, readGoogleSigner, sealSecrets, storedCredentials } from '../identities/secrets.ts'
 import {
   auditIdentity,

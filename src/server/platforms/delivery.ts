@@ -2,6 +2,8 @@ import type { H3, HTTPResponse } from 'h3'
 import type { Card } from '../../core/rules/display/card.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Repositories } from '../../storage/store.ts'
+import type { LoadImageFiles, Wallet } from '../../wallets/wallet.ts'
+import type { Config } from '../config.ts'
 import type { Services } from '../context.ts'
 import type { PhoneLimits } from '../inbound/apple-service.ts'
 import type { GiveUp, JobHandler } from '../jobs/worker.ts'
@@ -35,4 +37,19 @@ export interface Delivery {
    * @param pass as its former holder had it, with the card that it showed
    */
   end(tx: Repositories, pass: StoredPass, card: Card, at: Date): Promise<boolean>
+}
+
+/** The options of wallets, whose images and callbacks use the public URL. */
+export interface WalletOptions {
+  publicUrl: string
+  loadImageFiles: LoadImageFiles
+}
+
+/** How a platform is issued for by the identity of the flags. */
+export interface PlatformSetup<Identity> {
+  /** Whether the platform has credentials, and so does not run in the sandbox. */
+  hasCredentials(config: Config): boolean
+  /** Reads the credentials, or creates those of the sandbox, and checks them. @throws CredentialError */
+  load(config: Config, isSandboxed: boolean, at: Date): Promise<Identity>
+  createWallet(identity: Identity, options: WalletOptions): Wallet
 }

@@ -1,14 +1,26 @@
 import { ApiError } from '../../core/errors.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import { isPassing, isRefused } from '../../wallets/google/api/api-error.ts'
+import type { GoogleSigner } from '../../wallets/google/identity.ts'
 import { type GooglePlace, kindOf } from '../../wallets/google/resource.ts'
+import { createGoogleWallet } from '../../wallets/google/wallet.ts'
 import type { Services } from '../context.ts'
+import { readGoogleIdentity } from '../identities/credentials.ts'
+import { loadSandboxGoogle } from '../identities/sandbox.ts'
 import { mountGoogleCallbacks } from '../inbound/google-callbacks.ts'
 import { failGoogleMessage, messageGoogle } from '../messages/message-google.ts'
 import { expireFormerObjects } from '../wallet-sync/former-holders.ts'
 import { updateGoogleObjects } from '../wallet-sync/update-wallets.ts'
-import type { Delivery } from './delivery.ts'
+import type { Delivery, PlatformSetup } from './delivery.ts'
 import { notConfigured, render } from './link-errors.ts'
+
+/** The identity of the flags for Google Wallet. */
+export const googleSetup = {
+  hasCredentials: ({ google: { serviceAccount, issuerId } }) =>
+    [serviceAccount, issuerId].some((value) => value !== undefined),
+  load: (config, isSandboxed) => (isSandboxed ? loadSandboxGoogle(config) : readGoogleIdentity(config)),
+  createWallet: (identity, { publicUrl }) => createGoogleWallet({ identity, publicUrl }),
+} satisfies PlatformSetup<GoogleSigner>
 
 /** Delivery to Google Wallet: the server writes objects, and Google updates the phones. */
 export const google: Delivery = {

@@ -1,4 +1,7 @@
+import type { Knex } from 'knex'
 import type { Platform } from '../../core/contract/platform.ts'
+import { GoogleObjects } from './google-objects.ts'
+import { Registrations } from './registrations.ts'
 
 /**
  * The table with the wallets of one platform, and how to read it as SQL; its rows are `wallet`, joined to `passes`. That of a messaged
@@ -50,4 +53,10 @@ export const walletTables: Record<Platform, WalletTable> = {
       last_error: 'wallet.last_error',
     },
   },
+}
+
+/** The repositories of the wallets of each platform. */
+export const walletRepositories = {
+  registrations: ({ db }: { db: Knex }) => new Registrations(db),
+  googleObjects: ({ db }: { db: Knex }) => new GoogleObjects(db),
 }

@@ -1,8 +1,8 @@
 import { cpSync, existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, inject, test } from 'vitest'
-import { loadSandboxApple, loadSandboxGoogle } from '../../../src/server/boot/sandbox.ts'
 import type { Config } from '../../../src/server/config.ts'
+import { loadSandboxApple, loadSandboxGoogle } from '../../../src/server/identities/sandbox.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 import { isLong } from '../../support/long.ts'
 

@@ -11,9 +11,10 @@ import {
   toParsed,
 } from '../../../wallets/apple/identity.ts'
 import { type ApplePushOptions, createApplePush } from '../../../wallets/apple/push.ts'
-import { hasCredentials, readAppleCredentials } from '../../boot/wallets.ts'
+import { hasCredentials } from '../../boot/wallets.ts'
 import { daysLeft, WARNING_DAYS } from '../../certificates.ts'
 import type { Config } from '../../config.ts'
+import { readAppleCredentials } from '../../identities/credentials.ts'
 import { type Check, examine, type Finding, failed, passed, skipped } from './check.ts'
 
 /** The APNs server. Only tests and the sandbox replace Apple's. */
