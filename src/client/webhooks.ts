@@ -31,7 +31,7 @@ export interface VerifyOptions {
 export class WebhookVerificationError extends Error {
   override readonly name = 'WebhookVerificationError'
   readonly reason: RejectionReason
-  /** What to check, for the log. */
+  /** A suggestion of what to check, for the log. */
   readonly hint: string | undefined
 
   constructor({ reason, message, hint }: Extract<SignatureCheck, { ok: false }>) {

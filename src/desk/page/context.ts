@@ -65,7 +65,7 @@ export function useAnswers<F extends AnyFacts, S extends Record<string, Source<F
   const { feed, scopes, onRefused, onReached } = useDesk()
   const [known, setKnown] = useState<{ key: string; answers: Partial<Answers<S>> }>({ key, answers: {} })
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the key says when it begins anew; the rest stays the same, or is asked anew.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the key determines when it starts over.
   useEffect(() => {
     const names = Object.keys(sources) as Name[]
     const isAllowed = (name: Name) => sources[name]!.scope === null || scopes.includes(sources[name]!.scope)

@@ -64,7 +64,7 @@ export function Table<T>({ label, columns, rows, keyOf, total = rows.length }: T
   if (rows.length === 0) return <p class="muted">{words.nothing}</p>
   return (
     <>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: whoever has no pointer scrolls it by keys. */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users must be able to scroll it. */}
       <section class="scroll" aria-label={label} tabIndex={0}>
         <table>
           <thead>

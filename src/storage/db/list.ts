@@ -166,7 +166,7 @@ function inParts(
   return db.from(db.unionAll(limited).as('parts')).select('page_id', 'sort_key')
 }
 
-/** Where a page begins. */
+/** The start of a page. */
 interface PagePlace {
   /** Undefined for the first page and for a page at an offset. */
   cursor: Cursor | undefined

@@ -10,7 +10,7 @@ export interface PlatformState {
   error: string | null
 }
 
-/** A notification as it is stored. What it says at which moment is for `notificationStatus` to tell. */
+/** A notification as it is stored. `notificationStatus` derives its status at a time. */
 export interface StoredNotification extends Record<Platform, PlatformState> {
   id: string
   passId: string

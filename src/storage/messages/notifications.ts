@@ -24,7 +24,7 @@ export interface NewNotification extends NewMessage {
   passId: string
 }
 
-/** What delivery writes; what is left out stays as it is. */
+/** The columns that delivery writes. Omitted ones keep their values. */
 export interface NotificationChange extends Partial<StateColumns> {
   started_at?: number
   [CAPPED_AT]?: null

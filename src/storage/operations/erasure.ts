@@ -270,7 +270,10 @@ export class Retention {
     return { rows: await this.db('former_passes').whereIn('serial_number', serialNumbers).delete() }
   }
 
-  /** Invitations to become a door that ended so long ago: nobody can claim them, and a hash tells nothing. */
+  /**
+   * Deletes invitations to become a door that ended before a time. They cannot be claimed, and their hashes have no
+   * use.
+   */
   async deleteDoorInvitations(before: Date, limit: number): Promise<Deleted> {
     const old = this.db('door_invitations').where('expires_at', '<', before.getTime()).orderBy('expires_at')
     return { rows: await this.db('door_invitations').whereIn('id', old.limit(limit).select('id')).delete() }

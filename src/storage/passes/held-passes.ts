@@ -154,7 +154,7 @@ function total(devices: Devices): number {
   return allPlatforms.reduce((sum, platform) => sum + devices[platform], 0)
 }
 
-/** How lists of passes ask what wallets hold: by the row that says so, and by what each wallet has. */
+/** The rows that list filters use to find the passes that wallets hold, and their platforms. */
 
 /** Returns the passes that wallets of a platform hold, by ID; by default, of any platform. */
 export function heldPasses(db: Knex, workspaceId: string, platforms: Platform[] = []): Knex.QueryBuilder {

@@ -19,7 +19,7 @@ export class ServerKeyError extends SetupError {
 /** The keys that seal secrets and sign links. */
 export interface ServerKeys {
   current: Buffer
-  /** The keys of earlier rotations. What they protect is still accepted. */
+  /** The keys of earlier rotations. Secrets and links that they protect are still accepted. */
   previous: Buffer[]
 }
 
