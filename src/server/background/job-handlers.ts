@@ -21,7 +21,7 @@ const ofPlatforms = Object.fromEntries(
   }),
 ) as Record<PlatformKind, JobHandler>
 
-/** What each kind of job does. */
+/** The handler of each kind of job. */
 export const jobHandlers: Record<JobKind, JobHandler> = {
   ...ofPlatforms,
   'send-notification': sendNotifications,
@@ -34,7 +34,7 @@ export const jobHandlers: Record<JobKind, JobHandler> = {
   'detach-project': detachProjects,
 }
 
-/** What is left to write when a job failed for the last time. */
+/** Records the failure of a discarded job. */
 export const giveUp: Partial<Record<JobKind, GiveUp>> = {
   'issue-pass': failPass,
   'send-notification': failNotification,

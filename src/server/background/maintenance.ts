@@ -13,8 +13,8 @@ import { queueWalletUpdates } from '../wallet-sync/wallet-updates.ts'
 const ROWS = { first: 250, most: 1_000 }
 
 /**
- * As many at least as a batch writes at once: with ten a busy PostgreSQL marks a third as many passes a second, and deletes a
- * sixth as many rows, and nobody waits for its writer.
+ * Uses at least the size of a batch. With ten rows, a busy PostgreSQL marks a third as many passes per second and
+ * deletes a sixth as many rows, and no other writer waits for this one.
  */
 function rowsOf({ passesATurn }: Pick<Services['store'], 'passesATurn'>) {
   return { ...ROWS, least: passesATurn }
@@ -23,24 +23,24 @@ function rowsOf({ passesATurn }: Pick<Services['store'], 'passesATurn'>) {
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 
-/** A phone has so long to fetch the card of a pass that was erased; then its registration goes too. */
+/** The time for a phone to fetch the card of an erased pass, after which its registration is deleted. */
 const ERASED_REGISTRATION_DAYS = 30
 
-/** Google repeats a callback for hours at most. */
+/** Google repeats a callback for a few hours. */
 const GOOGLE_CALLBACK_DAYS = 30
 
-/** What a phone complained of so long ago says nothing of how it is. */
+/** The age from which messages of a device say nothing about its current state. */
 const DEVICE_LOG_DAYS = 30
 
-/** By then a claim that raced the end of an invitation is over. */
+/** By then, a claim that began before the end of its invitation has ended. */
 const DOOR_INVITATION_DAYS = 1
 
-/** Changes are asked since a list for a day, and then read page by page for another. */
+/** Changes since a list can be requested for a day, and then read page by page for another. */
 const SNAPSHOT_DAYS = 2
 
 /**
- * Deletes what is past its time, oldest first, a chunk in each transaction, so that others write in between. What is
- * pending stays. Several servers may sweep at once, and one that stops leaves the rest to the next sweep.
+ * Deletes rows past their retention, oldest first, in chunks with a transaction each, so that others write in between.
+ * Pending rows stay. Several servers can run it concurrently. If one stops, the next run continues.
  */
 export async function sweep(
   services: JobServices & LongJobServices & Pick<Services, 'retention' | 'signingKeys'>,
@@ -86,12 +86,15 @@ export async function sweep(
   await deleteOld(SNAPSHOT_DAYS, (tx, before, rows) => tx.retention.deleteSnapshots(before, rows))
 }
 
-/** Of figures so many hours at a time are packed: an hour of now is written to many times, and so would a block be. */
+/**
+ * The number of hours of figures that are packed together. The current hour is written often, so its block would be,
+ * too.
+ */
 const PACKED_HOURS = 6
 
-/** Packs the figures of hours that are over. Several servers may do so at once. */
+/** Packs the figures of past hours. Several servers can run it concurrently. */
 export async function packFigures({ store, clock, stopping }: LongJobServices): Promise<void> {
-  // What is under way when an hour ends may still count in it.
+  // Transactions that are open when an hour ends can still count in it.
   const over = hourOf(clock()) - 1
   let isMore = true
   while (isMore && !stopping.aborted) {
@@ -100,7 +103,7 @@ export async function packFigures({ store, clock, stopping }: LongJobServices): 
   }
 }
 
-/** Takes the passes of a deleted project out of it, so that no one waits for a million. */
+/** Removes passes from a deleted project in the background, since it can have a million. */
 export async function detachProjects(jobs: Job[], services: LongJobServices): Promise<void> {
   for (const job of jobs) {
     await workInChunks(job, services, ROWS, async (tx, rows) => {
@@ -113,17 +116,17 @@ export async function detachProjects(jobs: Job[], services: LongJobServices): Pr
   }
 }
 
-/** Passes of one run: what is left is taken up a second later. */
+/** Passes per run. The rest follow a second later. */
 const EXPIRED = 5_000
 
-/** Marks passes past their expiry, and queues what wallets are to show of it. One that stops leaves the rest. */
+/** Marks expired passes and queues updates of their wallets. If a server stops, the next run continues. */
 export async function expirePasses({ store, clock, stopping }: LongJobServices): Promise<void> {
   const pace = createPace(rowsOf(store))
   let expired = 0
-  // A read first: a scheduler with nothing to do must not take turns with writers.
+  // Read first, so that an idle scheduler never waits for the write lock.
   while (expired < EXPIRED && !stopping.aborted && (await store.passes.hasExpired(clock()))) {
     const count = await pace.run(store, (tx, rows) => expireSome(tx, clock(), rows))
-    // Another server holds what there is.
+    // Another server is marking the rest.
     if (count === 0) return
     expired += count
   }

@@ -15,38 +15,37 @@ type SchedulerServices = JobServices &
 
 type Task = (services: SchedulerServices, own: Own) => Promise<void>
 
-/** What tasks keep from one run to the next. */
+/** State that tasks keep between runs. */
 interface Own {
   lease: Lease
-  /** As of chaining. */
+  /** As in Chaining. */
   toldAt: Map<string, Date>
 }
 
-/** What runs when, in this order; a task has its own look at whether there is anything to do. */
+/** Tasks with their times, in this order. Each task checks whether there is anything to do. */
 const schedules = {
   'each-second': { cron: '* * * * * *', tasks: [releaseJobs, expirePasses, movePhones] },
-  // On its own: a long ledger of before may take it minutes.
+  // Separate, since a long existing ledger can take minutes.
   evidence: { cron: '* * * * * *', tasks: [chainEvidence] },
   'each-minute': { cron: '41 * * * * *', tasks: [nudgeSilent] },
   'each-hour': { cron: '0 17 * * * *', tasks: [sweep, packFigures] },
 } as const satisfies Record<string, { cron: string; tasks: readonly Task[] }>
 
-/** How often the tasks of a schedule run. */
 export type ScheduleName = keyof typeof schedules
 
-/** The schedules of a process; they run where it holds the lease. */
+/** The schedules of a process, which run while it holds the lease. */
 export interface Scheduler {
-  /** Runs a schedule now, that of each second by default, where the lease is this process's; node-cron does it in time. */
+  /** Runs a schedule now if this process holds the lease. Default: that of each second. node-cron calls it in time. */
   tick(name?: ScheduleName): Promise<void>
-  /** Finishes what runs, and lets another process take over at once. */
+  /** Finishes running tasks, and lets another process take over immediately. */
   stop(): Promise<void>
 }
 
 /**
- * Runs the schedules once in a fleet: of the processes that have a scheduler one holds the lease, and another takes over
- * within seconds when it dies. The lease saves work and is no lock: two that believe to hold it, because their clocks
- * disagree, do the same work twice at no harm, so every task must be safe to run on several servers at once. What each
- * process has to do for itself (renewing its own claims, say) is no schedule.
+ * Runs the schedules once in a fleet: one process with a scheduler holds the lease, and another takes over within
+ * seconds if it dies. The lease saves work and is no lock. If two processes believe that they hold it, because their
+ * clocks disagree, both do the work, so every task must be safe to run on several servers concurrently. Work that each
+ * process has to do for itself, such as renewing its claims, is no schedule.
  */
 export function startScheduler(services: SchedulerServices): Scheduler {
   const { log } = services
@@ -56,7 +55,7 @@ export function startScheduler(services: SchedulerServices): Scheduler {
 
   async function tick(name: ScheduleName = 'each-second'): Promise<void> {
     for (const task of schedules[name].tasks) {
-      // By a wrong clock it would expire passes early and take jobs from the servers that run them.
+      // With a wrong clock, it would expire passes early and claim jobs of other servers.
       if (!services.isClockOff() && (await lease.hold())) await task(services, own)
     }
   }
@@ -81,7 +80,10 @@ export function startScheduler(services: SchedulerServices): Scheduler {
   }
 }
 
-/** On its own node-cron prints to the console; that a run is left out because the one before is still busy needs no line. */
+/**
+ * Keeps node-cron from printing to the console. A run that is skipped because the previous one is still busy needs no
+ * line.
+ */
 function quietly(log: Logger): CronLogger {
   return {
     debug: (message) => log.debug(String(message)),
@@ -91,23 +93,22 @@ function quietly(log: Logger): CronLogger {
   }
 }
 
-/** Something that one process of the fleet does for all of them. */
+/** A lease for work that one process does for the fleet. */
 export interface Lease {
-  /** Takes the lease where it is free and renews it in time; true while it is this process's. */
+  /** Acquires the lease if it is free, and renews it in time. Returns whether this process holds it. */
   hold(): Promise<boolean>
-  /** Lets another take it at once. */
+  /** Lets another process acquire it immediately. */
   release(): Promise<void>
 }
 
-/** So long the others wait for a holder that died. */
+/** The time that others wait for a holder that died. */
 const LEASE_SECONDS = 5
 
-/** A lease that one server of the fleet holds at a time: see Lease. */
 export function createLease({ store, clock }: Pick<Services, 'store' | 'clock'>, name: string): Lease {
   const holder = randomUUID()
   let heldUntil: number | undefined
 
-  /** Nobody else takes it meanwhile, so that nothing need be read. A clock that was set does not count. */
+  /** Whether no other process can acquire the lease soon, so that no read is needed. Ignores a clock that was set. */
   function isSafe(now: number): boolean {
     const left = (heldUntil ?? now) - now
     return left > (LEASE_SECONDS * 1000) / 2 && left <= LEASE_SECONDS * 1000
@@ -134,7 +135,10 @@ function chainEvidence(services: SchedulerServices, { lease, toldAt }: Own): Pro
   return extendChains({ ...services, toldAt }, async () => !services.stopping.aborted && (await lease.hold()))
 }
 
-/** What was written last is signed before the process ends; a long ledger of before waits for the next one. */
+/**
+ * Chains the last entries before the process ends, for a limited time. The next process chains the rest of a long
+ * ledger.
+ */
 function chainLast(services: SchedulerServices, { toldAt }: Own): Promise<void> {
   const began = performance.now()
   return extendChains({ ...services, toldAt }, () => performance.now() - began < LAST_CHAINING_MS)
@@ -143,8 +147,8 @@ function chainLast(services: SchedulerServices, { toldAt }: Own): Promise<void> 
 const LAST_CHAINING_MS = 2_000
 
 /**
- * Takes jobs from workers that died or hang: they are due again. One that was taken too often is quarantined, and what it was
- * to care for has failed.
+ * Rescues jobs of workers that died or hang, so that they are due again. A job that was rescued too often is
+ * quarantined, and its failure is recorded.
  */
 export async function releaseJobs({ store, clock, log }: JobServices): Promise<void> {
   const at = clock()

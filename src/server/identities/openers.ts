@@ -8,7 +8,7 @@ import type { Sides } from '../../wallets/wallets.ts'
 import type { SideOpeners } from './registry.ts'
 import { openApple, openGoogle } from './secrets.ts'
 
-/** How the identities of the database reach their platforms, which tests replace. */
+/** Connects identities of the database to their platforms. Tests replace it. */
 export interface IdentityConnections {
   openPush(of: { name: string; isSandbox: boolean; identity: AppleIdentity }): RenewablePush
   openGoogle(of: { name: string; isSandbox: boolean; signer: GoogleSigner }): Promise<Omit<Sides['google'], 'wallet'>>
@@ -24,7 +24,6 @@ export const unconnected: IdentityConnections = {
   },
 }
 
-/** What identities are opened with. */
 export interface OpenersOptions {
   keys: ServerKeys
   connections: IdentityConnections

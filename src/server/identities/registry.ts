@@ -6,8 +6,8 @@ import type { Side, Sides, Wallets } from '../../wallets/wallets.ts'
 import type { Logger } from '../log.ts'
 
 /**
- * Who signs, pushes and writes for a pass: the identities that it was made under, null being that of the server. Each is opened when
- * a pass first needs it, and follows its row of the database within seconds. One that cannot be used fails its own passes alone.
+ * The identities that sign, push, and write for passes; null is the identity of the server. Each is opened on demand,
+ * and follows changes of its row within seconds. An identity that is not usable affects only its own passes.
  */
 export interface Identities {
   /**
@@ -15,13 +15,13 @@ export interface Identities {
    * @throws ApiError the `signingError` of the platform
    */
   of<P extends Platform>(platform: P, id: string | null): Promise<Sides[P] | undefined>
-  /** What a pass is rendered by, for each platform that this process issues for. @throws as `of` */
+  /** Returns the wallets of a pass, for each platform that this process issues for. @throws as `of` */
   walletsOf(pass: IdentityIds): Promise<Wallets>
   /** Returns the identities of an account of a platform, such as a pass type; none if it belongs to another server. */
   ofAccount(platform: Platform, account: string): Promise<(string | null)[]>
-  /** Those of the database, as this process knows them. */
+  /** Returns the identities of the database that this process knows. */
   list(): StoredIdentity[]
-  /** Looks at the database now, as happens by itself every 5 seconds. */
+  /** Reads the database now. This also happens every 5 seconds. */
   refresh(): Promise<void>
   close(): Promise<void>
 }
@@ -34,26 +34,24 @@ export type SideOpeners = { [P in Platform]?: (stored: StoredIdentity, before?: 
 
 type Opener = (stored: StoredIdentity, before?: Side) => Promise<Side>
 
-/** What the registry is made with. */
 export interface IdentitiesOptions {
   store: Store
-  /** The identity `server`, by flags; read again each time, since its parts may be replaced. */
+  /** Returns the identity `server` of the flags. Called each time, since its parts can be replaced. */
   server: () => Partial<Sides>
-  /** Those of the server itself. */
+  /** The wallets of the server itself. */
   wallets: Wallets
   openers: SideOpeners
-  /** Told once an identity was changed, and is used as it now is. */
+  /** Called after an identity changed and its new secrets are in use. */
   onChanged: (identity: StoredIdentity) => void
   log: Pick<Logger, 'info' | 'error'>
 }
 
-/** Well within the 10 seconds in which a change is to reach each process. */
+/** The interval of reads. A change must reach each process within 10 seconds. */
 const REFRESH_MS = 5_000
 
-/** Strangers may ask for pass types that nobody has: the database is asked so often at most. */
+/** The minimum interval of reads for unknown pass types, which strangers can request. */
 const LOOK_AGAIN_MS = 1_000
 
-/** Keeps who signs and writes for passes, by identity: see Identities. */
 export function createIdentities(options: IdentitiesOptions): Identities {
   const { store, server, wallets, openers, onChanged, log } = options
   const known = new Map<string, StoredIdentity>()
@@ -83,7 +81,7 @@ export function createIdentities(options: IdentitiesOptions): Identities {
     }
   }
 
-  /** What is open signs and writes as the row now says; what is on its way ends as it began. */
+  /** Lets open connections use the changed row. Calls in flight end with the old one. */
   async function follow(stored: StoredIdentity): Promise<void> {
     const before = opened.get(stored.id)
     if (before) {
@@ -108,7 +106,7 @@ export function createIdentities(options: IdentitiesOptions): Identities {
 
   const openerOf = (platform: Platform) => openers[platform] as Opener
 
-  /** Opened once; where that fails the next pass tries again. */
+  /** Opens an identity once. After a failure, the next pass tries again. */
   async function open(platform: Platform, id: string): Promise<Side> {
     const stored = opened.has(id) ? undefined : await find(id)
     const side = opened.get(id) ?? openerOf(platform)(stored!)

@@ -1,7 +1,6 @@
 /**
- * Waits for all of them, also where one fails: whoever tries again meanwhile, or takes the work to be over, would have it done
- * twice at once.
- * @throws the first error of any, once all have ended
+ * Waits for every promise to settle, even if one rejects, so that a caller cannot retry work that is still running.
+ * @throws the first error, after all have ended
  */
 export async function allEnded<T>(work: Iterable<Promise<T>>): Promise<T[]> {
   const ends = await Promise.allSettled(work)

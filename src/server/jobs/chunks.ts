@@ -3,11 +3,11 @@ import type { Repositories, Store } from '../../storage/store.ts'
 import type { LongJobServices } from '../context.ts'
 
 /**
- * Does the long work of a job a chunk at a time, each in a transaction of its own, so that whoever takes over goes on after
- * it and other work gets its turn in between. A server that stops gives the job back between two chunks.
+ * Runs the long work of a job in chunks with a transaction each, so that another worker can resume it and other work
+ * runs in between. A server that stops releases the job between two chunks.
  * @param size the rows of a chunk
- * @param chunk does the next one, of so many rows; true when it was the last
- * @returns whether the work is done; false where the job is no longer ours
+ * @param chunk processes the next rows; returns true after the last chunk
+ * @returns whether the work is complete; false if the job was lost
  */
 export async function workInChunks(
   job: Job,
@@ -27,35 +27,38 @@ export async function workInChunks(
   }
 }
 
-/** What a transaction of background work is to take: who stands at a door waits behind one at most. */
+/** The target duration of a transaction: a person at a door waits for at most one. */
 const TARGET_MS = 10
 
 /**
- * A transaction takes so many times as many rows at most as the one before: they differ in cost, and one that was quick may
- * have found little. With twice as many, those beside an attack took 18 ms in the middle and up to 62.
+ * The maximum growth from one transaction to the next: they differ in cost, and a fast one can have found little. With
+ * a factor of two, transactions during an attack had a median of 18 ms and took up to 62.
  */
 const GROWTH = 1.2
 
-/** Fewer would make a transaction of its overhead. */
+/** With fewer rows, the overhead of a transaction dominates. */
 const LEAST = 10
 
-/** How many rows a transaction takes: the first one, the least, and the most. */
+/** The rows of the first transaction, and their minimum and maximum. */
 interface PaceOptions {
   first: number
-  /** 10 by default. */
+  /** Default: 10. */
   least?: number
   most: number
 }
 
-/** Finds out how many rows background work may take in each transaction. */
+/** Adapts the number of rows per transaction of background work. */
 export interface Pace {
-  /** What the next transaction is to take, for whoever has to fetch it before. */
+  /** The rows of the next transaction, for callers that fetch them first. */
   readonly rows: number
-  /** Does as many rows as go well into a transaction. Its commit counts, the wait for its turn does not. */
+  /**
+   * Runs a transaction with the current number of rows. Measures it with its commit, without the wait for the write
+   * lock.
+   */
   run<T>(store: Pick<Store, 'transaction'>, work: (tx: Repositories, rows: number) => Promise<T>): Promise<T>
 }
 
-/** Finds how many rows a transaction may take to last no longer than its limit: see Pace. */
+/** Creates a pace that keeps transactions within TARGET_MS. */
 export function createPace({ first, least = LEAST, most }: PaceOptions): Pace {
   let rows = first
   return {

@@ -1,14 +1,15 @@
-/** Who has how many of the slots of a queue. */
+/** The slots of a queue that each workspace holds. */
 export interface Shares {
-  /** Workspaces that have to wait until a slot becomes free. */
+  /** Returns the workspaces that have to wait for a free slot. */
   full(): string[]
   take(workspaceId: string): void
   nack(workspaceId: string): void
 }
 
 /**
- * Shares slots among workspaces. One may take another slot while it holds fewer than are free: alone it comes to half of
- * them, two to a third each, and however long theirs are held, slots are left for those who come with their first.
+ * Shares slots among workspaces. A workspace can take another slot while it holds fewer than are free: one alone gets
+ * half of them, and two get a third each. Slots remain for other workspaces, regardless of how long the others are
+ * held.
  */
 export function createShares(slots: number): Shares {
   const held = new Map<string, number>()

@@ -3,17 +3,17 @@ import type { Priority, RegularQueue } from '../../storage/jobs/job-kinds.ts'
 /** The options of each queue, by the priorities that its jobs have. */
 export type WorkerQueues = Record<RegularQueue, Partial<Record<Priority, QueueOptions>>>
 
-/** How much of one priority of a queue is in flight. */
+/** The limits of one priority of a queue. */
 export interface QueueOptions {
-  /** Jobs taken at once, all of one workspace. */
+  /** The maximum number of jobs per batch, all of one workspace. */
   batchSize: number
-  /** Batches in flight at the same time, of all workspaces together. One alone has half of them at most. */
+  /** The maximum number of concurrent batches of all workspaces. One workspace has at most half of them. */
   batches: number
-  /** Its jobs wait for nothing but the database, so that workspaces take turns at the thread. Issuing does so by itself. */
+  /** Whether its jobs wait only for the database, so that they use the event-loop scheduler. Issuing does so itself. */
   isLocal?: boolean
-  /** Batches that may stay in hand beside those when they left their slots; as many by default. */
+  /** The maximum number of additional batches that have left their slots because they hang. Default: the same. */
   hanging?: number
-  /** Jobs that are begun in a second, of all workspaces together; as many as there are by default. */
+  /** The maximum number of jobs that start per second, of all workspaces. Default: unlimited. */
   perSecond?: number | undefined
 }
 
@@ -26,17 +26,17 @@ export const quarantineOptions: QueueOptions = { batchSize: 1, batches: 1, hangi
 /** The time after which a job of the quarantine queue lets the next one start, in milliseconds. */
 export const QUARANTINE_SLOT_MS = 2_000
 
-/** Lets so many through in a second, evenly: after some went, the next ones wait until it is their turn. */
+/** Limits the number of jobs per second at an even pace: after some started, the next ones wait for their time. */
 export interface Throttle {
-  /** How many may go at once, when any may: a second's worth, and at least one. */
+  /** The maximum number of jobs that can start together: those of a second, and at least one. */
   most: number
-  /** Milliseconds until more may go; 0 at once. */
+  /** Returns the milliseconds until more can start; 0 for now. */
   wait(): number
-  /** So many go now. */
+  /** Records the start of jobs. */
   take(count: number): void
 }
 
-/** Lets jobs begin at an even pace: see Throttle. @param now milliseconds of a clock that never goes back */
+/** Creates a throttle. @param now milliseconds of a monotonic clock */
 export function createThrottle(perSecond = Number.POSITIVE_INFINITY, now = () => performance.now()): Throttle {
   let freeAt = 0
   return {

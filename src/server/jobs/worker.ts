@@ -18,28 +18,31 @@ import {
 } from './queue-options.ts'
 
 /**
- * Does the work of some jobs of one kind and completes them in the transaction that writes their effects: only those
- * that `complete` returns were still ours. A throw gives back the jobs that are still held.
+ * Runs jobs of one kind and completes them in the transaction that writes their effects. Only the jobs that `complete`
+ * returns were still held. If it throws, the jobs that are still held are released.
  */
 export type JobHandler = (jobs: Job[], services: Services, slot?: Slot) => Promise<void>
 
-/** What a batch holds of its queue. */
+/** The place of a batch in its queue. */
 export interface Slot {
-  /** True while others have room enough: a job that is done may then keep its slot, to go on at once when more comes. */
+  /**
+   * Whether enough slots are free for a finished job to keep its own, so that it can continue immediately when more
+   * work comes.
+   */
   mayStay(): boolean
-  /** Lets others have the slot, since the rest of the batch hangs at a platform; its jobs stay in hand. */
+  /** Frees the slot, since the rest of the batch hangs at a platform. The batch keeps its jobs. */
   leave(): void
 }
 
-/** What is left to write when a job failed for the last time, in the transaction that sets it aside. */
+/** Records the failure of a discarded job, in the transaction that discards it. */
 export type GiveUp = (tx: Repositories, job: SetAsideJob, message: string, at: Date) => Promise<void>
 
-/** What a job that is set aside was about. */
+/** The subject of a discarded job. */
 export type SetAsideJob = Pick<Job, 'workspaceId' | 'subject' | 'correlationId'>
 
 /**
- * What a worker runs, and how. A lease is 10 s by default (it is renewed after a third), a look for work without a wake-up
- * comes each second, and a job of the quarantine queue holds its slot for 2 s.
+ * The handlers and limits of a worker. A lease is 10 s by default and is renewed after a third. The queue is polled
+ * every second, and a job of the quarantine queue holds its slot for 2 s.
  */
 export interface WorkerOptions {
   handlers: Record<JobKind, JobHandler>
@@ -52,24 +55,24 @@ export interface WorkerOptions {
 
 /** The loops that run the jobs of a process. */
 export interface Worker {
-  /** Looks for work now: jobs of the queue were committed in this process. */
+  /** Polls now, since this process committed jobs of the queue. */
   wake(queue: Queue): void
-  /** False while it stops, and while a queue that has room hangs. */
+  /** False while it stops, and if a queue with free slots hangs. */
   isRunning(): boolean
-  /** Takes no more work, finishes what is in flight. */
+  /** Stops claiming jobs and waits for in-flight jobs to finish. */
   stop(): Promise<void>
-  /** Gives back what is still in flight, as if it had not begun: the process is about to end. */
+  /** Returns in-flight jobs to the queue without counting an attempt. Call it before the process exits. */
   abandon(): Promise<void>
 }
 
 const GIVE_BACK_EVERY_MS = 250
 
-/** A queue that has room asks each second: one that has not for so long hangs. */
+/** The time without a poll after which a queue with free slots counts as hanging. */
 const ALIVE_MS = 30_000
 
 /**
- * Starts the loops that run the outbox, one for each priority of each queue. Several workers, in one process or in several,
- * share the work through claims.
+ * Starts the loops of the outbox, one per priority of each queue. Several workers, in any number of processes, share
+ * the work through claims.
  */
 export function startWorker(services: Services, options: WorkerOptions): Worker {
   const running = [
@@ -104,7 +107,7 @@ function startQueue(services: Services, { queue, priority, settings, ...options 
   const throttle = createThrottle(perSecond)
   const pollMilliseconds = pollSeconds * 1000
   const { store, thread, clock, isClockOff, log, metrics } = services
-  /** Whatever else jobs write, those that come and those that go on do not wait for it. */
+  /** Separate from other writes of jobs, so that claims and completions do not wait for them. */
   const claiming = store.forJobs(queue)
   const inFlight = new Map<Promise<void>, Job[]>()
   /** Batches that left their slots. */
@@ -152,16 +155,16 @@ function startQueue(services: Services, { queue, priority, settings, ...options 
     }
   }
 
-  /** What is to run at a later moment runs at that moment; others may put in what nobody here is told of. */
+  /** Returns the time to the next job, or the poll interval: other processes can insert jobs without notice. */
   function millisecondsTo(nextRunAt: Date | undefined): number {
     return nextRunAt ? Math.min(nextRunAt.getTime() - clock().getTime(), pollMilliseconds) : pollMilliseconds
   }
 
-  /** A batch of the workspace whose turn it is, passing over those of which others were quicker. */
+  /** Claims a batch of the next workspace in turn, and skips workspaces whose jobs other workers claimed first. */
   async function claim(): Promise<{ claimed?: Job[]; nextRunAt?: Date | undefined }> {
     const except = shares.full()
     for (;;) {
-      // A read first: an idle worker must not take turns with writers.
+      // Read first, so that an idle worker never waits for the write lock.
       const { workspaceId, nextRunAt } = await store.jobs.look(queue, clock(), { priority, after: lastTurn, except })
       if (workspaceId === undefined) return { nextRunAt }
       lastTurn = workspaceId
@@ -178,7 +181,7 @@ function startQueue(services: Services, { queue, priority, settings, ...options 
     try {
       return await claiming.statement((tx) => tx.jobs.claim(queue, clock(), limits))
     } catch (error) {
-      // In the same instant another server took a job of the same subject.
+      // Another server claimed a job of the same subject concurrently.
       if (isTaken(error)) return []
       throw error
     }
@@ -205,7 +208,7 @@ function startQueue(services: Services, { queue, priority, settings, ...options 
         clearTimeout(late)
         if (inFlight.delete(batch)) shares.nack(workspaceId)
         hanging.delete(batch)
-        // A job that was held back while another of its subject ran may be due now.
+        // A job that waited for another of its subject can be due now.
         wake()
       })
     inFlight.set(batch, jobs)
@@ -236,8 +239,9 @@ function startQueue(services: Services, { queue, priority, settings, ...options 
   }
 
   /**
-   * All at once: a worker may have hundreds of batches in hand, and each renewal of its own would be a commit. Those that are
-   * just being written are waited for batch by batch: a job of many chunks is locked at nearly every moment.
+   * Renews all claims in one statement: a worker can have hundreds of batches, and separate renewals would each commit.
+   * Jobs that are locked by a write are renewed batch by batch and waited for, since a job of many chunks is locked
+   * almost all the time.
    */
   async function renew(): Promise<void> {
     const batchesInFlight = [...inFlight.values(), ...hanging.values()]
@@ -258,14 +262,14 @@ function startQueue(services: Services, { queue, priority, settings, ...options 
       await handlers[kind](jobs, { ...services, store: store.forJobs(jobs[0]!.workspaceId) }, slot)
       note(kind, jobs, performance.now() - began)
     } catch (error) {
-      // One that cannot work must not hold up those that were claimed beside it: halved again and again it ends up alone.
+      // Isolate a failing job: run each half of the batch separately, until it is alone.
       const half = Math.ceil(jobs.length / 2)
       if (jobs.length > 1) for (const some of [jobs.slice(0, half), jobs.slice(half)]) await run(kind, some, slot)
       else await giveUpOrBack(jobs[0]!, error)
     }
   }
 
-  /** Time is that of the batch: its jobs share their statements. */
+  /** Records a run. The duration is that of the batch, whose jobs share their statements. */
   function note(kind: JobKind, jobs: Job[], milliseconds: number): void {
     metrics.jobSeconds.observe({ kind }, milliseconds / 1000)
     if (!log.isLevelEnabled('debug')) return
@@ -287,7 +291,7 @@ function startQueue(services: Services, { queue, priority, settings, ...options 
     )
   }
 
-  /** A database that was away and is back again must not wait for the end of a lease. */
+  /** Retries while the database is unavailable, so that jobs do not wait for the end of their lease. */
   async function untilReached(work: () => Promise<void>): Promise<void> {
     const triedUntil = performance.now() + leaseSeconds * 1000
     for (;;) {
@@ -322,8 +326,8 @@ function startQueue(services: Services, { queue, priority, settings, ...options 
 }
 
 /**
- * What becomes of a job that threw: it runs again later, longer each time and no sooner than a RescheduleError wants; after
- * the last try it is set aside for an operator, and at once by a DiscardError. Resolves to whether this was the end of it.
+ * Handles a failed job: retries it with increasing delays, and no sooner than a RescheduleError requires. After the
+ * last attempt, or with a DiscardError, it is discarded. Returns whether it was discarded.
  */
 export async function nackFailed(tx: Repositories, job: Job, error: unknown, at: Date): Promise<boolean> {
   const wantedSeconds = error instanceof RescheduleError ? error.retryAfterSeconds : 0
@@ -332,13 +336,13 @@ export async function nackFailed(tx: Repositories, job: Job, error: unknown, at:
     return false
   }
   const message = error instanceof Error ? error.message : String(error)
-  // A worker whose lease ended has nothing to give up.
+  // A worker whose lease ended cannot discard a job.
   if (job.attempts >= MAX_JOB_ATTEMPTS || error instanceof DiscardError) return tx.jobs.fail([job], at, message)
   await tx.jobs.retry([job], inSeconds(at, Math.max(jobBackoffSeconds(job.attempts), wantedSeconds)), message)
   return false
 }
 
-/** True where nothing was tried: that is no failure. */
+/** Whether no attempt was made, which is no failure. */
 export function isHeldBack(error: unknown): boolean {
   return error instanceof RescheduleError && !error.countsAsAttempt
 }

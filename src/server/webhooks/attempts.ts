@@ -8,36 +8,36 @@ import type { JobServices, Services } from '../context.ts'
 import type { Logger } from '../log.ts'
 import { noteHealth } from './webhook-health.ts'
 
-/** What attempts are made and written with. */
+/** The services for making and recording attempts. */
 export type AttemptServices = JobServices & Pick<Services, 'outbound' | 'metrics'>
 
-/** So many are written at once, without waiting for more. */
+/** The maximum number of attempts per transaction. A full batch is written without waiting. */
 const MAX_BATCH = 400
 
-/** So long attempts that succeeded wait for more of them: a transaction costs hardly more for many than for one. */
+/** The time that successful attempts wait for more: a transaction of many costs hardly more than one. */
 const LINGER_MS = 250
 
-/** Attempts on their way into the database. */
+/** A buffer of attempts that are not written yet. */
 export interface AttemptBuffer {
   add(attempt: CompletedAttempt): void
-  /** Attempts that are not written yet. */
+  /** The number of unwritten attempts. */
   size(): number
-  /** Waits until all are written, or could not be. */
+  /** Waits until all attempts are written, or failed to be. */
   flush(): Promise<void>
-  /** Begins to write no more, and resolves to what is left to write. */
+  /** Stops writing, and resolves to the attempts that are left. */
   close(): Promise<CompletedAttempt[]>
 }
 
-/** Told what became of the attempts that were handed over to be written. */
+/** Receives the results of writing attempts. */
 export interface AttemptListener {
-  /** With the endpoint as it is now; undefined where the job is no longer ours, and nothing was written. */
+  /** Called with the current webhook; undefined if the job was lost and nothing was written. */
   onWritten(webhook: StoredWebhook | undefined, attempts: CompletedAttempt[]): void
   onFailure(error: unknown): void
 }
 
 /**
- * Writes attempts in groups, one at a time. One that failed does not wait for more, since it may be why the endpoint is to be
- * spared.
+ * Creates a buffer that writes attempts in groups, one group at a time. A failed attempt is written at once, since it
+ * can disable the webhook.
  */
 export function createAttemptBuffer(
   { workspaceId, id }: StoredWebhook,
@@ -71,7 +71,8 @@ export function createAttemptBuffer(
 
   function write(attempts: CompletedAttempt[]): Promise<StoredWebhook | undefined> {
     return store.transaction(async (tx) => {
-      // However often a crash cuts a sender off, one that gets this far is not what stops the process.
+      // The lock resets the count of lapses: a sender that gets this far does not crash the process, regardless of
+      // earlier crashes.
       if (!(await tx.jobs.lockForChunk(job))) return undefined
       return recordAttempts(tx, { workspaceId, id }, attempts, { at: clock(), log })
     })
@@ -81,7 +82,7 @@ export function createAttemptBuffer(
     lingering ??= setTimeout(flush, LINGER_MS)
   }
 
-  /** Writes what there is, after what is being written. */
+  /** Writes all attempts, after the group that is being written. */
   async function flush(): Promise<void> {
     clearTimeout(lingering)
     lingering = undefined
@@ -110,8 +111,8 @@ export function createAttemptBuffer(
 }
 
 /**
- * Writes attempts and how their endpoint fares, and returns it as it then is; undefined where it is gone. The caller holds the
- * job that sends to it.
+ * Records attempts and the health of their webhook. Returns the changed webhook; undefined if it was deleted. The
+ * caller holds the job that sends to it.
  */
 export async function recordAttempts(
   tx: Repositories,
@@ -127,7 +128,7 @@ export async function recordAttempts(
   return noted
 }
 
-/** One request of a delivery to its endpoint, with a signature of its own and a line in the log. */
+/** Sends a delivery once, with a separate signature and log line. */
 export async function attempt(
   webhook: StoredWebhook,
   delivery: DueDelivery,
@@ -148,7 +149,7 @@ export async function attempt(
   return made
 }
 
-/** Where it went is the customer's affair: an address may hold a secret. */
+/** Logs an attempt without the address of the webhook, which can contain a secret of the customer. */
 function logAttempt(
   { id, workspaceId }: StoredWebhook,
   payload: string,

@@ -15,8 +15,9 @@ import { END_CHUNK } from './webhook-health.ts'
 type SenderServices = AttemptServices & LongJobServices & Pick<Services, 'webhookSecrets' | 'wakeUps' | 'isClockOff'>
 
 /**
- * Sends whatever is due for an endpoint, then leaves one job for the time of its next attempt. Of its jobs one runs at a time,
- * on all servers together, so that its bound on requests in flight holds; whatever is written presents the claim.
+ * Sends the due deliveries of a webhook, then inserts one job for its next attempt. Only one job per webhook runs at a
+ * time across all servers, so that its limit of requests in flight holds. Every write checks that the job is still
+ * held.
  */
 export async function deliverWebhooks(jobs: Job[], services: SenderServices, slot?: Slot): Promise<void> {
   await allEnded(jobs.map((job) => deliver(job, services, slot)))
@@ -28,7 +29,7 @@ async function deliver(job: Job, services: SenderServices, slot: Slot | undefine
   const { workspaceId, subject: webhookId } = job
   const { store } = services
   const webhook = await store.webhooks.findToSend(workspaceId, webhookId)
-  // Of a webhook that is gone, every generation is old.
+  // Every generation of a deleted webhook is stale.
   const { generation, hasStale } = webhook ?? { generation: MAX_GENERATION, hasStale: true }
   if (hasStale && !(await endStale(job, generation, services))) return
   if (webhook?.status !== 'ENABLED') {
@@ -45,7 +46,7 @@ async function deliver(job: Job, services: SenderServices, slot: Slot | undefine
   }
 }
 
-/** What waited when the endpoint was disabled or deleted. False where the job is no longer ours. */
+/** Ends deliveries that waited when the webhook was disabled or deleted. Returns false if the job was lost. */
 function endStale(job: Job, before: number, services: LongJobServices): Promise<boolean> {
   const { workspaceId, subject: webhookId } = job
   const { clock } = services
@@ -56,7 +57,7 @@ function endStale(job: Job, before: number, services: LongJobServices): Promise<
   })
 }
 
-/** Writes what is not written yet, and leaves a job for what is to come. */
+/** Writes the remaining attempts, and inserts a job for the next ones. */
 async function finish(
   job: Job,
   sentTo: StoredWebhook,
@@ -67,29 +68,29 @@ async function finish(
   const { workspaceId, kind, subject } = job
   await store.transaction(async (tx) => {
     const at = clock()
-    // Whoever has it now does the rest.
+    // Another sender has the job and does the rest.
     if ((await tx.jobs.complete([job])).length === 0) return
     const webhook = await recordAttempts(tx, sentTo, unwritten, { at, log })
-    // First the jobs that wait, then what is due: a delivery that comes in between has a job that stays.
+    // Delete waiting jobs before reading what is due: a delivery that is created in between has a job that stays.
     await tx.jobs.deleteWaiting(kind, subject)
     const isChanged = webhook?.generation !== sentTo.generation
     const next = isChanged ? at : await tx.deliveries.findNextDue(workspaceId, sentTo)
     if (!next) return
-    // What is still due had its turn: it goes behind the endpoints that wait for theirs. A wrong clock may be far ahead.
+    // Due deliveries wait behind those of other webhooks, since this one had its turn. A wrong clock can be far ahead.
     const runAt = next > at || isClockOff() ? next : at
     await tx.jobs.insert([{ workspaceId, kind, subject, correlationId: null, runAt }], at)
   })
 }
 
-/** Deliveries that a transaction makes. Few at first: each job is timed anew. */
+/** Deliveries per transaction. Few at first: the pace of each job is measured from scratch. */
 const DELIVERIES = { first: 25, most: 500 }
 
-/** Makes the deliveries of what happened in a workspace, a bounded number in each transaction. */
+/** Creates the deliveries of events in a workspace, a limited number per transaction. */
 export async function fanOutEvents(jobs: Job[], services: LongJobServices): Promise<void> {
   for (const job of jobs) {
     const { workspaceId, kind, subject } = job
     await workInChunks(job, services, DELIVERIES, async (tx, deliveries) => {
-      // First the jobs that wait, then what is pending: an event that comes in between has a job that stays.
+      // Delete waiting jobs before reading events: an event that arrives in between has a job that stays.
       await tx.jobs.deleteWaiting(kind, subject)
       if (await tx.events.fanOut(workspaceId, services.clock(), deliveries)) return false
       await tx.jobs.complete([job])
@@ -98,54 +99,54 @@ export async function fanOutEvents(jobs: Job[], services: LongJobServices): Prom
   }
 }
 
-/** Requests in flight to one endpoint. */
+/** The maximum number of requests in flight to a webhook. */
 const MAX_IN_FLIGHT = 8
 
-/** An endpoint that fails gets one at a time until it answers: many dead ones must not use up what the living need. */
+/** The maximum number for a failing webhook: many dead ones must not take the capacity of working ones. */
 const MAX_IN_FLIGHT_FAILING = 1
 
 /**
- * Deliveries read at once: twice as many as the endpoint took in a row, and few of one that hangs or fails, since it may not
- * take more for long. With fewer left than this, the next are read while these are sent.
+ * The number of deliveries per read: twice as many as were last accepted in a row. A webhook that hangs or fails gets
+ * few, since it can be disabled soon. When fewer than this are left, the next ones are read while these are sent.
  */
 const PAGE = { least: 2 * MAX_IN_FLIGHT, most: 400 }
 
-/** Attempts that were made and are not written yet: what is sent again after a crash. */
+/** The maximum number of unwritten attempts, which are repeated after a crash. */
 const MAX_UNWRITTEN = 800
 
 /**
- * An endpoint may be disabled or moved at any time: before a send it is looked at again when it was last seen so long ago.
- * Whoever makes a delivery has seen it too; on a busy server half as long was often over by the commit, and the look delayed
- * the event by a trip.
+ * The age from which the webhook is read again before a send, since it can be disabled or changed at any time. Creating
+ * a delivery also reads it. With half of this, a busy server often needed another read after the commit, which delayed
+ * the event by a round trip.
  */
 const FRESH_MS = 100
 
-/** After so long nothing more is begun where others may want the place, and they take their turn. */
+/** The time after which a sender begins no more requests if other webhooks wait for the slot. */
 const TURN_MS = 10_000
 
-/** Deliveries that other servers made meanwhile are looked for so often. */
+/** The interval of reads for deliveries that other servers create. */
 const POLL_MS = 500
 
 /**
- * So long after its last request whoever is done stays for more, where there is room: an event that follows the one before
- * it needs no turn at the writer then, neither to end this job nor to claim the next.
+ * The time that an idle sender keeps its slot if there are free ones. An event that follows soon then needs no write to
+ * complete this job and to claim the next.
  */
 const STAY_MS = 500
 
-/** Meanwhile it looks so often for deliveries that other servers made. */
+/** The interval of reads for deliveries of other servers while a sender is idle. */
 const STAYING_LOOK_MS = 200
 
-/** The job that sends to an endpoint. */
+/** The job that sends to a webhook. */
 export interface Sender {
   job: Job
-  /** Aborted once the job is no longer ours. */
+  /** Aborted when the job is lost. */
   lost: AbortSignal
   slot: Slot | undefined
 }
 
 /**
- * Sends what is due for an endpoint until nothing is, its turn is over, the server stops, or the job is lost; returns the
- * attempts that are not written yet.
+ * Sends due deliveries of a webhook until none is left, its turn ends, the server stops, or the job is lost. Returns
+ * the unwritten attempts.
  */
 async function sendDue(
   webhook: StoredWebhook,
@@ -156,7 +157,7 @@ async function sendDue(
   const underWay = new Set<string>()
   const inFlight = new Set<Promise<void>>()
   const queue: DueDelivery[] = []
-  /** Made in this process since the read that is under way began, which may bring them too. */
+  /** Deliveries that this process created since the current read began, which can contain them, too. */
   const madeMeanwhile = new Set<string>()
   const turnEnd = performance.now() + TURN_MS
   let endpoint: StoredWebhook | undefined
@@ -192,7 +193,7 @@ async function sendDue(
     endpoint.generation === webhook.generation
 
   function see(current: StoredWebhook | undefined): void {
-    // What is expensive about secrets is to open them.
+    // Open the secrets only if they changed, since that is expensive.
     if (current && current.secret !== endpoint?.secret) keys = webhookSecrets.livingKeys(current, clock())
     endpoint = current
     seenAt = performance.now()
@@ -210,11 +211,14 @@ async function sendDue(
       underWay.add(delivery.id)
       queue.push(delivery)
     }
-    // Few that were read are all there is for now.
+    // A short page is the last one for now.
     mayBeMore = due.length > MAX_IN_FLIGHT
   }
 
-  /** What a transaction of this process just made need not be read. A read may bring it before its commit is told of. */
+  /**
+   * Queues deliveries that a transaction of this process created, which need no read. A read can return them before
+   * this event.
+   */
   function onEvent(event: StoreEvent): void {
     const made = event.what === 'deliveries' ? event.made?.filter(({ id }) => !underWay.has(id)) : undefined
     if (!made || queue.length + made.length > PAGE.most) hasArrived = true
@@ -228,14 +232,14 @@ async function sendDue(
     onArrival?.()
   }
 
-  /** Whether the endpoint has just been seen as it is known here: by whoever read or made the delivery, or after that. */
+  /** Whether the known state of the webhook is recent: it was read with the delivery, or later. */
   function isFresh({ endpoint: seen }: DueDelivery, now: number): boolean {
     const isSame = seen.generation === endpoint!.generation && +seen.updatedAt === +endpoint!.updatedAt
     if (!isSame && seen.seenAt > seenAt) return false
     return now - (isSame ? Math.max(seenAt, seen.seenAt) : seenAt) < FRESH_MS
   }
 
-  /** Something was erased since the delivery was read: it may be this. */
+  /** Reads a delivery again if anything was erased since it was read: it can be this one. */
   function readAgain(delivery: DueDelivery): void {
     queue.shift()
     underWay.delete(delivery.id)
@@ -261,13 +265,13 @@ async function sendDue(
     inFlight.add(sending)
   }
 
-  /** Until a request has ended, or attempts are written. */
+  /** Resolves when a request has ended, or attempts were written. */
   const change = () =>
     new Promise<void>((resolve) => {
       onChange = resolve
     })
 
-  /** Until deliveries come, or some time is over; resolves to whether any came. */
+  /** Waits for deliveries or a timeout. Resolves to whether any came. */
   async function arrival(milliseconds: number): Promise<boolean> {
     await Promise.race([
       sleep(milliseconds),

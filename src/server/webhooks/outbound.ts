@@ -4,22 +4,24 @@ import ipaddr from 'ipaddr.js'
 import { Agent, buildConnector, type Dispatcher } from 'undici'
 import type { Outcome } from '../../core/rules/sending/retries.ts'
 
-/** Requests to addresses that customers name: never to a host that only this server can reach. */
+/** Sends requests to addresses of customers, and never to a host that only this server can reach. */
 export interface Outbound {
-  /** What is wrong with an address as it is written; undefined where it may be used. Names are checked when they are sent to. */
+  /**
+   * Returns the error of an address; undefined if it is valid. Host names are resolved and checked with each request.
+   */
   rejection(url: string): string | undefined
-  /** Sends once. Never throws: whatever goes wrong is the outcome. */
+  /** Sends once. Never throws: errors are part of the outcome. */
   post(url: string, body: string, headers: Record<string, string>): Promise<Outcome>
   close(): Promise<void>
 }
 
-/** Where requests may go, and how long one may take: 15 s by default. */
+/** The allowed addresses, and the timeout of a request (15 s by default). */
 export interface OutboundOptions {
-  /** For development: plain http and hosts of the own network too. */
+  /** For development: also allows plain http and hosts of the private network. */
   allowInsecure: boolean
-  /** Every address of a name; DNS by default. */
+  /** Resolves a name to all of its addresses. Default: DNS. */
   resolve?: (hostname: string) => Promise<string[]>
-  /** Which addresses names may stand for; those of the public internet by default. */
+  /** Whether an address is allowed. Default: addresses of the public internet. */
   isPublic?: (address: string) => boolean
   timeoutMs?: number
 }
@@ -27,17 +29,20 @@ export interface OutboundOptions {
 const TIMEOUT_MS = 15_000
 const CONNECT_TIMEOUT_MS = 3_000
 
-/** The bytes of a response that are read. Its content is of no interest, but a connection that is read out can be used again. */
+/**
+ * The maximum bytes of a response that are read. Its content is ignored, but a connection can be reused only after the
+ * response was read.
+ */
 const MAX_RESPONSE_BYTES = 64 * 1024
 
 const NOT_PUBLIC = 'The address is not public.'
 
-/** Sends requests to addresses of tenants, and to no private one: see Outbound. */
+/** Creates a client for customer addresses, which blocks private ones. */
 export function createOutbound(options: OutboundOptions): Outbound {
   const { allowInsecure, timeoutMs = TIMEOUT_MS } = options
   const connect = buildConnector({
     timeout: CONNECT_TIMEOUT_MS,
-    // Checked and connected to in one step: a name cannot change in between.
+    // Resolve, check, and connect in one step, so that the name cannot change in between.
     ...(!allowInsecure && { lookup: guardedLookup(options) }),
   })
   const agent = new Agent({
@@ -69,8 +74,8 @@ export function createOutbound(options: OutboundOptions): Outbound {
 }
 
 /**
- * Closes a connection that sends more than `MAX_RESPONSE_BYTES` behind a request. Counts bytes of the connection, because an endless
- * number of interim responses, or an endless chunk extension, is no part of any body.
+ * Closes a connection that sends more than `MAX_RESPONSE_BYTES` after a request. Counts bytes of the connection,
+ * because endless interim responses or an endless chunk extension are not part of a body.
  */
 function limitResponses(socket: Socket): void {
   let [written, readBefore, read] = [0, 0, 0]
@@ -89,8 +94,8 @@ function outcomeOf(statusCode: number): Outcome {
 }
 
 /**
- * The address, or what is wrong with it. Literals never reach a lookup, so they are checked here, in the form that URL gives
- * them: decimal and octal are read.
+ * Returns the parsed address, or its error. IP literals need no lookup, so they are checked here, in the normalized
+ * form of URL, which also reads decimal and octal notation.
  */
 function checkAddress(text: string, allowInsecure: boolean): URL | string {
   if (!URL.canParse(text)) return 'Must be a valid address.'
@@ -105,12 +110,12 @@ function checkAddress(text: string, allowInsecure: boolean): URL | string {
   return /(^|\.)localhost\.?$/.test(hostname) ? NOT_PUBLIC : url
 }
 
-/** An address that was resolved and must not be connected to. */
+/** A name resolved to a forbidden address. */
 class ForbiddenAddressError extends Error {
   override readonly name = 'ForbiddenAddressError'
 }
 
-/** One address that is not public is enough to refuse the name: whichever is chosen must be sound. */
+/** Creates a lookup that rejects a name if any of its addresses is not public, since each can be chosen. */
 function guardedLookup({ resolve = resolveName, isPublic = isPublicAddress }: OutboundOptions): LookupFunction {
   const check = async (hostname: string) => {
     const addresses = await resolve(hostname)
@@ -126,8 +131,8 @@ function guardedLookup({ resolve = resolveName, isPublic = isPublicAddress }: Ou
 }
 
 /**
- * Asks DNS itself: the lookup of the operating system takes a thread of the few that the database shares, for as long as a
- * name server keeps silent.
+ * Queries DNS directly. The lookup of the operating system occupies one of the few threads that the database also uses
+ * while a name server does not respond.
  */
 async function resolveName(hostname: string): Promise<string[]> {
   const resolver = new Resolver({ timeout: CONNECT_TIMEOUT_MS, tries: 1 })
@@ -147,7 +152,7 @@ const problems: Record<string, string> = {
   ERR_RESPONSE_TOO_LONG: `More than ${MAX_RESPONSE_BYTES / 1024} KiB came without an answer.`,
 }
 
-/** In words that show neither addresses of the own network nor anything that the endpoint sent. */
+/** Describes an error without private addresses or data that the webhook sent. */
 function describe(error: unknown): string {
   if (error instanceof ForbiddenAddressError) return error.message
   const { code, cause } = error as { code?: unknown; cause?: unknown }
@@ -155,15 +160,15 @@ function describe(error: unknown): string {
   return cause instanceof Error ? describe(cause) : 'The request failed.'
 }
 
-/** Public by their range, and yet services of a cloud's own hosts: Azure's wire server. */
+/** Addresses in public ranges that are services of a cloud's hosts: Azure's wire server. */
 const NEVER = new Set(['168.63.129.16'])
 
-/** Global unicast of IPv6; whatever else is called unicast is not given out. */
+/** Global unicast of IPv6. Other ranges called unicast are not assigned. */
 const GLOBAL_UNICAST = ipaddr.parse('2000::')
 
 /**
- * True for an address of the public internet. Addresses that carry an IPv4 address inside (mapped, NAT64, 6to4, Teredo)
- * are not: behind them may stand any host.
+ * Whether an address is on the public internet. Addresses that embed an IPv4 address (mapped, NAT64, 6to4, Teredo) are
+ * not: they can reach any host.
  */
 export function isPublicAddress(address: string): boolean {
   const parsed = ipaddr.parse(address)
@@ -171,23 +176,22 @@ export function isPublicAddress(address: string): boolean {
   return parsed.kind() === 'ipv4' || parsed.match(GLOBAL_UNICAST, 3)
 }
 
-/** One request on its way out. */
 interface OutboundRequest {
   url: URL
   body: string
   headers: Record<string, string>
 }
 
-/** No status came in time. */
+/** No status arrived within the timeout. */
 class LateResponseError extends Error {
   override readonly name = 'LateResponseError'
 }
 
 /**
- * POSTs once and returns the status, as soon as the answer is read or is not read any further. The status is the answer: a
- * body that is too long or does not end takes nothing from it.
- * @param timeoutMs for the whole of it: finding the host, connecting, sending and reading the answer
- * @throws LateResponseError, or whatever undici says
+ * Sends a POST request and returns the status once the response was read or truncated. A body that is too long or
+ * endless does not change the result.
+ * @param timeoutMs for everything: lookup, connecting, sending, and reading
+ * @throws LateResponseError, or an error of undici
  */
 function exchange(agent: Dispatcher, request: OutboundRequest, timeoutMs: number): Promise<number> {
   const { url, body, headers } = request
@@ -197,7 +201,10 @@ function exchange(agent: Dispatcher, request: OutboundRequest, timeoutMs: number
   })
 }
 
-/** Undici's own `request` makes a stream and an abort signal for each answer: much, where only a status is asked for. */
+/**
+ * A minimal handler: `request` of undici would create a stream and an abort signal per response, although only the
+ * status is needed.
+ */
 class Exchange implements Dispatcher.DispatchHandler {
   private readonly resolve: (statusCode: number) => void
   private readonly reject: (error: Error) => void
@@ -212,7 +219,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.timer = setTimeout(giveUp, timeoutMs, this)
   }
 
-  /** A request that has not begun yet is stopped when it does. */
+  /** Aborts the request. One that has not begun is aborted when it begins. */
   giveUp(): void {
     this.late = new LateResponseError()
     this.onResponseError(this.request, this.late)
@@ -225,7 +232,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseStart(_: unknown, statusCode: number): void {
-    // Those below announce the answer.
+    // Ignore interim responses (1xx).
     if (statusCode >= 200) this.statusCode = statusCode
   }
 

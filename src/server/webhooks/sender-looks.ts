@@ -3,30 +3,31 @@ import type { Job } from '../../storage/jobs/jobs.ts'
 import type { Store } from '../../storage/store.ts'
 import type { Services } from '../context.ts'
 
-/** So often a sender looks whether the job still is its own; well within a lease. */
+/** The interval of checks, well within a lease. */
 const LOOK_MS = 3_000
 
-/** Senders of a workspace that look at the same moment do so in one transaction. */
+/** Checks concurrent senders of a workspace in one transaction. */
 const lookTogether = grouped((store: Store, take: () => Job[]) =>
   store.transaction(async (tx) => {
     const jobs = take()
     const held = new Set(await tx.jobs.lockHeld(jobs))
     const subjects = [...held].map(({ subject }) => subject)
-    // A job that stays does what came meanwhile: else each event would leave one that every look at the queue passes over.
+    // A job that continues also does the work of newer jobs. Otherwise each event would leave a job that every poll of
+    // the queue has to skip.
     if (subjects.length > 0) await tx.jobs.deleteWaiting('deliver-webhooks', ...subjects)
     return jobs.map((job) => held.has(job))
   }),
 )
 
-/** Of every sender of this process that is at work. */
+/** Checks of all running senders of this process. */
 const looks = new Set<() => void>()
 let timer: NodeJS.Timeout | undefined
 
 /**
- * Looks now and then whether a job still is ours, all senders of this process at the same moments: those of endpoints that
- * hang stay for long, and each would write by itself.
- * @param onLost another sender has the endpoint
- * @returns ends the looking
+ * Checks periodically whether a job is still held, for all senders of this process together: senders of webhooks that
+ * hang run for long, and separate checks would each write.
+ * @param onLost called if another sender has the webhook
+ * @returns a function that ends the checks
  */
 export function lookWhetherHeld(job: Job, { store, log }: Pick<Services, 'store' | 'log'>, onLost: () => void) {
   const look = () => {

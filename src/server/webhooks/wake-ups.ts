@@ -1,25 +1,25 @@
 import type { StoreEvent } from '../../storage/operations/store-events.ts'
 
 /**
- * When those who follow events of a workspace, or send to an endpoint, look for new ones: at once when this process wrote
- * some, else together, so that many of them ask the database as often as one does.
+ * Wakes up followers of the events of a workspace, and senders to a webhook: immediately if this process wrote events,
+ * else together at intervals, so that many followers query the database as often as one.
  */
 export interface WakeUps {
-  /** Takes what was committed. */
+  /** Handles a committed event. */
   merge(event: StoreEvent): void
   listen(workspaceId: string): WakeUp
-  /** Calls back whenever something came for a workspace, or for an endpoint, with it; returns what ends it. */
+  /** Calls back with each event of a workspace or webhook. Returns a function that unsubscribes. */
   subscribe(subject: string, wake: (event: StoreEvent) => void): () => void
 }
 
-/** One follower of the events of a workspace. */
+/** A follower of the events of a workspace. */
 export interface WakeUp {
   /**
-   * Resolves when there may be something new, after some time or when another follower looks, or when the signal ends it; at once
-   * where something came since the last time. True where something came.
+   * Resolves if there can be new events: after a timeout, when another follower wakes up, when the signal aborts, or
+   * immediately if events came since the last call. Resolves to true if events came.
    */
   next(milliseconds: number, ended: AbortSignal): Promise<boolean>
-  /** What is read of the workspace at this moment under the key, for all who ask; never from before something came. */
+  /** Shares a read with the same key among followers. A read never begins before the last event. */
   share<T>(key: string, read: () => Promise<T>): Promise<T>
   close(): void
 }
@@ -27,14 +27,13 @@ export interface WakeUp {
 /** Followers of one subject. */
 interface Followers {
   wakes: Set<(event: StoreEvent) => void>
-  /** Those that sleep until the timer wakes them all. */
+  /** Followers that the timer wakes up together. */
   sleeping: Set<() => void>
   timer: NodeJS.Timeout | undefined
   dueAt: number
   reads: Map<string, Promise<unknown>>
 }
 
-/** Wakes who waits for events: see WakeUps. */
 export function createWakeUps(): WakeUps {
   const bySubject = new Map<string, Followers>()
 
@@ -114,7 +113,7 @@ function nobody(): Followers {
   return { wakes: new Set(), sleeping: new Set(), timer: undefined, dueAt: 0, reads: new Map() }
 }
 
-/** Whoever is to be woken first decides for all of them. */
+/** Puts a follower to sleep. The earliest timeout applies to all followers. */
 function sleep(followers: Followers, stir: () => void, milliseconds: number): void {
   followers.sleeping.add(stir)
   const dueAt = performance.now() + milliseconds

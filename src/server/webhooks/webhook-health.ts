@@ -3,10 +3,10 @@ import type { Repositories } from '../../storage/store.ts'
 import type { CompletedAttempt } from '../../storage/webhooks/delivery-row.ts'
 import type { StoredWebhook } from '../../storage/webhooks/webhooks.ts'
 
-/** Deliveries that are ended in one transaction; a job ends the rest. */
+/** The maximum number of deliveries that end in one transaction. A job ends the rest. */
 export const END_CHUNK = 1_000
 
-/** Disables an endpoint: what waits for it ends as FAILED. */
+/** Disables a webhook. Its waiting deliveries end as FAILED. */
 export async function disableWebhook(
   tx: Repositories,
   webhook: StoredWebhook,
@@ -18,7 +18,7 @@ export async function disableWebhook(
   return disabled
 }
 
-/** Ends what waits for generations of an endpoint before the given one. */
+/** Ends waiting deliveries of generations of a webhook before the given one. */
 export async function endDeliveries(
   tx: Repositories,
   { workspaceId, id }: StoredWebhook,
@@ -29,7 +29,10 @@ export async function endDeliveries(
   await tx.jobs.insert([{ workspaceId, kind: 'deliver-webhooks', subject: id, correlationId }], at)
 }
 
-/** Notes how an endpoint fares, and disables one that is gone or has failed for too long; returns it as it then is. */
+/**
+ * Records the health of a webhook, and disables one that is gone or has failed for too long. Returns the changed
+ * webhook.
+ */
 export async function noteHealth(
   tx: Repositories,
   webhook: StoredWebhook,

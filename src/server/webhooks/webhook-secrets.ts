@@ -6,23 +6,20 @@ import type { Store } from '../../storage/store.ts'
 import type { StoredWebhook } from '../../storage/webhooks/webhooks.ts'
 import type { Logger } from '../log.ts'
 
-/** Signing secrets: shown once, kept encrypted. */
+/** Signing secrets, which are shown once and stored encrypted. */
 export interface WebhookSecrets {
-  /** A new secret, as it is shown and as it is stored for the webhook. */
+  /** Creates a secret for a webhook. `sealed` is its stored form. */
   make(webhookId: string): { secret: string; sealed: string }
-  /**
-   * The keys that sign at a moment, that of the newest secret first.
-   * @throws SealError
-   */
+  /** Returns the keys that sign at a given time, that of the newest secret first. @throws SealError */
   livingKeys(webhook: StoredWebhook, at: Date): KeyObject[]
   /**
-   * Encrypts whatever is not under the current key anew, so that previous keys can be taken out of use. Secrets that none of the keys
-   * opens stay as they are, and the log names their endpoint: its deliveries alone fail, until its secret is rotated.
+   * Encrypts secrets again that are not under the current server key, so that previous ones can be retired. Secrets
+   * that cannot be decrypted stay unchanged, and the log names their webhooks: only their deliveries fail, until the
+   * secret is rotated.
    */
   reseal(store: Store, log: Pick<Logger, 'error'>): Promise<void>
 }
 
-/** Makes, seals and opens the secrets of endpoints with the server key: see WebhookSecrets. */
 export function createWebhookSecrets({ current, previous }: ServerKeys): WebhookSecrets {
   const keys = [current, ...previous]
   const renewed = (sealed: string, id: string) =>
