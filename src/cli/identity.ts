@@ -14,10 +14,10 @@ export const identityFlags = {
 /** Flags for the files of an Apple certificate. */
 export const certificateFlags = {
   certificate: Flags.string({
-    summary: 'Pass Type ID certificate: a PEM or DER file, or a .p12 file that holds its key as well.',
+    summary: 'Pass Type ID certificate: a PEM or DER file, or a .p12 file with its key.',
     helpGroup: 'APPLE',
   }),
-  key: Flags.string({ summary: 'Its private key: a PEM or DER file.', helpGroup: 'APPLE' }),
+  key: Flags.string({ summary: 'Private key: a PEM or DER file.', helpGroup: 'APPLE' }),
   'key-passphrase': Flags.string({
     summary: 'Password of the key or of the .p12 file.',
     env: 'PASSES_APPLE_KEY_PASSPHRASE',
@@ -50,8 +50,8 @@ export async function passwordOf(flags: {
 
 /** Flags that make a new identity the default. */
 export const placeFlags = {
-  workspace: Flags.string({ summary: 'Make it the default of this workspace, by name or id.' }),
-  project: Flags.string({ summary: 'Make it the default of this project of the workspace, by name or id.' }),
+  workspace: Flags.string({ summary: 'Make it the default of this workspace (name or ID).' }),
+  project: Flags.string({ summary: 'Make it the default of this project of the workspace (name or ID).' }),
 }
 
 /** Returns the server settings that concern identities. */

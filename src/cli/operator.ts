@@ -3,13 +3,13 @@ import { UsageError } from './command/errors.ts'
 import { databaseFlags } from './settings/server-flags.ts'
 
 /** The argument for a discarded or quarantined job. */
-export const failedJobArgs = { id: Args.string({ description: 'Id of the job (passes jobs list).' }) }
+export const failedJobArgs = { id: Args.string({ description: 'ID of the job (passes jobs list).' }) }
 
 /** The flags of commands for discarded and quarantined jobs. */
 export const failedJobFlags = {
   ...databaseFlags,
-  all: Flags.boolean({ summary: 'All that gave up or are quarantined.' }),
-  workspace: Flags.string({ summary: 'With --all: those of one workspace (name or id).', dependsOn: ['all'] }),
+  all: Flags.boolean({ summary: 'All failed or quarantined jobs.' }),
+  workspace: Flags.string({ summary: 'With --all: only one workspace (name or ID).', dependsOn: ['all'] }),
 }
 
 interface Named {

@@ -15,7 +15,7 @@ const number = 'a number, or a bound such as gte:3 or lte:7'
 /** The filter and sort flags of the list of passes. */
 export const passFilterFlags = {
   status: Flags.option({
-    summary: 'Only those with this status. Repeatable.',
+    summary: 'Only this status. Repeatable.',
     options: passStatuses,
     multiple: true,
     multipleNonGreedy: true,
@@ -27,30 +27,33 @@ export const passFilterFlags = {
   group: filterFlag('In the group with this key.'),
   variable: filterFlag('A variable as name:value; up to five.'),
   'valid-on': filterFlag('Valid for scanning on this day, such as 2027-05-31.'),
-  redeemed: Flags.boolean({ summary: 'Scanned and accepted, or with --no-redeemed not.', allowNo: true }),
-  'redeemed-context': filterFlag('Scanned in this context; needs --redeemed or --no-redeemed.'),
-  installed: Flags.boolean({ summary: 'In a wallet, or with --no-installed in none.', allowNo: true }),
+  redeemed: Flags.boolean({
+    summary: 'Only passes with an accepted scan, or with --no-redeemed without one.',
+    allowNo: true,
+  }),
+  'redeemed-context': filterFlag('Only scans in this context; needs --redeemed or --no-redeemed.'),
+  installed: Flags.boolean({ summary: 'Only passes in a wallet, or with --no-installed in none.', allowNo: true }),
   platform: Flags.option({
-    summary: 'In a wallet of this platform; with --no-installed in none of it. Repeatable.',
+    summary: 'Only passes in a wallet of this platform; with --no-installed in none of it. Repeatable.',
     options: platforms,
     multiple: true,
     multipleNonGreedy: true,
   })(),
   stale: Flags.boolean({
-    summary: 'A wallet that holds it lacks the newest version, or with --no-stale none does.',
+    summary: 'Only passes with an outdated wallet, or with --no-stale without one.',
     allowNo: true,
   }),
-  label: filterFlag('This label.'),
+  label: filterFlag('Only this label.'),
   'label-match': Flags.option({
-    summary: 'How --label is meant (exact).',
+    summary: 'Match of --label (exact).',
     options: ['exact', 'prefix', 'contains'] as const,
   })(),
   revision: filterFlag(`Revision: ${number}.`),
   'template-version': filterFlag(`Version of the template: ${number}.`),
   'created-from': pastFlag('Created at this moment or later: 2027-05-31T00:00:00Z, or 12h for twelve hours ago.'),
   'created-to': pastFlag('Created at this moment or earlier.'),
-  'sort-by': Flags.option({ summary: 'What to sort by (createdAt).', options: passSorts })(),
-  'sort-dir': Flags.option({ summary: 'Ascending or descending (desc).', options: sortDirections })(),
+  'sort-by': Flags.option({ summary: 'Sort key (createdAt).', options: passSorts })(),
+  'sort-dir': Flags.option({ summary: 'Sort order (desc).', options: sortDirections })(),
 }
 
 /** Returns `--sort` as query parameters if the server can sort by that field, across all pages. */

@@ -58,7 +58,7 @@ export default class Issue extends BulkCommand {
     existing: existingFlag,
     yes: Flags.boolean({ summary: 'Skip the confirmation of an update.' }),
     'dry-run': Flags.boolean({ summary: 'Show the outcome of each row, and change nothing.', default: false }),
-    concurrency: Flags.integer({ summary: 'Batches of 100 in flight at once.', default: 4, min: 1, max: 16 }),
+    concurrency: Flags.integer({ summary: 'Concurrent batches of 100.', default: 4, min: 1, max: 16 }),
   }
 
   async run() {

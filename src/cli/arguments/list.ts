@@ -8,27 +8,27 @@ import { named } from './named.ts'
 /** Format flags of every list. */
 export const styleFlags = {
   columns: Flags.string({
-    summary: 'Columns to show, with commas between; one that is unknown lists them all.',
+    summary: 'Columns to show, separated by commas; an unknown one lists all columns.',
     exclusive: ['json', 'jsonl'],
     helpGroup: 'LIST',
   }),
-  sort: Flags.string({ summary: 'Sort what is shown by a column: label, createdAt:desc.', helpGroup: 'LIST' }),
+  sort: Flags.string({ summary: 'Sort the output by a column: label, createdAt:desc.', helpGroup: 'LIST' }),
   csv: Flags.boolean({ summary: 'Write CSV.', exclusive: ['json', 'jsonl'], helpGroup: 'LIST' }),
-  jsonl: Flags.boolean({ summary: 'Write JSON, a row a line.', exclusive: ['json', 'csv'], helpGroup: 'LIST' }),
+  jsonl: Flags.boolean({ summary: 'Write JSON, one row per line.', exclusive: ['json', 'csv'], helpGroup: 'LIST' }),
   'raw-cells': rawCellsFlag,
 }
 
 /** Flags of every paginated list. */
 export const listFlags = {
   ...styleFlags,
-  limit: Flags.integer({ summary: 'How many to show, 1 to 100 (20).', min: 1, max: 100, exclusive: ['all'] }),
-  cursor: Flags.string({ summary: 'Go on from the nextCursor of an earlier page.', exclusive: ['all'] }),
-  all: Flags.boolean({ summary: 'Show every one, page after page.' }),
+  limit: Flags.integer({ summary: 'Number of rows, 1 to 100 (20).', min: 1, max: 100, exclusive: ['all'] }),
+  cursor: Flags.string({ summary: 'Continue from the nextCursor of an earlier page.', exclusive: ['all'] }),
+  all: Flags.boolean({ summary: 'Show all pages.' }),
 }
 
 /** The `--follow` flag of lists: shows new rows until Ctrl-C. */
 export const followFlag = Flags.boolean({
-  summary: 'Then show what comes, until Ctrl-C: oldest first, each once, also over a restart of the server.',
+  summary: 'Then show new rows until Ctrl-C: oldest first, each once, even after a restart of the server.',
   exclusive: ['all', 'cursor', 'sort'],
   helpGroup: 'LIST',
 })

@@ -34,7 +34,7 @@ export function parseEnd(text: string, now: Date): Date | null {
 
 /** The flag for the lifetime of a token. */
 export const lifetimeFlag = Flags.string({
-  summary: 'When it ends: 3s, 15m, 12h, 30d or never; in a year when left out.',
+  summary: 'Time until expiry: 3s, 15m, 12h, 30d, or never; a year by default.',
 })
 
 /**

@@ -8,17 +8,17 @@ import { ambiguousName, SHORTEST_PREFIX } from './named.ts'
 
 /** The argument for one pass; `findPass` resolves it. */
 export const passArgs = {
-  id: Args.string({ description: 'External id, id, or the beginning of an id of the pass.', required: true }),
+  id: Args.string({ description: 'External ID, ID, or start of an ID of the pass.', required: true }),
 }
 
 /** Flags that control how the pass argument is read. */
 export const passFlags = {
-  external: Flags.boolean({ summary: 'It is an external id, whatever it looks like.' }),
+  external: Flags.boolean({ summary: 'The pass is given by its external ID, even if it looks like an ID.' }),
 }
 
 /** The `--if-match` flag: the change is rejected if the pass has another revision. */
 export const ifMatchFlag = {
-  'if-match': Flags.string({ summary: 'Change nothing unless this is the revision of the pass.' }),
+  'if-match': Flags.string({ summary: 'Update only if the pass has this revision.' }),
 }
 
 interface PassReference {
@@ -92,13 +92,13 @@ export function splitVariable(text: string): [name: string, value: string] {
 
 /** The flag for external ids that already have a different pass. */
 export const existingFlag = Flags.option({
-  summary: 'A pass that is there and differs: keep leaves it as it is, update changes it. Left out, it is an error.',
+  summary: 'An existing pass that differs: keep accepts it, update changes it. By default it is an error.',
   options: ['keep', 'update'] as const,
 })()
 
 /** The `--unset name` flag, repeatable. */
 export const unsetFlag = Flags.string({
-  summary: 'Remove a variable; it falls back to the default of the template. Repeatable.',
+  summary: 'Remove a variable, which then has the default of the template. Repeatable.',
   multiple: true,
   multipleNonGreedy: true,
   default: [],

@@ -14,25 +14,25 @@ import { rawCellsFlag } from './spreadsheet-cells.ts'
 
 /** The group column flag of `issue` and `update`. */
 export const groupColumnFlag = Flags.string({
-  summary: 'Column of what passes have in common that belong together (groupKey, where there is one).',
+  summary: 'Column of the group key (groupKey, if there is one).',
 })
 
 /** The argument of commands that read a CSV file: its path, or `-` for stdin. */
 export const bulkArgs = {
   file: Args.string({
-    description: 'CSV file with a header line; - reads stdin, without a journal, as a pipe is read.',
+    description: 'CSV file with a header line; - reads stdin, without a journal.',
     required: true,
   }),
 }
 
 /** Flags shared by `issue`, `update`, and `void`. */
 export const bulkFlags = {
-  'external-id-column': Flags.string({ summary: 'Column of your own key of a pass.', default: 'externalPassId' }),
+  'external-id-column': Flags.string({ summary: 'Column of your key of a pass.', default: 'externalPassId' }),
   failures: Flags.string({
-    summary: 'Write the failing rows with their error to this file, ready to be fed back.',
+    summary: 'Write failed rows with their error to this file, for another run.',
     parse: parsePath,
   }),
-  restart: Flags.boolean({ summary: 'Forget the journal and begin with the first row.' }),
+  restart: Flags.boolean({ summary: 'Ignore the journal, and start with the first row.' }),
   'raw-cells': rawCellsFlag,
 }
 

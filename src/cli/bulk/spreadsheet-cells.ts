@@ -6,7 +6,7 @@ import { Flags } from '@oclif/core'
  */
 
 export const rawCellsFlag = Flags.boolean({
-  summary: "Leave cells of CSV as they are; else those that a spreadsheet would take for a formula begin with '.",
+  summary: "Do not escape cells; by default, ' precedes cells that a spreadsheet would read as a formula.",
   default: false,
 })
 

@@ -13,8 +13,8 @@ import { describeFailure, type Failure, failureJson, formatFailure } from './fai
 export abstract class BaseCommand extends Command {
   static override enableJsonFlag = true
   static override baseFlags = {
-    'no-color': Flags.boolean({ summary: 'Write no colour, as with NO_COLOR or TERM=dumb.', helpGroup: 'GLOBAL' }),
-    'no-input': Flags.boolean({ summary: 'Never ask; fail where a question would be.', helpGroup: 'GLOBAL' }),
+    'no-color': Flags.boolean({ summary: 'Use no color, as with NO_COLOR or TERM=dumb.', helpGroup: 'GLOBAL' }),
+    'no-input': Flags.boolean({ summary: 'Never ask; fail instead.', helpGroup: 'GLOBAL' }),
   }
 
   protected note(message: string): void {

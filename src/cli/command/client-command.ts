@@ -19,16 +19,16 @@ export abstract class ClientCommand extends BaseCommand {
   static override baseFlags = {
     ...BaseCommand.baseFlags,
     url: Flags.string({
-      summary: `Address of the server (PASSES_URL; ${defaultUrl} where nothing else is said).`,
+      summary: `Address of the server (PASSES_URL; default: ${defaultUrl}).`,
       helpGroup: 'CONNECTION',
     }),
     token: Flags.string({ summary: 'Access token (PASSES_TOKEN).', helpGroup: 'CONNECTION' }),
     profile: Flags.string({
-      summary: 'Stored profile to take what flags and environment leave open (PASSES_PROFILE; that of profile use).',
+      summary: 'Stored profile for missing flags and variables (PASSES_PROFILE; default: that of profile use).',
       helpGroup: 'CONNECTION',
     }),
     timeout: Flags.string({
-      summary: `Seconds without a sign of the server before it is given up (PASSES_TIMEOUT; ${DEFAULT_TIMEOUT_SECONDS}).`,
+      summary: `Seconds to wait for the server (PASSES_TIMEOUT; default: ${DEFAULT_TIMEOUT_SECONDS}).`,
       helpGroup: 'CONNECTION',
     }),
   }

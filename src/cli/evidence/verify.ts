@@ -28,19 +28,19 @@ const ERASED = { message: 'Erased.' }
 
 /** The input of verify: a file; by default the database. */
 export const verifyArgs = {
-  file: Args.string({ description: 'What prove wrote; the database where it is left out.' }),
+  file: Args.string({ description: 'File of prove; by default the database.' }),
 }
 
 /** The flags of verify. */
 export const verifyFlags = {
   ...databaseFlags,
-  workspace: Flags.string({ summary: 'Only of this workspace (name or id); all when left out.' }),
+  workspace: Flags.string({ summary: 'Only this workspace (name or ID); all by default.' }),
   'public-key': Flags.string({
-    summary: 'File with the key that must have signed, as PEM: ledgerPublicKey of GET /v1/workspace.',
+    summary: 'File with the signing key as PEM: ledgerPublicKey of GET /v1/workspace.',
     helpValue: 'FILE',
   }),
   kept: Flags.string({
-    summary: 'File with what verify --json printed earlier: the chain must still hold what it held then.',
+    summary: 'File with earlier output of verify --json, whose entries must still be in the chain.',
     helpValue: 'FILE',
   }),
 }
@@ -48,8 +48,8 @@ export const verifyFlags = {
 /** The flags of prove. */
 export const proveFlags = {
   ...databaseFlags,
-  workspace: Flags.string({ summary: 'Of this workspace (name or id).', default: 'default' }),
-  out: outFlag('File to write, which only you can read; stdout if it is - or left out.', formerly('output')),
+  workspace: Flags.string({ summary: 'Workspace (name or ID).', default: 'default' }),
+  out: outFlag('Private file to write; stdout if it is - or omitted.', formerly('output')),
 }
 
 /** A chain in the output. */

@@ -12,11 +12,11 @@ const byLanguage = { multiple: true, multipleNonGreedy: true } as const
 export const messageFlags = {
   message: Flags.string({
     char: 'm',
-    summary: 'The text, up to 1000 characters.',
+    summary: 'Text, up to 1000 characters.',
     exactlyOne: ['message', 'message-in'],
   }),
   'message-in': Flags.string({
-    summary: 'The text in one language, as pt=text. Repeatable; the default language of the template among them.',
+    summary: "Text in one language, as pt=text. Repeatable; the template's default language is required.",
     ...byLanguage,
   }),
   platform: Flags.string({
@@ -25,12 +25,12 @@ export const messageFlags = {
     multiple: true,
     multipleNonGreedy: true,
   }),
-  at: Flags.string({ summary: 'When: an ISO 8601 date-time, or a time from now such as "in 2h". At once by default.' }),
+  at: Flags.string({ summary: 'Time: an ISO 8601 date-time, or a delay such as "in 2h". Immediately by default.' }),
   header: Flags.string({
-    summary: 'What Google shows above the text; the organization by default.',
+    summary: 'Header above the text at Google; by default the organization.',
     exclusive: ['header-in'],
   }),
-  'header-in': Flags.string({ summary: 'The header in one language, as pt=text. Repeatable.', ...byLanguage }),
+  'header-in': Flags.string({ summary: 'Header in one language, as pt=text. Repeatable.', ...byLanguage }),
 }
 
 export interface MessageFlags {

@@ -22,15 +22,15 @@ export const ledgerFlags = {
 export const scanFilterFlags = {
   ...ledgerFlags,
   pass: filterFlag('Only scans of this pass (external id or id).'),
-  external: Flags.boolean({ summary: '--pass is an external id, whatever it looks like.', dependsOn: ['pass'] }),
+  external: Flags.boolean({ summary: '--pass is an external ID, even if it looks like an ID.', dependsOn: ['pass'] }),
   result: Flags.option({
-    summary: 'Only those with this result; denied is whatever was not accepted. Repeatable.',
+    summary: 'Only this result; denied includes everything not accepted. Repeatable.',
     options: ScanResult.options,
     multiple: true,
     multipleNonGreedy: true,
   })(),
   reason: Flags.option({
-    summary: 'Only those with this reason. Repeatable.',
+    summary: 'Only this reason. Repeatable.',
     options: LedgerReason.options,
     multiple: true,
     multipleNonGreedy: true,

@@ -7,7 +7,7 @@ import { ownVariables, requireClearSwitches } from './settings.ts'
 /** The database flags of every operator command. */
 export const databaseFlags = {
   database: Flags.string({
-    summary: 'sqlite:FILE or postgres://user:password@host/name.',
+    summary: 'Database: sqlite:FILE or postgres://user:password@host/name.',
     env: 'PASSES_DATABASE_URL',
     default: 'sqlite:./passes.db',
     helpGroup: 'DATABASE',
@@ -33,44 +33,44 @@ export const serveFlags = {
   ...databaseFlags,
   host: Flags.string({ summary: 'Address to listen on.', env: 'PASSES_HOST', default: '127.0.0.1' }),
   port: Flags.integer({
-    summary: 'Port to listen on; 0 takes any free one.',
+    summary: 'Port to listen on; 0 selects a free one.',
     env: 'PASSES_PORT',
     default: 3000,
     min: 0,
     max: 65_535,
   }),
   'public-url': Flags.url({
-    summary: 'Address that phones and browsers reach the server by; the listening address by default.',
+    summary: 'Address of the server for phones and browsers; by default the listening address.',
     env: 'PASSES_PUBLIC_URL',
   }),
   badges: Flags.string({
     summary:
-      "Folder of Apple's and Google's own badges for hosted pages, by language: apple/de.svg, google/pt-BR.png … Buttons of " +
-      'text without it.',
+      "Folder with Apple's and Google's badges for hosted pages, by language: apple/de.svg, google/pt-BR.png … Without it, " +
+      'pages have text buttons.',
     env: 'PASSES_BADGES',
   }),
   role: Flags.option({ options: ['all', 'api', 'worker'] as const })({
-    summary: 'Answer requests, do background work, or both.',
+    summary: 'Serve requests, do background work, or both.',
     env: 'PASSES_ROLE',
     default: 'all' as const,
   }),
   'drain-seconds': Flags.integer({
-    summary: 'After SIGTERM /readyz says 503, and requests are still answered, for so long before the port is closed.',
+    summary: 'Seconds after SIGTERM in which /readyz returns 503 and requests are still served.',
     env: 'PASSES_DRAIN_SECONDS',
     default: 2,
     min: 0,
     max: 60,
   }),
   production: Flags.boolean({
-    summary: 'Refuse to start with a sandboxed platform, or without an https --public-url.',
+    summary: 'Do not start with a sandboxed platform, or without an https --public-url.',
     env: 'PASSES_PRODUCTION',
   }),
   freeze: Flags.boolean({
-    summary: 'Answer reads and refuse every write with 503, and do no background work: while the database is copied.',
+    summary: 'Serve reads, reject writes with 503, and do no background work, while the database is copied.',
     env: 'PASSES_FREEZE',
   }),
   platforms: Flags.string({
-    summary: 'Wallet platforms to issue for: apple, google or both. One without credentials runs in the sandbox.',
+    summary: 'Wallet platforms: apple, google, or both. A platform without credentials runs in the sandbox.',
     env: 'PASSES_PLATFORMS',
     default: 'apple,google',
     helpGroup: 'WALLETS',
@@ -81,7 +81,7 @@ export const serveFlags = {
     helpGroup: 'WALLETS',
   }),
   'apple-key': Flags.string({
-    summary: 'Its private key: a PEM or DER file, or the PEM itself.',
+    summary: 'Private key: a PEM or DER file, or the PEM itself.',
     env: 'PASSES_APPLE_KEY',
     helpGroup: 'WALLETS',
   }),
@@ -107,7 +107,7 @@ export const serveFlags = {
   }),
   'apple-prefix': Flags.string({
     summary:
-      'Path that passes of another provider name in their webServiceURL, such as /passes: phones are answered there, too. ' +
+      'Path of the webServiceURL in passes of another provider, such as /passes, which is served for phones, too. ' +
       'Repeatable, or separated by commas.',
     env: 'PASSES_APPLE_PREFIX',
     multiple: true,
@@ -117,8 +117,8 @@ export const serveFlags = {
   }),
   'push-rate': Flags.integer({
     summary:
-      'Of a broadcast, and of passes that change by the hundred, those whose iPhones this process tells in a second, so that ' +
-      'they do not come faster than they can be served; 0 = as quickly as Apple takes it.',
+      'Passes per second whose iPhones this process pushes to in bulk, to limit the fetches that follow; 0 means as fast as ' +
+      'Apple accepts.',
     env: 'PASSES_PUSH_RATE',
     default: 0,
     min: 0,
@@ -127,13 +127,13 @@ export const serveFlags = {
   }),
   'google-key': Flags.string({
     summary:
-      'Service account key, or configuration of workload identity: a JSON file, or the JSON itself. Without it the account ' +
-      'that this machine has, where an issuer id is given.',
+      'Service account key, or configuration of workload identity: a JSON file, or the JSON itself. With only an issuer ID, ' +
+      'the account of this machine is used.',
     env: 'PASSES_GOOGLE_KEY',
     helpGroup: 'WALLETS',
   }),
   'google-issuer-id': Flags.string({
-    summary: 'Google Wallet issuer id.',
+    summary: 'Google Wallet issuer ID.',
     env: 'PASSES_GOOGLE_ISSUER_ID',
     helpGroup: 'WALLETS',
   }),
@@ -152,32 +152,32 @@ export const serveFlags = {
     helpGroup: 'WALLETS',
   }),
   'server-key': Flags.string({
-    summary: 'Secret of 32 bytes or more, hex or base64url. Made beside a SQLite file; needed with PostgreSQL.',
+    summary: 'Secret of at least 32 bytes, hex or base64url. Created next to a SQLite file; required with PostgreSQL.',
     env: 'PASSES_SERVER_KEY',
     helpGroup: 'SECURITY',
   }),
   'previous-server-keys': Flags.string({
-    summary: 'Keys of before a rotation, separated by commas.',
+    summary: 'Keys from before a rotation, separated by commas.',
     env: 'PASSES_PREVIOUS_SERVER_KEYS',
     default: '',
     helpGroup: 'SECURITY',
   }),
   'rate-limit': Flags.integer({
-    summary: 'Requests a second for each token; 0 turns the limit off.',
+    summary: 'Requests per second and token; 0 turns the limit off.',
     env: 'PASSES_RATE_LIMIT',
     default: 100,
     min: 0,
     helpGroup: 'LIMITS',
   }),
   'rate-burst': Flags.integer({
-    summary: 'Requests that a rested token may send at once; at least one.',
+    summary: 'Requests that an idle token can send at once; at least one.',
     env: 'PASSES_RATE_BURST',
     default: 200,
     min: 0,
     helpGroup: 'LIMITS',
   }),
   'max-connections': Flags.integer({
-    summary: 'Connections at once; more are closed as they come. Without trusted proxies one address has half of them.',
+    summary: 'Maximum number of connections; more are closed. Without trusted proxies, half of them per address.',
     env: 'PASSES_MAX_CONNECTIONS',
     default: 5_000,
     min: 10,
@@ -185,14 +185,14 @@ export const serveFlags = {
     helpGroup: 'LIMITS',
   }),
   'link-ttl': Flags.integer({
-    summary: 'Days that hosted links of a pass without an expiry live.',
+    summary: 'Lifetime of hosted links of a pass without an expiry, in days.',
     env: 'PASSES_LINK_TTL',
     default: 400,
     min: 1,
     helpGroup: 'LIMITS',
   }),
   'retain-deliveries': Flags.integer({
-    summary: 'Days to keep webhook deliveries that ended, with their attempts and events; 0 keeps them forever.',
+    summary: 'Days to keep finished webhook deliveries with their attempts and events; 0 means forever.',
     env: 'PASSES_RETAIN_DELIVERIES',
     default: 30,
     min: 0,
@@ -200,7 +200,7 @@ export const serveFlags = {
     helpGroup: 'LIMITS',
   }),
   'retain-audit': Flags.integer({
-    summary: 'Days to keep the audit log; 0 keeps it forever.',
+    summary: 'Days to keep the audit log; 0 means forever.',
     env: 'PASSES_RETAIN_AUDIT',
     default: 365,
     min: 0,
@@ -208,32 +208,32 @@ export const serveFlags = {
     helpGroup: 'LIMITS',
   }),
   'trusted-proxies': Flags.integer({
-    summary: 'Proxies in front of the server whose X-Forwarded-For is believed.',
+    summary: 'Number of trusted proxies that add to X-Forwarded-For.',
     env: 'PASSES_TRUSTED_PROXIES',
     default: 0,
     min: 0,
     helpGroup: 'SECURITY',
   }),
   'allow-insecure-webhooks': Flags.boolean({
-    summary: 'For development: send webhooks over plain http too, and to hosts of the own network.',
+    summary: 'For development: also send webhooks over plain http, and to hosts of the local network.',
     env: 'PASSES_ALLOW_INSECURE_WEBHOOKS',
     helpGroup: 'SECURITY',
   }),
   'metrics-port': Flags.integer({
-    summary: 'Port to serve Prometheus metrics on; off where it is not given, 0 takes any free one.',
+    summary: 'Port for Prometheus metrics; off by default, 0 selects a free one.',
     env: 'PASSES_METRICS_PORT',
     min: 0,
     max: 65_535,
     helpGroup: 'OBSERVING',
   }),
   'metrics-host': Flags.string({
-    summary: 'Address to serve metrics on. Anyone who reaches it may read them.',
+    summary: 'Address for metrics. Anyone who can reach it can read them.',
     env: 'PASSES_METRICS_HOST',
     default: '127.0.0.1',
     helpGroup: 'OBSERVING',
   }),
   'log-level': Flags.option({ options: ['debug', 'info', 'warn', 'error', 'silent'] as const })({
-    summary: 'What is logged on stderr, as JSON: at info whatever changes something, at debug reads and jobs too.',
+    summary: 'Log level on stderr, as JSON: info includes all changes, debug also reads and jobs.',
     env: 'PASSES_LOG_LEVEL',
     default: 'info' as const,
     helpGroup: 'OBSERVING',
