@@ -112,7 +112,7 @@ export async function previewPageOf(pass: WalletPass, options: PreviewPageOption
   const { images } = pass.card
   const pictures = await loadPictures(images, store)
   const views = viewsOf(pass, wallets, at, { platform })
-  await drawAhead([views.apple, views.google])
+  await drawAhead([views.apple, views.google].flatMap((view) => view?.barcode ?? []))
   return previewPage(
     {
       title,

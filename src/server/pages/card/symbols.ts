@@ -62,14 +62,10 @@ function keep(format: BarcodeFormat, message: string, svg: string | undefined): 
   drawn.set(format, message, { svg, bytes: message.length + (svg?.length ?? 0) })
 }
 
-/** Symbols of longer messages are drawn in a thread, because drawing one of 900 bytes takes 20 to 60 ms. */
-const LONG_BYTES = 100
-
-/** Draws the symbols of long messages outside the event loop, so that `barcodeSvg` finds them. Never rejects. */
-export async function drawAhead(views: readonly (Pick<Card, 'barcode'> | null)[]): Promise<void> {
-  for (const { format, message } of views.flatMap((view) => view?.barcode ?? [])) {
-    const bytes = Buffer.byteLength(message)
-    if (bytes <= LONG_BYTES || bytes > MAX_BYTES || drawn.get(format, message)) continue
+/** Draws symbols outside the event loop, so that `barcodeSvg` finds them. Never rejects. */
+export async function drawAhead(symbols: readonly Pick<Card['barcode'], 'format' | 'message'>[]): Promise<void> {
+  for (const { format, message } of symbols) {
+    if (message === '' || Buffer.byteLength(message) > MAX_BYTES || drawn.get(format, message)) continue
     const { svg } = await drawInThread({ ...options[format], text: message })
     if (svg !== undefined) keep(format, message, asShown(format, svg))
   }

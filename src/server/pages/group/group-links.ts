@@ -11,6 +11,7 @@ import type { Link } from '../../links.ts'
 import { ensureAtGoogle } from '../../platforms/google.ts'
 import { notConfigured, toFailedLink } from '../../platforms/link-errors.ts'
 import { renderOr } from '../../wallet-sync/issuing.ts'
+import { drawAhead } from '../card/symbols.ts'
 import { pageResponse } from '../html.ts'
 import { issuerFacts } from '../issuer-facts.ts'
 import { sharedPage } from '../link/link-page.ts'
@@ -113,6 +114,9 @@ async function showGroup(
     return { pass, card, kind, address: `${links.urlFor('smart', pass, at)}?choose` }
   })
   const facts = issuerFacts(inLanguage(definition!, language.ofTexts), first)
+  const own = addressOf(services, event)
+  const phone = phoneOf({ userAgent, platformHint: event.req.headers.get('sec-ch-ua-platform') })
+  if (phone === 'undetermined') await drawAhead([{ format: 'qr', message: own }])
   const page = groupPage({
     title: shareTitle({ ...facts, template: kindOfPass(facts.description, facts) }),
     shown,
@@ -123,12 +127,12 @@ async function showGroup(
     badges,
     publicUrl: links.publicUrl,
     language,
-    phone: phoneOf({ userAgent, platformHint: event.req.headers.get('sec-ch-ua-platform') }),
+    phone,
     isInApp: isInAppBrowser(userAgent),
     firsts: await firstsOf(shown, each, services),
     each: each === PASSES_A_BUNDLE ? undefined : each,
     sandboxed: wallets.sandboxed,
-    own: addressOf(services, event),
+    own,
   })
   return pageResponse(page, { headers })
 }

@@ -52,6 +52,11 @@ export interface LinkPageFacts {
 
 const HOUR_MS = 3_600_000
 
+/** Returns the address of the page. It is stable for an hour, so that its QR code is drawn once. */
+export function addressOfPage({ links, pass, at }: Pick<LinkPageFacts, 'links' | 'pass' | 'at'>): string {
+  return links.urlFor('smart', pass, new Date(at.getTime() - (at.getTime() % HOUR_MS)))
+}
+
 /** Returns the page of a smart link: a preview of the pass, and buttons to add it to either wallet. */
 export function linkPage(facts: LinkPageFacts): Page {
   const {
@@ -75,8 +80,7 @@ export function linkPage(facts: LinkPageFacts): Page {
   const buttons = inOrder.map((platform) =>
     buttonHtml(platform, links.urlFor(platform, pass, at), { badges, language }),
   )
-  // Stable for an hour, so that its QR code is drawn once.
-  const own = links.urlFor('smart', pass, new Date(at.getTime() - (at.getTime() % HOUR_MS)))
+  const own = addressOfPage(facts)
   const picture = draw(card, apple, google)
   const lang = ofTexts === tag ? '' : ` lang="${escapeHtml(ofTexts)}"`
   const main = `<div class="intro">${ribbonHtml(platforms, sandboxed, language)}<h1 dir="auto">${escapeHtml(pass.label)}</h1>

@@ -16,7 +16,7 @@ import { type GroupServices, openGroup } from '../group/group-links.ts'
 import { type Page, pageResponse } from '../html.ts'
 import { type IssuerFacts, issuerFacts } from '../issuer-facts.ts'
 import { pageLanguage } from '../words.ts'
-import { linkPage, sharedPage } from './link-page.ts'
+import { addressOfPage, linkPage, sharedPage } from './link-page.ts'
 import { LinkEnded } from './link-problem-page.ts'
 import { issueQueued, type LinkServices } from './linked-passes.ts'
 import { isCrawler, isInAppBrowser, isOfPhone, LINK_VARY, phoneOf } from './visitors.ts'
@@ -146,7 +146,10 @@ async function openSmart(event: H3Event, pass: StoredPass, services: OpeningServ
   const rendered = await render(pass, issuing, language.ofTexts)
   const platforms = wallets.all.map(({ platform }) => platform)
   const views = viewsOf(rendered, wallets, at, { spoken: language.tag })
-  await drawAhead([views.apple, views.google])
+  // Like linkPage: one of the cards, and on a computer the code of the link.
+  const shown = views.apple ?? views.google
+  const address = { format: 'qr', message: addressOfPage({ links, pass, at }) } as const
+  await drawAhead([...(shown ? [shown.barcode] : []), ...(phone === 'undetermined' ? [address] : [])])
   const facts = {
     pass,
     rendered,
