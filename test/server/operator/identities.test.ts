@@ -18,6 +18,15 @@ async function operator(dialect: TestDialect = 'sqlite') {
 
 const google = { name: 'club', issuerId: ISSUER, isSandbox: true, at }
 
+test('the name of an identity can have spaces within it, and none around it', async () => {
+  const config = await operator()
+  await addGoogle(config, { ...google, name: 'Harbour Cinema', workspace: 'default' })
+  expect(await showIdentity(config, 'Harbour Cinema')).toMatchObject({ name: 'Harbour Cinema' })
+  for (const name of [' club', 'club ', '']) {
+    await expect(addGoogle(config, { ...google, name, workspace: 'default' })).rejects.toThrow('spaces')
+  }
+})
+
 test('a retired identity is taken back by its use, since its issuer can have no other one', async () => {
   const config = await operator()
   await addGoogle(config, { ...google, workspace: 'default' })

@@ -30,3 +30,11 @@ test.each(dialects)(
     expect(text).toContain('passes_installable_of_group')
   },
 )
+
+test.each(dialects)('on %s the index of group keys holds no pass without one', async (dialect) => {
+  const { database } = await openTestStore(dialect)
+  const [{ sql }] = await (dialect === 'postgres'
+    ? database.reader('pg_indexes').where({ indexname: 'passes_by_group_key' }).select({ sql: 'indexdef' })
+    : database.reader('sqlite_master').where({ name: 'passes_by_group_key' }).select('sql'))
+  expect(sql).toMatch(/where \(?group_key is not null/i)
+})
