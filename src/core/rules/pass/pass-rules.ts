@@ -8,7 +8,7 @@ import { compileLinks } from '../template/links.ts'
 import type { Scope } from '../template/placeholder.ts'
 import { bytesIn, compileSizes, toValueIssues } from '../template/rendered-size.ts'
 import { buildScope, type PassFacts, type Resolved, resolvePolicies } from '../template/resolve.ts'
-import { compileVariables, MAX_VARIABLES_BYTES, type Variables, variablesTooLarge } from '../template/variables.ts'
+import { checkVariablesSize, compileVariables, type Variables } from '../template/variables.ts'
 import { compileGroup } from './groups.ts'
 
 /** Returns the expiry and policy of a pass, or all issues of its values with the paths of a request. */
@@ -28,10 +28,8 @@ export function compilePass(definition: Definition, platformChecks: readonly Che
   const own = [checkBarcode, compileLinks(definition), compileGroup(definition), compileFacts(definition)]
   const checks = [...own, ...platformChecks].filter((check) => check !== undefined)
   return (facts) => {
-    if (variablesTooLarge(facts.variables)) {
-      const message = `Must have at most ${MAX_VARIABLES_BYTES / 1024} KiB as JSON`
-      return { issues: [{ path: ['variables'], message }] }
-    }
+    const oversize = checkVariablesSize(facts.variables)
+    if (oversize.length > 0) return { issues: oversize }
     const issues = checkVariables(facts.variables)
     if (issues.length > 0) return { issues }
     // Check sizes before filling anything, to limit the work.

@@ -81,9 +81,10 @@ export function compileVariables(definition: VariableRules): CheckVariables {
   }
 }
 
-/** Whether the variables exceed 64 KiB of JSON. */
-export function variablesTooLarge(variables: Variables): boolean {
-  return Buffer.byteLength(JSON.stringify(variables)) > MAX_VARIABLES_BYTES
+/** Returns the issue of variables that exceed 64 KiB of JSON. Check it before anything that takes longer for more variables. */
+export function checkVariablesSize(variables: Variables): Issue[] {
+  if (Buffer.byteLength(JSON.stringify(variables)) <= MAX_VARIABLES_BYTES) return []
+  return [{ path: ['variables'], message: `Must have at most ${MAX_VARIABLES_BYTES / 1024} KiB as JSON` }]
 }
 
 /** Checks the declarations: duplicate names, and defaults and examples that break their own rule. */

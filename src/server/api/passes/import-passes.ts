@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { z } from 'zod'
 import { PassImport, type passes as routes } from '../../../core/contract/passes.ts'
-import { ApiError } from '../../../core/errors.ts'
+import { ApiError, validationError } from '../../../core/errors.ts'
 import { isJsonObject } from '../../../core/json.ts'
+import { checkVariablesSize } from '../../../core/rules/template/variables.ts'
 import { mapInSlices } from '../../../core/slices.ts'
 import { asImported, type ImportedPass, type TakenNames } from '../../../storage/passes/imported-passes.ts'
 import { asStored, type StoredPass } from '../../../storage/passes/pass-row.ts'
@@ -45,7 +46,11 @@ export async function importPasses(
   const version = await openVersion(templateId, identityId, context)
   const parsed = await mapInSlices(passes, (one) => {
     const pass = parseItem(PassImport, one)
-    return 'problem' in pass ? pass : { pass, digest: digestOf(templateId, pass) }
+    if ('problem' in pass) return pass
+    const { externalPassId, variables } = pass
+    const oversize = checkVariablesSize(variables)
+    if (oversize.length > 0) return { externalPassId, problem: validationError(oversize) }
+    return { pass, digest: digestOf(templateId, pass) }
   })
   const items = parsed.filter((item): item is ImportItem => !('problem' in item))
   const before = await findImported(items, context)

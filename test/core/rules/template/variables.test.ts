@@ -5,11 +5,11 @@ import { type VariableDefinition, VariableFormat } from '../../../../src/core/co
 import { systemVariableError } from '../../../../src/core/rules/pass/pass-rules.ts'
 import {
   checkDeclarations,
+  checkVariablesSize,
   compileVariables,
   formatPatterns,
   type Variables,
   variablesSchema,
-  variablesTooLarge,
 } from '../../../../src/core/rules/template/variables.ts'
 import { times } from '../../../support/long.ts'
 
@@ -154,9 +154,10 @@ describe('a declared variable', () => {
 
 test('64 KiB are counted in bytes of JSON', () => {
   const overhead = JSON.stringify({ v: '' }).length
-  expect(variablesTooLarge({ v: 'x'.repeat(64 * 1024 - overhead) })).toBe(false)
-  expect(variablesTooLarge({ v: 'x'.repeat(64 * 1024 - overhead + 1) })).toBe(true)
-  expect(variablesTooLarge({ v: 'é'.repeat(33 * 1024) })).toBe(true)
+  const issue = { path: ['variables'], message: 'Must have at most 64 KiB as JSON' }
+  expect(checkVariablesSize({ v: 'x'.repeat(64 * 1024 - overhead) })).toEqual([])
+  expect(checkVariablesSize({ v: 'x'.repeat(64 * 1024 - overhead + 1) })).toEqual([issue])
+  expect(checkVariablesSize({ v: 'é'.repeat(33 * 1024) })).toEqual([issue])
 })
 
 test('declarations are refused that contradict themselves, each with its path', () => {

@@ -226,6 +226,14 @@ describe.each(dialects)('on %s, a workspace that has the server for itself', (di
     }
   })
 
+  test('variables that are too large are rejected before they are compared with what was imported', async () => {
+    const known = item()
+    const tooLarge = { ...known, variables: { seat: 'x'.repeat(64 * 1024) } }
+    expect(await outcomes(workspace, templateId, [known])).toEqual([true])
+    const { results } = await workspace.ok(contract.passes.import, importOf(templateId, [tooLarge]))
+    expect(results[0]!.error).toMatchObject({ code: 'VALIDATION_ERROR', message: expect.stringContaining('64 KiB') })
+  })
+
   test('a device holds 300 passes of a workspace, and no import or registration adds one', async () => {
     const pushToken = 'ab'
     const full = { deviceLibraryIdentifier: 'full phone', pushToken }
