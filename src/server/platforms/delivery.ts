@@ -9,7 +9,7 @@ import type { PhoneLimits } from '../inbound/apple-service.ts'
 import type { GiveUp, JobHandler } from '../jobs/worker.ts'
 
 /** The services that open a hosted link. */
-export type OpenServices = Pick<Services, 'identities' | 'packages' | 'google' | 'issuing'>
+export type OpenServices = Pick<Services, 'store' | 'identities' | 'packages' | 'google' | 'issuing'>
 
 /** The work of the server for the passes of one platform. `Wallet` renders them. */
 export interface Delivery {
