@@ -142,7 +142,7 @@ const FRESH_MS = 30_000
 const KEPT_MS = 24 * 3_600_000
 
 /** The timeout of the server call. The user waits at the prompt, and the start of the program also takes time. */
-const PATIENCE_MS = 400
+const TIMEOUT_MS = 400
 
 function profileNames(): Offer[] {
   const { path } = profileInUse()
@@ -180,7 +180,7 @@ async function ask(kind: NamedKind, url: string, token: string): Promise<Offer[]
     return offers
   }
   try {
-    return await Promise.race([read(), sleep(PATIENCE_MS, undefined, { ref: false })])
+    return await Promise.race([read(), sleep(TIMEOUT_MS, undefined, { ref: false })])
   } catch {
     // Ignore the error: the command itself will report it.
     return undefined

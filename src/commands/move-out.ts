@@ -95,7 +95,7 @@ export default class MoveOut extends BaseCommand {
         progress.update(start)
         if (move.toldAt !== null && waiting === 0) return
         if (passes + done !== seen) [seen, since] = [passes + done, Date.now()]
-        if (Date.now() - since > PATIENCE_MS) {
+        if (Date.now() - since > TIMEOUT_MS) {
           progress.note('Nothing happened for 20 s: does a server run on the database, and does Apple answer it?')
           since = Number.POSITIVE_INFINITY
         }
@@ -154,4 +154,4 @@ function shown(move: FoundMove | undefined) {
 const LOOK_MS = 1_000
 /** The pause after a count, as a multiple of its duration. */
 const REST_FACTOR = 10
-const PATIENCE_MS = 20_000
+const TIMEOUT_MS = 20_000

@@ -2,7 +2,7 @@ import type { Repositories, Store } from '../storage/store.ts'
 import type { TokenWithWorkspace } from '../storage/workspaces/tokens.ts'
 import type { ApplePush } from '../wallets/apple/push.ts'
 import type { Wallets } from '../wallets/wallets.ts'
-import type { Sightings } from './api/doors/sightings.ts'
+import type { DoorActivity } from './api/doors/door-activity.ts'
 import type { TakeQueue } from './api/limits.ts'
 import type { DoorLists } from './api/scans/door-lists.ts'
 import type { RetentionDays } from './config.ts'
@@ -14,10 +14,10 @@ import type { Identities } from './identities/registry.ts'
 import type { Images } from './images/images.ts'
 import type { Links } from './links.ts'
 import type { Logger } from './log.ts'
-import type { Drops } from './metrics/drops.ts'
+import type { DroppedRegistrations } from './metrics/dropped-registrations.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import type { Badges } from './pages/badges.ts'
-import type { Openings } from './pages/openings.ts'
+import type { LinkOpens } from './pages/link-opens.ts'
 import type { Definitions } from './wallet-sync/definitions.ts'
 import type { GoogleSync } from './wallet-sync/google-sync.ts'
 import type { Issuing } from './wallet-sync/issuing.ts'
@@ -55,10 +55,10 @@ export interface Services {
   /** The keys that sign heads of chains. */
   signingKeys: SigningKeys
   /** Registrations that ended because their devices are gone. */
-  drops: Drops
+  droppedRegistrations: DroppedRegistrations
   wakeUps: WakeUps
-  sightings: Sightings
-  openings: Openings
+  doorActivity: DoorActivity
+  linkOpens: LinkOpens
   doorLists: DoorLists
   takeQueue: TakeQueue
   /** Sends to addresses that customers configure. */

@@ -1,8 +1,8 @@
 import { pino } from 'pino'
 import { describe, expect, test } from 'vitest'
-import { createSightings } from '../../src/server/api/doors/sightings.ts'
+import { createDoorActivity } from '../../src/server/api/doors/door-activity.ts'
 import { createAuthenticate } from '../../src/server/http/middleware/authenticate.ts'
-import { createOpenings } from '../../src/server/pages/openings.ts'
+import { createLinkOpens } from '../../src/server/pages/link-opens.ts'
 import { frozen } from '../../src/storage/store.ts'
 import type { TokenWithWorkspace } from '../../src/storage/workspaces/tokens.ts'
 import { useApi } from '../support/api.ts'
@@ -17,15 +17,15 @@ describe('a frozen server', () => {
     const store = frozen(api.services.store)
     const found = await createAuthenticate(store, log)(new Headers({ 'x-api-key': token }), api.now)
 
-    const openings = createOpenings({ store, log })
-    openings.note({ workspaceId, projectId: found.id }, 'apple', api.now)
-    await openings.flush()
-    openings.close()
+    const opens = createLinkOpens({ store, log })
+    opens.note({ workspaceId, projectId: found.id }, 'apple', api.now)
+    await opens.flush()
+    opens.close()
 
-    const sightings = createSightings({ store, log })
+    const activity = createDoorActivity({ store, log })
     const door = { ...found, door: { lastSeenAt: null } } as unknown as TokenWithWorkspace
-    sightings.note(door, new Headers(), api.now)
-    await sightings.flush()
+    activity.note(door, new Headers(), api.now)
+    await activity.flush()
     expect(lines).toEqual([])
   })
 })

@@ -70,7 +70,7 @@ export async function askForNames(
 /** Returns no candidates if the server is slow or unreachable, or permission is missing. Used for optional values. */
 async function withoutWaiting(reading: Promise<Candidate[]>): Promise<Candidate[]> {
   try {
-    return await Promise.race([reading, sleep(PATIENCE_MS, [], { ref: false })])
+    return await Promise.race([reading, sleep(TIMEOUT_MS, [], { ref: false })])
   } catch (error) {
     if (error instanceof ConnectionError || (error instanceof ApiError && error.status === 403)) return []
     throw error
@@ -79,7 +79,7 @@ async function withoutWaiting(reading: Promise<Candidate[]>): Promise<Candidate[
   }
 }
 
-const PATIENCE_MS = 3_000
+const TIMEOUT_MS = 3_000
 
 /** Returns the kind of row that an argument or flag names, if any. */
 export function namedKindOf(input: object): NamedKind | undefined {

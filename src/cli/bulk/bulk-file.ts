@@ -121,14 +121,14 @@ export async function runFile<Item, Name extends string>(
     // Show no bar if the links themselves are printed on the terminal.
     const isShown = options.out === '-' && process.stdout.isTTY
     using progress = isShown ? undefined : await startProgress({ total: await sizeOf(file), start: began })
-    const noteBeside = progress?.note ?? note
-    const client = options.sender(retryNotes(noteBeside))
+    const logAboveProgress = progress?.note ?? note
+    const client = options.sender(retryNotes(logAboveProgress))
     const startedAt = Date.now()
     const end = await runRows({
       rows: check(csv.rows),
       columns,
       resultColumns: action.resultColumns,
-      send: (items) => action.send(items, { client, note: noteBeside }),
+      send: (items) => action.send(items, { client, note: logAboveProgress }),
       batchesInFlight: action.batchesInFlight,
       journal,
       out,

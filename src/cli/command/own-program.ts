@@ -30,14 +30,14 @@ function startProgram(args: string[], { cwd, settings = {} }: OwnProgram): Child
   })
 }
 
-const PATIENCE_MS = 10_000
+const TIMEOUT_MS = 10_000
 
 /** Sends SIGTERM, and SIGKILL if the process does not exit in time. */
 async function endProgram(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   const ended = once(child, 'exit')
   child.kill('SIGTERM')
-  const timer = setTimeout(() => child.kill('SIGKILL'), PATIENCE_MS)
+  const timer = setTimeout(() => child.kill('SIGKILL'), TIMEOUT_MS)
   await ended
   clearTimeout(timer)
 }

@@ -167,7 +167,7 @@ async function exportLedger(passId: string, folder: string, server: DemoServer):
   return scans
 }
 
-const PATIENCE_MS = 30_000
+const TIMEOUT_MS = 30_000
 
 /** A change that a phone received and applied. */
 export interface Arrival {
@@ -198,7 +198,7 @@ export function installOnPhones(
  */
 export async function watchChange(files: readonly DeviceFile[], change: () => Promise<unknown>): Promise<Arrival[]> {
   const stop = new AbortController()
-  const timer = setTimeout(() => stop.abort(), PATIENCE_MS)
+  const timer = setTimeout(() => stop.abort(), TIMEOUT_MS)
   const watches = files.map((file) => startWatch(file, stop.signal))
   try {
     await Promise.all(watches.map(({ ready }) => ready))

@@ -17,9 +17,9 @@ import {
   issueOutcomes,
   otherTemplate,
   resultOfExisting,
+  toRequestedPass,
   voidPass,
   type WantedPass,
-  wantedBy,
 } from './outcomes.ts'
 import { compileRow, type IssueColumns, planColumns, readIssuedTemplate } from './rows.ts'
 
@@ -69,13 +69,13 @@ export function issueAction({ concurrency, ...options }: IssueOptions): RowActio
       const { results } = await client.passes.createBatch({ body: { passes } })
       const { labelColumn } = options
       const outcomes = results.map((result, index) =>
-        resultOf(result, wantedBy(passes[index]!, columns), { existing, labelColumn }),
+        resultOf(result, toRequestedPass(passes[index]!, columns), { existing, labelColumn }),
       )
       if (existing !== 'update') return outcomes
       const differing = outcomes.flatMap(({ outcome }, index) => (outcome === 'differs' ? [index] : []))
       const updated = await updateAll(
         client,
-        differing.map((index) => ({ pass: results[index]!.pass!, wanted: wantedBy(passes[index]!, columns) })),
+        differing.map((index) => ({ pass: results[index]!.pass!, wanted: toRequestedPass(passes[index]!, columns) })),
       )
       for (const [at, index] of differing.entries()) outcomes[index] = updated[at]!
       return outcomes
@@ -208,7 +208,7 @@ export function planAction({ concurrency, ...options }: IssueOptions): RowAction
       return rows.map(({ pass: item, isRepeat }): RowResult<IssueOutcome> => {
         const pass = passes.get(item.externalPassId)
         if (!pass) return { outcome: isRepeat ? 'present' : 'created' }
-        const result = resultOfExisting(pass, wantedBy(item, columns), { existing, labelColumn })
+        const result = resultOfExisting(pass, toRequestedPass(item, columns), { existing, labelColumn })
         if (result.outcome !== 'differs' || existing !== 'update') return result
         return { outcome: isRepeat ? 'present' : 'updated' }
       })

@@ -31,7 +31,7 @@ export const issueOutcomes: readonly Outcome<IssueOutcome>[] = [
 export const checkedOutcomes: readonly Outcome<IssueOutcome>[] = [{ name: 'valid', title: 'Valid' }, FAILED]
 
 /** Returns the requested pass of a row. */
-export function wantedBy(item: PassCreate, { variables }: IssueColumns): WantedPass {
+export function toRequestedPass(item: PassCreate, { variables }: IssueColumns): WantedPass {
   return { ...item, names: variables.map(({ name }) => name) }
 }
 

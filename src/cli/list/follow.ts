@@ -21,7 +21,7 @@ const SHOWN = 10
 /** How much older than the newest row a new row can be, because transactions commit out of order. */
 const OVERLAP_MS = 60_000
 /** The number of remembered ids, which prevent duplicates. */
-const REMEMBERED = 100_000
+const MAX_SEEN = 100_000
 
 /**
  * Yields the newest rows, then each new row, oldest first. Rows that sort further down, such as scans made offline,
@@ -41,7 +41,7 @@ export async function* followPages<T extends { id: string }>(options: FollowOpti
       if (writtenAt(item) > newest) newest = writtenAt(item)
     }
     for (const id of seen) {
-      if (seen.size <= REMEMBERED) break
+      if (seen.size <= MAX_SEEN) break
       seen.delete(id)
     }
   }

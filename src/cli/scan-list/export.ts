@@ -49,10 +49,10 @@ export async function exportScans(options: ScanExportOptions): Promise<ExportRes
   return await exportPages({
     stop,
     note,
-    pages: (noteBeside) => {
-      const client = options.sender(retryNotes(noteBeside))
+    pages: (logAboveProgress) => {
+      const client = options.sender(retryNotes(logAboveProgress))
       const scans = listPages((call) => client.scans.list(call, { signal: stop }), query, { all: true, cursor })
-      return withHolders(client, scans, noteBeside)
+      return withHolders(client, scans, logAboveProgress)
     },
     format: scansFormat(format, { isContinued: cursor !== undefined, rawCells: flags['raw-cells'] }),
     startRows: file?.start?.rows ?? 0,

@@ -75,7 +75,7 @@ export function showDelivery(delivery: DeliveryDetail, options: { withPayload: b
 }
 
 /** The timeout of an attempt on the server is 15 s; allow more for a busy worker. */
-const PATIENCE_MS = 20_000
+const TIMEOUT_MS = 20_000
 const LOOK_EVERY_MS = 100
 
 /**
@@ -95,14 +95,14 @@ export async function reportAttempt(
 }
 
 async function awaitAttempt(client: Client, { id, attemptCount }: Delivery): Promise<DeliveryDetail> {
-  const until = performance.now() + PATIENCE_MS
+  const until = performance.now() + TIMEOUT_MS
   while (performance.now() < until) {
     const delivery = await client.deliveries.get({ params: { id } })
     // A delivery also fails, without another attempt, if its webhook is disabled.
     if (delivery.attemptCount > attemptCount || delivery.status === 'FAILED') return delivery
     await sleep(LOOK_EVERY_MS)
   }
-  throw new CliError(`Delivery ${id} was not attempted within ${PATIENCE_MS / 1000} s`, {
+  throw new CliError(`Delivery ${id} was not attempted within ${TIMEOUT_MS / 1000} s`, {
     code: 'NO_ATTEMPT',
     hint: `is a worker running? passes webhook deliveries ${id} shows what comes of it.`,
     details: { id },

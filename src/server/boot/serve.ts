@@ -159,7 +159,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
       metrics,
     })
     merge = services.wakeUps.merge
-    closers.push(async () => services.close(), services.sightings.flush, services.openings.flush)
+    closers.push(async () => services.close(), services.doorActivity.flush, services.linkOpens.flush)
     closers.push(services.identities.close)
     await services.webhookSecrets.reseal(store, log)
     await services.signingKeys.reseal(store, log)

@@ -6,7 +6,7 @@ import { withAllowedLocations } from '../../wallets/google/api/api.ts'
 import { createGoogleWallet } from '../../wallets/google/wallet.ts'
 import type { LoadImageFiles } from '../../wallets/wallet.ts'
 import type { Sides, Wallets } from '../../wallets/wallets.ts'
-import { createSightings } from '../api/doors/sightings.ts'
+import { createDoorActivity } from '../api/doors/door-activity.ts'
 import { createTakeQueue } from '../api/limits.ts'
 import { createDoorLists } from '../api/scans/door-lists.ts'
 import type { Services } from '../context.ts'
@@ -18,9 +18,9 @@ import { createIdentities } from '../identities/registry.ts'
 import { createDecoder, createImages, type Decoder } from '../images/images.ts'
 import { webServiceUrl } from '../inbound/own-address.ts'
 import { createLinks } from '../links.ts'
-import { createDrops } from '../metrics/drops.ts'
+import { createDroppedRegistrations } from '../metrics/dropped-registrations.ts'
 import { type Badges, noBadges } from '../pages/badges.ts'
-import { createOpenings } from '../pages/openings.ts'
+import { createLinkOpens } from '../pages/link-opens.ts'
 import { createDefinitions } from '../wallet-sync/definitions.ts'
 import { createGoogleSync } from '../wallet-sync/google-sync.ts'
 import { createIssuing } from '../wallet-sync/issuing.ts'
@@ -77,8 +77,8 @@ export function createServices(options: ServicesOptions): RunningServices {
   const { store, clock, log, metrics } = given
   const images = createImages(store, decoder ?? createDecoder({ log }))
   const thread = createThread()
-  const sightings = createSightings({ store, log })
-  const openings = createOpenings({ store, log })
+  const doorActivity = createDoorActivity({ store, log })
+  const linkOpens = createLinkOpens({ store, log })
   const wallets = createWallets(images.loadFiles)
   const definitions = createDefinitions(store)
   const allowing = createLocationRejections(store, clock)
@@ -147,18 +147,18 @@ export function createServices(options: ServicesOptions): RunningServices {
     thread,
     ...(push && { push }),
     ...(google && { google }),
-    drops: createDrops({ log, metrics }),
+    droppedRegistrations: createDroppedRegistrations({ log, metrics }),
     wakeUps: createWakeUps(),
-    sightings,
-    openings,
+    doorActivity,
+    linkOpens,
     doorLists: createDoorLists(),
     takeQueue: createTakeQueue(),
     webhookSecrets: createWebhookSecrets(keys),
     signingKeys: createSigningKeys(keys),
     close() {
       void identities.close()
-      sightings.close()
-      openings.close()
+      doorActivity.close()
+      linkOpens.close()
       images.close()
       thread.close()
     },

@@ -107,7 +107,7 @@ async function serve(
   const doorId = token.door ? token.id : undefined
   await options.limitToken(doorId === undefined ? token.id : token.projectIds!.join(), doorId)
   authorize(token, route)
-  services.sightings.note(token, headers, now)
+  services.doorActivity.note(token, headers, now)
   const { workspaceId } = token
   const leave = inFlight.enter(workspaceId, token.workspace.limits.requestsInFlight, doorId)
   const place = bodyRoom.enter(workspaceId, doorId)

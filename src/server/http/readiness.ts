@@ -18,13 +18,13 @@ export interface ReadinessOptions {
 }
 
 /** The timeout of the database, shorter than that of proxies. */
-const PATIENCE_MS = 2_000
+const TIMEOUT_MS = 2_000
 
 /** Creates the checks of `/readyz`. */
 export function createReadiness(options: ReadinessOptions): Readiness {
   const { database, isWritable, isWorking, isClockOff, isStopping } = options
   return async () => {
-    const pending = await Promise.race([countPending(database), sleep(PATIENCE_MS, undefined, { ref: false })])
+    const pending = await Promise.race([countPending(database), sleep(TIMEOUT_MS, undefined, { ref: false })])
     return {
       database: pending !== undefined,
       migrations: pending === 0,

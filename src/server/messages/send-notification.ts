@@ -92,7 +92,7 @@ async function pushOf(
   services: SendServices,
   slot: Slot | undefined,
 ): Promise<void> {
-  const { store, clock, log, drops } = services
+  const { store, clock, log, droppedRegistrations } = services
   const results = await pushTo(registrations, services, { slot })
   const dropped = await store.transaction(async (tx) => {
     const at = clock()
@@ -108,7 +108,7 @@ async function pushOf(
     await tellDropped(tx, dropped, at)
     return dropped
   })
-  drops.note(dropped, results.all)
+  droppedRegistrations.note(dropped, results.all)
   const reached = new Map(registrations.map((one) => [one.passId, results.of(one)?.outcome]))
   for (const { job, notification } of sendings) {
     const outcome = reached.get(notification.passId) === 'sent' ? 'sent' : 'failed'

@@ -109,7 +109,7 @@ export interface GaugesOptions extends Pick<StartMetricsOptions, 'certificates' 
 /** Registers gauges that are read with each scrape: the state of the outbox, of webhooks, and of certificates. */
 function registerGauges({ registry }: Metrics, options: GaugesOptions): void {
   const { store, certificates, isDamaged, watch, clock, log } = options
-  const look = createLook(store, clock, log)
+  const look = createOverviewReader(store, clock, log)
   const registers = [registry]
   /** Creates a gauge with values at the time of the scrape. While the database does not respond, it has none. */
   const gauge = <Label extends string>(
@@ -223,7 +223,7 @@ function registerGauges({ registry }: Metrics, options: GaugesOptions): void {
   })
 }
 
-function createLook(store: Store, clock: () => Date, log: Logger): () => Promise<Overview | undefined> {
+function createOverviewReader(store: Store, clock: () => Date, log: Logger): () => Promise<Overview | undefined> {
   let latest: Promise<Overview | undefined> | undefined
   let until = 0
   return () => {

@@ -54,7 +54,10 @@ export function createMetrics() {
     scans: counter('passes_scans_total', 'Scans recorded in the ledger.', ['result', 'reason', 'verified']),
     notifications: counter('passes_notifications_total', 'Notifications whose delivery ended.', ['platform', 'status']),
     deviceLogs,
-    drops: counter('passes_registrations_dropped_total', 'Registrations whose devices Apple says are gone.'),
+    droppedRegistrations: counter(
+      'passes_registrations_dropped_total',
+      'Registrations whose devices Apple says are gone.',
+    ),
     nudges: counter('passes_nudges_total', 'Devices that were to be pushed again because they stayed silent.'),
     movedPasses: counter('passes_moved_passes_total', 'Passes whose phones were to be sent to another address.'),
     broadcasts: counter('passes_broadcasts_dispatched_total', 'Broadcasts whose fan-out is complete.'),

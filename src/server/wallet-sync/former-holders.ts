@@ -5,16 +5,16 @@ import type { JobServices, Services } from '../context.ts'
 import type { Slot } from '../jobs/worker.ts'
 import { callGoogle, eachJob, type GoogleServices } from './platform-calls.ts'
 import type { PushServices } from './push.ts'
-import { type ToldPhones, tellPhones } from './update-wallets.ts'
+import { type PushedPhones, pushToPhones } from './update-wallets.ts'
 
 type ExpiryServices = GoogleServices & Pick<Services, 'issuing'>
 
 /** Pushes the Apple devices of former holders, which then fetch their void passes. */
 export function updateFormerWallets(jobs: Job[], services: JobServices & PushServices, slot?: Slot): Promise<void> {
-  return tellPhones(jobs, phonesOfFormerHolders, services, slot)
+  return pushToPhones(jobs, phonesOfFormerHolders, services, slot)
 }
 
-const phonesOfFormerHolders: ToldPhones = {
+const phonesOfFormerHolders: PushedPhones = {
   passesOf: ({ formerPasses }) => formerPasses,
   record: (tx, workspaceId, { sent }) => tx.formerPasses.setPushed(workspaceId, sent),
 }

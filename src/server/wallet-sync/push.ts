@@ -18,7 +18,7 @@ export interface PushResults {
 }
 
 /** The services for pushes. */
-export type PushServices = Pick<Services, 'push' | 'identities' | 'breakers' | 'drops'>
+export type PushServices = Pick<Services, 'push' | 'identities' | 'breakers' | 'droppedRegistrations'>
 
 export interface PushOptions {
   /** The slot of the batch, which is left if a push hangs. */

@@ -18,7 +18,7 @@ import {
 import { type PushResults, type PushServices, pushTo } from './push.ts'
 
 /** The phones to push: those of current or former holders. */
-export interface ToldPhones {
+export interface PushedPhones {
   passesOf(repositories: Repositories): PassesToTell
   /** Records the results of pushes, in the transaction that completes their jobs. */
   record(tx: Repositories, workspaceId: string, pushes: Outcomes, at: Date): Promise<void>
@@ -32,10 +32,10 @@ type Outcomes = ReturnType<typeof groupByOutcome>
  * ones are not repeated.
  */
 export function updateWallets(jobs: Job[], services: JobServices & PushServices, slot?: Slot): Promise<void> {
-  return tellPhones(jobs, phonesOfHolders, services, slot)
+  return pushToPhones(jobs, phonesOfHolders, services, slot)
 }
 
-const phonesOfHolders: ToldPhones = {
+const phonesOfHolders: PushedPhones = {
   passesOf: ({ registrations }) => registrations,
   async record(tx, workspaceId, { sent, failed }, at) {
     const pushes = sent.map((one) => ({ ...one, version: one.walletVersion }))
@@ -47,9 +47,9 @@ const phonesOfHolders: ToldPhones = {
 }
 
 /** Pushes outdated phones of the passes of jobs, and completes the jobs. A job with a failed push runs again. */
-export async function tellPhones(
+export async function pushToPhones(
   jobs: Job[],
-  phones: ToldPhones,
+  phones: PushedPhones,
   services: JobServices & PushServices,
   slot: Slot | undefined,
 ): Promise<void> {
@@ -71,7 +71,7 @@ export async function tellPhones(
 async function bumpAndListOutdated(
   workspaceId: string,
   jobs: Job[],
-  { passesOf }: ToldPhones,
+  { passesOf }: PushedPhones,
   { store, push }: JobServices & PushServices,
 ): Promise<OutdatedRegistration[]> {
   const passIds = [...new Set(jobs.map((job) => job.subject))]
@@ -84,9 +84,9 @@ async function pushOfIdentity(
   workspaceId: string,
   given: Job[],
   all: OutdatedRegistration[],
-  { phones, services, slot }: { phones: ToldPhones; services: JobServices & PushServices; slot: Slot | undefined },
+  { phones, services, slot }: { phones: PushedPhones; services: JobServices & PushServices; slot: Slot | undefined },
 ): Promise<void> {
-  const { store, clock, drops, breakers } = services
+  const { store, clock, droppedRegistrations, breakers } = services
   const { jobs, outdated } = await admitPushes(given, all, services)
   if (jobs.length === 0) return
   const results = await pushTo(outdated, services, { slot, isAdmitted: true })
@@ -110,7 +110,7 @@ async function pushOfIdentity(
     await tellDropped(tx, dropped, at)
     return dropped
   })
-  drops.note(dropped, results.all)
+  droppedRegistrations.note(dropped, results.all)
 }
 
 function logPushes(jobs: Job[], { sent, failed }: Outcomes, { log }: JobServices): void {

@@ -158,7 +158,7 @@ async function sendDue(
   const inFlight = new Set<Promise<void>>()
   const queue: DueDelivery[] = []
   /** Deliveries that this process created since the current read began, which can contain them, too. */
-  const madeMeanwhile = new Set<string>()
+  const createdDuringRead = new Set<string>()
   const turnEnd = performance.now() + TURN_MS
   let endpoint: StoredWebhook | undefined
   let keys: KeyObject[] = []
@@ -203,11 +203,11 @@ async function sendDue(
 
   async function read(): Promise<void> {
     const options = { at: clock(), limit: page(), underWay: [...underWay] }
-    madeMeanwhile.clear()
+    createdDuringRead.clear()
     readAt = performance.now()
     const due = await store.deliveries.listDue(webhook.workspaceId, webhook, options)
     for (const delivery of due) {
-      if (madeMeanwhile.has(delivery.id)) continue
+      if (createdDuringRead.has(delivery.id)) continue
       underWay.add(delivery.id)
       queue.push(delivery)
     }
@@ -224,7 +224,7 @@ async function sendDue(
     if (!made || queue.length + made.length > PAGE.most) hasArrived = true
     else {
       for (const delivery of made) {
-        if (reading) madeMeanwhile.add(delivery.id)
+        if (reading) createdDuringRead.add(delivery.id)
         underWay.add(delivery.id)
         queue.push(delivery)
       }

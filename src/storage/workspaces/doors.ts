@@ -44,7 +44,7 @@ export interface DoorReport {
 }
 
 /** A request of a door, with the state that it reported. */
-export interface DoorSighting extends DoorReport {
+export interface DoorState extends DoorReport {
   doorId: string
   at: Date
 }
@@ -216,8 +216,8 @@ export class Doors {
   }
 
   /** Saves the reports of doors with one statement. */
-  async setSeen(workspaceId: string, sightings: DoorSighting[]): Promise<void> {
-    const changes = sightings.map(({ doorId, at, version, pendingScans }) => ({
+  async setSeen(workspaceId: string, states: DoorState[]): Promise<void> {
+    const changes = states.map(({ doorId, at, version, pendingScans }) => ({
       id: doorId,
       set: { last_seen_at: at.getTime(), version, pending_scans: pendingScans },
     }))

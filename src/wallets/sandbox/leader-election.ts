@@ -13,7 +13,7 @@ export interface LeaderElection extends Omit<Claim, 'number'> {
 }
 
 /** The timeout of a live process that does not respond, in milliseconds. It is then asked again. */
-const PATIENCE_MS = 2_000
+const TIMEOUT_MS = 2_000
 
 /** Becomes the leader: responds to followers while this process lives. */
 export async function openLeader(): Promise<LeaderElection> {
@@ -45,7 +45,7 @@ export async function watchLeader<Addresses>(
   signal: AbortSignal,
 ): Promise<Watched<Addresses> | 'gone' | 'silent'> {
   const patience = new AbortController()
-  const timer = setTimeout(() => patience.abort(), PATIENCE_MS)
+  const timer = setTimeout(() => patience.abort(), TIMEOUT_MS)
   try {
     const { body } = await request(claim.url, {
       signal: AbortSignal.any([signal, patience.signal]),

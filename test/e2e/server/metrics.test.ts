@@ -113,7 +113,7 @@ async function busy({ client, url, token }: Awaited<ReturnType<typeof hostServer
   await client.scans.create({ body: { passId: pass.id } })
   await client.notifications.create({ params: { id: pass.id }, body: { body: 'Doors open' } })
   await client.broadcasts.create({ params: { id: projectId }, body: { body: 'Doors open' } })
-  // Opening the link asks Google.
+  // LinkOpen the link asks Google.
   await fetch(pass.hostedLinks.google!, { redirect: 'manual' })
   const headers = { authorization: `Bearer ${token}` }
   // So many more than the limit lets through that some are refused on however slow a machine.

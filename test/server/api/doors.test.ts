@@ -324,7 +324,7 @@ describe.each(oneDialect)('a door, on %s', (dialect) => {
 
   test('its own report is stored within 15 seconds; malformed parts are ignored', async () => {
     const seen = async () => {
-      await api.services.sightings.flush()
+      await api.services.doorActivity.flush()
       const { items } = await owner.ok(doors.list, { query: { projectId: [project.id] } })
       return items.find(({ id }) => id === door.id)
     }
@@ -364,7 +364,7 @@ describe.each(oneDialect)('a door, on %s', (dialect) => {
     const { store } = api.services
     // The first request of each is stored at once.
     for (const { phone: some } of [one, two]) await some.send('GET', contract.tokens.current.path)
-    await api.services.sightings.flush()
+    await api.services.doorActivity.flush()
     const statement = vi.spyOn(store, 'statement')
     for (let n = 0; n < 20; n += 1) {
       for (const { phone: some } of [one, two]) {
@@ -372,7 +372,7 @@ describe.each(oneDialect)('a door, on %s', (dialect) => {
       }
     }
     expect(statement).toHaveBeenCalledTimes(0)
-    await api.services.sightings.flush()
+    await api.services.doorActivity.flush()
     expect(statement).toHaveBeenCalledTimes(1)
     statement.mockRestore()
     const { items } = await owner.ok(doors.list, { query: { limit: 2 } })
@@ -386,7 +386,7 @@ describe.each(oneDialect)('a door, on %s', (dialect) => {
     expect(before.online).toBe(0)
     const made = await claimed(project.id, 'East')
     await made.phone.send('GET', contract.tokens.current.path, { headers: { 'x-door-pending': '7' } })
-    await api.services.sightings.flush()
+    await api.services.doorActivity.flush()
     expect(await read()).toEqual({ online: 1, pendingScans: before.pendingScans + 7 })
     api.advance(300)
     expect((await read()).online).toBe(1)

@@ -236,7 +236,7 @@ describe.each(dialects)('figures, on %s', (dialect) => {
     await open(hostedLinks.smart, { 'user-agent': 'WhatsApp/2.23' })
     const db = api.database.writer
     const opened = () => db('figures').where({ workspace_id: workspace.id }).whereLike('figure', 'opened/%')
-    await api.services.openings.flush()
+    await api.services.linkOpens.flush()
     expect((await opened()).map(({ figure, n }) => [figure, n]).sort()).toEqual([
       ['opened/apple', 1],
       ['opened/google', 1],

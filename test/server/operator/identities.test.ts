@@ -1,7 +1,7 @@
 import { createPublicKey, randomBytes, sign } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { makeSandboxIssuer, sandboxIssuers } from '../../../src/server/identities/sandbox.ts'
 import type { Config } from '../../../src/server/config.ts'
+import { makeSandboxIssuer, sandboxIssuers } from '../../../src/server/identities/sandbox.ts'
 import { addGoogle, retireIdentity, setDefaultIdentity, showIdentity } from '../../../src/server/operator/identities.ts'
 import { getWorkspace, insertWorkspace, withStore } from '../../../src/server/operator/operator.ts'
 import { findSigner } from '../../../src/wallets/sandbox/google/google-token.ts'

@@ -1,8 +1,8 @@
 /** @jsxImportSource preact */
 import { useEffect, useRef } from 'preact/hooks'
 import type { Camera } from './camera.ts'
+import { createCodeTracker } from './code-tracker.ts'
 import { openReader } from './reader.ts'
-import { createSightings } from './sightings.ts'
 
 interface CameraViewProps {
   camera: Camera
@@ -35,7 +35,7 @@ export function CameraView({ camera, onCode }: CameraViewProps) {
 const AGAIN_MS = 1000
 
 function readFrames(video: HTMLVideoElement, onCode: (payload: string) => void): () => void {
-  const sightings = createSightings()
+  const codeTracker = createCodeTracker()
   let isOver = false
   let end = (): void => undefined
 
@@ -46,7 +46,7 @@ function readFrames(video: HTMLVideoElement, onCode: (payload: string) => void):
     while (!isOver) {
       await nextFrame(video)
       if (isOver || video.videoWidth === 0) continue
-      const code = sightings.see(await reader.read(video), performance.now())
+      const code = codeTracker.see(await reader.read(video), performance.now())
       if (code !== undefined && !isOver) onCode(code)
     }
   }

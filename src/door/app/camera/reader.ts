@@ -1,4 +1,4 @@
-import type { Reading } from './sightings.ts'
+import type { Reading } from './code-tracker.ts'
 
 /** A request to the worker. */
 export interface ReaderRequest {

@@ -14,7 +14,7 @@ import { audit } from '../audit.ts'
 import { admitPasses, compileVersion, findExisting, parseItem, planPass } from './create-passes.ts'
 import type { ClaimingPass } from './google-class.ts'
 import { type NamedDevices, refuseFullDevices } from './import-devices.ts'
-import { type ImportVersion, openVersion, refuseForeign } from './import-version.ts'
+import { findIdentityMismatch, type ImportVersion, openVersion } from './import-version.ts'
 import { usesOf } from './pass-images.ts'
 
 type ImportBody = z.output<typeof routes.import.body>
@@ -164,7 +164,7 @@ async function planImports(
   await mapInSlices(items, (item) => {
     const { externalPassId } = item.pass
     if (taken.has(externalPassId)) return
-    const plan = refuseForeign(item.pass, imported) ?? planImport(item, rules, context)
+    const plan = findIdentityMismatch(item.pass, imported) ?? planImport(item, rules, context)
     const isTaken = !(plan instanceof ApiError) && !takeNames(plan, names)
     plans.set(item, isTaken ? namesTaken(context) : plan)
     if (!(plan instanceof ApiError || isTaken)) taken.add(externalPassId)

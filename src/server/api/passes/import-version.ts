@@ -56,7 +56,7 @@ export async function openVersion(
 }
 
 /** Returns an error if an item does not belong to the identities of the version. */
-export function refuseForeign(
+export function findIdentityMismatch(
   pass: PassImport,
   { accounts: { apple: passTypeIdentifier, google: issuerId }, isShared }: ImportVersion,
 ): ApiError | undefined {

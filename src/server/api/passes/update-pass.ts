@@ -26,10 +26,10 @@ import type { VersionContent } from '../../wallet-sync/definitions.ts'
 import { queueWalletUpdates } from '../../wallet-sync/wallet-updates.ts'
 import { audit } from '../audit.ts'
 import { bytesOf, requireBytes } from '../limits.ts'
+import { cardOf, findAndroidAlert, queueAndroidAlert } from './android-alert.ts'
 import { compileVersion, newAppleToken } from './create-passes.ts'
 import { followClass } from './google-class.ts'
 import { openImages, type PassImage, usesOf } from './pass-images.ts'
-import { cardOf, findRing, queueRing } from './ring.ts'
 
 export interface UpdateOptions {
   ifMatch: number[] | '*' | undefined
@@ -80,7 +80,7 @@ export async function updatePass(
   const code = options.renewal
     ? { scanCode: newScanCode(), scanPayload: null }
     : { scanCode: pass.scanCode, scanPayload: pass.scanPayload }
-  const before = await versionBefore(pass, version, context)
+  const before = await getCurrentVersion(pass, version, context)
   // A new holder does not belong to the order of the former one.
   const wanted = options.renewal === 'holder' ? { ...body, groupKey: null } : body
   const change = planChange({ ...pass, ...code }, wanted, { version, before, wallets: context.services.wallets, now })
@@ -102,13 +102,13 @@ export async function updatePass(
   if (unknown) throw unknown
   await requireBytes(tx, context, bytesOf(change.variables) - bytesOf(pass.variables))
   const shown = { before: { pass, version: before }, after: { pass: updated, version } }
-  const ring = body.notify && isNew ? await findRing(tx, shown, context) : undefined
+  const ring = body.notify && isNew ? await findAndroidAlert(tx, shown, context) : undefined
   const rings = ring !== undefined
   if (options.dryRun) return { pass: updated, rings }
 
   if (isNew) {
     updated.googleClassId = await storeChange(tx, { pass, code, version, change, newHolder, images }, options, context)
-    if (ring !== undefined) await queueRing(tx, passId, ring, context)
+    if (ring !== undefined) await queueAndroidAlert(tx, passId, ring, context)
   } else if (isRetried) {
     await tx.passes.setQueuedAgain(workspaceId, [passId], now)
   }
@@ -249,7 +249,7 @@ async function targetVersion(
 }
 
 /** Returns the version that the pass renders before the change. */
-async function versionBefore(
+async function getCurrentVersion(
   { workspaceId, templateVersionId }: StoredPass,
   version: VersionContent,
   { services }: RequestContext,

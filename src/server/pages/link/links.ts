@@ -21,14 +21,14 @@ import { LinkEnded } from './link-problem-page.ts'
 import { issueQueued, type LinkServices } from './linked-passes.ts'
 import { isCrawler, isInAppBrowser, isOfPhone, LINK_VARY, phoneOf } from './visitors.ts'
 
-type OpeningServices = GroupServices & Pick<Services, 'clock' | 'openings'>
+type LinkOpenServices = GroupServices & Pick<Services, 'clock' | 'linkOpens'>
 
 /**
  * Opens a hosted link: redirects to the wallet of its platform. A smart link redirects to the wallet of the visitor's
  * phone, or shows a page that offers all. Programs that preview links get a page without the pass.
  * @throws ApiError LINK_INVALID, LINK_REVOKED, with the reason in its details
  */
-export async function openLink(event: H3Event, services: OpeningServices): Promise<Response | HTTPResponse> {
+export async function openLink(event: H3Event, services: LinkOpenServices): Promise<Response | HTTPResponse> {
   const now = services.clock()
   const link = verifiedLink(event, services, now)
   if (link.kind === 'group') return openGroup(event, services, link, now)
@@ -37,7 +37,7 @@ export async function openLink(event: H3Event, services: OpeningServices): Promi
   if (isLookedAt) return showShared(event, pass, services)
   if (kind === 'smart') return openSmart(event, pass, services, now)
   const response = await deliveries[kind].open(pass, event.req, services, now)
-  if (event.req.method === 'GET') services.openings.note(pass, kind, now)
+  if (event.req.method === 'GET') services.linkOpens.note(pass, kind, now)
   return response
 }
 
@@ -128,7 +128,7 @@ async function showShared({ req }: H3Event, pass: StoredPass, services: LinkServ
  * Redirects a phone to its wallet, in the sandbox too, unless the query has `?choose` or an in-app browser cannot add
  * passes.
  */
-async function openSmart(event: H3Event, pass: StoredPass, services: OpeningServices, at: Date): Promise<Response> {
+async function openSmart(event: H3Event, pass: StoredPass, services: LinkOpenServices, at: Date): Promise<Response> {
   const { links, issuing, badges, identities } = services
   const wallets = await identities.walletsOf(pass)
   const { sandboxed } = wallets
@@ -165,7 +165,7 @@ async function openSmart(event: H3Event, pass: StoredPass, services: OpeningServ
     language,
     at,
   }
-  if (event.req.method === 'GET') services.openings.note(pass, 'other', at)
+  if (event.req.method === 'GET') services.linkOpens.note(pass, 'other', at)
   return compressedPage(linkPage(facts), event.req.headers)
 }
 

@@ -11,7 +11,7 @@ export interface Callbacks {
   keys(): object
   /** Posts in the background, and retries if it fails. */
   post(event: CallbackEvent): void
-  /** Drops undelivered callbacks. */
+  /** DroppedRegistrations undelivered callbacks. */
   close(): Promise<void>
 }
 

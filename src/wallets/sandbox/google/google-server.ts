@@ -53,10 +53,10 @@ export async function startSandboxGoogle(options: SandboxGoogleOptions): Promise
   const channels = createChannels()
   const tokens = createAccessTokens(find, clock)
   const callbacks = createCallbacks({ callbackUrl, rootKey: store.rootKey, clock })
-  const rest = createRest({ store, faults, clock, onChange: tellPhones })
+  const rest = createRest({ store, faults, clock, onChange: notifyPhones })
   const phones = createPhones({ find, store, rest, callbacks })
 
-  function tellPhones({ kind, role, resource }: StoredResource): void {
+  function notifyPhones({ kind, role, resource }: StoredResource): void {
     const objects = role === 'Class' ? store.listOfClass(kind, resource.id) : [store.find(kind, role, resource.id)!]
     const devices = new Set(objects.flatMap((object) => object.devices))
     for (const device of devices) channels.send(device, { changed: resource.id })

@@ -27,7 +27,7 @@ export interface Change {
  * if there is nothing to announce, no holder has the pass in Google Wallet, or Google's cap of 24 hours is reached. No
  * API client requests this notification, so only those that were sent to Google count.
  */
-export async function findRing(
+export async function findAndroidAlert(
   tx: Repositories,
   change: Change,
   { workspaceId, services, now }: RequestContext,
@@ -44,7 +44,7 @@ export async function findRing(
 }
 
 /** Queues the text as a Google-only notification of the pass: iPhones announce the change automatically. */
-export async function queueRing(
+export async function queueAndroidAlert(
   tx: Repositories,
   passId: string,
   body: WrittenText,

@@ -1,11 +1,11 @@
 import { doorHeaders } from '../../../core/contract/doors.ts'
 import type { Store } from '../../../storage/store.ts'
-import type { DoorSighting } from '../../../storage/workspaces/doors.ts'
+import type { DoorState } from '../../../storage/workspaces/doors.ts'
 import type { TokenWithWorkspace } from '../../../storage/workspaces/tokens.ts'
 import type { Logger } from '../../log.ts'
 
 /** A buffer of the states that doors report with their requests. */
-export interface Sightings {
+export interface DoorActivity {
   /** Buffers the state of a door. Does nothing for other tokens. */
   note(token: TokenWithWorkspace, headers: Headers, at: Date): void
   /** Writes the buffer, in one statement per workspace. */
@@ -24,8 +24,8 @@ const PENDING = /^\d{1,7}$/
  * Creates a buffer that is written every 15 seconds. After a crash, the next requests of the doors report their state
  * again.
  */
-export function createSightings({ store, log }: { store: Store; log: Logger }): Sightings {
-  let noted = new Map<string, DoorSighting & { workspaceId: string }>()
+export function createDoorActivity({ store, log }: { store: Store; log: Logger }): DoorActivity {
+  let noted = new Map<string, DoorState & { workspaceId: string }>()
   let waiting: NodeJS.Timeout | undefined
   /** Tokens of doors whose first request is written immediately. A cached token does not show yet that it was. */
   const firstSeen = new WeakSet<TokenWithWorkspace>()
@@ -35,10 +35,10 @@ export function createSightings({ store, log }: { store: Store; log: Logger }): 
     waiting = undefined
     const seen = [...noted.values()]
     noted = new Map()
-    for (const workspaceId of new Set(seen.map((sighting) => sighting.workspaceId))) {
-      const sightings = seen.filter((sighting) => sighting.workspaceId === workspaceId)
+    for (const workspaceId of new Set(seen.map((state) => state.workspaceId))) {
+      const states = seen.filter((state) => state.workspaceId === workspaceId)
       await store
-        .statement((tx) => tx.doors.setSeen(workspaceId, sightings))
+        .statement((tx) => tx.doors.setSeen(workspaceId, states))
         .catch((error) => log.warn({ err: error, workspaceId }, 'could not note when doors were seen'))
     }
   }

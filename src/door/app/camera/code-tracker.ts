@@ -13,8 +13,8 @@ const GONE_MS = 1500
 /** The time within which a second frame must confirm a linear code, in milliseconds. */
 const CONFIRM_MS = 700
 
-/** Finds codes that are new in view: see createSightings. */
-export interface Sightings {
+/** Finds codes that are new in view: see createCodeTracker. */
+export interface CodeTracker {
   /**
    * @param at milliseconds of a monotonic clock
    * @returns the payload to evaluate; undefined if there is no new code
@@ -26,7 +26,7 @@ export interface Sightings {
  * Reports a code once, no matter how long it is in view, and again when it returns after it was gone. A short blur or
  * cover does not count as gone.
  */
-export function createSightings(): Sightings {
+export function createCodeTracker(): CodeTracker {
   const seen = new Map<string, number>()
   let unsure: { text: string; at: number } | undefined
 

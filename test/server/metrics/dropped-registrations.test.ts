@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import { expect, test, vi } from 'vitest'
-import { createDrops } from '../../../src/server/metrics/drops.ts'
+import { createDroppedRegistrations } from '../../../src/server/metrics/dropped-registrations.ts'
 import { createMetrics } from '../../../src/server/metrics/metrics.ts'
 
 test('a phone that registers with a thousand dead tokens gets ten lines, and all are counted', async () => {
@@ -8,7 +8,7 @@ test('a phone that registers with a thousand dead tokens gets ten lines, and all
   const log = pino({ level: 'silent' })
   const warn = vi.spyOn(log, 'warn').mockReturnValue(undefined)
   const metrics = createMetrics()
-  const drops = createDrops({ log, metrics })
+  const drops = createDroppedRegistrations({ log, metrics })
   const dropped = (workspaceId: string, n: number) => ({
     workspaceId,
     passId: 'p',
@@ -26,6 +26,6 @@ test('a phone that registers with a thousand dead tokens gets ten lines, and all
   expect(warn).toHaveBeenLastCalledWith(facts, 'a device registration was dropped')
   vi.advanceTimersByTime(60_000)
   expect(warn).toHaveBeenLastCalledWith({ leftOut: 990, workspaces: 2 }, '990 more device registrations were dropped')
-  expect((await metrics.drops.get()).values).toEqual([{ value: 1_001, labels: {} }])
+  expect((await metrics.droppedRegistrations.get()).values).toEqual([{ value: 1_001, labels: {} }])
   vi.useRealTimers()
 })

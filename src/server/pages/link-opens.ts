@@ -4,12 +4,12 @@ import type { Store } from '../../storage/store.ts'
 import type { Logger } from '../log.ts'
 
 /** The response to a visitor of a hosted link: a redirect to one wallet, or a page that offers all. */
-export type Opening = Platform | 'other'
+export type LinkOpen = Platform | 'other'
 
 /** A buffer of opened hosted links. */
-export interface Openings {
+export interface LinkOpens {
   /** Counts an opening. Passes without a project are not counted. */
-  note(pass: { workspaceId: string; projectId: string | null }, opening: Opening, at: Date): void
+  note(pass: { workspaceId: string; projectId: string | null }, opening: LinkOpen, at: Date): void
   /** Writes the counts, in one statement per workspace. */
   flush(): Promise<void>
   /** Stops the timer without writing. */
@@ -23,7 +23,7 @@ const FLUSH_MS = 2_000
  * Creates a buffer that counts openings in memory for two seconds, so that a bot which opens a link a million times
  * does not cause a million writes. A crash loses two seconds of openings.
  */
-export function createOpenings({ store, log }: { store: Store; log: Logger }): Openings {
+export function createLinkOpens({ store, log }: { store: Store; log: Logger }): LinkOpens {
   const noted = new Map<string, NewFigure & { workspaceId: string }>()
   let waiting: NodeJS.Timeout | undefined
 
