@@ -19,8 +19,8 @@ import {
   longClassSuffixOf,
   placeOf,
 } from '../../wallets/google/resource.ts'
-import type { GoogleWallet } from '../../wallets/google/wallet.ts'
 import type { WalletPass } from '../../wallets/wallet.ts'
+import type { Sides } from '../../wallets/wallets.ts'
 import { upsertClass } from './class-updates.ts'
 import { createDefinitions, type Definitions } from './definitions.ts'
 import { tellHolders } from './holders.ts'
@@ -79,14 +79,9 @@ export interface PassMessage extends WrittenMessage {
 }
 
 /** The wallet and API client of an issuer. */
-export interface GoogleParts {
-  api: GoogleApi
-  wallet: GoogleWallet
-}
+type GoogleParts = Pick<Sides['google'], 'api' | 'wallet'>
 
-export interface GoogleSyncOptions {
-  api: GoogleApi
-  wallet: GoogleWallet
+export interface GoogleSyncOptions extends GoogleParts {
   /** Returns those of another identity. Default: those of the server. */
   sideOf?: (googleIdentityId: string) => Promise<GoogleParts>
   store: Store
