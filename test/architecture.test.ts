@@ -188,6 +188,17 @@ test.each(Object.keys(packages))('%s is used in its own modules only', (name) =>
   expect(wrong.map(show)).toEqual([])
 })
 
+test('private parts of packages are used in three files, and these packages have exact versions', () => {
+  const homes: [string, RegExp][] = [
+    ['storage/db/knex-parts.ts', /knex\/lib|__knex__|\b_query\b|\b_(completed|resolver|rejecter)\b|\bwrapNativePool\b/],
+    ['storage/db/postgres/pipeline.ts', /\bpg\.Query\b|submittedNamedStatements|\bhandleReadyForQuery\b/],
+    ['server/boot/listener.ts', /\bonIncoming\b|Object\.assign\(server|from 'listhen'/],
+  ]
+  for (const [home, parts] of homes) expect(files.filter((file) => parts.test(read(file)))).toEqual([home])
+  const { dependencies } = JSON.parse(readFileSync(join(src, '../package.json'), 'utf8'))
+  for (const name of ['knex', 'pg', 'sqlite3', 'listhen']) expect(dependencies[name]).toMatch(/^\d+\.\d+\.\d+$/)
+})
+
 test('which database it is, only storage/db asks; migrations and copies have their ways for each', () => {
   const asks = (pattern: RegExp, allowed: RegExp) =>
     files.filter((file) => pattern.test(read(file)) && !allowed.test(file))
@@ -343,7 +354,7 @@ test('this test sees static, type, dynamic and required imports', () => {
       { file: 'commands/serve.ts', target: 'server/boot/serve.ts', isLocal: true, isTypeOnly: true, isDynamic: false },
       { file: 'commands/serve.ts', target: 'server/boot/serve.ts', isLocal: true, isTypeOnly: false, isDynamic: true },
       expect.objectContaining({
-        file: 'storage/db/sqlite/sqlite-client.ts',
+        file: 'storage/db/knex-parts.ts',
         target: 'knex/lib/dialects/sqlite3/index.js',
       }),
     ]),

@@ -38,11 +38,8 @@ export async function startListener(
     hostname,
     port,
     isProd: true,
-    isTest: false,
     showURL: false,
     autoClose: false,
-    qr: false,
-    publicURL: '',
   }).catch((error: NodeJS.ErrnoException) => {
     // Another process took the port after the probe. Either listhen or the system detects it.
     throw error.name === 'GetPortError' || error.code === 'EADDRINUSE' ? taken() : error

@@ -41,11 +41,9 @@ export interface PostgresConnection {
   processID: number | null
   /** The transaction status; `I` outside a transaction. */
   getTransactionStatus(): string | null
-  /** Set by knex when the connection ended. The pool then replaces it. */
-  __knex__disposed?: unknown
   connection: { stream: { destroy(): void } }
-  /** The parsers of values, by type. */
-  _types: unknown
+  /** Returns the parser of values of a type. */
+  getTypeParser(oid: number): unknown
   query(pipeline: Pipeline): void
   query(sql: string): Promise<{ rows: unknown[] }>
 }
@@ -66,7 +64,6 @@ interface Query {
   handleCommandComplete(message: unknown, wire: Wire): void
   handleReadyForQuery(wire: Wire): void
   handleError(error: unknown, wire: Wire): void
-  _result: { _types?: unknown }
 }
 
 /** Sends statements together. If one fails, the statements after it are not run, and each is rejected with the reason. */
@@ -98,10 +95,9 @@ class Pipeline {
         else resolve(Object.assign(query, { response }))
       }
       const { sql: text, bindings: values = [], options } = query
-      const config = { text, values, name: isKept ? options?.name : undefined, queryMode: 'extended', callback }
-      const made = new pg.Query(config as never) as unknown as Query
-      made._result._types = connection._types
-      return made
+      const name = isKept ? options?.name : undefined
+      const config = { text, values, name, types: connection, queryMode: 'extended', callback }
+      return new pg.Query(config as never) as unknown as Query
     })
   }
 

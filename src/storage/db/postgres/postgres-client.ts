@@ -1,6 +1,6 @@
-import { createRequire } from 'node:module'
 import type { Knex } from 'knex'
 import { isPoolerError } from '../database-errors.ts'
+import { discard, isDiscarded, knexParts } from '../knex-parts.ts'
 import {
   type PostgresConnection,
   type Sent,
@@ -24,14 +24,8 @@ export interface PostgresOptions {
  * could not be made or were lost (pg does not), and discards unusable connections instead of returning them to the pool.
  */
 export function postgresClient({ settings = {}, responseLimitMs }: PostgresOptions = {}): typeof Knex.Client {
-  const require = createRequire(import.meta.url)
-  const Client = require('knex/lib/dialects/postgres/index.js')
+  const { Client } = knexParts('postgres')
   return class PostgresClient extends Client {
-    /** Custom pools have the interface that knex expects. */
-    wrapNativePool(pool: unknown) {
-      return pool
-    }
-
     async acquireRawConnection() {
       try {
         const connection: PostgresConnection = await super.acquireRawConnection()
@@ -42,24 +36,24 @@ export function postgresClient({ settings = {}, responseLimitMs }: PostgresOptio
       }
     }
 
-    send(connection: PostgresConnection, query: Sent): Promise<Sent> {
+    sendOne(connection: PostgresConnection, query: Sent): Promise<Sent> {
       const { transactionSettings } = connection
-      if (!transactionSettings) return travel([query], () => super._query(connection, query))
+      if (!transactionSettings) return travel([query], () => super.send(connection, query))
       // An error arrives before the status that follows it. After a first statement that failed, the status is still the previous
       // one.
       const isAlone = connection.getTransactionStatus() === 'I' && !/^rollback/i.test(query.sql)
       if (isAlone) return sendAlone(connection, transactionSettings, query)
-      return travel([query], () => super._query(connection, unnamed(query)))
+      return travel([query], () => super.send(connection, unnamed(query)))
     }
 
-    async _query(connection: PostgresConnection, query: Sent) {
+    override async send(connection: PostgresConnection, query: Sent) {
       const cut = responseLimitMs && setTimeout(() => connection.connection.stream.destroy(), responseLimitMs)
       try {
-        return await this.send(connection, query)
+        return await this.sendOne(connection, query)
       } catch (error) {
         const { code } = error as { code?: string }
-        if (isPoolerError(error) || (code !== undefined && USELESS.test(code))) connection.__knex__disposed = error
-        throw code === undefined && connection.__knex__disposed ? lostConnection(error) : error
+        if (isPoolerError(error) || (code !== undefined && USELESS.test(code))) discard(connection, error)
+        throw code === undefined && isDiscarded(connection) ? lostConnection(error) : error
       } finally {
         clearTimeout(cut)
       }
@@ -113,30 +107,27 @@ const outboxes = new WeakMap<PostgresConnection, Outbox>()
 export function pipeliningClient(transactionLimitMs?: number): typeof Knex.Client {
   const limits = transactionLimitMs === undefined ? undefined : limitsOf(transactionLimitMs)
   const limitsAlone = limits && settingsOf(limits)
-  const require = createRequire(import.meta.url)
-  const Transaction = require('knex/lib/dialects/postgres/execution/pg-transaction.js')
+  const { Transaction } = knexParts('postgres')
   class PipelinedTransaction extends Transaction {
     async begin(connection: PostgresConnection) {
       outboxes.set(connection, { waiting: [], isSending: false, failure: undefined })
-      await this.trxClient.query(connection, { ...BEGIN })
+      await this.run(connection, { ...BEGIN })
       const { transactionSettings } = connection
       const settings = transactionSettings ? settingsOf({ ...transactionSettings, ...limits }) : limitsAlone
-      if (settings) await this.trxClient.query(connection, { ...settings })
+      if (settings) await this.run(connection, { ...settings })
     }
 
     async commit(connection: PostgresConnection, value: unknown) {
       try {
-        const { response } = await this.trxClient.query(connection, { ...COMMIT })
+        const { response } = await this.run(connection, { ...COMMIT })
         // PostgreSQL responds with ROLLBACK if an earlier statement failed and its error was ignored.
         if (response.command !== 'COMMIT')
           throw new Error('A transaction with a statement that failed was to be committed')
       } catch (error) {
-        await this.rollback(connection, error)
-        return
+        return this.rollback(connection, error)
       }
       outboxes.delete(connection)
-      this._completed = true
-      this._resolver(value)
+      this.resolve(value)
     }
 
     async rollback(connection: PostgresConnection, reason: unknown) {
@@ -146,22 +137,21 @@ export function pipeliningClient(transactionLimitMs?: number): typeof Knex.Clien
       outboxes.delete(connection)
       for (const { reject } of unsent) reject(reason)
       if (unsent[0]?.query.options?.name !== BEGIN.options.name) return super.rollback(connection, reason)
-      this._completed = true
-      this._rejecter(reason)
+      this.reject(reason)
     }
   }
   const create = (...args: unknown[]) => Reflect.construct(PipelinedTransaction, args)
   const Client = postgresClient() as never as new () => {
-    send(connection: PostgresConnection, query: Sent): Promise<Sent>
+    sendOne(connection: PostgresConnection, query: Sent): Promise<Sent>
   }
   return class PipeliningClient extends Client {
     transaction(...args: unknown[]) {
       return create(this, ...args)
     }
 
-    override send(connection: PostgresConnection, query: Sent): Promise<Sent> {
+    override sendOne(connection: PostgresConnection, query: Sent): Promise<Sent> {
       const outbox = outboxes.get(connection)
-      return outbox ? sendLater(connection, outbox, query) : super.send(connection, query)
+      return outbox ? sendLater(connection, outbox, query) : super.sendOne(connection, query)
     }
   } as never
 }

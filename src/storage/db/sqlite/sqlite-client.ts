@@ -1,7 +1,7 @@
 import { closeSync, existsSync, rmSync, writeSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import type { Knex } from 'knex'
 import { openPrivateSync } from '../../../files/private-file.ts'
+import { discard, knexParts } from '../knex-parts.ts'
 import { type Sent, travel } from '../postgres/pipeline.ts'
 
 /** A connection of the sqlite3 package, with our state on it. */
@@ -11,8 +11,6 @@ interface Connection {
   statements?: Map<string, Statement>
   /** The end of its last statement. The next statement waits for it. */
   last?: Promise<void> | undefined
-  /** Set if the connection must be discarded. The pool then replaces it. */
-  __knex__disposed?: unknown
 }
 
 interface Statement {
@@ -52,36 +50,31 @@ type Done = (error: Error | null, rows?: unknown[]) => void
  * - Statements with a time limit are interrupted, and damage of the file is recorded.
  */
 export function sqliteClient({ statementLimitMs, damage }: SqliteClientOptions = {}): typeof Knex.Client {
-  const require = createRequire(import.meta.url)
-  const Client = require('knex/lib/dialects/sqlite3/index.js')
-  const Transaction = require('knex/lib/dialects/sqlite3/execution/sqlite-transaction.js')
+  const { Client, Transaction } = knexParts('sqlite')
   class ImmediateTransaction extends Transaction {
     async begin(connection: Connection) {
       // A write to a damaged file can damage it further or be lost.
       if (damage?.error) throw damage.error
-      await this.query(connection, 'BEGIN IMMEDIATE;')
+      await this.run(connection, 'BEGIN IMMEDIATE;')
     }
 
     async commit(connection: Connection, value: unknown) {
       try {
-        await this.trxClient.query(connection, 'COMMIT;')
+        await this.run(connection, 'COMMIT;')
       } catch (error) {
-        await this.rollback(connection, error)
-        return
+        return this.rollback(connection, error)
       }
-      this._completed = true
-      this._resolver(value)
+      this.resolve(value)
     }
 
     async rollback(connection: Connection, reason: unknown) {
       try {
-        await this.trxClient.query(connection, 'ROLLBACK;')
+        await this.run(connection, 'ROLLBACK;')
       } catch (error) {
         // It is unknown whether the transaction is still open, so discard the connection.
-        connection.__knex__disposed = error
+        discard(connection, error)
       }
-      this._completed = true
-      this._rejecter(reason)
+      this.reject(reason)
     }
   }
   const create = (...args: unknown[]) => Reflect.construct(ImmediateTransaction, args)
@@ -95,9 +88,9 @@ export function sqliteClient({ statementLimitMs, damage }: SqliteClientOptions =
       return super.acquireRawConnection()
     }
 
-    _query(connection: Connection, query: Sent): Promise<Sent> {
+    override send(connection: Connection, query: Sent): Promise<Sent> {
       const run = (): Promise<Sent> => {
-        const running = travel<Sent>([query], () => super._query(preparing(connection), query))
+        const running = travel<Sent>([query], () => super.send(preparing(connection), query))
         return statementLimitMs === undefined ? running : interruptAfter(statementLimitMs, connection, running)
       }
       const inTurn = connection.last ? connection.last.then(run) : run()
@@ -107,11 +100,6 @@ export function sqliteClient({ statementLimitMs, damage }: SqliteClientOptions =
       const last = inTurn.then(end, end)
       connection.last = last
       return damage ? noticing(damage, inTurn) : inTurn
-    }
-
-    /** Custom pools have the interface that knex expects. */
-    wrapNativePool(pool: unknown) {
-      return pool
     }
 
     destroyRawConnection(connection: Connection) {
