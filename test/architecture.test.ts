@@ -27,22 +27,24 @@ const modules: Record<string, string[]> = {
  * which import no folder; context.ts alone names the types of the services.
  */
 const serverFolders: Record<string, string[]> = {
-  http: [],
-  images: [],
   metrics: [],
-  identities: ['metrics'],
-  jobs: ['http'],
+  admission: ['metrics'],
+  http: ['admission'],
+  images: ['admission'],
+  identities: [],
+  jobs: ['admission'],
   evidence: ['jobs'],
-  'wallet-sync': ['http', 'identities', 'images', 'jobs'],
+  'wallet-sync': ['admission', 'http', 'identities', 'images', 'jobs'],
   webhooks: ['jobs'],
   inbound: ['http', 'wallet-sync'],
-  messages: ['identities', 'jobs', 'wallet-sync'],
+  messages: ['admission', 'jobs', 'wallet-sync'],
   platforms: ['identities', 'inbound', 'jobs', 'messages', 'wallet-sync'],
   background: ['evidence', 'jobs', 'messages', 'platforms', 'wallet-sync', 'webhooks'],
   pages: ['http', 'platforms', 'wallet-sync'],
-  api: ['http', 'metrics', 'pages', 'platforms', 'wallet-sync', 'webhooks'],
+  api: ['admission', 'http', 'metrics', 'pages', 'platforms', 'wallet-sync', 'webhooks'],
   // Composes the services and the app.
   boot: [
+    'admission',
     'http',
     'images',
     'metrics',

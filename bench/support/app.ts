@@ -1,3 +1,4 @@
+import { createConnectionQueue } from '../../src/server/admission/connections.ts'
 import { createApp } from '../../src/server/boot/app.ts'
 import type { Services } from '../../src/server/context.ts'
 import { createCursors } from '../../src/server/http/cursors.ts'
@@ -21,7 +22,7 @@ export interface BenchApp {
 
 /** The HTTP app in this process without wallets, a rate limit or background work, on a database of its own. */
 export async function openApp(databaseUrl: string): Promise<BenchApp> {
-  const database = openDatabase(databaseUrl)
+  const database = openDatabase(databaseUrl, { createQueue: createConnectionQueue })
   await migrate(database)
   const services = benchServices(database)
   const { store } = services
