@@ -26,10 +26,10 @@ test('phones that are taken over, moved, copied, and handed over under load lose
     cpSync(inject('sandboxFolder'), join(made, 'sandbox'), { recursive: true })
     return made
   }
-  const size: Arena['size'] = (short) => short / 5
+  const size: Arena['size'] = (short) => short / 10
   const start = (options: object) => hostServer({ ...options, cleanUp: arena.cleanUp })
   await playDrill({ ...arena, folder, size, start }, (args, options) => run(args, undefined, options))
   expect(findings.broken).toEqual([])
   const { packages, updates, scans } = Object.fromEntries(findings.done)
-  expect(Math.min(packages, updates, scans)).toBeGreaterThan(20)
+  expect(Math.min(packages, updates, scans)).toBeGreaterThan(10)
 })

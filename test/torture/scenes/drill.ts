@@ -55,8 +55,6 @@ const CLUB = { passTypeIdentifier: 'pass.test.drill', teamIdentifier: 'DRILL0000
 const OLD_PREFIX = '/passkit'
 const FLAGS = ['--platforms', 'apple', '--apple-prefix', OLD_PREFIX]
 const AT_ONCE = 16
-/** The number of packages that openssl verifies after each stage. */
-const SAMPLE = 25
 /** The maximum time without progress of the phones, in seconds, and of a stage. */
 const [PATIENCE_SECONDS, MOST_SECONDS] = [30, 3_600]
 
@@ -70,6 +68,8 @@ export async function playDrill(arena: DrillArena, run: RunCommand): Promise<voi
   const phones = Number(process.env.PASSES_DRILL_PHONES ?? arena.size(100, 1_000))
   /** The duration of the load after a step that changes nothing for phones. */
   const loadMs = arena.size(500, 3_000)
+  /** The number of packages that openssl verifies after each stage. */
+  const sample = Math.min(arena.size(10, 25), phones)
   const folder = arena.folder()
   const sandbox = join(folder, 'sandbox')
   const rootPem = join(sandbox, 'apple', 'root.pem')
@@ -153,15 +153,14 @@ export async function playDrill(arena: DrillArena, run: RunCommand): Promise<voi
   }
 
   async function refusedByOpenssl(): Promise<number> {
-    const size = Math.min(SAMPLE, phones)
     let refused = 0
-    for (let n = 0; n < size; n += 1) {
-      const phone = fleet.phones[Math.floor((n * phones) / size)]!
+    for (let n = 0; n < sample; n += 1) {
+      const phone = fleet.phones[Math.floor((n * phones) / sample)]!
       await verify(phone).catch(() => {
         refused += 1
       })
     }
-    arena.did('packages verified by openssl', size)
+    arena.did('packages verified by openssl', sample)
     return refused
   }
 
