@@ -26,6 +26,7 @@ import {
   start,
 } from '../../storage/fixtures.ts'
 import { dialects, type TestDialect, temporaryFolder } from '../../support/databases.ts'
+import { isLong } from '../../support/long.ts'
 
 const keys = { current: Buffer.alloc(32, 7), previous: [] }
 
@@ -147,9 +148,11 @@ describe.each(dialects)('on %s', (dialect) => {
     const { database, store } = await openChained(dialect)
     const beside = await insertWorkspace(store, 'beside')
     await dropTriggers(database)
+    // A row shows how a database returns each column; which row it is makes no difference to the database.
+    const isEveryRow = isLong || dialect === 'sqlite'
     for (const table of ['scans', 'audit_entries']) {
-      const rows: Record<string, unknown>[] = await database.reader(table).select()
-      for (const row of rows) {
+      const rows: Record<string, unknown>[] = await database.reader(table).select().orderBy('id')
+      for (const row of rows.slice(isEveryRow ? 0 : -1)) {
         for (const [column, value] of Object.entries(row)) {
           // Only says that it was handed over: it is in the chain.
           if (column === 'chained') continue

@@ -167,7 +167,7 @@ describe.each(dialects)('on %s', (dialect) => {
           expect(shown, JSON.stringify(query)).toEqual(expected.map(({ id }) => id))
         }
       }),
-      { numRuns: times(8, 40) },
+      { numRuns: times(4, 40) },
     )
   })
 

@@ -103,7 +103,7 @@ describe.each(dialects)('on %s', (dialect) => {
           await expectAgreement(workspace, id, model)
         }
       }),
-      { numRuns: times(10, 200) },
+      { numRuns: times(5, 200) },
     )
   })
 })

@@ -109,7 +109,7 @@ describe.each(dialects)('on %s', (dialect) => {
         const from = new Date(start.getTime() + 5 * 3_600_000).toISOString()
         expect(await judge(ledger, policy, { from })).toMatchObject({ changed: 0 })
       }),
-      { numRuns: times(15, 500) },
+      { numRuns: times(6, 500) },
     )
   })
 

@@ -127,7 +127,7 @@ describe.each(dialects)('on %s', (dialect) => {
           expect(sorted(one.list.items())).toEqual(await wholeOf(world.workspace, { projectId: world.projectId }))
         }
       }),
-      { numRuns: times(12, 200) },
+      { numRuns: times(4, 200) },
     )
   })
 
