@@ -3,7 +3,7 @@ import { contract } from '../../../src/core/contract/contract.ts'
 import type { DefinitionInput } from '../../../src/core/contract/definition.ts'
 import { GoogleApiError } from '../../../src/wallets/google/api/api-error.ts'
 import { useApi } from '../../support/api.ts'
-import { dialects } from '../../support/databases.ts'
+import { oneDialect } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 import { passBody, publishedTemplate } from '../fixtures.ts'
 
@@ -22,7 +22,7 @@ const performance: DefinitionInput = {
   },
 }
 
-describe.each(dialects)('on %s', (dialect) => {
+describe.each(oneDialect)('on %s', (dialect) => {
   const api = useApi(dialect)
 
   /** So many passes of one class that Google holds. */
