@@ -25,7 +25,6 @@ import { Overviews } from './operations/overview.ts'
 import { Rejections } from './operations/rejections.ts'
 import type { StoreEvent, StoreListener } from './operations/store-events.ts'
 import { FormerPasses } from './passes/former-passes.ts'
-import { GoogleClasses } from './passes/google-classes.ts'
 import { Groups } from './passes/groups.ts'
 import { HeldPasses } from './passes/held-passes.ts'
 import { Identifiers } from './passes/identifiers.ts'
@@ -71,7 +70,6 @@ const factories = {
   passes: ({ db, scope }) => new Passes(db, scope),
   ...walletRepositories,
   deviceLists: ({ db }) => new DeviceLists(db),
-  googleClasses: ({ db }) => new GoogleClasses(db),
   rejections: ({ db }) => new Rejections(db),
   notifications: ({ db, onEvent, scope }) => new Notifications(db, onEvent, scope),
   broadcasts: ({ db, onEvent, scope }) => new Broadcasts(db, onEvent, scope),

@@ -7,15 +7,15 @@ import type { CheckValues } from '../core/rules/pass/pass-rules.ts'
 
 /** The properties of a pass from which a platform builds what a phone shows. */
 export interface WalletPass {
-  /** The ID of the current holder's copy, from which new Google objects are named. */
+  /** The ID of the current holder's copy, from which new objects are named. */
   id: string
   /** The serial number at Apple, if another provider issued it. Otherwise, it is the ID. */
   serialNumber?: string
   templateId: string
   /** The number of the version that the pass renders. */
   templateVersion: number
-  /** The suffix of the object's ID if the pass is at Google. A new object is named after the pass and its kind. */
-  googleSuffix?: string
+  /** The suffix of the object's ID if the platform has one. A new object is named after the pass and its kind. */
+  objectSuffix?: string
   /** Apple's authenticationToken: random for each holder of a pass, and never changed. */
   authenticationToken: string
   card: Card
@@ -32,10 +32,10 @@ export interface WalletPass {
    * itself.
    */
   message?: string | Record<string, string> | undefined
-  /** The digest of the pass's google.classKey, if its version has one. Passes with the same digest share a class. */
+  /** The digest of the pass's classKey, if its version has one. Passes with the same digest share a class. */
   classDigest?: string
   /**
-   * The card without values of its holder, for content that a platform shows to all holders, such as Google's classes.
+   * The card without values of its holder, for content that a platform shows to all holders, such as classes.
    */
   templateCard: Card
   /** The template card in the other languages. */
@@ -95,7 +95,7 @@ export interface Wallet {
   readonly account: string
   /**
    * Builds everything that would be sent to the platform, and discards it.
-   * @throws ApiError PASS_ISSUING_FAILED, APPLE_SIGNING_FAILED or GOOGLE_JWT_FAILED if the pass cannot be shown or the
+   * @throws ApiError PASS_ISSUING_FAILED, or the `signingError` of the platform, if the pass cannot be shown or the
    * signing identity is not valid
    */
   check(pass: WalletPass, at: Date): Promise<void>

@@ -83,8 +83,8 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'templateVersions.listByIds': (tx, intruder, { version }) => tx.templateVersions.listByIds(intruder, [version]),
   'templateVersions.listPublishedBefore': (tx, intruder, { template }) =>
     tx.templateVersions.listPublishedBefore(intruder, template, 9),
-  'templateVersions.listGoogle': async (tx, intruder, { version }) => [
-    ...(await tx.templateVersions.listGoogle(intruder, [version])),
+  'templateVersions.listOverrides': async (tx, intruder, { version }) => [
+    ...(await tx.templateVersions.listOverrides(intruder, [version], 'google')),
   ],
   'templateVersions.listLanguagesOfProject': (tx, intruder, { project }) =>
     tx.templateVersions.listLanguagesOfProject(intruder, project),

@@ -12,7 +12,7 @@ import { CliError } from '../command/errors.ts'
 import { count, duration, localTime } from '../command/output.ts'
 import { type OwnServer, runOwnProgram, startOwnServer } from '../command/own-program.ts'
 import type { PassJson } from '../device/apple-pass-json.ts'
-import { deviceFor, phoneOf, type WatchEvent, watch } from '../device/phones.ts'
+import { deviceFor, devicePlatforms, phoneOf, type WatchEvent, watch } from '../device/phones.ts'
 import type { DeviceFile, PassChange } from '../device/store.ts'
 import { type Received, startReceiver } from '../webhook/listen.ts'
 
@@ -179,14 +179,13 @@ export interface Arrival {
 
 /** Installs a pass through its links on a new iPhone and a new Android phone. */
 export function installOnPhones(
-  { appleLink, googleLink }: { appleLink: string; googleLink: string },
+  links: Record<`${(typeof devicePlatforms)[number]}Link`, string>,
   folder: string,
 ): Promise<DeviceFile[]> {
-  const links = { apple: appleLink, google: googleLink }
   return Promise.all(
-    (['apple', 'google'] as const).map(async (platform) => {
+    devicePlatforms.map(async (platform) => {
       const file = deviceFor(join(folder, 'phones'), platform)
-      await phoneOf(file).install(links[platform])
+      await phoneOf(file).install(links[`${platform}Link`])
       return file
     }),
   )

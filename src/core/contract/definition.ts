@@ -310,9 +310,12 @@ export type WrittenDefinition = z.output<typeof Definition>
 /** A definition in one language (see core/rules/template/languages.ts). */
 export type Definition = InOneLanguage<WrittenDefinition>
 /** Returns the overrides for each platform. */
-export function overridesOf<T extends Pick<Partial<WrittenDefinition>, 'apple' | 'google'>>({ apple, google }: T) {
+export function overridesOf<T extends Overrides>({ apple, google }: T) {
   return { apple, google }
 }
+
+/** The overrides of a definition. */
+export type Overrides = Pick<WrittenDefinition, 'apple' | 'google'>
 
 /** A definition in a request, where properties with a default are optional. */
 export type DefinitionInput = z.input<typeof Definition>

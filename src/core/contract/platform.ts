@@ -19,7 +19,7 @@ export type MessagedPlatform = Exclude<Platform, 'apple'>
 export const messagedPlatforms = platforms.filter((platform) => platform !== 'apple')
 
 /** The platform that shows at most 3 notifications of a pass in 24 hours. */
-export const CAPPED_PLATFORM = 'google' satisfies Platform
+export const CAPPED_PLATFORM = 'google' as const satisfies Platform
 
 /** The requests per second that each identity sends to a messaged platform, which takes about 20. */
 export const REQUESTS_PER_SECOND = 18

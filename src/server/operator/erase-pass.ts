@@ -11,7 +11,7 @@ import {
 } from '../../storage/operations/erasure.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Repositories, Store } from '../../storage/store.ts'
-import { forgetClass } from '../api/passes/google-class.ts'
+import { forgetClass } from '../api/passes/shared-classes.ts'
 import { voidPasses } from '../api/passes/void-pass.ts'
 import { queueWalletUpdates } from '../wallet-sync/wallet-updates.ts'
 import { auditOperator, OperatorError } from './operator.ts'

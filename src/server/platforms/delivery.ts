@@ -8,9 +8,6 @@ import type { Services } from '../context.ts'
 import type { PhoneLimits } from '../inbound/apple-service.ts'
 import type { GiveUp, JobHandler } from '../jobs/worker.ts'
 
-/** The services that open a hosted link. */
-export type OpenServices = Pick<Services, 'store' | 'identities' | 'packages' | 'google' | 'issuing'>
-
 /** The work of the server for the passes of one platform. `Wallet` renders them. */
 export interface Delivery {
   /**
@@ -22,7 +19,7 @@ export interface Delivery {
    * Responds to a visitor of the hosted link with the file or the redirect that adds the pass to the wallet.
    * @throws ApiError LINK_INVALID if the platform is not configured; LINK_REVOKED, PROVIDER_UNAVAILABLE
    */
-  open(pass: StoredPass, request: Request, services: OpenServices, at: Date): Promise<Response | HTTPResponse>
+  open(pass: StoredPass, request: Request, services: Services, at: Date): Promise<Response | HTTPResponse>
   /** Job `update-*`: sends the current version of passes to the wallets that hold them. */
   update: JobHandler
   /** Job `expire-*`: ends the passes of former holders in their wallets. */

@@ -65,9 +65,9 @@ export function createDefinitions(store: Pick<Store, 'templateVersions'>): Defin
     const known = ids.map((id) => retired.get(workspaceId, id))
     const unknown = ids.filter((_, n) => !known[n])
     if (unknown.length === 0) return known as OverrideKeys[]
-    const read = await store.templateVersions.listGoogle(workspaceId, unknown)
+    const read = await store.templateVersions.listOverrides(workspaceId, unknown, 'google')
     return ids.map((id, n) => {
-      const keys = known[n] ?? keysOf(read.get(id)?.object ?? {})
+      const keys = known[n] ?? keysOf((read.get(id) as Definition['google'])?.object ?? {})
       if (!known[n]) retired.set(workspaceId, id, keys)
       return keys
     })

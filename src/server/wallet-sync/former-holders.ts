@@ -34,7 +34,7 @@ async function retireObjects(job: Job, services: ExpiryServices, slot: Slot | un
     const { api, wallet } = await google.sideOf(pass)
     for (const { objectSuffix, kind, templateVersionId } of objects) {
       const rendered = await issuing.render(asFormer(pass, { templateVersionId }))
-      const shown = asKind({ ...rendered, googleSuffix: objectSuffix }, kind)
+      const shown = asKind({ ...rendered, objectSuffix }, kind)
       const { classId: _, ...object } = wallet.objectOf(shown, clock())
       await api.bulk.expireObject(kind, object)
       await store.statement((tx) => tx.googleObjects.setRetired(workspaceId, passId, objectSuffix, clock()))

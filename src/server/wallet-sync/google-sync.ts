@@ -110,7 +110,7 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
     const asked = await issuing.render(pass)
     const [known] = given ? [given] : await store.googleObjects.list(workspaceId, [id])
     if (!known) {
-      const called = { ...asked, ...(pass.googleObjectId && { googleSuffix: pass.googleObjectId }) }
+      const called = { ...asked, ...(pass.googleObjectId && { objectSuffix: pass.googleObjectId }) }
       return {
         rendered: asKind(called, kindOf(asked.card)),
         former: [],
@@ -124,7 +124,7 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
     const kind = current.templateVersionId === templateVersionId ? current.kind : kindOf(asked.card)
     const objects = [current, ...(await store.googleObjects.listFormer(workspaceId, id))]
     const ofKind = objects.find((object) => object.kind === kind)
-    const rendered = { ...asked, ...(ofKind && { googleSuffix: ofKind.objectSuffix }) }
+    const rendered = { ...asked, ...(ofKind && { objectSuffix: ofKind.objectSuffix }) }
     const former = objects.filter((object) => object !== ofKind)
     return { rendered: asKind(rendered, kind), former, isUnknown: known.sent === null, isNew: false, sentDigest }
   }
@@ -162,7 +162,7 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
     async function expire(calls: GoogleCalls): Promise<void> {
       for (const { kind, objectSuffix, templateVersionId } of former) {
         const asItWas = await issuing.render({ ...pass, templateVersionId })
-        const { classId: _, ...shown } = wallet.objectOf(asKind({ ...asItWas, googleSuffix: objectSuffix }, kind), at)
+        const { classId: _, ...shown } = wallet.objectOf(asKind({ ...asItWas, objectSuffix }, kind), at)
         await calls.expireObject(kind, shown, retired)
       }
     }

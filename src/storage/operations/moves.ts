@@ -1,8 +1,10 @@
 import type { Knex } from 'knex'
+import { messagedPlatforms } from '../../core/contract/platform.ts'
 import { newId } from '../../core/ids.ts'
 import { insertRows } from '../db/bulk-rows.ts'
 import { forUpdateSkipLocked, toDate } from '../db/dialect.ts'
 import { lockPasses, withWalletVersionBump } from '../passes/pass-change.ts'
+import { walletTables } from '../passes/wallet-tables.ts'
 
 /** A move of the phones of a workspace to another address (decisions/0020). */
 export interface StoredMove {
@@ -142,7 +144,7 @@ export class Moves {
     return ids
   }
 
-  /** Google objects do not change, so those that were current remain current. */
+  /** Messaged platforms show nothing of it, so wallets that were current remain current. */
   private async bump(workspaceId: string, moveId: string, passIds: string[], at: Date): Promise<void> {
     if (passIds.length === 0) return
     const rows: { id: string; wallet_version: number }[] = await lockPasses(this.db, workspaceId)
@@ -150,10 +152,13 @@ export class Moves {
       .select('id', 'wallet_version')
     const ids = rows.map(({ id }) => id)
     const ofWorkspace = (table: string) => this.db(table).where({ workspace_id: workspaceId })
-    await ofWorkspace('google_objects')
-      .whereIn('pass_id', ids)
-      .whereRaw('sent_version = (select wallet_version from passes where passes.id = google_objects.pass_id)')
-      .increment('sent_version', 1)
+    for (const platform of messagedPlatforms) {
+      const { table } = walletTables[platform]
+      await ofWorkspace(table)
+        .whereIn('pass_id', ids)
+        .whereRaw(`sent_version = (select wallet_version from passes where passes.id = ${table}.pass_id)`)
+        .increment('sent_version', 1)
+    }
     await ofWorkspace('passes')
       .whereIn('id', ids)
       .update(withWalletVersionBump(this.db, {}, at))

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import type { Platform } from '../../core/contract/platform.ts'
+import { GoogleClasses } from './google-classes.ts'
 import { GoogleObjects } from './google-objects.ts'
 import { Registrations } from './registrations.ts'
 
@@ -59,4 +60,5 @@ export const walletTables: Record<Platform, WalletTable> = {
 export const walletRepositories = {
   registrations: ({ db }: { db: Knex }) => new Registrations(db),
   googleObjects: ({ db }: { db: Knex }) => new GoogleObjects(db),
+  googleClasses: ({ db }: { db: Knex }) => new GoogleClasses(db),
 }

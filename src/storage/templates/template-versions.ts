@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import type { Definition, PassType, WrittenDefinition } from '../../core/contract/definition.ts'
+import type { Definition, Overrides, PassType, WrittenDefinition } from '../../core/contract/definition.ts'
 import type { Languages } from '../../core/contract/languages.ts'
 import type { TemplateVersion } from '../../core/contract/template-versions.ts'
 import { newId } from '../../core/ids.ts'
@@ -166,14 +166,13 @@ export class TemplateVersions {
       .pluck('id')
   }
 
-  /** Returns the `google` part of versions by ID. */
-  async listGoogle(workspaceId: string, ids: string[]): Promise<Map<string, NonNullable<Definition['google']>>> {
-    const google = this.db.raw(`${keyOfJson(this.db, 'definition', 'google')} as google`)
-    const rows: { id: string; google: string | null }[] = await this.db('template_versions')
+  /** Returns the overrides of versions for a platform, by ID. */
+  async listOverrides(workspaceId: string, ids: string[], platform: keyof Overrides): Promise<Map<string, unknown>> {
+    const rows: { id: string; overrides: string | null }[] = await this.db('template_versions')
       .where({ workspace_id: workspaceId })
       .whereIn('id', ids)
-      .select('id', google)
-    return new Map(rows.map((row) => [row.id, row.google === null ? {} : JSON.parse(row.google)]))
+      .select('id', this.db.raw(`${keyOfJson(this.db, 'definition', platform)} as overrides`))
+    return new Map(rows.map(({ id, overrides }) => [id, overrides === null ? {} : JSON.parse(overrides)]))
   }
 
   /**

@@ -48,7 +48,7 @@ export interface GooglePlace {
  */
 export function placeOf(pass: Omit<WalletPass, 'authenticationToken' | 'templateCard'>): GooglePlace {
   const kind = kindOf(pass.card)
-  return { kind, objectSuffix: pass.googleSuffix ?? `${pass.id}-${kind}`, classSuffix: classSuffixOf(pass, kind) }
+  return { kind, objectSuffix: pass.objectSuffix ?? `${pass.id}-${kind}`, classSuffix: classSuffixOf(pass, kind) }
 }
 
 type ClassOwner = Pick<WalletPass, 'templateId' | 'templateVersion' | 'classDigest'>

@@ -68,14 +68,14 @@ describe.each(dialects)('on %s', (dialect) => {
     const late = await versionWith({ object: { linksModuleData: { uris: [{ uri: 'https://a.example', id: 'a' }] } } })
     const { version } = await (await versionWith()).publish()
     const pass = { workspaceId: workspace.id, templateId: template.id, templateVersion: version }
-    const listGoogle = vi.spyOn(TemplateVersions.prototype, 'listGoogle')
+    const listOverrides = vi.spyOn(TemplateVersions.prototype, 'listOverrides')
     onTestFinished(() => void vi.restoreAllMocks())
     const { definitions } = api.services
     const first = { heroImage: { sourceUri: { uri: {} } } }
     for (const _ of [1, 2]) expect(await definitions.listRetired(pass)).toEqual([first])
     await late.publish()
     expect(await definitions.listRetired(pass)).toEqual([{ ...first, linksModuleData: { uris: {} } }])
-    expect(listGoogle.mock.calls.map(([, ids]) => ids.length)).toEqual([10, 2, 1])
+    expect(listOverrides.mock.calls.map(([, ids]) => ids.length)).toEqual([10, 2, 1])
     expect(await definitions.listRetired({ ...pass, templateVersion: 1 })).toEqual([])
   })
 })

@@ -25,7 +25,7 @@ export function deliveryStatus(states: readonly DeliveryState[]): Exclude<Notifi
   return others.every((state) => state === first) ? first : 'PARTIAL'
 }
 
-/** The maximum number of notifications of a pass that Google shows within 24 hours. */
+/** The maximum number of notifications of a pass that the capped platform shows within 24 hours. */
 const MAX_A_DAY = 3
 const DAY_MS = 86_400_000
 

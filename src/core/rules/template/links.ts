@@ -18,7 +18,7 @@ export function isSafeLink(url: string): boolean {
   return scheme === undefined || schemes.includes(scheme)
 }
 
-/** Whether a link has one of these schemes. Google and browsers do not complete a link without a scheme. */
+/** Whether a link has one of these schemes. Wallets and browsers do not complete a link without a scheme. */
 export function isAbsoluteLink(url: string): boolean {
   return URL.canParse(url) && isSafeLink(url)
 }

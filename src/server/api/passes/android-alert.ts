@@ -1,4 +1,5 @@
 import type { Definition } from '../../../core/contract/definition.ts'
+import { CAPPED_PLATFORM } from '../../../core/contract/platform.ts'
 import { newId } from '../../../core/ids.ts'
 import { type Card, renderCard } from '../../../core/rules/display/card.ts'
 import { effectiveStatus } from '../../../core/rules/pass/pass-status.ts'
@@ -24,8 +25,8 @@ export interface Change {
 
 /**
  * Returns the text that makes Android phones ring for a change that iPhones announce automatically. Returns undefined
- * if there is nothing to announce, no holder has the pass in Google Wallet, or Google's cap of 24 hours is reached. No
- * API client requests this notification, so only those that were sent to Google count.
+ * if there is nothing to announce, no holder has the pass in the capped wallet, or its cap of 24 hours is reached. No
+ * API client requests this notification, so only those that were sent count.
  */
 export async function findAndroidAlert(
   tx: Repositories,
@@ -33,9 +34,9 @@ export async function findAndroidAlert(
   { workspaceId, services, now }: RequestContext,
 ): Promise<WrittenText | undefined> {
   const { pass } = change.after
-  if (!services.wallets.google || effectiveStatus(pass, now) !== 'ISSUED') return undefined
-  const [object] = await tx.googleObjects.list(workspaceId, [pass.id])
-  if (!object?.installedAt) return undefined
+  if (!services.wallets[CAPPED_PLATFORM] || effectiveStatus(pass, now) !== 'ISSUED') return undefined
+  const holders = await tx.heldPasses.findInstalled(workspaceId, [pass.id])
+  if (holders[CAPPED_PLATFORM].length === 0) return undefined
   const text = announcementInLanguages(change)
   if (text === undefined) return undefined
   const places = await tx.notifications.listPlaces(workspaceId, [pass.id], now)
@@ -43,7 +44,7 @@ export async function findAndroidAlert(
   return exceedsCap(asked, now) ? undefined : text
 }
 
-/** Queues the text as a Google-only notification of the pass: iPhones announce the change automatically. */
+/** Queues the text as a notification to the capped platform only: iPhones announce the change automatically. */
 export async function queueAndroidAlert(
   tx: Repositories,
   passId: string,
@@ -51,7 +52,7 @@ export async function queueAndroidAlert(
   { workspaceId, now, correlationId }: RequestContext,
 ): Promise<void> {
   const id = newId(now)
-  const message = { body, options: {}, platforms: ['google' as const], sendAt: null, idempotencyKey: null }
+  const message = { body, options: {}, platforms: [CAPPED_PLATFORM], sendAt: null, idempotencyKey: null }
   await tx.notifications.insert(workspaceId, { id, passId, ...message }, now)
   await tx.jobs.insert([{ workspaceId, kind: 'send-notification', subject: id, correlationId }], now)
 }

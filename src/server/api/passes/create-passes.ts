@@ -23,8 +23,8 @@ import type { RequestContext } from '../../context.ts'
 import { VERSIONS_AT_ONCE, type VersionContent } from '../../wallet-sync/definitions.ts'
 import { auditEach } from '../audit.ts'
 import { bytesOf, openRoom } from '../limits.ts'
-import { type ClaimingPass, type Joined, joinClasses, type NamedPass } from './google-class.ts'
 import { openImages, usesOf } from './pass-images.ts'
+import { type ClaimingPass, type Joined, joinClasses, type NamedPass } from './shared-classes.ts'
 
 /** The result of an item: its pass, created or existing, or the error of the item. */
 export type CreateResult = { pass: StoredPass; isNew: boolean } | { externalPassId: string; problem: ApiError }

@@ -12,10 +12,10 @@ import type { PublishedVersion } from '../../../storage/templates/template-versi
 import type { RequestContext } from '../../context.ts'
 import { audit } from '../audit.ts'
 import { admitPasses, compileVersion, findExisting, parseItem, planPass } from './create-passes.ts'
-import type { ClaimingPass } from './google-class.ts'
 import { type NamedDevices, refuseFullDevices } from './import-devices.ts'
 import { findIdentityMismatch, type ImportVersion, openVersion } from './import-version.ts'
 import { usesOf } from './pass-images.ts'
+import type { ClaimingPass } from './shared-classes.ts'
 
 type ImportBody = z.output<typeof routes.import.body>
 

@@ -28,8 +28,8 @@ import { audit } from '../audit.ts'
 import { bytesOf, requireBytes } from '../limits.ts'
 import { cardOf, findAndroidAlert, queueAndroidAlert } from './android-alert.ts'
 import { compileVersion, newAppleToken } from './create-passes.ts'
-import { followClass } from './google-class.ts'
 import { openImages, type PassImage, usesOf } from './pass-images.ts'
+import { followClass } from './shared-classes.ts'
 
 export interface UpdateOptions {
   ifMatch: number[] | '*' | undefined

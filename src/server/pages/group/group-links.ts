@@ -7,6 +7,7 @@ import { inLanguage } from '../../../core/rules/template/languages.ts'
 import { mapInSlices } from '../../../core/slices.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import { type GooglePlace, placeOf } from '../../../wallets/google/resource.ts'
+import type { Services } from '../../context.ts'
 import type { Link } from '../../links.ts'
 import { ensureAtGoogle } from '../../platforms/google.ts'
 import { notConfigured, toFailedLink } from '../../platforms/link-errors.ts'
@@ -16,7 +17,7 @@ import { pageResponse } from '../html.ts'
 import { issuerFacts } from '../issuer-facts.ts'
 import { sharedPage } from '../link/link-page.ts'
 import { kindOfPass } from '../link/link-parts.ts'
-import { issueQueued, type LinkServices } from '../link/linked-passes.ts'
+import { issueQueued } from '../link/linked-passes.ts'
 import { shareTitle } from '../link/share-tags.ts'
 import { isCrawler, isInAppBrowser, LINK_VARY, phoneOf } from '../link/visitors.ts'
 import { pageLanguage } from '../words.ts'
@@ -32,7 +33,7 @@ const PASSES_A_BUNDLE = 10
 const PASSES_A_SAVE = 5
 
 /** The services that open the link of a group. */
-export type GroupServices = LinkServices & {
+export type GroupServices = Services & {
   /** Debits the client address. A bundle counts as a request for each of its packages. */
   limitAddress: (event: H3Event, cost: number) => void
 }
@@ -89,7 +90,7 @@ function countIn(query: URLSearchParams, name: string, largest: number): number 
 async function showGroup(
   passes: StoredPass[],
   each: number,
-  services: LinkServices,
+  services: Services,
   event: H3Event,
   at: Date,
 ): Promise<Response> {
@@ -166,7 +167,7 @@ async function openBundle(
   return new HTTPResponse(body, { headers })
 }
 
-async function openSave(passes: StoredPass[], services: LinkServices, event: H3Event, at: Date): Promise<Response> {
+async function openSave(passes: StoredPass[], services: Services, event: H3Event, at: Date): Promise<Response> {
   const issuable = await issued(passes, services, event, at)
   const first = issuable[0]!
   const { google } = await services.identities.walletsOf(first)
@@ -182,16 +183,12 @@ async function openSave(passes: StoredPass[], services: LinkServices, event: H3E
 }
 
 /** The address of the page, without a query. */
-function addressOf({ links }: LinkServices, event: H3Event): string {
+function addressOf({ links }: Services, event: H3Event): string {
   return `${links.publicUrl}/l/${event.context.params?.token}`
 }
 
 /** Returns the indexes in the list of the first pass of each button, by platform. */
-async function firstsOf(
-  shown: ShownPass[],
-  each: number,
-  { identities }: LinkServices,
-): Promise<GroupPageFacts['firsts']> {
+async function firstsOf(shown: ShownPass[], each: number, { identities }: Services): Promise<GroupPageFacts['firsts']> {
   const apple = shown.flatMap((_, n) => (n % each === 0 ? [n] : []))
   const ofGoogle: number[] = []
   for (let n = 0; n < shown.length; ) {
@@ -207,7 +204,7 @@ async function firstsOf(
   return { ...byPlatform(() => []), apple, google: ofGoogle }
 }
 
-async function placeIn(pass: StoredPass, { issuing }: LinkServices): Promise<GooglePlace> {
+async function placeIn(pass: StoredPass, { issuing }: Services): Promise<GooglePlace> {
   const { card } = await renderOr(() => issuing.renderForApple({ ...pass, message: null }), toFailedLink)
   return likelyPlace(pass, card)
 }
@@ -222,12 +219,12 @@ function likelyPlace(
 ): GooglePlace {
   const known = {
     ...(googleClassId && { classDigest: '0'.repeat(32) }),
-    ...(googleObjectId && { googleSuffix: googleObjectId }),
+    ...(googleObjectId && { objectSuffix: googleObjectId }),
   }
   return placeOf({ id, templateId, templateVersion, card, ...known })
 }
 
-async function issued(passes: StoredPass[], services: LinkServices, event: H3Event, at: Date): Promise<StoredPass[]> {
+async function issued(passes: StoredPass[], services: Services, event: H3Event, at: Date): Promise<StoredPass[]> {
   const current = (await issueQueued(passes, services, event, at)).filter(({ status }) => status === 'ISSUED')
   if (current.length > 0) return current
   throw new ApiError('LINK_REVOKED', { details: { reason: 'failed' } })

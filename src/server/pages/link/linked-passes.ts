@@ -3,12 +3,6 @@ import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { Services } from '../../context.ts'
 import { correlationIdOf } from '../../http/middleware/observe.ts'
 
-/** The services that open hosted links of passes and groups. */
-export type LinkServices = Pick<
-  Services,
-  'store' | 'links' | 'identities' | 'wallets' | 'packages' | 'google' | 'issuing' | 'definitions' | 'badges'
->
-
 /**
  * Issues queued passes of one workspace immediately, so that visitors do not wait for the queue. The queued job then
  * has nothing to do.

@@ -18,7 +18,7 @@ import { type IssuerFacts, issuerFacts } from '../issuer-facts.ts'
 import { pageLanguage } from '../words.ts'
 import { addressOfPage, linkPage, sharedPage } from './link-page.ts'
 import { LinkEnded } from './link-problem-page.ts'
-import { issueQueued, type LinkServices } from './linked-passes.ts'
+import { issueQueued } from './linked-passes.ts'
 import { isCrawler, isInAppBrowser, isOfPhone, LINK_VARY, phoneOf } from './visitors.ts'
 
 type LinkOpenServices = GroupServices & Pick<Services, 'clock' | 'linkOpens'>
@@ -45,10 +45,7 @@ export async function openLink(event: H3Event, services: LinkOpenServices): Prom
  * Responds with the calendar entry of the event or trip of a pass, below each of its hosted links.
  * @throws ApiError as openLink; NOT_FOUND if the pass has no time
  */
-export async function openCalendar(
-  event: H3Event,
-  services: LinkServices & Pick<Services, 'clock'>,
-): Promise<Response | HTTPResponse> {
+export async function openCalendar(event: H3Event, services: Services): Promise<Response | HTTPResponse> {
   const now = services.clock()
   const { pass, isLookedAt } = await followLink(verifiedLink(event, services, now), event, services, now)
   if (isLookedAt) return showShared(event, pass, services)
@@ -80,7 +77,7 @@ interface FollowedLink {
 }
 
 /** @throws ApiError LINK_INVALID */
-function verifiedLink(event: H3Event, { links }: LinkServices, now: Date): Link {
+function verifiedLink(event: H3Event, { links }: Services, now: Date): Link {
   const check = links.verify(event.context.params?.token ?? '', now)
   if (!check.ok) throw new ApiError('LINK_INVALID', { details: { reason: check.reason } })
   return check.link
@@ -89,7 +86,7 @@ function verifiedLink(event: H3Event, { links }: LinkServices, now: Date): Link 
 async function followLink(
   { workspaceId, passId, generation }: Link,
   event: H3Event,
-  services: LinkServices,
+  services: Services,
   now: Date,
 ): Promise<FollowedLink> {
   const linked = await services.store.passes.findLinked(workspaceId, passId)
@@ -105,13 +102,13 @@ async function followLink(
 }
 
 /** Returns the facts that are the same for every holder, in the language of the visitor if one is given. */
-async function findIssuer(pass: StoredPass, { definitions }: LinkServices, visitor?: Headers): Promise<IssuerFacts> {
+async function findIssuer(pass: StoredPass, { definitions }: Services, visitor?: Headers): Promise<IssuerFacts> {
   const definition = (await definitions.find(pass.workspaceId, pass.templateVersionId))!
   if (!visitor) return issuerFacts(definition, pass)
   return issuerFacts(inLanguage(definition, pageLanguage(visitor, definition.languages).ofTexts), pass)
 }
 
-async function showShared({ req }: H3Event, pass: StoredPass, services: LinkServices): Promise<Response> {
+async function showShared({ req }: H3Event, pass: StoredPass, services: Services): Promise<Response> {
   const { links, wallets } = services
   const platforms = wallets.all.map(({ platform }) => platform)
   const issuer = await findIssuer(pass, services)
