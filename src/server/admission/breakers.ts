@@ -20,7 +20,7 @@ export interface Admission {
  */
 export type CallOutcome = 'answered' | 'failed' | null
 
-/** How to observe a call. */
+/** The rules to evaluate a call. */
 export interface WatchedCall<T> {
   outcomeOf(result: { value: T } | { error: unknown }): CallOutcome
   /** Returns the reason of a failure for the log. A thrown error is its own reason. */
@@ -120,13 +120,13 @@ function createBreaker(
     pauseEnd = clock().getTime() + pauseMs
     metrics.identityPaused.set(labels(), 1)
     if (pauses === 1)
-      log.warn({ ...labels(), reason }, 'an identity is not answered: its work waits, that of others goes on')
+      log.warn({ ...labels(), reason }, 'a platform does not respond to an identity: its work is paused')
   }
 
   return {
     renewed() {
       const wasPaused = pauses > 0
-      answered('an identity was renewed: its work goes on')
+      answered('an identity was renewed: its work continues')
       return wasPaused
     },
     admit() {

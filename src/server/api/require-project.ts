@@ -20,5 +20,5 @@ export async function holdProject(
 }
 
 export function noProject(projectId: string): ApiError {
-  return new ApiError('NOT_FOUND', { message: 'There is no such project.', details: { projectId } })
+  return new ApiError('NOT_FOUND', { message: 'Project not found.', details: { projectId } })
 }

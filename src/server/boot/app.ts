@@ -207,7 +207,7 @@ function counted(limit: Limit, onRejection: () => void): Limit {
 }
 
 function noRoute(): ApiError {
-  return new ApiError('NOT_FOUND', { message: 'There is no such route; see /openapi.json.' })
+  return new ApiError('NOT_FOUND', { message: 'Route not found; see /openapi.json.' })
 }
 
 /** A path such as `/old` or `/old/passes`, of parts that need no encoding. */
@@ -230,7 +230,7 @@ function requireFree(app: H3, prefixes: readonly string[]): void {
     const [, first] = prefix.split('/')
     if (!taken.has(first)) continue
     throw new SetupError(
-      `${where}: this server has routes of its own under /${first}. Let the proxy in front pass that path of the old host on to ` +
+      `${where}: this server has other routes under /${first}. Let the proxy in front forward that path of the old host to ` +
         `${APPLE_PREFIX} instead`,
     )
   }

@@ -51,7 +51,7 @@ export async function assertSound(databaseUrl: string): Promise<void> {
 /** The error if a SQLite file does not exist. */
 export function missingDatabase(databaseUrl: string): DatabaseError {
   return new DatabaseError(databaseUrl, {
-    why: 'there is no such file',
+    why: 'the file does not exist',
     fix: 'passes migrate, or passes serve, makes it where it is wanted',
   })
 }

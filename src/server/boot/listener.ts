@@ -138,7 +138,7 @@ const PATIENCE = {
   /** The minimum rate of a request body: this many bytes within this time. */
   bodyBytes: 64 * 1024,
   bodyMs: 10_000,
-  /** The time after which a response of which no byte was read is dropped. */
+  /** The time after which a response is dropped if the client has read no byte of it. */
   unreadMs: 20_000,
   /**
    * The time for which an offender is held: it would otherwise reconnect at once, and opening connections is its main

@@ -44,8 +44,8 @@ export interface ProvidersOptions {
 }
 
 /**
- * Of the processes that share a sandbox folder, one emulates each platform, and another takes over when it ends. A
- * worker never does, since the Google emulator could not call it back.
+ * Opens the connections. One of the processes that share a sandbox folder emulates each platform, and another takes
+ * over when it ends. A worker never does, since the Google emulator could not call it back.
  */
 export async function startProviders(options: ProvidersOptions): Promise<Providers> {
   const { identities, config, clock, onCall } = options

@@ -81,7 +81,7 @@ export function watchAppleFiles({ config, identities, renew, clock, log }: Watch
     if (reason === told) return
     told = reason
     const { notAfter } = identities.apple!.certificate
-    const message = `the new Apple files are not used, and the certificate of before goes on until it ends: ${reason}`
+    const message = `the new Apple files are not used, and the previous certificate stays in use until it expires: ${reason}`
     log.error({ certificate: 'apple_pass', notAfter }, message)
   }
 

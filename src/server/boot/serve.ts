@@ -247,7 +247,7 @@ function requirePublicUrl({ isProduction, publicUrl, role }: Config): void {
   if (!isProduction || publicUrl?.startsWith('https://')) return
   const given = publicUrl === undefined ? 'none is given' : `${publicUrl} is not`
   throw new SettingsError(
-    `--production needs an https --public-url, and ${given}. It is written into every pass for good: phones fetch ` +
+    `--production needs an https --public-url, and ${given}. It is written into every pass permanently: phones fetch ` +
       'updates from it, and Google the images. Give the address that phones reach this service by, such as ' +
       `--public-url https://passes.example.com (PASSES_PUBLIC_URL)${role === 'worker' ? ', the same for every process' : ''}.`,
   )

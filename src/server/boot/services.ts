@@ -108,7 +108,7 @@ export function createServices(options: ServicesOptions): RunningServices {
     onChanged(identity) {
       if (!breakers.of(identity.platform, identity.id).renewed()) return
       releaseHeld(identity, { store, clock }).catch((err: unknown) =>
-        log.warn({ err, identity: identity.name }, 'work that was put off for an identity comes within a minute'),
+        log.warn({ err, identity: identity.name }, 'snoozed jobs of an identity run within a minute'),
       )
     },
     log,

@@ -61,7 +61,7 @@ export function createIdentities(options: IdentitiesOptions): Identities {
   const timer = setInterval(() => refresh().catch(tell), REFRESH_MS)
   timer.unref()
 
-  const tell = (err: unknown) => log.error({ err }, 'identities could not be read; those that are known go on')
+  const tell = (err: unknown) => log.error({ err }, 'could not read identities; known ones stay in use')
 
   function refresh(): Promise<void> {
     looking ??= look().finally(() => {
@@ -94,7 +94,7 @@ export function createIdentities(options: IdentitiesOptions): Identities {
   }
 
   function tellRefused({ name }: StoredIdentity, err: unknown): void {
-    log.error({ err, identity: name }, 'a changed identity cannot be used: what it was before goes on')
+    log.error({ err, identity: name }, 'a changed identity is not usable: its previous state stays in use')
   }
 
   async function find(id: string): Promise<StoredIdentity> {
@@ -127,7 +127,7 @@ export function createIdentities(options: IdentitiesOptions): Identities {
     } catch (cause) {
       const name = known.get(id)?.name ?? id
       log.error({ err: cause, identity: name }, 'an identity cannot be used')
-      const message = `The identity ${name} cannot be used; the operator has to mend it.`
+      const message = `Identity ${name} is not usable. Ask the operator to fix it.`
       throw new ApiError(platformFacts[platform].signingError, { message, cause })
     }
   }

@@ -194,8 +194,11 @@ function registerGauges({ registry }: Metrics, options: GaugesOptions): void {
     [{ state: 'due' }, overview.deliveries.due],
     [{ state: 'later' }, overview.deliveries.later],
   ])
-  gauge('passes_refused', 'Versions, classes and passes that a platform refuses for good.', ['kind'], ({ refused }) =>
-    Object.entries(refused).map(([kind, count]) => [{ kind }, count]),
+  gauge(
+    'passes_refused',
+    'Versions, classes and passes that a platform rejects permanently.',
+    ['kind'],
+    ({ refused }) => Object.entries(refused).map(([kind, count]) => [{ kind }, count]),
   )
   gauge('passes_doors_online', 'Doors that were seen within the last five minutes.', [], ({ doors }) => [
     [{}, doors.online],

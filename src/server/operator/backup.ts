@@ -115,8 +115,8 @@ export async function restore(
     if (fault) throw new OperatorError(`${source} ${fault}. Nothing was changed.`)
     if (state === 'without checksum' && !unverified) {
       throw new OperatorError(
-        `${source} has no checksum: an older program made it, or it is a copy of a database and no backup. Its pages are ` +
-          'sound, but nobody can tell whether they are what was backed up; --unverified restores it all the same.',
+        `${source} has no checksum: an older version wrote it, or it is a copy of a database. Its pages are valid, but it ` +
+          'cannot be verified that they are those of the backup. Use --unverified to restore it anyway.',
       )
     }
     const applied = await onDisk(target, () => prepare(draft, at))
@@ -151,7 +151,7 @@ async function checkTarget(target: string, force: boolean): Promise<boolean> {
     throw new OperatorError(`${target} is open: stop the servers that use it, then restore.`)
   }
   if (!force && (await holdsData(target))) {
-    throw new OperatorError(`${target} holds data; --force replaces it, and keeps it beside the new one.`)
+    throw new OperatorError(`${target} holds data; --force replaces it, and keeps it next to the new one.`)
   }
   return true
 }

@@ -38,7 +38,7 @@ export async function getPassToErase(
     : uuid.success && (await store.passes.find(workspaceId, uuid.data))
   if (pass) return pass
   const hint = isExternal ? '' : '; --external names one by its externalPassId'
-  throw new OperatorError(`There is no such pass in the workspace${hint}.`)
+  throw new OperatorError(`Pass not found in the workspace${hint}.`)
 }
 
 /**
@@ -61,7 +61,7 @@ export async function erasePass(
 async function eraseInside(tx: Repositories, workspaceId: string, passId: string, at: Date) {
   await tx.erasure.lockNotifications(workspaceId, passId)
   const pass = await tx.passes.findForUpdate(workspaceId, passId)
-  if (!pass) throw new OperatorError('There is no such pass.')
+  if (!pass) throw new OperatorError('Pass not found.')
   const erased = await tx.erasure.count(workspaceId, passId)
   // Lock images before the pass changes: a transaction that has locked an image can wait for the external id of this
   // pass.

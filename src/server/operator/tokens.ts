@@ -44,7 +44,7 @@ export async function rotateToken(
   { overlapSeconds, expiresAt, at }: { overlapSeconds: number; expiresAt: Date | null | undefined; at: Date },
 ): Promise<MadeToken & { previous: StoredToken }> {
   const token = await tx.tokens.findForUpdate(workspaceId, id)
-  if (!token) throw new OperatorError(`There is no such token in the workspace; passes token list shows them.`)
+  if (!token) throw new OperatorError('Token not found in the workspace; passes token list shows its tokens.')
   const instead = 'make another: passes token create'
   if (token.revokedAt) throw new OperatorError(`The token was revoked at ${token.revokedAt.toISOString()}; ${instead}.`)
   if (token.replacedBy) {

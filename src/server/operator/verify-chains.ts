@@ -98,7 +98,7 @@ async function verifyChain(
   const verification = new Verification({ head, earlier, publicKey: opened, erased: ERASED })
   for (const { hour, signedAt, sequence } of hourly) {
     if (hour === Math.floor(signedAt / HOUR_MS)) continue
-    const message = 'A signed head stands at another hour than that of its signature.'
+    const message = 'A signed head is stored for another hour than that of its signature.'
     verification.fault({ kind: 'unsigned', sequence, message })
   }
   // Also read blocks before the beginning of the chain: there must be none.
@@ -117,7 +117,7 @@ async function verifyChain(
   const last = await store.chainReader.findLastSequence(key)
   const end = (await store.chainReader.findHead(key))?.sequence ?? 0
   if (last > end) {
-    const message = 'It stands behind the end of the chain.'
+    const message = 'It is after the end of the chain.'
     verification.fault({ kind: 'inserted', sequence: end + 1, toSequence: last, message })
   }
   return { ...about, ...verification.end() }

@@ -55,7 +55,7 @@ export function mountPublic(app: H3, { services, readiness, limitFiles }: Public
   app.get('/images/:id', async (event) => {
     const { data: id } = Uuid.safeParse(event.context.params?.id)
     const image = id && (await images.find(id))
-    if (!image) throw new ApiError('NOT_FOUND', { message: 'There is no such image.' })
+    if (!image) throw new ApiError('NOT_FOUND', { message: 'Image not found.' })
     return send(event, image)
   })
 
@@ -63,7 +63,7 @@ export function mountPublic(app: H3, { services, readiness, limitFiles }: Public
   app.get(sharedPicturePath(':id'), async (event) => {
     const { data: id } = Uuid.safeParse(event.context.params?.id)
     const picture = id && (await shared.find(id))
-    if (!picture) throw new ApiError('NOT_FOUND', { message: 'There is no such image.' })
+    if (!picture) throw new ApiError('NOT_FOUND', { message: 'Image not found.' })
     return send(event, picture)
   })
 
@@ -73,14 +73,14 @@ export function mountPublic(app: H3, { services, readiness, limitFiles }: Public
   app.get(assetPath, async (event) => {
     const { pathname } = event.url
     const found = (await badges.get(pathname)?.()) ?? (await findAsset(pathname))
-    if (!found) throw new ApiError('NOT_FOUND', { message: 'There is no such file.' })
+    if (!found) throw new ApiError('NOT_FOUND', { message: 'File not found.' })
     return send(event, found)
   })
 
   for (const [path, load] of scriptedPages) {
     const sendPage = async (event: H3Event) => {
       const found = (await load()).get(event.url.pathname)
-      if (!found) throw new ApiError('NOT_FOUND', { message: 'There is no such file.' })
+      if (!found) throw new ApiError('NOT_FOUND', { message: 'File not found.' })
       return send(event, found)
     }
     app.get(path, sendPage)

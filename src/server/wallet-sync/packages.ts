@@ -103,7 +103,7 @@ export function createPackages(
     if (told.size >= MAX_TOLD) told.clear()
     told.add(templateVersionId)
     const facts = { templateId, templateVersionId, templateVersion, ...ambiguous }
-    log?.warn(facts, 'values of a pass made two texts alike whose translations differ: iPhones show the first for both')
+    log?.warn(facts, 'values of a pass make two texts equal whose translations differ: iPhones show the first for both')
   }
 
   /** Returns a signature. Concurrent requests for the same content share it. */

@@ -147,7 +147,7 @@ const problems: Record<string, string> = {
   ECONNRESET: 'The connection was reset.',
   UND_ERR_SOCKET: 'The connection was closed before an answer came.',
   UND_ERR_CONNECT_TIMEOUT: `No connection within ${CONNECT_TIMEOUT_MS / 1000} s.`,
-  ENOTFOUND: 'There is no such host.',
+  ENOTFOUND: 'Host not found.',
   ENODATA: 'The host has no address.',
   ERR_RESPONSE_TOO_LONG: `More than ${MAX_RESPONSE_BYTES / 1024} KiB came without an answer.`,
 }

@@ -33,7 +33,9 @@ export function lookWhetherHeld(job: Job, { store, log }: Pick<Services, 'store'
   const look = () => {
     lookTogether(store, job)
       .then((isHeld) => isHeld || onLost())
-      .catch((error) => log.warn({ err: error, webhookId: job.subject }, 'could not look whether a sender goes on'))
+      .catch((error) =>
+        log.warn({ err: error, webhookId: job.subject }, 'could not check whether a sender still holds its job'),
+      )
   }
   looks.add(look)
   timer ??= setInterval(() => {

@@ -130,7 +130,7 @@ test('rejects files that are not sound backups of this program, and changes noth
     [
       ['backup', join(folder, 'x'), '--database', `sqlite:${folder}/none.db`],
       1,
-      'none.db cannot be used: there is no such file',
+      'none.db cannot be used: the file does not exist',
     ],
     [['backup', join(folder, 'x'), '--database', `sqlite:${text}`], 1, ''],
     [['backup', join(folder, 'no', 'such', 'folder'), '--database', server.database], 1, 'There is no'],

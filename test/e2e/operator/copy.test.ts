@@ -79,7 +79,7 @@ test('rejects what cannot be copied or where it cannot go, and changes nothing',
   const folder = temporaryFolder()
   const file = join(folder, 'passes.db')
   const missing = await run(['copy', '--from', `sqlite:${file}`, '--to', `sqlite:${join(folder, 'other.db')}`])
-  expect([missing.exitCode, missing.stderr]).toEqual([1, expect.stringContaining('there is no such file')])
+  expect([missing.exitCode, missing.stderr]).toEqual([1, expect.stringContaining('the file does not exist')])
   expect((await run(['migrate', '--database', `sqlite:${file}`])).exitCode).toBe(0)
   const itself = await run(['copy', '--from', `sqlite:${file}`, '--to', `sqlite:${folder}/./passes.db`])
   expect([itself.exitCode, itself.stderr]).toEqual([1, expect.stringContaining('Both are the same database')])

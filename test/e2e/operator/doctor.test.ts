@@ -108,12 +108,12 @@ describe.each(dialects)('on %s', (dialect) => {
     ])
     await writer('webhooks').where({ id: webhook.id }).update({ failing_since: long })
     const report = await doctor(database)
-    expect(report.failures).toEqual(['Work: Jobs', 'Work: Jobs set aside', 'Work: Webhooks'])
+    expect(report.failures).toEqual(['Work: Jobs', 'Work: Discarded jobs', 'Work: Webhooks'])
     expect(report.find('Work: Jobs')).toMatchObject({
       message: expect.stringMatching(/1 in issuing \(interactive\), the oldest for 36\d\d s/),
       fix: expect.stringContaining('passes serve --role worker'),
     })
-    expect(report.find('Work: Jobs set aside')).toMatchObject({ message: 'Gave up: 1 issue-pass.' })
+    expect(report.find('Work: Discarded jobs')).toMatchObject({ message: 'Discarded: 1 issue-pass.' })
     expect(report.find('Work: Webhooks')).toMatchObject({
       message: expect.stringContaining(`${webhook.id} of default`),
       fix: expect.stringContaining(`passes webhook deliveries --webhook ${webhook.id}`),

@@ -162,7 +162,7 @@ test('reports a run that fails midway, and the next one continues; a secret that
   const failed = await apply(folder, server, '--yes', '--publish')
   expect(failed).toMatchObject({
     exitCode: 1,
-    value: { error: { code: 'VALIDATION_ERROR', message: expect.stringContaining('no such image') } },
+    value: { error: { code: 'VALIDATION_ERROR', message: expect.stringContaining('Image not found') } },
     stderr: expect.stringContaining('1 of 4 were done; run it again to go on.'),
   })
   write(folder, 'templates/broken.json', { ...ticket, key: 'broken' })

@@ -114,7 +114,7 @@ test('rejects impossible upgrades before it asks or changes anything', async () 
     [[...template, '--to', '7'], 1, 'no published version 7'],
     [[...template, '--to', 'newest'], 2, 'a number or latest'],
     [[...template, '--status', 'VOID'], 2, '--status'],
-    [['--template', projectId], 1, 'no such template'],
+    [['--template', projectId], 1, 'Template not found'],
   ] as const) {
     const done = await run(['template', 'upgrade', ...args], server)
     expect([done.exitCode, done.stderr], args.join(' ')).toEqual([exitCode, expect.stringContaining(message)])

@@ -51,7 +51,7 @@ test('an invitation that is ended, or lasts too long, is none', async () => {
   expect((await json(['door', 'uninvite', id, '--json'], server)).ended).toBe(true)
   const claim = server.client.doors.claim({ body: { code, name: 'Anna' } })
   await expect(claim).rejects.toMatchObject({ status: 404 })
-  expect((await run(['door', 'uninvite', id], server)).stderr).toContain('There is no such invitation.')
+  expect((await run(['door', 'uninvite', id], server)).stderr).toContain('Invitation not found.')
   const long = await run([...invite.slice(0, -1), '--expires-in', '31d'], server)
   expect([long.exitCode, long.stderr]).toEqual([1, expect.stringContaining('within 30 days')])
   const none = await run([...invite.slice(0, -1), '--expires-in', 'soon'], server)

@@ -99,7 +99,7 @@ test.each([
 test('a command that only looks makes no SQLite file', async () => {
   const file = join(temporaryFolder(), 'passes.db')
   await expect(withStore(`sqlite:${file}`, async () => undefined)).rejects.toThrow(
-    `${file} cannot be used: there is no such file`,
+    `${file} cannot be used: the file does not exist`,
   )
   expect(await withNewStore(`sqlite:${file}`, (store) => store.workspaces.list())).toEqual([])
   expect(await withStore(`sqlite:${file}`, (store) => store.workspaces.list())).toEqual([])

@@ -75,7 +75,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     ] as const) {
       await expect(rotate(id, gone.id)).rejects.toThrow(why)
     }
-    await expect(rotate(other.id, follower)).rejects.toThrow('no such token')
+    await expect(rotate(other.id, follower)).rejects.toThrow('Token not found')
   })
 
   test('reports tokens that end within 30 days, except rotated, revoked, and short-lived ones', async () => {

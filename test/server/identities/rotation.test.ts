@@ -124,7 +124,7 @@ test.each(dialects)(
     await one.reseal()
     expect(one.told).toEqual([expect.objectContaining({ identity: 'acme' })])
     expect((await one.identities.of('google', googleId))?.wallet.issuerId).toBe('338')
-    await expect(one.identities.of('apple', appleId)).rejects.toThrow('The identity acme cannot be used')
+    await expect(one.identities.of('apple', appleId)).rejects.toThrow('Identity acme is not usable')
 
     const { wwdr: _, ...withoutWwdr } = files
     await expect(renewIdentity(operator, 'acme', { files: withoutWwdr, at })).rejects.toThrow('--wwdr')

@@ -181,7 +181,7 @@ describe.each(dialects)('on %s', (dialect) => {
   test('run again it takes out what came since, and a foreign workspace erases nothing', async () => {
     const [workspace, stranger] = [await api.workspace(), await api.workspace()]
     const id = await plant(workspace)
-    await expect(erase(stranger, id)).rejects.toThrow('There is no such pass')
+    await expect(erase(stranger, id)).rejects.toThrow('Pass not found')
     expect((await workspace.ok(contract.passes.get, { params: { id } })).externalPassId).toBe(SAID)
     await erase(workspace, id)
     await workspace.ok(contract.scans.create, { body: { passId: id, context: { note: SAID } } })

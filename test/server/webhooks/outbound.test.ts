@@ -282,5 +282,5 @@ test('errors do not contain the address of a host name', async () => {
   const unknown = async () => {
     throw Object.assign(new Error('queryA ENOTFOUND hooks.example 10.0.0.2'), { code: 'ENOTFOUND' })
   }
-  expect((await open({ resolve: unknown }).post('https://hooks.example/')).error).toBe('There is no such host.')
+  expect((await open({ resolve: unknown }).post('https://hooks.example/')).error).toBe('Host not found.')
 })

@@ -36,7 +36,7 @@ export const doors: Handlers<typeof contract> = {
   endInvitation: ({ params: { id } }, context) =>
     context.store.transaction(async (tx) => {
       if (!(await tx.doors.endInvitation(context.workspaceId, id))) {
-        throw new ApiError('NOT_FOUND', { message: 'There is no such invitation.', details: { invitationId: id } })
+        throw new ApiError('NOT_FOUND', { message: 'Invitation not found.', details: { invitationId: id } })
       }
       await audit(tx, context, 'door-invitation.end', id)
       return { status: 204, body: undefined }
@@ -173,5 +173,5 @@ function showDoor({ createdAt, expiresAt, lastSeenAt, revokedAt, ...door }: Stor
 }
 
 function missing(doorId: string): ApiError {
-  return new ApiError('NOT_FOUND', { message: 'There is no such door.', details: { doorId } })
+  return new ApiError('NOT_FOUND', { message: 'Door not found.', details: { doorId } })
 }

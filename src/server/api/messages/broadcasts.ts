@@ -122,7 +122,7 @@ async function requireWholeClasses(
     throw refuse('Needs google among the platforms.')
   await requireProject(store, workspaceId, projectId)
   if (await store.broadcasts.sharesClasses(workspaceId, projectId)) {
-    throw refuse('Passes of other projects are of the same templates, and stand in the same classes.')
+    throw refuse('Passes of other projects use the same templates, and so the same classes.')
   }
 }
 

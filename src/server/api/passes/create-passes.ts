@@ -256,7 +256,7 @@ export function planPass(
 ): ClaimingPass | ApiError {
   if (!rules) {
     return new ApiError('TEMPLATE_NOT_FOUND', {
-      message: 'There is no such template, or it has no published version.',
+      message: 'Template not found, or it has no published version.',
       details: { templateId: request.templateId },
     })
   }

@@ -27,7 +27,7 @@ export async function openVersion(
 ): Promise<ImportVersion> {
   const [published] = await store.templateVersions.listNewestPublished(workspaceId, [templateId])
   if (!published) {
-    const message = 'There is no such template, or it has no published version.'
+    const message = 'Template not found, or it has no published version.'
     throw new ApiError('TEMPLATE_NOT_FOUND', { message, details: { templateId } })
   }
   const refuse = (message: string) => validationError([{ path: ['identityId'], message }])
@@ -80,5 +80,5 @@ export function findIdentityMismatch(
 }
 
 const SHARED =
-  'Other workspaces use the pass type and the issuer of this server, too: for passes of another provider the operator gives ' +
-  'this one an identity of its own (passes identity add … --workspace).'
+  'Other workspaces use the pass type and the issuer of this server, too. Ask the operator for a separate identity for passes of ' +
+  'another provider (passes identity add … --workspace).'

@@ -18,7 +18,7 @@ export async function openImages(tx: Repositories, workspaceId: string, images: 
   return (ofPass) => {
     const unknown = ofPass.filter(({ id }) => !known.has(id))
     if (unknown.length === 0) return undefined
-    const message = 'There is no such image in the workspace; upload it first'
+    const message = 'Image not found in the workspace; upload it first'
     return validationError(unknown.map(({ name }) => ({ path: ['variables', name], message })))
   }
 }

@@ -66,7 +66,7 @@ export function namedPass({ matches: [match, ...others] }: Pick<Attempt, 'matche
 }
 
 /**
- * Evaluates attempts, of which no two may name the same pass. The passes are locked in the transaction, so that each
+ * Evaluates attempts. No two may name the same pass. The passes are locked in the transaction, so that each
  * decision still holds when it is written.
  */
 export async function evaluateScans(

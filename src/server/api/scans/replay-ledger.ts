@@ -71,7 +71,7 @@ function* evaluatedAgain(some: PassLedger[], policy: ReplayBody['policy'], { fro
 async function requireKnown({ projectId, templateId }: ReplayBody, { store, workspaceId }: RequestContext) {
   await requireProject(store, workspaceId, projectId)
   if (templateId !== undefined && !(await store.templates.find(workspaceId, templateId))) {
-    throw new ApiError('NOT_FOUND', { message: 'There is no such template.', details: { templateId } })
+    throw new ApiError('NOT_FOUND', { message: 'Template not found.', details: { templateId } })
   }
 }
 
@@ -125,7 +125,7 @@ async function entriesOf(
     found.push(...more)
     isMore = more.length === ROWS
     if (found.length > MAX_SCANS_OF_PASS) {
-      const message = `A pass has over ${MAX_SCANS_OF_PASS.toLocaleString('en')} scans, which is more than a replay judges.`
+      const message = `A pass has over ${MAX_SCANS_OF_PASS.toLocaleString('en')} scans, which is more than a replay evaluates.`
       throw new ApiError('CONFLICT', { message, details: { passId: ids[0], allowed: MAX_SCANS_OF_PASS } })
     }
   }

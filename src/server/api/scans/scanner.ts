@@ -146,7 +146,7 @@ async function findSnapshot(
     id,
     isKnown
       ? 'The snapshot is older than 24 hours: fetch the list whole, without since and cursor.'
-      : 'There is no such snapshot of this list any more: fetch the list whole, without since and cursor.',
+      : 'The snapshot of this list no longer exists. Fetch the full list, without since and cursor.',
   )
 }
 

@@ -68,7 +68,7 @@ export const scans: Handlers<typeof contract> = {
 async function getScan(scanId: string, { store, workspaceId }: RequestContext): Promise<StoredScan> {
   const scan = await store.scans.find(workspaceId, scanId)
   if (scan) return scan
-  throw new ApiError('NOT_FOUND', { message: 'There is no such scan.', details: { scanId } })
+  throw new ApiError('NOT_FOUND', { message: 'Scan not found.', details: { scanId } })
 }
 
 function toStats({ totalPasses, redeemed, totalScans, totalDenied, lastScanAt }: ScanFigures) {

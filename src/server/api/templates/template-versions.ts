@@ -28,7 +28,7 @@ export const templateVersions: Handlers<typeof contract> = {
   list: async ({ query }, { store, workspaceId }) => {
     if (!(await store.templates.find(workspaceId, query.templateId))) {
       throw new ApiError('TEMPLATE_NOT_FOUND', {
-        message: 'There is no such template.',
+        message: 'Template not found.',
         details: { templateId: query.templateId },
       })
     }
@@ -159,7 +159,7 @@ async function checkPublishable(
   const known = await context.store.images.listKnown(context.workspaceId, ids)
   const unknown = images
     .filter(({ id }) => !known.has(id))
-    .map(({ path }) => ({ path, message: 'There is no such image; upload it first' }))
+    .map(({ path }) => ({ path, message: 'Image not found; upload it first' }))
   const issues = [...checkDefinition(definition), ...unknown]
   if (issues.length === 0) {
     const wallets = await walletsOfProject(projectId, context)
@@ -182,7 +182,7 @@ async function getDraft(tx: Repositories, workspaceId: string, id: string): Prom
 }
 
 function missing(templateVersionId: string): never {
-  throw new ApiError('TEMPLATE_NOT_FOUND', { message: 'There is no such version.', details: { templateVersionId } })
+  throw new ApiError('TEMPLATE_NOT_FOUND', { message: 'Template version not found.', details: { templateVersionId } })
 }
 
 /**

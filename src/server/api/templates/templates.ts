@@ -97,7 +97,7 @@ export const templates: Handlers<typeof contract> = {
     const [version] = await store.templateVersions.listNewestPublished(workspaceId, [params.id])
     if (!version) {
       throw new ApiError('TEMPLATE_NOT_FOUND', {
-        message: 'There is no such template, or it has no published version.',
+        message: 'Template not found, or it has no published version.',
         details: { templateId: params.id },
       })
     }
@@ -120,5 +120,5 @@ async function orTaken<T>(key: string | null | undefined, write: () => Promise<T
 }
 
 function missing(templateId: string): never {
-  throw new ApiError('TEMPLATE_NOT_FOUND', { message: 'There is no such template.', details: { templateId } })
+  throw new ApiError('TEMPLATE_NOT_FOUND', { message: 'Template not found.', details: { templateId } })
 }

@@ -61,5 +61,5 @@ function showAttempt({ at, ...attempt }: StoredAttempt): Attempt {
 }
 
 function missing(deliveryId: string): never {
-  throw new ApiError('NOT_FOUND', { message: 'There is no such delivery.', details: { deliveryId } })
+  throw new ApiError('NOT_FOUND', { message: 'Delivery not found.', details: { deliveryId } })
 }

@@ -59,7 +59,7 @@ function badgesExamination({ badgesFolder, platforms }: Config): Examination[] {
 }
 
 const FIX =
-  'give the key that the first server was started with: PASSES_SERVER_KEY, or the .key file beside the database'
+  'give the key that the first server was started with: PASSES_SERVER_KEY, or the .key file next to the database'
 
 /** Checks that the server key belongs to the database. @param database undefined if it cannot be queried */
 export function checkServerKey(config: Config, database: Database | undefined): Promise<Check[]> {
@@ -113,9 +113,9 @@ export function checkFiles(config: Config): Promise<Check[]> {
 
 function checkModes(paths: string[]): Finding {
   const found = paths.filter((path) => existsSync(path))
-  if (found.length === 0) return skipped('there is no such file')
+  if (found.length === 0) return skipped('no file found')
   const open = found.filter(isOpenToOthers)
-  if (open.length === 0) return passed('nobody else can read it')
+  if (open.length === 0) return passed('other users cannot read it')
   const names = open.map(quoted).join(' ')
   return failed(`Other users of this machine may read ${open.join(', ')}.`, `chmod go= ${names}`)
 }

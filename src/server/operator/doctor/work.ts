@@ -24,14 +24,14 @@ export function checkWork(database: Database | undefined, at: Date): Promise<Che
       look: async () => (overviews ? checkQueue((await overviews.read(at)).queues, at) : skipped(unknown)),
     },
     {
-      name: 'Jobs set aside',
+      name: 'Discarded jobs',
       fix: 'passes jobs list',
       async look() {
         if (!overviews) return skipped(unknown)
         const { setAside } = await overviews.read(at)
         if (setAside.length === 0) return passed('none')
         const fix = 'passes jobs list shows why; passes jobs retry --all runs them again'
-        return failed(`Gave up: ${describeCounts(setAside)}.`, fix)
+        return failed(`Discarded: ${describeCounts(setAside)}.`, fix)
       },
     },
     {
@@ -115,7 +115,7 @@ export function checkWork(database: Database | undefined, at: Date): Promise<Che
         const first = ending[0]!
         return failed(
           `${names.join('; ')}.`,
-          `passes token rotate ${first.id} --workspace ${first.workspaceName}; passes token revoke where nobody uses it`,
+          `passes token rotate ${first.id} --workspace ${first.workspaceName}; passes token revoke if it is unused`,
         )
       },
     },

@@ -70,7 +70,7 @@ function kindOf({ code, status, details }: ApiError): ProblemKind {
   return status >= 500 ? 'fault' : 'unknown'
 }
 
-/** The platform that rejected the pass, if the error says so. */
+/** The platform that rejected the pass, if the error names one. */
 function platformsOf(code: string): Platform[] {
   return platforms.filter((platform) => code === `${platform.toUpperCase()}_API_FAILED`)
 }
