@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
 import { useApi } from '../../support/api.ts'
-import { dialects } from '../../support/databases.ts'
+import { oneDialect } from '../../support/databases.ts'
 import { definition, issuedPass, makePass, makeProject, passBody, publishedTemplate } from '../fixtures.ts'
 
 const { create, get } = contract.passes
 const DAY_SECONDS = 86_400
 
-describe.each(dialects)('on %s', (dialect) => {
+describe.each(oneDialect)('on %s', (dialect) => {
   const api = useApi(dialect)
 
   test('a pass goes from QUEUED to ISSUED, once, with the links of an installable pass', async () => {

@@ -3,14 +3,14 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
 import { RETRY_SECONDS } from '../../../src/core/rules/sending/retries.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'
-import { dialects } from '../../support/databases.ts'
+import { oneDialect } from '../../support/databases.ts'
 import { type Received, type Receiver, startReceiver } from '../../support/receiver.ts'
 import { isSigned, makeWebhook, readDelivery, redeliver, sendTest } from './webhook-fixtures.ts'
 
 const HOUR = 3600
 const DAY = 24 * HOUR
 
-describe.each(dialects)('on %s', (dialect) => {
+describe.each(oneDialect)('on %s', (dialect) => {
   const api = useApi(dialect, { outbound: { allowInsecure: true } })
   let workspace: TestWorkspace
   let receiver: Receiver
