@@ -54,9 +54,9 @@ export const queueOptions = {
 }
 
 /**
- * A delay that nobody notices, in milliseconds. A workspace that used SQLite's writer less than others goes first for so
- * long, so that it creates a pass, scans it, and reads the result without waiting three times. While a workspace scans, its
- * own batches begin so far apart.
+ * A delay that users do not notice, in milliseconds. A workspace that used SQLite's writer less than others goes first
+ * by this time, so that it creates a pass, scans it, and reads the result without waiting three times. While a
+ * workspace scans, its own batches begin at this interval.
  */
 export const UNNOTICED_MS = 100
 
@@ -76,15 +76,18 @@ export const LARGE_BYTES = 4_096
 export const BODY_BYTES = 64 * MIB
 
 /**
- * The time after which work that has no result hangs, in milliseconds: it leaves its slot to other jobs. Work of an identity
- * whose platform hangs is paused for so long, and is tried again after it.
+ * The time after which work without a result hangs, in milliseconds: it leaves its slot to other jobs. Work of an
+ * identity whose platform hangs is paused for this time, and then tried again.
  */
 export const HANG_MS = 2_000
 
 /** The number of failed calls in a row after which an identity is paused, so that its jobs do not fill the slots of others. */
 export const FAILURES_TO_PAUSE = 5
 
-/** The longest pause of an identity, in milliseconds: its phones get updates at most so long after its platform responds. */
+/**
+ * The longest pause of an identity, in milliseconds: the longest time that its phones wait for updates after its
+ * platform responds again.
+ */
 export const MAX_PAUSE_MS = 60_000
 
 /** The time in which a visitor has to read a response, in milliseconds: the largest image at 350 kbit/s. */

@@ -20,7 +20,7 @@ export interface Thread {
   close(): void
 }
 
-/** How the use of the event loop is measured. */
+/** The measurement of the event loop's use. */
 export interface ThreadOptions {
   /** Returns the part of the time since the last call that the event loop was busy, from 0 to 1. */
   measure?: () => number
@@ -36,7 +36,10 @@ export const isLarge = (bytes: number) => bytes > LARGE_BYTES
 export function createThread({ measure = utilization() }: ThreadOptions = {}): Thread {
   const small = new FairQueue(turns.smallRequests)
   const large = new FairQueue(turns.largeWork)
-  /** When each kind of work of a workspace last came, and when its next piece can begin next to small requests. */
+  /**
+   * The last arrival of each kind of work of a workspace, and the time at which its next piece can begin next to small
+   * requests.
+   */
   const present = new Map<string, { at: number; nextAt: number }>()
   let busyUntil = Number.NEGATIVE_INFINITY
 

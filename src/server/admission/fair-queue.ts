@@ -153,7 +153,7 @@ export class FairQueue {
     this.running += 1
     const others = this.lastServed.filter((one) => one.name !== name)
     this.lastServed = [{ name, at: turn.startedAt }, ...others.slice(0, 1)]
-    // Of flows with the same tag, the one that was served last comes last.
+    // Move the flow to the end, so that it comes last among flows with the same tag.
     this.flows.delete(name)
     this.flows.set(name, flow)
     return () => {

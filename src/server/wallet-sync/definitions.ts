@@ -5,37 +5,37 @@ import type { Store } from '../../storage/store.ts'
 import type { PublishedVersion } from '../../storage/templates/template-versions.ts'
 import { joined, keysOf, type Overrides } from '../../wallets/google/objects.ts'
 
-/** What of a published version never changes. */
+/** The parts of a published version that never change. */
 export type VersionContent = Pick<PublishedVersion, 'id' | 'version' | 'passType' | 'definition'>
 
-/** Published versions, which never change: read once. */
+/** A cache of published versions, which never change. */
 export interface Definitions {
   find(workspaceId: string, templateVersionId: string): Promise<Definition | undefined>
   findVersion(workspaceId: string, templateVersionId: string): Promise<VersionContent | undefined>
   /**
-   * What published versions before that of a pass said in `google.object`, as keys without their values: objects of Google that show
-   * the pass may still have it. Empty where there are none.
+   * Returns the keys of `google.object`, without values, in published versions before that of a pass. Google objects
+   * that show the pass can still have these keys.
    */
   listRetired(pass: Pick<StoredPass, 'workspaceId' | 'templateId' | 'templateVersion'>): Promise<Overrides[]>
 }
 
 /**
- * Of all workspaces, as JSON: thousands of definitions as people write them. As objects they take as much, and some twenty times as
- * much where somebody fills his with empty lists.
+ * The size of the cache of all workspaces, as JSON: thousands of typical definitions. As objects they take about the
+ * same, or twenty times as much if definitions are full of empty lists.
  */
 const MAX_BYTES = 8 * 1024 * 1024
 
-/** Of all workspaces: a version has a few hundred bytes of keys. */
+/** The size of the cache of keys of all workspaces. A version has a few hundred bytes of keys. */
 const MAX_KEY_BYTES = 2 * 1024 * 1024
 
-/** Versions of which it is read at once what they say of Google: it may be a megabyte each. */
+/** The number of versions whose Google settings are read per query, each up to a megabyte. */
 const READ_AT_ONCE = 10
 
 type OverrideKeys = ReturnType<typeof keysOf>
 
 /**
- * Versions that a request or a batch of jobs has in memory at once: a definition may be a megabyte, and take five where it is full of
- * empty lists.
+ * The number of versions that a request or a batch of jobs holds in memory. A definition can have a megabyte, and take
+ * five if it is full of empty lists.
  */
 export const VERSIONS_AT_ONCE = 5
 
@@ -44,7 +44,6 @@ interface Kept {
   bytes: number
 }
 
-/** Definitions of template versions, read once each: see Definitions. */
 export function createDefinitions(store: Pick<Store, 'templateVersions'>): Definitions {
   const kept = createFairCache<Kept>(MAX_BYTES, ({ bytes }) => bytes)
 
