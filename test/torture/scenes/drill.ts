@@ -130,7 +130,7 @@ export async function playDrill(arena: DrillArena, run: RunCommand): Promise<voi
     none(wrongScans, 'scans have another result than the rules give')
     arena.did('updates', updates)
     arena.did('scans', scans)
-    arena.took(`of ${name}`, (performance.now() - startedAt) / 1000)
+    arena.took(name, (performance.now() - startedAt) / 1000)
     if (load) arena.took(`without a scan response in ${name}`, longestGapSeconds)
     load?.goOn()
   }
