@@ -32,7 +32,7 @@ const TARGET_MS = 10
 
 /**
  * The maximum growth from one transaction to the next: they differ in cost, and a fast one can have found little. With
- * a factor of two, transactions during an attack had a median of 18 ms and took up to 62.
+ * a factor of two, transactions during an attack took 18 ms on average and up to 62.
  */
 const GROWTH = 1.2
 
