@@ -4,7 +4,7 @@ import type { SpokenLanguage } from './languages.ts'
 /** The texts of the desk, in one language. */
 export type DeskWords = typeof en
 
-/** Loads the texts of a language, each from a file of its own. A missing language or text is a type error. */
+/** Loads the texts of a language, each from a separate file. A missing language or text is a type error. */
 export const deskTexts: Record<SpokenLanguage, () => Promise<DeskWords>> = {
   en: async () => (await import('./en/desk.json', { with: { type: 'json' } })).default,
   de: async () => (await import('./de/desk.json', { with: { type: 'json' } })).default,

@@ -113,7 +113,7 @@ describe.skipIf(skipReason !== undefined)(
       // What a server of before doors answers.
       const older = { status: 404, headers: { 'x-correlation-id': 'of-before' }, json: { errorCode: 'NOT_FOUND' } }
       await context.route('**/v1/**', (route) => route.fulfill(older))
-      await page.locator('.problem').getByText('The server has become too old for this page').waitFor()
+      await page.locator('.problem').getByText('The server is too old for this page').waitFor()
       // Brought up to date again, it is asked again.
       await context.unroute('**/v1/**')
       await page.locator('.problem').waitFor({ state: 'detached' })
