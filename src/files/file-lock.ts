@@ -58,7 +58,8 @@ export async function lockFile(path: string, note: (message: string) => void): P
       if ((error as { code?: string }).code !== 'ELOCKED') throw error
       if (performance.now() > giveUpAt) throw new FileInUseError(path)
     }
-    if (!hasNoted) note(`${path} is held by another run; if that one crashed, this one goes on in ${STALE_MS / 1000} s`)
+    if (!hasNoted)
+      note(`${path} is held by another run; if that one crashed, this one continues in ${STALE_MS / 1000} s`)
     hasNoted = true
     await sleep(LOOK_EVERY_MS)
   }

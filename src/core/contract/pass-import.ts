@@ -52,7 +52,7 @@ export function checkImport(
     refuse(['devices'], 'Requires the serialNumber and the authenticationToken that the phones know')
   const seen = new Set<string>()
   for (const [n, { deviceLibraryIdentifier: id }] of devices.entries()) {
-    if (seen.has(id)) refuse(['devices', n], 'Stands twice')
+    if (seen.has(id)) refuse(['devices', n], 'Is listed twice')
     seen.add(id)
   }
 }

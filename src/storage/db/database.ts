@@ -246,7 +246,7 @@ function openSqlite(filename: string, options: DatabaseOptions): Database {
 /** The number of parties whose connections are kept. Creating those of one again takes a fraction of a millisecond. */
 const MAX_PARTIES = 1_000
 
-/** How a party waits for its turns. */
+/** The rules of a party's turns. */
 interface Service {
   /** Whether the turns are a separate flow, so that interactive requests of the party do not wait behind them. */
   isBulk: boolean

@@ -62,7 +62,7 @@ export interface AppleWalletOptions {
 const MAX_IMAGE_BYTES = 20 * 1024 * 1024
 
 const TOO_LARGE =
-  'The images of the package come to more than 20 MiB in all scales and languages: give smaller ones, or fewer by language.'
+  'The images of the package exceed 20 MiB in all scales and languages. Use smaller images, or fewer per language.'
 
 /** Creates the wallet of an Apple identity: see AppleWallet. */
 export function createAppleWallet(options: AppleWalletOptions): AppleWallet {

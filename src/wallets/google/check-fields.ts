@@ -68,8 +68,7 @@ function checkField(field: Field, value: unknown, path: Issue['path'], found: Is
   for (const [index, item] of value.entries()) {
     checkValue(field, item, [...path, index], found)
     const id = isJsonObject(item) ? item.id : undefined
-    if (id !== undefined && seen.has(id))
-      found.push({ path: [...path, index, 'id'], message: `The id ${id} stands twice` })
+    if (id !== undefined && seen.has(id)) found.push({ path: [...path, index, 'id'], message: `Duplicate id ${id}` })
     seen.add(id)
   }
 }

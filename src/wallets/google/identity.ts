@@ -66,7 +66,7 @@ export function assertIssuerId(issuerId: string): void {
   if (!/^\d+$/.test(issuerId)) {
     throw new CredentialError(
       `The Google issuer id ${JSON.stringify(issuerId)} is not a number. ` +
-        'Copy it from the Google Pay and Wallet console, where it stands as "Issuer ID".',
+        'Copy it from the Google Pay and Wallet console, where it is called "Issuer ID".',
     )
   }
 }

@@ -240,7 +240,7 @@ function openApnsControl(options: {
     }
     const [, token = '', rest] = /^\/tokens\/([0-9a-f]{64,200})(\/pushes)?$/.exec(path) ?? []
     const known = tokens.find(token)
-    if (!known) return { status: 404, json: { error: 'There is no such token.' } }
+    if (!known) return { status: 404, json: { error: 'Token not found.' } }
     if (rest === undefined && method === 'DELETE') {
       tokens.retire(token, clock())
       return { status: 204 }

@@ -99,7 +99,7 @@ export function createPhones({ find, store, rest, callbacks }: PhonesOptions) {
     look(kindName: string, id: string): LocalReply {
       const kind = googleKinds.find((known) => known === kindName)
       const stored = kind && store.find(kind, 'Object', id)
-      return stored ? { status: 200, json: viewOf(stored) } : wrong(404, 'There is no such object.')
+      return stored ? { status: 200, json: viewOf(stored) } : wrong(404, 'Object not found.')
     },
   }
 }

@@ -95,7 +95,7 @@ export function createRest({ store, faults, clock, onChange }: RestOptions) {
     answer({ method, path, json }: LocalCall, issuerId: string): LocalReply {
       const [, kindName, role, encodedId, action] = PATH.exec(path) ?? []
       const kind = googleKinds.find((known) => known === kindName)
-      if (!kind || !role) return rejection(404, 'notFound', 'There is no such method.')
+      if (!kind || !role) return rejection(404, 'notFound', 'Method not found.')
       if (encodedId === undefined) return method === 'POST' ? insert(issuerId, kind, role as Role, json) : wrongMethod()
       const stored = store.find(kind, role as Role, decodeURIComponent(encodedId))
       if (!stored) return rejection(404, 'resourceNotFound', `${encodedId} does not exist.`)

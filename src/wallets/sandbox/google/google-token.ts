@@ -47,7 +47,7 @@ export function createAccessTokens(find: FindAccount, clock: () => Date): Access
       if (form.get('grant_type') !== GRANT) return rejection('unsupported_grant_type', 'Invalid grant_type.')
       const assertion = form.get('assertion') ?? ''
       const isKnown = find((one) => one.clientEmail === issuerOf(assertion)) !== undefined
-      if (!isKnown) return rejection('invalid_grant', 'Invalid issuer: there is no such service account.')
+      if (!isKnown) return rejection('invalid_grant', 'Invalid issuer: service account not found.')
       const signed = findSigner(assertion, find)
       const claims = Assertion.safeParse(signed?.claims).data
       if (!signed || !claims) return rejection('invalid_grant', 'Invalid JWT Signature.')
