@@ -75,7 +75,7 @@ async function symbolOf({ barcode: { format, message, altText } }: CardJson, roo
   if (modules && width <= room) {
     return { width, lines: halfBlocks(modules), caption: altText ? [altText] : [] }
   }
-  const why = modules ? ` (drawn where the terminal has ${width + MARGINS} columns)` : ''
+  const why = modules ? ` (drawn if the terminal has ${width + MARGINS} columns)` : ''
   return { width: 0, lines: [], caption: [`${names[format]}: ${message}${why}`, ...(altText ? [altText] : [])] }
 }
 

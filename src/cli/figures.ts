@@ -79,7 +79,7 @@ export function drawFigure(figures: ProjectFigures, name: string, { zone, width 
   const found = series.find(([known]) => known === name)
   const isScan = /^scans\.\w+$/.test(name)
   if (!found && !isScan) {
-    throw new UsageError(`There is no figure ${name}`, {
+    throw new UsageError(`Figure ${name} not found`, {
       hint: `there are ${series.map(([known]) => known).join(', ')}.`,
     })
   }

@@ -39,5 +39,8 @@ export function requireSqliteFile(url: string, file: string | undefined, instead
 
 /** Returns the message for a command that created its database, which is probably a mistyped path. */
 export function madeDatabase(file: string): string {
-  return `There was no database ${file}: it was made. Give the one that your server uses with --database (PASSES_DATABASE_URL).`
+  return (
+    `The database ${file} did not exist and was created. Select the database of your server with --database ` +
+    '(PASSES_DATABASE_URL).'
+  )
 }

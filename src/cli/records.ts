@@ -107,7 +107,7 @@ export interface ExplanationOptions {
 export function showExplanation(explanation: RedemptionExplanation, { color, width }: ExplanationOptions): string {
   const { result, reasonCode, message, checks } = explanation
   const isAccepted = result === 'accepted'
-  const decision = isAccepted ? 'YES: it would be let in' : `NO: ${result === 'denied' ? reasonCode : result}`
+  const decision = isAccepted ? 'YES: it would be accepted' : `NO: ${result === 'denied' ? reasonCode : result}`
   const paint = (text: string, name: (typeof signs)[keyof typeof signs]['color']) =>
     color ? styleText(name, text, { validateStream: false }) : text
   const facts = details([

@@ -71,7 +71,7 @@ export default class Api extends ClientCommand {
     if (answer.stream) return this.#follow(answer, flags.include, stop)
     const value = jsonOf(answer)
     if (this.jsonEnabled()) {
-      if (value === undefined && answer.body.length > 0) throw new UsageError('The answer is a file: leave out --json')
+      if (value === undefined && answer.body.length > 0) throw new UsageError('The response is a file: omit --json')
       const { status, headers } = answer
       return flags.include ? { status, headers, body: value ?? null } : (value ?? null)
     }
@@ -119,7 +119,7 @@ async function printPages(client: Client, request: RawRequest): Promise<void> {
 async function writeFileOut({ body, headers }: RawResponse): Promise<void> {
   const type = String(headers['content-type'] ?? '')
   if (process.stdout.isTTY && body.length > 0 && !type.startsWith('text/')) {
-    throw new UsageError(`The answer is a file (${type}), which a terminal cannot show`, { hint: 'add > FILE.' })
+    throw new UsageError(`The response is a file (${type}), which a terminal cannot show`, { hint: 'add > FILE.' })
   }
   await writeOut(body)
 }
@@ -171,7 +171,7 @@ function atCursor(request: RawRequest, cursor: string): RawRequest {
 function pageOf(answer: RawResponse): { items: unknown[]; nextCursor: string | null } {
   const page = jsonOf(answer) as { items?: unknown; nextCursor?: unknown } | null | undefined
   if (!Array.isArray(page?.items) || (page.nextCursor !== null && typeof page.nextCursor !== 'string')) {
-    throw new CliError('The answer is not a page of a list', { hint: 'leave out --paginate.' })
+    throw new CliError('The response is not a page of a list', { hint: 'leave out --paginate.' })
   }
   return { items: page.items, nextCursor: page.nextCursor }
 }
@@ -218,7 +218,7 @@ function splitNamed(text: string): [name: string, value: unknown] {
   try {
     return [name, JSON.parse(value)]
   } catch {
-    throw new UsageError(`-f ${text}: what stands after := is not JSON`, { hint: `for text: -f ${name}=${value}` })
+    throw new UsageError(`-f ${text}: the text after := is not JSON`, { hint: `for text: -f ${name}=${value}` })
   }
 }
 

@@ -89,7 +89,7 @@ export default class Apply extends ClientCommand {
         this.log(`${outcome} ${describeStep(step)}`)
       }
     } catch (error) {
-      this.note(`${outcomes.size} of ${steps.length} were done; run it again to go on.`)
+      this.note(`${outcomes.size} of ${steps.length} were done. Run it again to resume.`)
       throw error
     } finally {
       off()

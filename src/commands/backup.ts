@@ -40,9 +40,9 @@ export default class Backup extends BaseCommand {
     const key = serverKeyFile({ databaseUrl: flags.database })!
     this.log(`Wrote ${made.file} (${count(Math.ceil(made.bytes / MEGABYTE))} MB).`)
     this.note(
-      `The server key is not in it. Without it the copy's webhook secrets cannot be opened and its links are dead: keep ` +
-        `it in another place, once, since it stays the same.\n\n  cp ${key} …\n\n` +
-        'A key that is given as PASSES_SERVER_KEY is kept where that comes from. The folder of the sandbox is left out.',
+      'The server key is not in it. Without it, the webhook secrets of the copy cannot be opened and its links ' +
+        `are invalid. Store it once in another place, since it does not change.\n\n  cp ${key} …\n\nA key from ` +
+        'PASSES_SERVER_KEY is stored where that variable comes from. The folder of the sandbox is omitted.',
     )
     return { ...made, serverKeyFile: key }
   }

@@ -43,7 +43,7 @@ export default class Copy extends BaseCommand {
     }).finally(() => progress[Symbol.dispose]())
     const rows = tables.reduce((sum, one) => sum + one.rows, 0)
     const to = withoutPassword(flags.to)
-    this.log(`Copied ${count(rows)} rows to ${to}; what stands there is the same.\n`)
+    this.log(`Copied ${count(rows)} rows to ${to}. The contents are the same.\n`)
     const filled = tables.filter((one) => one.rows > 0)
     this.log(
       table(filled, [
@@ -53,8 +53,9 @@ export default class Copy extends BaseCommand {
     )
     const key = serverKeyFile({ databaseUrl: flags.from })
     this.note(
-      `\nThe new server needs the server key of the one before (PASSES_SERVER_KEY${key ? `: what ${key} holds, if it was not given` : ''}). ` +
-        'Never start a server on the database of before again, but with --freeze: what it wrote would be in one of the two only.',
+      `\nThe new server needs the server key of the old one ` +
+        `(PASSES_SERVER_KEY${key ? `: the content of ${key}, if it was not given` : ''}). Do not start a server ` +
+        'on the old database again, except with --freeze. Its writes would not reach the new database.',
     )
     return { from: withoutPassword(flags.from), to, rows, tables }
   }

@@ -48,7 +48,8 @@ export default class Export extends BaseCommand {
     if (statSync(file, { throwIfNoEntry: false })?.isDirectory())
       throw new UsageError(`${file} is a folder: name a file in it.`)
     if (!flags.force && (await exists(file))) throw taken(file)
-    if (!(await exists(dirname(file)))) throw new CliError(`There is no folder ${dirname(file)}; make it first.`)
+    if (!(await exists(dirname(file))))
+      throw new CliError(`The folder ${dirname(file)} does not exist. Create it first.`)
     const names = {
       platforms: parsePlatforms(flags.platforms),
       passTypeIdentifier: flags['apple-pass-type'],
@@ -84,7 +85,7 @@ export default class Export extends BaseCommand {
       })
     } catch (error) {
       if (stop.signal.aborted) {
-        throw new InterruptedError('Stopped: nothing was written.', { hint: `begin anew with: ${commandLine()}` })
+        throw new InterruptedError('Stopped: nothing was written.', { hint: `start over with: ${commandLine()}` })
       }
       if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw taken(file)
       throw error

@@ -94,4 +94,4 @@ function question({ created = 0, updated = 0, valid = 0 }: Partial<Record<IssueO
 }
 
 const CHOICES =
-  'Passes that differ are as they were: --existing update makes them what their rows say, --existing keep is content.'
+  'Passes that differ are unchanged: use --existing update to change them, or --existing keep to accept them.'

@@ -42,8 +42,7 @@ export default class Login extends ClientCommand {
     if (replaced && replaced.url !== resolved.url.value) this.note(`Profile ${name} was for ${replaced.url} before.`)
     if (name !== inUse) this.note(`Profile ${inUse} is in use; change that with: passes profile use ${name}`)
     const overriding = overridingVariables()
-    if (overriding.length > 0)
-      this.note(`Set in the environment, where it wins over a profile: ${overriding.join(', ')}`)
+    if (overriding.length > 0) this.note(`Set in the environment, which overrides a profile: ${overriding.join(', ')}`)
     return { profile: name, path, url: resolved.url.value, token: current }
   }
 
@@ -57,7 +56,7 @@ export default class Login extends ClientCommand {
     if (canAsk({ noInput: flags['no-input'] })) {
       return notEmpty({ value: await askSecret(`Token for ${url}: `), source: 'the prompt' })
     }
-    throw new UsageError('There is no token, and nobody can be asked for one', { hint: 'give it with --token-stdin.' })
+    throw new UsageError('No token was given, and prompts are disabled', { hint: 'give it with --token-stdin.' })
   }
 }
 

@@ -68,7 +68,7 @@ export default class MoveOut extends BaseCommand {
       if (!flags.unchecked && !(await checkTarget(store, workspace, { url, passTypeIdentifier })))
         this.note('No phone holds a pass, so that the address was not asked for one.')
     })
-    await confirm(`Send all phones of ${workspace} to ${url}? Nobody but the server there can send them back.`, asked)
+    await confirm(`Move all phones of ${workspace} to ${url}? Only the server there can move them back.`, asked)
     const begun = { url, passesASecond: flags.pace, at: new Date() }
     await withStore(database, (store) => startMove(store, workspace, begun))
     if (!flags.detach) await this.follow(read)
@@ -101,8 +101,8 @@ export default class MoveOut extends BaseCommand {
         }
         await sleep(restMs, undefined, { signal: stop.signal }).catch(() => undefined)
         if (stop.signal.aborted) {
-          const hint = 'passes move-out --status says how far it has come; --cancel stops it.'
-          throw new InterruptedError('The servers go on without this command.', { hint })
+          const hint = 'passes move-out --status shows the progress; --cancel stops it.'
+          throw new InterruptedError('The servers continue without this command.', { hint })
         }
       }
     } finally {
@@ -113,7 +113,7 @@ export default class MoveOut extends BaseCommand {
 
   private report(move: FoundMove | undefined) {
     if (!move) {
-      this.log('The phones of this workspace stay where they are.')
+      this.log('The phones of this workspace stay here.')
       return { url: null }
     }
     const { passes, moved, silent, refused, waiting } = move.progress

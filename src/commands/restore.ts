@@ -41,8 +41,8 @@ export default class Restore extends BaseCommand {
       at: new Date(),
     })
     this.log(`Restored ${restored.database}.`)
-    if (!restored.verified) this.note('The backup has no checksum: nobody can tell whether it is what was backed up.')
-    if (restored.replaced) this.note(`The database of before is kept as ${restored.replaced}.`)
+    if (!restored.verified) this.note('The backup has no checksum, so its content cannot be verified.')
+    if (restored.replaced) this.note(`The previous database is kept as ${restored.replaced}.`)
     this.note(aboutKey[restored.key](`${restored.database}.key`))
     return restored
   }
@@ -51,8 +51,8 @@ export default class Restore extends BaseCommand {
 const aboutKey = {
   matches: (file: string) => `The server key ${file} is the one that the backup was made with.`,
   missing: (file: string) =>
-    `There is no server key ${file}. Before a server starts, put the key of the backup there (mode 0600), or give it as ` +
-    'PASSES_SERVER_KEY: without it the server refuses to start.',
+    `The server key ${file} does not exist. Before you start a server, put the key of the backup there (mode ` +
+    '0600), or set PASSES_SERVER_KEY. The server does not start without it.',
   differs: (file: string) =>
     `The server key ${file} is NOT the one that the backup was made with, and a server refuses to start with it. Put the ` +
     'right one there, or give it as PASSES_SERVER_KEY.',

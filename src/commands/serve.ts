@@ -59,7 +59,7 @@ export default class Serve extends BaseCommand {
       if (token !== null && tokenFile !== undefined) {
         replacePrivateSync(tokenFile, `${token}\n`)
         log.warn({ file: tokenFile }, 'the first owner token is in this file: log in with it, then delete the file')
-      } else if (server.lacksToken) log.warn(`no token was used so far: ${CREATE_TOKEN}`)
+      } else if (server.lacksToken) log.warn(`no token was used yet: ${CREATE_TOKEN}`)
     }
     const signal = await stopped
     // Ctrl-C means that there is no proxy that must be notified first.
@@ -67,7 +67,7 @@ export default class Serve extends BaseCommand {
     log.info({ drainSeconds }, 'stopping: no new jobs, then no new requests, finishing what is in flight')
     const late = setTimeout(
       () => {
-        log.error('not all work finished in time: what is still in flight is given back, and run again')
+        log.error('not all work finished in time: work in flight returns to the queue and runs again')
         setTimeout(() => process.exit(1), ABANDON_MS).unref()
         server.abandon().finally(() => process.exit(1))
       },

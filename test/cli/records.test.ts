@@ -38,7 +38,7 @@ test('the decision comes first, then each check with sign, word, and facts', () 
     '✗ uses left                        max uses 1, uses 1, windows start 2027-05-31T10:00Z, max uses 5, uses 2',
   ])
   expect(showExplanation({ ...explanation, result: 'accepted', reasonCode: 'valid' }, { color: false })).toMatch(
-    /^YES: it would be let in\n/,
+    /^YES: it would be accepted\n/,
   )
 })
 

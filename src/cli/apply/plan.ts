@@ -243,7 +243,7 @@ async function requireProjects(
 ): Promise<void> {
   for (const file of files) {
     if (typeof file.project !== 'string' || names.has(file.project)) continue
-    const message = `There is no project ${file.project} ${where}`
+    const message = `Project ${file.project} not found ${where}`
     throw await fileError(file, 'belongs to a project that is not there', [{ path: ['project'], message }])
   }
 }
@@ -299,7 +299,7 @@ function planWebhook(client: Client, file: WebhookFile, stored: readonly Webhook
     ...step,
     action: 'change',
     changes,
-    ...(lacksSecret && { note: 'gets a new secret: the answer that held its first was lost' }),
+    ...(lacksSecret && { note: 'gets a new secret, because the response with its first secret was lost' }),
     async carryOut() {
       if (lacksSecret)
         await secrets.set(url, (await client.webhooks.rotateSecret({ params: { id: webhook.id } })).secret)

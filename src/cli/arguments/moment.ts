@@ -73,7 +73,7 @@ function shift(at: Date, seconds: number): Date | undefined {
 }
 
 function refuse(text: string, relative: string): never {
-  throw new UsageError(`${text} is no time`, {
+  throw new UsageError(`${text} is not a time`, {
     hint: `give an ISO 8601 date-time with Z or an offset, such as 2027-05-31T19:30:00+02:00, or ${relative}.`,
   })
 }

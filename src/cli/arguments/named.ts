@@ -51,7 +51,7 @@ export async function askForNames(
     const listed = await (orNone === undefined ? reading : withoutWaiting(reading))
     if (listed.length === 0 && orNone !== undefined) continue
     if (listed.length === 0) {
-      throw new CliError(`There is no ${kind} to choose`, {
+      throw new CliError(`No ${kind} exists yet`, {
         code: 'NOT_FOUND',
         hint: `make one: passes ${kind} create.`,
       })
@@ -181,7 +181,7 @@ export function findCandidate(listed: readonly Candidate[], kind: NamedKind, tex
   }
   const found = [byKey!, byName!, byId!].find(({ length }) => length > 0)
   if (!found) {
-    throw new CliError(`There is no ${kind} called ${text}`, {
+    throw new CliError(`No ${kind} is called ${text}`, {
       code: 'NOT_FOUND',
       details: { [kind]: text },
       // Identities are listed by the operator and include those of other workspaces.
@@ -208,7 +208,7 @@ export function ambiguousName(
   const lines = listed.map(({ id, name }) => [id, name].join('  '))
   const more = total > listed.length ? [`and ${total - listed.length} more`] : []
   const plural = what === 'pass' ? 'passes' : `${what.replace(/y$/, 'ie')}s`
-  return new UsageError([`${text} may be any of ${total} ${plural}:`, ...lines, ...more].join('\n'), {
+  return new UsageError([`${text} can mean any of ${total} ${plural}:`, ...lines, ...more].join('\n'), {
     hint: 'give the id, or more of it.',
     details: { [what]: text, ids: listed.map(({ id }) => id) },
   })

@@ -35,7 +35,7 @@ export async function getPass(client: Client, { id, external }: PassReference): 
   const { items } = await client.passes.list({ query: { externalPassId: id, limit: 1 } })
   const pass = items[0] ?? (external ? undefined : await findByPrefix(client, id))
   if (pass) return pass
-  throw new CliError(`There is no pass with the external id ${id}`, {
+  throw new CliError(`No pass has the external ID ${id}`, {
     code: 'PASS_NOT_FOUND',
     details: { externalPassId: id },
     hint: 'passes pass list --search finds passes by a part of their id or label.',

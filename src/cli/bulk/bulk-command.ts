@@ -129,7 +129,7 @@ export abstract class BulkCommand extends ClientCommand {
       if (summary.failing > 0) process.exitCode = 1
       return flatten(summary)
     } catch (error) {
-      if (hasBegun && !(error instanceof CliError)) this.note(`When it is mended, ${goOn}`)
+      if (hasBegun && !(error instanceof CliError)) this.note(`When it is fixed, ${goOn}`)
       throw error
     } finally {
       release()
@@ -143,7 +143,7 @@ function flatten<Name extends string>({ counts, failing, first, ...summary }: Bu
 }
 
 function goOnWith({ hasJournal }: { hasJournal: boolean }): string {
-  return hasJournal ? `go on with: ${repeat()}` : `send the same input again (nothing is done twice): ${repeat()}`
+  return hasJournal ? `resume with: ${repeat()}` : `send the same input again (nothing is done twice): ${repeat()}`
 }
 
 /** Omit `--restart`, which would start a new run. */

@@ -260,7 +260,7 @@ export function showSummary(summary: BulkSummary, outcomes: readonly Outcome[]):
     ['Links', summary.out === '-' ? null : summary.out],
     ['Failures', summary.failures],
   ])
-  return summary.dryRun ? `Plan: what a run would come to.\n\n${numbers}` : numbers
+  return summary.dryRun ? `Plan: the expected result of a run.\n\n${numbers}` : numbers
 }
 
 /** Formats the first rows of each outcome for a dry run. */

@@ -81,7 +81,7 @@ export function matchHeader(header: readonly string[], columns: readonly string[
       cells.set(column, cell)
       matched.names[index] = column
       matched.notes.push(`The column "${cell}" is taken for ${column}`)
-    } else matched.problems.push(`The columns "${taken}" and "${cell}" may both be ${column}: rename one`)
+    } else matched.problems.push(`The columns "${taken}" and "${cell}" can both be ${column}: rename one`)
   }
   return matched
 }
@@ -98,14 +98,14 @@ export function headerProblems(header: readonly string[], variables: readonly He
       .filter(({ name }) => name.includes('.'))
       .map(({ name }) => `The column ${name} has a dot in its name; such names belong to the system`),
     ...[...new Set(header.filter((name, index) => name !== '' && header.indexOf(name) !== index))].map(
-      (name) => `The column ${name} stands twice`,
+      (name) => `Duplicate column ${name}`,
     ),
   ]
 }
 
 /** Returns the problem of a missing column; empty if the header has it. */
 export function missingColumn(header: readonly string[], column: string, what: string, flag: string): string[] {
-  return header.includes(column) ? [] : [`There is no column ${column} for ${what}; ${flag} names another one`]
+  return header.includes(column) ? [] : [`Column ${column} not found for ${what}; ${flag} selects another one`]
 }
 
 /** The default group column. */

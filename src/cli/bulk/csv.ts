@@ -121,14 +121,14 @@ function problemOf(cells: string[], raw: string, columns: number): string | unde
     // A quote at the start of a cell is either doubled in the file, or belongs to a quoted cell that was not closed
     // properly and can contain the next rows.
     if (cell.startsWith('"') && !raw.includes(`"${cell.replaceAll('"', '""')}"`)) {
-      return 'A quote is opened and not closed where the cell ends'
+      return 'A quote is opened, but not closed at the end of the cell'
     }
     if (cell.includes('\uFFFD')) return 'Holds bytes that are not UTF-8; save the file as UTF-8'
   }
   if (cells.length === columns) return undefined
   const surplus = cells.slice(columns)
-  const extra = surplus.length > 0 ? `; after the last column stands ${surplus.join(', ')}` : ''
-  return `Has ${cells.length} cells where the header has ${columns}${extra}`
+  const extra = surplus.length > 0 ? `; extra cells: ${surplus.join(', ')}` : ''
+  return `Has ${cells.length} cells, but the header has ${columns}${extra}`
 }
 
 async function readable<T>(read: () => Promise<T>, last: LastRead): Promise<T> {
@@ -140,7 +140,7 @@ async function readable<T>(read: () => Promise<T>, last: LastRead): Promise<T> {
     const why = isHuge ? 'is longer than 1 MiB: a quote that is never closed, or a huge cell' : NEVER_CLOSED
     throw new CliError(`The row that begins in line ${last.line + 1} ${why}`, {
       code: error.code,
-      hint: 'mend the file and run again with --restart: what is done is not done twice.',
+      hint: 'fix the file and run again with --restart: completed rows are not repeated.',
       cause: error,
     })
   }

@@ -104,7 +104,7 @@ async function openLocked(
       code: 'JOURNAL_MISMATCH',
       details: { journal: path },
       // A run cannot be resumed if its file was replaced.
-      hint: difference === OTHER_FILE ? ANEW : `go on with the command of that run, or ${ANEW}`,
+      hint: difference === OTHER_FILE ? ANEW : `resume with the command of that run, or ${ANEW}`,
     })
   }
   if (!found || difference) return journalOver(beginJournal(path, [head]), atStart, lock)
@@ -160,7 +160,7 @@ function readRun(path: string) {
     if (rest.length === 0) return undefined
     throw rejection('was written by another version of passes, which kept less or more of each row', ANEW)
   }
-  if (!isHead(first.value)) throw rejection('is no journal of passes', `move it away, or ${ANEW}`)
+  if (!isHead(first.value)) throw rejection('is not a journal of passes', `move it away, or ${ANEW}`)
   const torn = rest.findIndex(({ value }) => !isEntry(value))
   const good = torn < 0 ? rest : rest.slice(0, torn)
   return {
@@ -189,7 +189,7 @@ export function isWhole(record: Record<string, unknown>, names: readonly string[
 /** The version of the entry format. Increase it when entries change, so that incompatible journals are not resumed. */
 const FORMAT: JournalHead['format'] = 2
 
-const ANEW = 'start anew with --restart: what is done is not done twice.'
+const ANEW = 'start over with --restart: completed rows are not repeated.'
 const OTHER_FILE = 'over another version of this file'
 
 function differenceOf(found: JournalHead, wanted: JournalHead): string | undefined {

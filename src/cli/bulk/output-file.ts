@@ -49,7 +49,7 @@ export async function openStdout({
   dialect: Dialect
 }): Promise<OutputFile> {
   const write = async (text: string) => {
-    if (!(await writeOut(text))) throw new CliError('Nobody reads stdout any more', { code: 'EPIPE' })
+    if (!(await writeOut(text))) throw new CliError('The reader of stdout closed it', { code: 'EPIPE' })
   }
   await write(`${dialect.bom ? '\uFEFF' : ''}${formatRows([header], dialect)}`)
   return {
@@ -62,7 +62,7 @@ export async function openStdout({
 
 /** Rejects a pipe, which cannot be truncated. @throws UsageError */
 export function refusePipe(path: string, hint: string): void {
-  if (isPipe(path)) throw new UsageError(`${path} is a pipe, where a file is needed`, { hint })
+  if (isPipe(path)) throw new UsageError(`${path} is a pipe, but a file is required`, { hint })
 }
 
 /** Writes the whole buffer and returns its length. */

@@ -77,7 +77,7 @@ async function send(client: Client, id: string, path: string): Promise<void> {
 
 /** Allows only files in the folder of the CSV file or below it. */
 async function findFile(folder: string, name: string): Promise<string> {
-  const outside = new RowImageError(`${name} is outside the folder of the file; put it beside it`)
+  const outside = new RowImageError(`${name} is outside the folder of the file; move it next to the file`)
   if (isAbsolute(name)) throw outside
   try {
     const [root, path] = [await realpath(folder), await realpath(resolve(folder, name))]
@@ -92,7 +92,7 @@ async function findFile(folder: string, name: string): Promise<string> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code !== 'ENOENT' && code !== 'ENOTDIR') throw error
-    throw new RowImageError(`There is no file ${name} beside the list, nor is it the id of an image`, { cause: error })
+    throw new RowImageError(`${name} is neither a file next to the list nor the ID of an image`, { cause: error })
   }
 }
 

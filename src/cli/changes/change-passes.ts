@@ -25,7 +25,7 @@ export function changeEach<Item extends { externalPassId: string }, Name extends
   const changeAll = changeConcurrently<{ pass: Pass | undefined; item: Item }, Name>({
     concurrency,
     async change({ pass, item }, options) {
-      if (!pass) return failure('PASS_NOT_FOUND: There is no pass with this external id')
+      if (!pass) return failure('PASS_NOT_FOUND: No pass has this external ID')
       return { outcome: await change(pass, item, options) }
     },
   })

@@ -249,7 +249,7 @@ export function planUpdateColumns(header: string[], options: UpdateColumnOptions
     ...missingColumn(names, externalIdColumn, 'the external id', '--external-id-column'),
     ...(options.labelColumn ? missingColumn(names, labelColumn, 'the label', '--label-column') : []),
     ...(options.groupColumn ? missingColumn(names, groupColumn, 'the group', '--group-column') : []),
-    ...(hasSomething ? [] : ['There is no column to take changes from, and no --template-version']),
+    ...(hasSomething ? [] : ['No column contains changes, and --template-version is not set']),
     ...headerProblems(header, variables),
   ]
   if (problems.length > 0) throw badHeader('The header of the file does not fit', problems, header)

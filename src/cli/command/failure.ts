@@ -47,7 +47,7 @@ export function describeFailure(error: unknown, { connection, flags = [] }: Fail
     return { ...plain('SETUP', error.message), exitCode: error.isMalformed ? 2 : 1, hint }
   }
   if (error instanceof FileInUseError) {
-    const hint = 'wait for its end, or stop it with Ctrl-C; then the same command goes on where it was.'
+    const hint = 'wait until it ends, or stop it with Ctrl-C; then the same command resumes.'
     return { ...plain('JOURNAL_IN_USE', error.message), details: { journal: error.path }, hint }
   }
   if (isSystemError(error)) return plain(error.code, systemMessage(error))
@@ -72,7 +72,7 @@ export function failureJson({ code, message, correlationId, details }: Failure) 
   return { error: { code, message, correlationId, details } }
 }
 
-const SEE_HELP = 'the same with --help says how it is called.'
+const SEE_HELP = 'add --help for its usage.'
 
 /** Returns oclif's message without its framing and without flag values, which can be secrets. */
 function tidyUsage(message: string): string {
@@ -124,14 +124,15 @@ function hintFor(error: RequestError): string | undefined {
   if (error.code === 'TENANT_SUSPENDED') return 'who runs the server lifts it: passes workspace resume NAME.'
   if (error.code === 'TENANT_EXPIRED')
     return 'who runs the server gives it more time: passes workspace update NAME --expires 2027-12-31.'
-  if (error.status === 403) return 'passes whoami shows what the token may do; passes token create makes another one.'
+  if (error.status === 403)
+    return 'passes whoami shows the scopes of the token; passes token create creates another one.'
   if (error.code === 'TEMPLATE_NOT_FOUND') {
     return 'passes template list shows the templates; one without a published version needs passes template publish.'
   }
-  if (error.code === 'PRECONDITION_FAILED') return 'passes pass get shows the revision as it is now.'
+  if (error.code === 'PRECONDITION_FAILED') return 'passes pass get shows the current revision.'
   // The server never returns this code with a client error, so another program answered.
   if (error.status < 500 && error.code === 'INTERNAL_ERROR')
-    return 'see that a passes server answers there: --url (PASSES_URL).'
+    return 'check that a passes server responds there: --url (PASSES_URL).'
   if (error.retryAfterSeconds !== undefined) return `try again in ${error.retryAfterSeconds} s.`
   if (error.status >= 500) {
     const what = error.correlationId ? 'give the correlation id to' : 'tell'
@@ -150,7 +151,7 @@ function describeConnectionError(error: ConnectionError, connection: Connection 
 
 function connectionHint(error: ConnectionError): string {
   if (error instanceof ForeignServerError) {
-    return 'correct --url (PASSES_URL), or log in to the network that answers in its place.'
+    return 'correct --url (PASSES_URL), or log in to the network that responds instead.'
   }
   if (error instanceof TimeoutError) {
     const first = error.request.method === 'GET' ? '' : 'see whether it was done all the same, then '
@@ -167,13 +168,15 @@ function isSystemError(error: unknown): error is Error & { code: string; path?: 
 function systemMessage({ code, path, message }: { code: string; path?: string; message: string }): string {
   if (code === 'ENOENT') {
     const folder = path && dirname(path)
-    return folder && !existsSync(folder) ? `There is no folder ${folder}` : `There is no ${path ?? 'such file'}`
+    return folder && !existsSync(folder)
+      ? `The folder ${folder} does not exist`
+      : `${path ?? 'The file'} does not exist`
   }
-  if (code === 'EISDIR') return `${path ?? 'A folder'} ${path ? 'is a folder, where' : 'stands where'} a file is needed`
-  if (path && code === 'ENOTDIR') return `${path} leads through a file, where a folder is needed`
-  if (path && ['EACCES', 'EPERM'].includes(code)) return `${path} may not be read or written by this user`
-  if (path && code === 'EROFS') return `${path} lies where nothing may be written`
-  if (code === 'ENOSPC') return `${path ? `${path} cannot be written: there` : 'There'} is no space left`
+  if (code === 'EISDIR') return `${path ?? 'A path'} is a folder, but a file is required`
+  if (path && code === 'ENOTDIR') return `${path} leads through a file, but a folder is required`
+  if (path && ['EACCES', 'EPERM'].includes(code)) return `This user has no permission to read or write ${path}`
+  if (path && code === 'EROFS') return `${path} is on a read-only file system`
+  if (code === 'ENOSPC') return `${path ? `${path} cannot be written: no` : 'No'} space is left`
   return message
 }
 

@@ -64,7 +64,7 @@ export function createControls({ door, clearInput, onInterrupt, onChange }: Cont
     // The operator may have closed the panel in the meantime.
     if (panel?.kind !== 'search') return
     if (typeof found === 'string') door.notify(found)
-    else if (found.length === 0) door.notify(`Nothing found for ${text}.`)
+    else if (found.length === 0) door.notify(`No match for ${text}.`)
     else show({ kind: 'choose', title: `Found for ${text}`, candidates: found, selected: 0, of: null })
   }
 
@@ -76,7 +76,7 @@ export function createControls({ door, clearInput, onInterrupt, onChange }: Cont
 
   function override(field: keyof Overrides, text: string): void {
     if (text !== '' && !ScanCreate.shape[field].safeParse(text).success) {
-      door.notify(field === 'validityDate' ? `${text} is no date such as 2026-12-31.` : 'That context is too long.')
+      door.notify(field === 'validityDate' ? `${text} is not a date such as 2026-12-31.` : 'That context is too long.')
       return
     }
     door.arm({ [field]: text === '' ? null : text })
@@ -104,7 +104,7 @@ export function createControls({ door, clearInput, onInterrupt, onChange }: Cont
     const { decision, isSlow } = door.state
     if (isSlow) door.notify('The last scan is still being checked.')
     else if (!decision?.group) door.notify('The last scan is of no group.')
-    else if (decision.group.open.length === 0) door.notify('Nobody is left of the group.')
+    else if (decision.group.open.length === 0) door.notify('Everyone of the group is admitted.')
     else show({ kind: 'group', label: decision.label ?? '', open: decision.group.open })
   }
 

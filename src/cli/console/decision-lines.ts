@@ -163,7 +163,7 @@ function lastUse({ result, lastAcceptedAt, readAt, scannedAt }: Outcome, now: Da
 }
 
 function source({ verified }: Outcome): string | null {
-  return verified === 'offline' ? 'judged offline' : null
+  return verified === 'offline' ? 'decided offline' : null
 }
 
 function centred(texts: string[], { width, height }: DecisionSize): Line[] {

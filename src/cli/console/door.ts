@@ -237,5 +237,5 @@ async function findPasses(
         )
     }
   }
-  return list === null ? 'No answer from the server, and there is no stored list.' : engine.search(text, LIMIT)
+  return list === null ? 'No response from the server, and there is no stored list.' : engine.search(text, LIMIT)
 }

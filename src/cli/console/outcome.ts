@@ -15,11 +15,11 @@ export function failureMessage(error: unknown): string {
 /** Returns the text of a request that the server rejected. */
 export function rejectionText({ status, message }: { status: number; message: string }): string {
   if (status === 401) return TOKEN_ENDED
-  if (status === 403) return `The access token may not do that. (${message})`
+  if (status === 403) return `The access token lacks the permission. (${message})`
   return `The server refused: ${message}`
 }
 
-const TOKEN_ENDED = 'The access token is not valid any more. Ask who runs the door.'
+const TOKEN_ENDED = 'The access token is no longer valid. Ask the operator of the door.'
 
 /** Returns the reason why the server gives out no list; `null` if it does. */
 export function listRejectionText({ listRejection, problems }: EngineState): string | null {
@@ -40,7 +40,7 @@ export function outcomeOf(verdict: Verdict, state: EngineState): Outcome {
     case 'no_list': {
       const rejection = listRejectionText(state)
       const reason = rejection === null ? 'no list is stored' : `scanning offline is not possible (${rejection})`
-      return { ...outcome, message: `No answer from the server, and ${reason}. Scan again.` }
+      return { ...outcome, message: `No response from the server, and ${reason}. Scan again.` }
     }
     case 'not_claimed':
       return { ...outcome, message: TOKEN_ENDED }

@@ -75,7 +75,7 @@ export function panelLines(
     }
     case 'quit':
       return [
-        filled(` ${panel.unevaluated.length} not judged yet. Ctrl-C again quits, Esc stays.`, width, { bold: true }),
+        filled(` ${panel.unevaluated.length} not decided yet. Ctrl-C again quits, Esc stays.`, width, { bold: true }),
         ...panel.unevaluated.slice(0, height - 1).map((code) => filled(` ${printable(code)}`, width)),
       ]
     case 'choose':

@@ -81,7 +81,7 @@ export async function tellDoor(step: TakeStep, projectId: string, folder: string
       ({ message }) => message,
     )
     await step(
-      'Scan it once more',
+      'Scan it again',
       () => scan(client, passId, 'accepted'),
       ({ message }) => message,
     )
@@ -132,7 +132,7 @@ async function scan(client: Client, passId: string, expected: ScanItem['result']
     body: { passId, scanContextKey: 'opening night', deviceId: 'demo', context: { gate: 'North' } },
   })
   if (answer.result === expected) return answer
-  throw new CliError(`The scan was ${answer.result} (${answer.message}) and should have been ${expected}`)
+  throw new CliError(`The scan was ${answer.result} (${answer.message}), but ${expected} was expected`)
 }
 
 /** Reads the code of the ticket and scans it with only the door's token. */
@@ -145,7 +145,7 @@ async function scanAtDoor({ door, token }: DoorClaim, passId: string, client: Cl
     const { deviceId, context } = answer.scan
     if (answer.result !== 'accepted' || deviceId !== door.id || context?.gate !== door.gate) {
       throw new CliError(
-        `The phone was answered ${answer.result} (${answer.message}) and should have let the ticket in`,
+        `The phone received ${answer.result} (${answer.message}), but the ticket should have been accepted`,
       )
     }
     return answer
@@ -163,7 +163,7 @@ async function exportLedger(passId: string, folder: string, server: DemoServer):
     scans.push(JSON.parse(line))
   }
   const isWhole = scans.every((item, index) => item.passId === passId && item.result === TOLD[index])
-  if (scans.length !== TOLD.length || !isWhole) throw new CliError('The ledger does not tell what was done at the door')
+  if (scans.length !== TOLD.length || !isWhole) throw new CliError('The ledger does not contain the scans at the door')
   return scans
 }
 

@@ -63,7 +63,7 @@ export async function tellStory({ folder, onStep, onPicture, drawing }: StoryOpt
   // Copy the file, because a run writes its journal next to it.
   await copyFile(join(example, 'attendees.csv'), join(folder, 'attendees.csv'))
   const server = await step(
-    'Start a server with a database of its own',
+    'Start a server with its own database',
     () => startServer(folder),
     ({ url }) => url,
   )
@@ -170,7 +170,7 @@ function checkApple(sample: LinkRow[], folder: string): Promise<unknown[]> {
   return Promise.all(
     sample.map(async (row) => {
       const { status, bytes } = await call(row.appleLink)
-      if (status !== 200) throw new CliError(`The Apple link of ${row.label} answered ${status}`)
+      if (status !== 200) throw new CliError(`The Apple link of ${row.label} responded with ${status}`)
       const { content: pass } = await verifyPackage(bytes, rootPem, folder)
       if (pass.serialNumber !== row.passId) throw new CliError(`The Apple link of ${row.label} gave another pass`)
       return pass.serialNumber
@@ -207,7 +207,7 @@ async function checkSmart(row: LinkRow): Promise<string[]> {
 
 async function locationOf(link: string, userAgent = 'passes demo'): Promise<string> {
   const { status, header } = await call(link, { headers: { 'user-agent': userAgent } })
-  if (status !== 302) throw new CliError(`${link} answered ${status} and not a redirect`)
+  if (status !== 302) throw new CliError(`${link} responded with ${status}, not with a redirect`)
   return String(header('location'))
 }
 

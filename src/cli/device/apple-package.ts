@@ -52,7 +52,7 @@ function stringsIn(files: ReadonlyMap<string, Buffer>): PassStrings {
   return Object.fromEntries(
     found.map(([name, bytes]) => {
       const strings = parseStrings(bytes)
-      if (!strings) throw refused(`${name} is no strings file`)
+      if (!strings) throw refused(`${name} is not a strings file`)
       return [name.slice(0, -STRINGS.length), strings]
     }),
   )
@@ -82,9 +82,9 @@ function parseJson(bytes: Buffer, name: string): unknown {
   try {
     value = JSON.parse(bytes.toString('utf8'))
   } catch (cause) {
-    throw refused(`${name} is no JSON`, cause)
+    throw refused(`${name} is not JSON`, cause)
   }
-  if (typeof value !== 'object' || value === null) throw refused(`${name} is no JSON object`)
+  if (typeof value !== 'object' || value === null) throw refused(`${name} is not a JSON object`)
   return value
 }
 
@@ -125,7 +125,7 @@ export function unzip(archive: Buffer): Map<string, Buffer> {
 
 /** Reasons by error code of fflate. */
 const reasons: Record<number, string> = {
-  13: 'this is no zip archive',
+  13: 'it is not a ZIP archive',
   14: 'a file is packed in a way that phones do not know',
 }
 

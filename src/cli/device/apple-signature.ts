@@ -57,7 +57,7 @@ interface Signed {
  */
 function readSignedData(bytes: Buffer): Signed {
   const [type, data] = membersOf(parse(bytes))
-  if (identifierOf(type) !== oid.signedData) throw new SignatureError('the signature is no SignedData')
+  if (identifierOf(type) !== oid.signedData) throw new SignatureError('the signature is not SignedData')
   const [, , encapsulated, ...optional] = membersOf(membersOf(data)[0])
   if (membersOf(encapsulated).length > 1) throw new SignatureError('the signature is not detached')
   const [signer, ...others] = membersOf(optional.pop())

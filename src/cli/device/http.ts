@@ -39,7 +39,7 @@ export async function call(url: string, { method = 'GET', headers = {}, json, si
     let size = 0
     for await (const chunk of answer.body as AsyncIterable<Buffer>) {
       size += chunk.length
-      if (size > MAX_BYTES) throw new Error('the answer is too large')
+      if (size > MAX_BYTES) throw new Error('the response is too large')
       chunks.push(chunk)
     }
     const bytes = Buffer.concat(chunks)
@@ -78,7 +78,7 @@ async function openStream(url: string, signal: AbortSignal): Promise<AsyncIterab
   )
   if (statusCode === 200) return body
   await body.dump()
-  throw connectionFailed(url, new Error(`it answered ${statusCode}`))
+  throw connectionFailed(url, new Error(`it responded with ${statusCode}`))
 }
 
 function connectionFailed(url: string, cause: unknown): CliError {
@@ -141,7 +141,7 @@ function rejection({ status, header }: Answer): CliError {
       ? 'The link was revoked, or its pass is over'
       : status === 404
         ? 'The link is not valid'
-        : `The link was answered with ${status}`
+        : `The link responded with ${status}`
   return new CliError(reason, {
     code: status === 410 ? 'LINK_REVOKED' : status === 404 ? 'LINK_INVALID' : 'FAILED',
     details: { status, retryAfter: header('retry-after') ?? null, correlationId: header('x-correlation-id') ?? null },

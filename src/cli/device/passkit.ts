@@ -162,7 +162,7 @@ export async function exchange(webServiceURL: string, request: PassKitRequest): 
   const answer = await call(webServiceURL + path, { method, headers, json })
   if (known.includes(answer.status)) return answer
   const details = { status: answer.status, correlationId: answer.header('x-correlation-id') ?? null }
-  throw new CliError(`The web service did not let the phone ${what}: it answered ${answer.status}`, {
+  throw new CliError(`The web service did not let the phone ${what}: it responded with ${answer.status}`, {
     code: 'WEB_SERVICE_FAILED',
     details,
   })

@@ -108,12 +108,13 @@ export function createDevice(folder: string, device: Device): void {
 export function openDevice(folder: string, name: string | undefined): DeviceFile {
   const names = namesIn(folder)
   if (names.length === 0) {
-    throw new UsageError('There is no phone yet', { hint: 'passes device install LINK --platform apple makes one.' })
+    throw new UsageError('No phone was created yet', { hint: 'passes device install LINK --platform apple makes one.' })
   }
   const [only] = names
   const chosen = name ?? (names.length === 1 ? only : undefined)
-  if (chosen === undefined) throw new UsageError(`Which phone? There are ${names.join(', ')}`)
-  if (!names.includes(chosen)) throw new UsageError(`There is no phone ${chosen}; there are ${names.join(', ')}`)
+  if (chosen === undefined) throw new UsageError(`Which phone? Choose one of ${names.join(', ')}`)
+  if (!names.includes(chosen))
+    throw new UsageError(`The phone ${chosen} does not exist; choose one of ${names.join(', ')}`)
   return {
     name: chosen,
     read: () => readDevice(folder, chosen),
@@ -141,7 +142,7 @@ function readDevice(folder: string, name: string): Device {
   try {
     return Device.parse(JSON.parse(readFileSync(path, 'utf8')))
   } catch (cause) {
-    throw new CliError(`${path} is not the file of a virtual phone`, { hint: 'delete it to start afresh.', cause })
+    throw new CliError(`${path} is not the file of a virtual phone`, { hint: 'delete it to start over.', cause })
   }
 }
 

@@ -63,7 +63,7 @@ export interface Sheet {
 const STEPS = [
   '1. Scan this code with the camera of your phone, and open the link.',
   '2. Give the phone a name, begin, and allow the camera.',
-  '3. Start, and hold each ticket up to the camera: green lets in.',
+  '3. Start, and hold each ticket up to the camera: green admits.',
 ]
 
 const WIDTH = 210

@@ -177,12 +177,10 @@ function report(
     for (const fault of faults) command.log(`  ${describeFault(fault)}`)
     if (faultCount > faults.length) command.log(`  … and ${count(faultCount - faults.length)} more`)
   }
-  if (chains.length === 0) command.log('Nothing is chained yet.')
+  if (chains.length === 0) command.log('The chain is empty.')
   if (waiting > 0) command.log(`${count(waiting)} entries wait to be chained, which a server does within seconds.`)
   if (!isKeyKnown && chains.length > 0) {
-    command.log(
-      'The key is the one that stands beside the chain: hold it against one that you kept, with --public-key.',
-    )
+    command.log('The key is stored with the chain. Compare it with your copy: --public-key.')
   }
   const isSound = chains.every(({ faultCount }) => faultCount === 0)
   if (!isSound) process.exitCode = 1

@@ -15,7 +15,7 @@ const commandNotFound: Hook.CommandNotFound = async function ({ id, config }) {
   const failure = describeFailure(
     called
       ? new UsageError(`${config.bin} ${called} takes no argument ${words[called.split(' ').length]}`, {
-          hint: `${config.bin} ${called} --help says how it is called.`,
+          hint: `${config.bin} ${called} --help shows the usage.`,
         })
       : new UsageError(`${config.bin} has no command ${topic ? words.slice(0, 2).join(' ') : words[0]}`, {
           hint: meant

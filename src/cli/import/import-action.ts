@@ -165,9 +165,12 @@ function planImportColumns(
     ...(isTakeOver
       ? []
       : [
-          'There is no column serialNumber, googleObjectId or scanPayload: nothing to take over (passes issue makes new passes)',
+          'None of the columns serialNumber, googleObjectId and scanPayload exists: nothing to import (passes ' +
+            'issue creates new passes)',
         ]),
-    ...(template || at(TEMPLATE_COLUMN) >= 0 ? [] : ['There is no column template; --template names one for all rows']),
+    ...(template || at(TEMPLATE_COLUMN) >= 0
+      ? []
+      : ['Column template not found; --template sets one template for all rows']),
     ...headerProblems(header, variables),
   ]
   if (problems.length > 0) {

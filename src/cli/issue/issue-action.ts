@@ -217,7 +217,7 @@ export function planAction({ concurrency, ...options }: IssueOptions): RowAction
 }
 
 const ONLY_CHECKED =
-  'The token may not read passes (passes:read): rows are held against the template, and not against the passes that are there'
+  'The token cannot read passes (passes:read): rows are compared with the template, not with existing passes'
 
 async function* withRepeats(rows: AsyncIterable<CheckedRow<PassCreate>>): AsyncGenerator<CheckedRow<PlannedRow>> {
   for await (const row of rows) {

@@ -177,6 +177,6 @@ export async function createOne(
   throw new CliError(`${body.externalPassId} has a pass already, and it differs: ${differences}`, {
     code: 'DIFFERS',
     details: { passId: pass.id, differences },
-    hint: '--existing update changes it, --existing keep takes it as it is; another --external-id makes another pass.',
+    hint: '--existing update changes it, --existing keep accepts it; another --external-id creates another pass.',
   })
 }

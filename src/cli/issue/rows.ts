@@ -59,7 +59,7 @@ export function planColumns(
     ...(groupColumn ? missingColumn(names, groupColumn, 'the group', '--group-column') : []),
     ...declared
       .filter((variable) => variable.required && !variables.some(({ name }) => name === variable.name))
-      .map(({ name, label }) => `There is no column ${name} (${label}), which the template requires`),
+      .map(({ name, label }) => `Column ${name} (${label}) not found, but the template requires it`),
     ...headerProblems(header, variables),
   ]
   const unknown = [...new Set(variables.map(({ name }) => name))].filter((name) => !known.has(name))

@@ -38,7 +38,7 @@ export function chooseColumns<T>({ columns }: ListShape<T>, names: readonly stri
   return names.map((name) => {
     const column = columns.find((known) => known.name === name)
     if (column) return column
-    throw new UsageError(`There is no column ${name}`, {
+    throw new UsageError(`Column ${name} not found`, {
       hint: `there are ${columns.map((known) => known.name).join(', ')}.`,
     })
   })

@@ -120,11 +120,11 @@ export async function watchBroadcast(client: Client, { projectId, id, sendAt }: 
   } catch (error) {
     if (!stop.signal.aborted) {
       if (!(error instanceof ApiError) || error.status !== 404) throw error
-      const message = 'The broadcast is gone: somebody cancelled it before it was sent.'
+      const message = 'The broadcast no longer exists: it was cancelled before it was sent.'
       throw new CliError(message, { code: 'CANCELLED', details: params })
     }
-    throw new InterruptedError('Stopped watching; the broadcast goes on.', {
-      hint: `passes broadcast get ${projectId} ${id} says how it stands.`,
+    throw new InterruptedError('Stopped watching; the broadcast continues.', {
+      hint: `passes broadcast get ${projectId} ${id} shows its state.`,
       details: params,
     })
   } finally {

@@ -75,7 +75,7 @@ export const commands: ResourceCommands = {
       await ask(`Give pass ${args.id} a new code?`)
       return client.passes.rotateCode({ params: { id }, headers: { 'if-match': flags['if-match'] } })
     },
-    print: (_, { args }) => `Pass ${args.id} has a new code; the old one lets nobody in.`,
+    print: (_, { args }) => `Pass ${args.id} has a new code; the old one is no longer accepted.`,
   }),
   wallets: callCommand({
     summary: 'Show the phones that hold a pass and whether they are current.',

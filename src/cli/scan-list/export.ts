@@ -256,8 +256,8 @@ function readPoints(file: string, wanted: ExportHead): { point: ExportPoint; end
   const torn = rest.findIndex(({ value }) => !isPoint(value))
   const points = torn < 0 ? rest : rest.slice(0, torn)
   if (!isHead(head?.value) || points.length === 0) {
-    throw new CliError(`${path} is no journal of an export that this version of passes wrote`, {
-      hint: 'move it away, or start anew with --restart.',
+    throw new CliError(`${path} is not a journal of an export of this version of passes`, {
+      hint: 'move it away, or start over with --restart.',
     })
   }
   const difference = differenceOf(head.value, wanted)
@@ -265,7 +265,7 @@ function readPoints(file: string, wanted: ExportHead): { point: ExportPoint; end
     throw new CliError(`${file} is half an export ${difference}`, {
       code: 'JOURNAL_MISMATCH',
       details: { journal: path },
-      hint: 'go on with the command of that export, or start anew with --restart.',
+      hint: 'resume with the command of that export, or start over with --restart.',
     })
   }
   return points.map(({ value, end }) => ({ point: value as ExportPoint, end }))

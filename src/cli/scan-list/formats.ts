@@ -104,7 +104,7 @@ export async function* withHolders(
     } catch (error) {
       if (!(error instanceof ApiError && error.status === 403)) throw error
       canRead = false
-      note('Holders are not named: the token may not read passes (passes:read)')
+      note('Holders are not named: the token cannot read passes (passes:read)')
     }
     const devices = page.items.flatMap(({ deviceId }) => (Uuid.safeParse(deviceId).data ? deviceId! : []))
     if (devices.some((id) => !doors.has(id))) {

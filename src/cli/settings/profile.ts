@@ -100,7 +100,7 @@ export function requireProfile(file: ProfilesFile, path: string, name: string): 
   if (profile) return profile
   const names = Object.keys(file.profiles)
   const others = names.length > 0 ? `there are ${names.join(', ')}; ` : ''
-  throw new UsageError(`There is no profile ${name} in ${path}`, {
+  throw new UsageError(`Profile ${name} not found in ${path}`, {
     hint: `${others}passes login --profile ${name} makes it.`,
   })
 }

@@ -252,7 +252,7 @@ export function mistypedVariables(names: readonly string[] = ownVariables()): st
   const unknown = names.filter((name) => !settings.includes(name))
   return unknown.flatMap((name) => {
     const meant = settings.find((setting) => editDistance(name, setting) <= 2)
-    return meant === undefined ? [] : [`Warning: ${name} is no setting; did you mean ${meant}?`]
+    return meant === undefined ? [] : [`Warning: ${name} is not a setting; did you mean ${meant}?`]
   })
 }
 

@@ -66,16 +66,16 @@ export function resolveConnection(flags: ConnectionFlags, options: ResolveOption
   }
   const origin = originOf(url)
   let warning: string | undefined
-  let noToken = 'There is no access token: no --token, no PASSES_TOKEN, and no profile.'
+  let noToken = 'No access token: neither --token, nor PASSES_TOKEN, nor a profile sets one.'
   if (!token && profile) {
     // Never send a stored token to another server.
     if (profile.url !== origin) {
-      noToken = `There is no access token for ${origin}: the one of ${source} belongs to ${profile.url}.`
-    } else if (profile.token === undefined) noToken = `There is no access token: ${source} is logged out.`
+      noToken = `No access token for ${origin}: the one of ${source} belongs to ${profile.url}.`
+    } else if (profile.token === undefined) noToken = `No access token: ${source} is logged out.`
     else {
       token = { value: profile.token, source }
       if (isOpenToOthers(path))
-        warning = `Warning: other users of this machine may read ${path}. Try: chmod 600 ${path}`
+        warning = `Warning: other users of this machine can read ${path}. Try: chmod 600 ${path}`
     }
   }
   const timeoutSeconds = secondsOf(pick(flags.timeout, '--timeout', environment.PASSES_TIMEOUT, 'PASSES_TIMEOUT'))

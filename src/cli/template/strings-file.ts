@@ -108,10 +108,10 @@ function* checkEntries({ value }: JsonFile<Strings>, known: ReadonlyMap<string, 
   const seen = new Set<string>()
   for (const [index, { key, source }] of value.entries.entries()) {
     const entry = known.get(key)
-    if (!entry) yield { path: ['entries', index, 'key'], message: `There is no text at ${key}` }
-    else if (seen.has(key)) yield { path: ['entries', index, 'key'], message: `${key} stands twice` }
+    if (!entry) yield { path: ['entries', index, 'key'], message: `Text ${key} not found` }
+    else if (seen.has(key)) yield { path: ['entries', index, 'key'], message: `Duplicate text ${key}` }
     else if (entry.source !== source) {
-      const message = `The text at ${key} is ${JSON.stringify(entry.source)} by now: have it translated anew`
+      const message = `The text at ${key} is now ${JSON.stringify(entry.source)}: have it translated again`
       yield { path: ['entries', index, 'source'], message }
     }
     seen.add(key)

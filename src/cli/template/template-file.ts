@@ -175,7 +175,7 @@ export async function listJsonFiles(folder: string): Promise<string[]> {
 export function requireKeys(files: readonly TemplateFile[]): void {
   const byKey = new Map<string, string>()
   for (const { path, key } of files) {
-    if (key === undefined) throw new UsageError(`${path} has no key`, { hint: 'write "key": "…" beside its name.' })
+    if (key === undefined) throw new UsageError(`${path} has no key`, { hint: 'add "key": "…" next to its name.' })
     const other = byKey.get(key)
     if (other) throw new UsageError(`${path} and ${other} have the same key ${key}`)
     byKey.set(key, path)

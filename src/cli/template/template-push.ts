@@ -117,11 +117,14 @@ async function projectIdOf(client: Client, { path, project }: TemplateFile): Pro
   for await (const { id, name } of paginate((call) => client.projects.list(call), {}))
     if (name === project) found.push(id)
   if (found.length === 1) return found[0]!
-  throw new CliError(`${path} belongs to the project ${project}, of which the server has ${found.length || 'none'}`, {
-    code: 'NOT_FOUND',
-    details: { file: path, project, ids: found },
-    hint: 'passes project list shows what there is; passes project create makes one.',
-  })
+  throw new CliError(
+    `${path} belongs to the project ${project}, but the server has ${found.length || 'none'} of that name`,
+    {
+      code: 'NOT_FOUND',
+      details: { file: path, project, ids: found },
+      hint: 'passes project list shows what there is; passes project create makes one.',
+    },
+  )
 }
 
 /** Replaces the newest version if it is a draft; otherwise creates a new draft. */

@@ -43,5 +43,5 @@ export function warningText(warnings: readonly Warning[]): string | undefined {
   if (warnings.length === 0) return undefined
   const lines = warnings.map(({ code, path, message }) => `Warning ${code}: ${path.join('.')}: ${message}.`)
   const codes = [...new Set(warnings.map(({ code }) => `"${code}"`))].join(', ')
-  return [...lines, `Where that is meant so, the definition says "accept": [${codes}].`].join('\n')
+  return [...lines, `If this is intended, add "accept": [${codes}] to the definition.`].join('\n')
 }

@@ -24,7 +24,7 @@ export function eventFlag(summary: string) {
 /** Validates the address of `--forward-to`. @throws UsageError */
 export function applicationAddress(address: string | undefined): string | undefined {
   if (address === undefined || (URL.canParse(address) && /^https?:/i.test(address))) return address
-  throw new UsageError(`--forward-to ${address} is no http address`, {
+  throw new UsageError(`--forward-to ${address} is not an HTTP address`, {
     hint: 'write it like http://localhost:8080/hooks/passes.',
   })
 }

@@ -104,7 +104,7 @@ async function awaitAttempt(client: Client, { id, attemptCount }: Delivery): Pro
   }
   throw new CliError(`Delivery ${id} was not attempted within ${TIMEOUT_MS / 1000} s`, {
     code: 'NO_ATTEMPT',
-    hint: `is a worker running? passes webhook deliveries ${id} shows what comes of it.`,
+    hint: `is a worker running? passes webhook deliveries ${id} shows the result.`,
     details: { id },
   })
 }
@@ -112,13 +112,15 @@ async function awaitAttempt(client: Client, { id, attemptCount }: Delivery): Pro
 function requireSuccess({ status, lastResponseCode, lastError, ...delivery }: DeliveryDetail): void {
   if (status === 'SUCCESS') return
   const { payload: _, ...facts } = delivery
-  const reason = lastResponseCode === null ? (lastError ?? 'no answer') : `the endpoint answered ${lastResponseCode}`
+  const reason =
+    lastResponseCode === null ? (lastError ?? 'no response') : `the endpoint responded with ${lastResponseCode}`
   throw new CliError(`The delivery failed: ${reason}`, {
     code: 'DELIVERY_FAILED',
     hint:
       lastResponseCode === 410
-        ? `it says that it is gone, so nothing is sent there any more; passes webhook enable ${delivery.webhookId} once it is back.`
-        : `mend the endpoint; passes webhook redeliver ${delivery.id} sends it once more.`,
+        ? 'it reported that it is gone, so nothing is sent there any more; passes webhook enable ' +
+          `${delivery.webhookId} when it is back.`
+        : `fix the endpoint; passes webhook redeliver ${delivery.id} sends it again.`,
     details: { ...facts, status, lastResponseCode, lastError },
   })
 }

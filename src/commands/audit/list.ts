@@ -57,7 +57,7 @@ export default class AuditList extends BaseCommand {
           flags: { ...flags, all: flags.all || flags.follow },
           streamsJson: true,
           noun: ['entry', 'entries'],
-          empty: 'Whatever is changed from now on will stand here.',
+          empty: 'Future changes will be listed here.',
           query: filters,
         })
       if (!flags.follow) return show(listPages(list, {}, flags))

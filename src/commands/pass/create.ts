@@ -8,8 +8,8 @@ const says = {
   created: 'Created.',
   present: 'Present: it was there before, and is as said here.',
   updated: 'Updated: it was there before, and differed.',
-  differs: 'Differs: it was there before, and is left as it was.',
-  void: 'Void: it was there before, and is left as it was.',
+  differs: 'Differs: it already existed and is unchanged.',
+  void: 'Void: it already existed and is unchanged.',
 }
 
 export default class PassCreate extends ClientCommand {

@@ -37,15 +37,15 @@ export default class PassErase extends BaseCommand {
       const pass = await getPassToErase(store, workspace.id, { id: args.id, isExternal: flags.external })
       if (flags['dry-run']) {
         const erased = await store.erasure.count(workspace.id, pass.id)
-        this.log(`Of pass ${pass.id} would go: label, externalPassId, ${listed(erased)}.`)
+        this.log(`Would erase of pass ${pass.id}: label, externalPassId, ${listed(erased)}.`)
         return { id: pass.id, dryRun: true, erased, voided: pass.status !== 'VOID' }
       }
-      const question = `Erase all that is kept about the holder of pass ${pass.id}, for good?`
+      const question = `Permanently erase all data about the holder of pass ${pass.id}?`
       await confirm(question, { yes: flags.yes ?? false, noInput: flags['no-input'] })
       const result = await erasePass({ store, database }, workspace.id, pass.id, new Date())
       this.log(`Erased of pass ${pass.id}: label, externalPassId, ${listed(result.erased)}.`)
-      if (!result.overwritten) this.note('Remains stand in the log of the database until a server next writes to it.')
-      this.note('Backups of before still hold the data, and so do door lists that scanners took with them.')
+      if (!result.overwritten) this.note('Remains are in the log of the database until a server next writes to it.')
+      this.note('Existing backups still contain the data, and so do the door lists of scanners.')
       return result
     })
   }

@@ -53,7 +53,7 @@ export default class PassPreview extends ClientCommand {
         ? ({ platform: 'apple', format: 'pkpass' } as const)
         : ({ platform, format: 'html', language } as const)
       const file = await client.passes.preview({ params, query })
-      if (!(file instanceof Uint8Array)) throw new TypeError('The server answered no file')
+      if (!(file instanceof Uint8Array)) throw new TypeError('The server returned no file')
       await writePrivate(path, file)
       this.log(`Wrote ${path} (${file.length} bytes).`)
       return { id: params.id, file: path, bytes: file.length }

@@ -47,7 +47,7 @@ export default class PassTransfer extends ClientCommand {
       body: { label: flags.label, ...(variables && { variables }) },
     })
     this.log(showPass(pass))
-    this.note('Send the new holder the links above: those of before are closed.')
+    this.note('Send the links above to the new holder. Previous links are revoked.')
     return pass
   }
 }

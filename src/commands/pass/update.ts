@@ -60,7 +60,7 @@ export default class PassUpdate extends ClientCommand {
     })
     this.log(showPass(pass))
     if (pass.notified) this.note(flags['dry-run'] ? 'Android phones would ring.' : 'Android phones ring.')
-    if (flags['dry-run']) this.note('Nothing was changed: this is how the pass would be.')
+    if (flags['dry-run']) this.note('Dry run: the pass would look as follows.')
     return pass
   }
 }

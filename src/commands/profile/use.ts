@@ -19,7 +19,7 @@ export default class ProfileUse extends BaseCommand {
     await chooseProfile(path, args.name)
     this.log(`Profile ${args.name} (${url}) is in use.`)
     const overriding = overridingVariables()
-    if (overriding.length > 0) this.note(`Set in the environment, where it wins: ${overriding.join(', ')}`)
+    if (overriding.length > 0) this.note(`Set in the environment, which takes precedence: ${overriding.join(', ')}`)
     return { name: args.name, url }
   }
 }

@@ -70,14 +70,14 @@ export default class ScansExport extends ClientCommand {
       const { rows, cursor } = result
       if (stop.signal.aborted && cursor !== null) {
         throw new InterruptedError(`Stopped: ${count(rows)} scans are written`, {
-          hint: `go on with: ${goOn(flags, cursor)}`,
+          hint: `resume with: ${goOn(flags, cursor)}`,
           details: { rows, command: goOn(flags, cursor) },
         })
       }
       this.note(`${count(rows)} ${rows === 1 ? 'scan' : 'scans'}${isStream ? '' : ` in ${flags.out}`}`)
       return isStream ? undefined : { file: resolve(flags.out!), format, rows }
     } catch (error) {
-      if (hasBegun && !isStream && !stop.signal.aborted) this.note(`When it is mended, go on with: ${goOn(flags)}`)
+      if (hasBegun && !isStream && !stop.signal.aborted) this.note(`When it is fixed, resume with: ${goOn(flags)}`)
       throw error
     } finally {
       release()

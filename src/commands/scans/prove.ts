@@ -18,6 +18,6 @@ export default class ScansProve extends BaseCommand {
     const { flags } = await this.parse(ScansProve)
     const { writeProof } = await import('../../server/operator/verify-chains.ts')
     await writeProof('scans', flags, writeOut)
-    if (flags.out !== undefined) this.note(`The proof stands in ${flags.out}`)
+    if (flags.out !== undefined) this.note(`The proof was written to ${flags.out}`)
   }
 }

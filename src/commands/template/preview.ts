@@ -43,13 +43,13 @@ export default class TemplatePreview extends ClientCommand {
     const { language } = flags
     if (flags.html) {
       const page = await client.templateVersions.preview({ params, query: { format: 'html', language } })
-      if (!(page instanceof Uint8Array)) throw new TypeError('The server answered no page')
+      if (!(page instanceof Uint8Array)) throw new TypeError('The server returned no page')
       await writeFile(flags.html, page)
       this.log(`Wrote ${flags.html} (version ${version}, ${stage}).`)
       return { templateId: args.id, version, stage, file: flags.html }
     }
     const preview = await client.templateVersions.preview({ params, query: { language } })
-    if (preview instanceof Uint8Array) throw new TypeError('The server answered a file')
+    if (preview instanceof Uint8Array) throw new TypeError('The server returned a file')
     if (!this.jsonEnabled()) {
       const { drawCard } = await import('../../cli/card-picture.ts')
       const { previewedByApple } = await import('../../cli/device/show.ts')

@@ -100,7 +100,7 @@ export default class TemplateUpgrade extends ClientCommand {
   async #report(summary: UpgradeSummary): Promise<UpgradeSummary> {
     if (!summary.complete) {
       throw new InterruptedError(`Stopped: ${count(summary.upgraded)} passes are moved`, {
-        hint: `go on with: ${commandLine()}`,
+        hint: `resume with: ${commandLine()}`,
         details: { ...summary, command: commandLine() },
       })
     }

@@ -33,7 +33,7 @@ export default class TokenRevoke extends BaseCommand {
         return true
       })
       if (!revoked)
-        throw new OperatorError(`There is no token ${args.id} in ${workspace.name}; passes token list shows them.`)
+        throw new OperatorError(`Token ${args.id} not found in ${workspace.name}; passes token list shows them.`)
       this.log(`Revoked ${args.id}.`)
       return { id: args.id, revoked: true }
     })

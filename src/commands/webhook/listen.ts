@@ -89,6 +89,6 @@ function sinceOf(text: string | undefined): string | undefined {
 function lineOf({ payload, responseCode, durationMs, error }: Extract<ListenEvent, { event: 'delivery' }>): string {
   const subject = String(payload.data.id ?? payload.data.webhookId ?? '')
   const parts = [payload.timestamp, payload.type.padEnd(12), payload.id, subject]
-  if (durationMs !== null) parts.push(`-> ${responseCode ?? printable(error ?? 'no answer')} (${durationMs} ms)`)
+  if (durationMs !== null) parts.push(`-> ${responseCode ?? printable(error ?? 'no response')} (${durationMs} ms)`)
   return parts.join('  ')
 }

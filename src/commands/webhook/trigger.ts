@@ -53,7 +53,7 @@ export default class WebhookTrigger extends ClientCommand {
 
 function requireTaken(sent: Triggered[]): void {
   if (sent.length === 0) {
-    throw new CliError('Nobody listens on this machine', {
+    throw new CliError('No listener runs on this machine', {
       code: 'NO_LISTENER',
       hint: 'start passes webhook listen in another terminal, or name a webhook or --forward-to.',
     })
@@ -61,7 +61,7 @@ function requireTaken(sent: Triggered[]): void {
   const failed = sent.find(({ responseCode }) => responseCode === null || responseCode >= 300)
   if (!failed) return
   const { url, responseCode, error } = failed
-  throw new CliError(`${url} did not take it: ${error ?? `it answered ${responseCode}`}`, {
+  throw new CliError(`${url} did not accept it: ${error ?? `it returned ${responseCode}`}`, {
     code: 'DELIVERY_FAILED',
     hint: 'look into the log of your application.',
     details: { sent },

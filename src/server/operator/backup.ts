@@ -263,7 +263,7 @@ async function unseal(path: string, target: string): Promise<Unsealed> {
   const { size } = await stat(path)
   if (size === 0) return { fault: 'is empty: it holds no database of passes' }
   const head = await readAt(path, 0, HEADER_BYTES)
-  if (!head.subarray(0, MAGIC.length).equals(MAGIC)) return { fault: 'is no SQLite database, or a damaged one' }
+  if (!head.subarray(0, MAGIC.length).equals(MAGIC)) return { fault: 'is not a SQLite database, or is damaged' }
   const tail = (await readAt(path, Math.max(0, size - LONGEST_LINE), LONGEST_LINE)).toString('latin1')
   const line = LINE.exec(tail)
   const expected = line ? Number(line[1]) : lengthOf(head)

@@ -11,7 +11,7 @@ import { inDialect, rowsOf } from '../db/dialect.ts'
 const PROGRESS = 'copy_progress'
 
 /** The fix to suggest if a copy cannot be resumed. */
-export const ANEW = 'remove what was copied (the database, or FILE.copy) and begin anew'
+export const ANEW = 'remove the copied data (the database, or FILE.copy) and start over'
 
 /** The entry of the statements that complete the copy, next to the entries of tables. */
 const ENDING = ''
@@ -28,7 +28,7 @@ export function isHalfCopied(db: Knex): Promise<boolean> {
 export async function requireWhole(db: Knex): Promise<void> {
   if (!(await isHalfCopied(db))) return
   throw new SetupError('A copy into this database was begun and is not whole.', {
-    fix: `run passes copy with the same --from and --to again, which goes on where it was, or ${ANEW}`,
+    fix: `run passes copy with the same --from and --to again to resume, or ${ANEW}`,
   })
 }
 

@@ -68,8 +68,8 @@ test('a row says in which line it ends and how far into the file it reaches', as
 test('reports rows with too few or too many cells and reads the next row', async () => {
   const { rows } = await read('id,label\n1\n2,Ada,extra\n3,Grace\n')
   expect(rows.map((row) => row.problem)).toEqual([
-    'Has 1 cells where the header has 2',
-    'Has 3 cells where the header has 2; after the last column stands extra',
+    'Has 1 cells, but the header has 2',
+    'Has 3 cells, but the header has 2; extra cells: extra',
     undefined,
   ])
 })

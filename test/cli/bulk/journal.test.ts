@@ -111,7 +111,7 @@ test('a run that never reached a first row blocks no other run', async () => {
 test('only a restart is offered if the file no longer exists', async () => {
   await write(entry(100))
   head.file = { ...head.file, modified: 2 }
-  await expect(start()).rejects.toMatchObject({ hint: expect.stringMatching(/^start anew with --restart/) })
+  await expect(start()).rejects.toMatchObject({ hint: expect.stringMatching(/^start over with --restart/) })
 })
 
 test('a run resumes where the written files still hold what the journal promises', async () => {
@@ -158,7 +158,7 @@ test.each([
   writeFileSync(path, content)
   await expect(start()).rejects.toMatchObject({
     code: 'JOURNAL_MISMATCH',
-    message: `${path} is no journal of passes`,
+    message: `${path} is not a journal of passes`,
     hint: expect.stringContaining('--restart'),
   })
   expect(readFileSync(path, 'utf8')).toBe(content)

@@ -119,9 +119,9 @@ describe('over HTTP', () => {
     const { summary } = await runFile(issueAction({ ...action, existing: undefined }), options)
     expect(summary.errors.map(({ externalPassId, error }) => `${externalPassId} ${error}`)).toEqual([
       expect.stringMatching(/^A photo: .* is outside the folder/),
-      expect.stringMatching(/^B photo: .*(outside the folder|There is no file)/),
+      expect.stringMatching(/^B photo: .*(outside the folder|is neither a file)/),
       expect.stringMatching(/^C photo: link.png is outside the folder/),
-      expect.stringMatching(/^D photo: There is no file none.png/),
+      expect.stringMatching(/^D photo: none.png is neither a file/),
       expect.stringMatching(/^E photo: text.png is /),
       expect.stringMatching(/^F photo: large.png has 6291456 bytes/),
       expect.stringMatching(/^G photo: photos is not a file/),

@@ -79,7 +79,7 @@ test('a batch needs one request to find its passes and one per row, whose error 
   const results = await send(items('a', 'missing', 'void', 'b'), { client: fake.client, note: () => undefined })
   expect(results).toEqual([
     { outcome: 'updated' },
-    { outcome: 'failed', error: 'PASS_NOT_FOUND: There is no pass with this external id' },
+    { outcome: 'failed', error: 'PASS_NOT_FOUND: No pass has this external ID' },
     { outcome: 'failed', error: 'PASS_ALREADY_VOIDED: No.' },
     { outcome: 'updated' },
   ])

@@ -35,7 +35,7 @@ test('a version upgrades every row, and a file of ids alone is then enough', () 
   expect(() => planUpdateColumns(['externalPassId', 'error'], defaults)).toThrow(
     expect.objectContaining({
       details: expect.objectContaining({
-        issues: [{ path: [], message: 'There is no column to take changes from, and no --template-version' }],
+        issues: [{ path: [], message: 'No column contains changes, and --template-version is not set' }],
       }),
     }),
   )
@@ -58,10 +58,10 @@ test('rejects headers that lack a column, repeat one, or use a system name', () 
     expect.objectContaining({
       details: expect.objectContaining({
         issues: [
-          'There is no column externalPassId for the external id; --external-id-column names another one',
-          'There is no column name for the label; --label-column names another one',
+          'Column externalPassId not found for the external id; --external-id-column selects another one',
+          'Column name not found for the label; --label-column selects another one',
           'The column seat.row has a dot in its name; such names belong to the system',
-          'The column x stands twice',
+          'Duplicate column x',
         ].map((message) => ({ path: [], message })),
       }),
     }),

@@ -38,16 +38,16 @@ describe('wrong arguments of a command', () => {
     ],
     [
       ['--limit', 'x'],
-      ['Error: --limit: Expected an integer but received: x', 'Next: the same with --help'],
+      ['Error: --limit: Expected an integer but received: x', 'Next: add --help for its usage'],
     ],
     [['--template', 'x'], ['Error: --template: x is not the id of a template']],
     [
       ['--since', 'x'],
-      ['Error: --since: x is no time', 'Next: give an ISO 8601 date-time'],
+      ['Error: --since: x is not a time', 'Next: give an ISO 8601 date-time'],
     ],
     [
       ['--all', '--secret', 'psk_1 2'],
-      ['Error: --secret cannot also be provided when using --all', 'Next: the same'],
+      ['Error: --secret cannot also be provided when using --all', 'Next: add --help'],
     ],
   ])('%j is said in few lines, and no value of another flag', async (args, expected) => {
     const lines = (await shown(...args)).split('\n').map((line) => line.trim())
@@ -59,7 +59,7 @@ describe('wrong arguments of a command', () => {
 test('the error response of another service names the address', () => {
   const message = 'The server answered 404 without a body of this interface'
   const foreign = { status: 404, code: 'INTERNAL_ERROR', correlationId: '', details: {}, request }
-  expect(show(new ApiError({ ...foreign, message }))).toMatch(/Next: see that a passes server answers there: --url/)
+  expect(show(new ApiError({ ...foreign, message }))).toMatch(/Next: check that a passes server responds there: --url/)
 })
 
 test('an error about a parameter is shown once, for the flag that it came from', () => {
@@ -100,9 +100,9 @@ test('a server that keeps silent is named with what it did not answer, and with 
 })
 
 test.each([
-  [{ code: 'ENOENT', path: 'a.csv' }, 'There is no a.csv'],
-  [{ code: 'EISDIR' }, 'A folder stands where a file is needed'],
-  [{ code: 'EACCES', path: 'a.csv' }, 'a.csv may not be read or written by this user'],
+  [{ code: 'ENOENT', path: 'a.csv' }, 'a.csv does not exist'],
+  [{ code: 'EISDIR' }, 'A path is a folder, but a file is required'],
+  [{ code: 'EACCES', path: 'a.csv' }, 'This user has no permission to read or write a.csv'],
   [{ code: 'ECONNRESET' }, 'as the system says it'],
 ])('an error of the system is said in words: %j', (facts, message) => {
   const error = Object.assign(new Error('as the system says it'), { syscall: 'open', ...facts })

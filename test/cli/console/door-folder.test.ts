@@ -28,6 +28,6 @@ test('a door of a project that was named opens without the server, once it was o
   expect(await start(away, 'Summer')).toEqual({ ...first, isReached: false })
   // By its id it is the same door, whose list is there already.
   expect(await start(reached, projectId)).toEqual(first)
-  await expect(start(reached, 'Winter')).rejects.toThrow('There is no project called Winter')
+  await expect(start(reached, 'Winter')).rejects.toThrow('No project is called Winter')
   expect((await start(reached, undefined)).folder).not.toBe(first.folder)
 })

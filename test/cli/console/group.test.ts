@@ -75,7 +75,7 @@ test.each(['online', 'offline'])(
     expect(label()).toEqual(['Ada', 'Bea', 'Cleo', 'Dora', 'Eve'])
     expect(new Set(outcomes.map(({ externalRef }) => externalRef)).size).toBe(5)
     press()
-    expect(door.state.notice).toBe('Nobody is left of the group.')
+    expect(door.state.notice).toBe('Everyone of the group is admitted.')
     if (state === 'offline') return eventually(() => expect(door.state.pending).toBe(5))
 
     door.undo(door.lastAccepted()!)

@@ -110,7 +110,7 @@ test('a fetch that fails leaves the tag, so that the pass is listed again', asyn
   await phone.check()
   service.change({ seat: 'B-2' })
   service.state.override = ({ path }) => (path.startsWith('/passes') ? { status: 503 } : undefined)
-  await expect(phone.check()).rejects.toThrow('answered 503')
+  await expect(phone.check()).rejects.toThrow('responded with 503')
   service.state.override = () => undefined
   expect((await phone.check()).changes).toMatchObject([{ banners: ['Your seat is now B-2.'] }])
 })
@@ -162,7 +162,7 @@ test('a removed pass is unregistered with its token, and nothing is asked of its
 test('a pass stays until its service is notified of the removal, or reports it as unknown', async () => {
   const { service, phone } = await installed()
   service.state.override = () => ({ status: 503 })
-  await expect(phone.remove(serial)).rejects.toThrow('answered 503')
+  await expect(phone.remove(serial)).rejects.toThrow('responded with 503')
   expect(phone.device().passes).toHaveLength(1)
   service.state.override = () => ({ status: 401 })
   await phone.remove(serial)

@@ -50,13 +50,13 @@ test('a lock that a killed process left is taken over', async () => {
 
 test('the only phone need not be named; of several one must be', () => {
   const folder = temporaryFolder()
-  expect(() => openDevice(folder, undefined)).toThrow('There is no phone yet')
+  expect(() => openDevice(folder, undefined)).toThrow('No phone was created yet')
   createDevice(folder, google('pixel'))
   expect(openDevice(folder, undefined).name).toBe('pixel')
   createDevice(folder, google('tablet'))
-  expect(() => openDevice(folder, undefined)).toThrow('Which phone? There are pixel, tablet')
+  expect(() => openDevice(folder, undefined)).toThrow('Which phone? Choose one of pixel, tablet')
   expect(openDevice(folder, 'tablet').name).toBe('tablet')
-  expect(() => openDevice(folder, 'watch')).toThrow('There is no phone watch; there are pixel, tablet')
+  expect(() => openDevice(folder, 'watch')).toThrow('The phone watch does not exist; choose one of pixel, tablet')
 })
 
 test('a name stays in its folder, and a phone on its platform', () => {

@@ -165,7 +165,7 @@ describe('over HTTP', () => {
     const { counts, notes } = await plan(undefined, { as: writer })
     await writer.close()
     expect(counts).toEqual({ valid: 5, failed: 1 })
-    expect(notes).toEqual([expect.stringContaining('may not read passes (passes:read)')])
+    expect(notes).toEqual([expect.stringContaining('cannot read passes (passes:read)')])
   })
 
   test('a create reports whether it made the pass; a used ID is an error unless reuse is allowed', async () => {

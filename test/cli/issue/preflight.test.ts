@@ -46,12 +46,12 @@ test('a header lists everything that it lacks at once, and the flag that names a
         issues: [
           {
             path: [],
-            message: 'There is no column externalPassId for the external id; --external-id-column names another one',
+            message: 'Column externalPassId not found for the external id; --external-id-column selects another one',
           },
-          { path: [], message: 'There is no column label for the label; --label-column names another one' },
-          { path: [], message: 'There is no column seat (Seat), which the template requires' },
+          { path: [], message: 'Column label not found for the label; --label-column selects another one' },
+          { path: [], message: 'Column seat (Seat) not found, but the template requires it' },
           { path: [], message: 'The column seat.row has a dot in its name; such names belong to the system' },
-          { path: [], message: 'The column x stands twice' },
+          { path: [], message: 'Duplicate column x' },
           { path: [], message: 'Columns that the template does not know: id, seat.row, x' },
         ],
       }),
@@ -73,7 +73,7 @@ test('column names match in any case, with spaces or underscores; two that match
   ])
   const twice = () => planColumns(['external_pass_id', 'label', 'LABEL', 'Seat', 'se at'], variables, defaults)
   const problem = (first: string, second: string, column: string) => {
-    return { path: [], message: `The columns "${first}" and "${second}" may both be ${column}: rename one` }
+    return { path: [], message: `The columns "${first}" and "${second}" can both be ${column}: rename one` }
   }
   expect(twice).toThrow(
     expect.objectContaining({

@@ -154,7 +154,7 @@ test('rejects a file that is not a journal, and replaces a complete earlier expo
     '{"format":2,"settings":{}}\n{"rows":1,"bytes":1,"cursor":7}\n',
   ]) {
     writeFileSync(`${path}.journal`, journal)
-    await expect(run(path, 2, { pages: 9, size: 3 })).rejects.toThrow('is no journal of an export')
+    await expect(run(path, 2, { pages: 9, size: 3 })).rejects.toThrow('is not a journal of an export')
     expect(readFileSync(path, 'utf8')).toBe(whole(2))
   }
 })

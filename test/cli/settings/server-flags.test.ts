@@ -37,8 +37,8 @@ test.each([
 
 test('warns about a variable that resembles a setting, not about settings and other variables', () => {
   expect(mistypedVariables(['PASSES_PUBLICURL', 'PASSES_RATE_LIMITS'])).toEqual([
-    'Warning: PASSES_PUBLICURL is no setting; did you mean PASSES_PUBLIC_URL?',
-    'Warning: PASSES_RATE_LIMITS is no setting; did you mean PASSES_RATE_LIMIT?',
+    'Warning: PASSES_PUBLICURL is not a setting; did you mean PASSES_PUBLIC_URL?',
+    'Warning: PASSES_RATE_LIMITS is not a setting; did you mean PASSES_RATE_LIMIT?',
   ])
   const others = ['URL', 'TOKEN', 'PROFILE', 'TIMEOUT', 'WEBHOOK_SECRET', 'COPY_TO', 'TEST_DATABASES']
   // As Kubernetes sets them for a service of this name.

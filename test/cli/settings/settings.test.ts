@@ -84,7 +84,7 @@ test('PASSES_PROFILE and --profile choose a profile, and one that is not there i
   await writeProfile(path, 'two', { url: 'https://two.example', token: 'two' })
   expect(resolve({}, { PASSES_PROFILE: 'two' }).token?.value).toBe('two')
   expect(resolve({ profile: 'default' }, { PASSES_PROFILE: 'two' }).token?.value).toBe('one')
-  expect(() => resolve({ profile: 'three' })).toThrow('There is no profile three')
+  expect(() => resolve({ profile: 'three' })).toThrow('Profile three not found')
 })
 
 test.each<[string, Environment]>([
@@ -160,8 +160,8 @@ test('a profile that is logged out keeps its server and no token, in a file of i
 })
 
 test.each(['constructor', '__proto__'])('%s is the name of no profile until one is stored under it', async (name) => {
-  expect(() => resolve({ profile: name })).toThrow(`There is no profile ${name}`)
-  await expect(chooseProfile(path, name)).rejects.toThrow(`There is no profile ${name}`)
+  expect(() => resolve({ profile: name })).toThrow(`Profile ${name} not found`)
+  await expect(chooseProfile(path, name)).rejects.toThrow(`Profile ${name} not found`)
 })
 
 test('a stored token that other users may read is warned of when it is used', async () => {

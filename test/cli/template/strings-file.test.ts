@@ -78,10 +78,10 @@ test('rejects texts that do not fit with their place, and writes nothing', async
   const [label, message, , name, description] = made.entries
   const good = { ...name!, target: 'Hafen' }
   const cases: [object, (string | number)[], RegExp][] = [
-    [{ ...description!, key: 'design.logoText' }, ['entries', 1, 'key'], /no text at design.logoText/],
-    [{ ...description!, key: '__proto__.x' }, ['entries', 1, 'key'], /no text at/],
-    [good, ['entries', 1, 'key'], /twice/],
-    [{ ...label!, source: 'Portão' }, ['entries', 1, 'source'], /is "Porta" by now/],
+    [{ ...description!, key: 'design.logoText' }, ['entries', 1, 'key'], /Text design.logoText not found/],
+    [{ ...description!, key: '__proto__.x' }, ['entries', 1, 'key'], /Text __proto__.x not found/],
+    [good, ['entries', 1, 'key'], /Duplicate text/],
+    [{ ...label!, source: 'Portão' }, ['entries', 1, 'source'], /is now "Porta"/],
     [{ ...message!, target: 'Jetzt' }, ['entries', 1, 'target'], /%@/],
     [{ ...label!, target: 'Tor {{tor}}' }, ['entries', 1, 'target'], /tor/],
   ]

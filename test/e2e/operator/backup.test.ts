@@ -118,7 +118,7 @@ test('rejects files that are not sound backups of this program, and changes noth
   await database.close()
   const target = join(folder, 'target.db')
   const cases: [args: string[], exitCode: number, message: string][] = [
-    [['restore', text], 1, 'is no SQLite database'],
+    [['restore', text], 1, 'is not a SQLite database'],
     [['restore', empty], 1, 'holds no database of passes'],
     [['restore', cut], 1, 'damaged'],
     [['restore', newer], 1, '9999-from-the-future'],

@@ -66,7 +66,7 @@ test('a read-only server is copied to PostgreSQL and back, and links and secrets
   await eventually(async () => {
     const back = await run(['copy', '--from', postgres, '--to', `sqlite:${file}`])
     expect(back.exitCode, back.stderr).toBe(0)
-    expect(back.stdout).toContain('what stands there is the same')
+    expect(back.stdout).toContain('The contents are the same')
   })
   expect(statSync(file).mode & 0o777).toBe(0o600)
   expect(existsSync(`${file}.copy`)).toBe(false)

@@ -16,9 +16,9 @@ test('reports once that a command created a database', async () => {
   const [first, second] = [await run(create), await run(create)]
   expect([first.exitCode, second.exitCode]).toEqual([0, 0])
   expect(first.stderr).toMatch(
-    /^There was no database .+: it was made\. Give the one that your server uses with --database/,
+    /^The database .+ did not exist and was created\. Select the database of your server with --database/,
   )
-  expect(second.stderr).not.toContain('it was made')
+  expect(second.stderr).not.toContain('was created')
 })
 
 describe.each(dialects)('on %s', (dialect) => {

@@ -118,7 +118,7 @@ test('deletes only with --prune and confirmation or --yes; kinds without a folde
   const unasked = await apply(folder, server, '--prune')
   expect([unasked.exitCode, unasked.value.error.message]).toEqual([
     2,
-    'Delete the webhook https://hooks.example/other? Nobody can be asked here',
+    'Delete the webhook https://hooks.example/other? Prompts are disabled',
   ])
   expect(await countsOf(server)).toEqual([2, 1, 2])
   rmSync(join(folder, 'projects'), { recursive: true })
@@ -163,7 +163,7 @@ test('reports a run that fails midway, and the next one continues; a secret that
   expect(failed).toMatchObject({
     exitCode: 1,
     value: { error: { code: 'VALIDATION_ERROR', message: expect.stringContaining('Image not found') } },
-    stderr: expect.stringContaining('1 of 4 were done; run it again to go on.'),
+    stderr: expect.stringContaining('1 of 4 were done. Run it again to resume.'),
   })
   write(folder, 'templates/broken.json', { ...ticket, key: 'broken' })
   // Made by a run that was killed before it had the answer.

@@ -90,10 +90,10 @@ describe('over HTTP', () => {
     writeRows(setup, 'file.csv', [header, ...rows])
     const broken = await run(['update', 'file.csv', '--failures', 'failures.csv'], server, { cwd: folder })
     expect(broken.exitCode).toBe(1)
-    expect(broken.stderr).toContain('Line 52 (T-unknown): PASS_NOT_FOUND: There is no pass with this external id')
+    expect(broken.stderr).toContain('Line 52 (T-unknown): PASS_NOT_FOUND: No pass has this external ID')
     expect(readRows(setup, 'failures.csv').map(({ externalPassId, error }) => [externalPassId, error])).toEqual([
       ['T-3', expect.stringMatching(/^VALIDATION_ERROR: variables\.day: /)],
-      ['T-unknown', 'PASS_NOT_FOUND: There is no pass with this external id'],
+      ['T-unknown', 'PASS_NOT_FOUND: No pass has this external ID'],
       ['T-59', 'externalPassId: Stands in line 61 already, with other content'],
       ['T-70', expect.stringMatching(/^PASS_ALREADY_VOIDED: /)],
     ])
@@ -197,7 +197,7 @@ test('an error of every row ends the run at once, and shows the command to conti
   const reader = { url, token: JSON.parse(member.stdout).token as string }
   const refused = await run(['update', 'file.csv'], reader, { cwd: setup.folder })
   expect([refused.exitCode, refused.stderr]).toEqual([1, expect.stringContaining('passes:write')])
-  expect(refused.stderr).toContain('When it is mended, go on with: ')
+  expect(refused.stderr).toContain('When it is fixed, resume with: ')
   const allowed = await run(['update', 'file.csv', '--json'], { url, token }, { cwd: setup.folder })
   expect([allowed.exitCode, JSON.parse(allowed.stdout)]).toMatchObject([0, { updated: 120, failed: 0 }])
 })

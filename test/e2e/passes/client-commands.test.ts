@@ -162,7 +162,7 @@ test('a server that is not there is said with the address, its source and what t
 })
 
 test.each([
-  ['no token', ['project', 'list'], 'no access token'],
+  ['no token', ['project', 'list'], 'No access token'],
   ['an unknown flag', ['project', 'list', '--nonsense'], '--nonsense'],
   ['a missing flag', ['issue', 'file.csv'], 'Missing required flag template'],
   ['a missing argument', ['project', 'get'], 'id'],

@@ -96,9 +96,9 @@ test('reports a file that is not a list of passes to import', async () => {
   const sheet = await refused('book.csv', Buffer.from('PK\u0003\u0004rest'), '--template', templateId)
   expect(sheet).toContain('a workbook (.xlsx or .ods)')
   const plain = await refused('plain.csv', 'externalPassId,label\na,b\n', '--template', templateId)
-  expect(plain).toContain('nothing to take over')
+  expect(plain).toContain('nothing to import')
   const nameless = await refused('none.csv', 'externalPassId,label,serialNumber\na,b,c\n')
-  expect(nameless).toContain('There is no column template')
+  expect(nameless).toContain('Column template not found')
   const unknown = await refused('known.csv', 'externalPassId,label,serialNumber\na,b,c\n', '--identity', 'acme')
   expect(unknown).toContain('There is no identity called acme')
   expect(unknown).toContain('passes identity use')
@@ -150,7 +150,7 @@ test('packages of another provider become a file to import', async () => {
   expect(folded.stderr).toContain('passes packages old --out passes.csv')
   const read = await run(['packages', 'old', '--out', 'old.csv'], server, { cwd: folder })
   expect(read.exitCode).toBe(1)
-  expect(read.stderr).toContain('c.pkpass: this is no zip archive')
+  expect(read.stderr).toContain('c.pkpass: it is not a ZIP archive')
   expect(read.stderr).toContain('--apple-prefix /passkit')
   expect(readRows(setup, 'old.csv')).toMatchObject([
     { externalPassId: 'a/1', label: 'Grace', scanPayload: 'A1', status: 'ISSUED', seat: '7', field_status: 'gold' },
@@ -167,7 +167,7 @@ test('packages of another provider become a file to import', async () => {
   writeFileSync(join(folder, 'junk', 'c.pkpass'), 'no archive')
   const junk = await run(['packages', 'junk', '--out', 'junk.csv'], server, { cwd: folder })
   expect([junk.exitCode, existsSync(join(folder, 'junk.csv'))]).toEqual([1, false])
-  expect(junk.stderr).toContain('c.pkpass: this is no zip archive')
+  expect(junk.stderr).toContain('c.pkpass: it is not a ZIP archive')
   const wrong = await run(['import', 'old.csv', '--template', templateId, '--json'], server, { cwd: folder })
   const [named, unseated] = JSON.parse(wrong.stdout).errors
   expect(named.error).toContain('passTypeIdentifier: The pass type of these passes would be')

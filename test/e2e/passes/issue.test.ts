@@ -109,7 +109,7 @@ test('failing rows are written with their error, fixed, and used as input', asyn
     ['T-3', 'seat: Is required (Seat)'],
     ['T-7', expect.stringMatching(/^DUPLICATE_PASS: /)],
     ['T-100', 'day: Must be of the format date, such as 2027-05-31'],
-    ['T-249', 'Has 5 cells where the header has 4; after the last column stands surplus'],
+    ['T-249', 'Has 5 cells, but the header has 4; extra cells: surplus'],
   ])
   expect(read(join(folder, 'links.csv'))).toHaveLength(246)
 
@@ -272,7 +272,7 @@ test("a second file with another name for an ID fails that row, and shows no lin
   expect(plan.stdout).toMatch(/^Differs:\n {2}Line 2 \(T-1\): DIFFERS: Of pass [0-9a-f-]+, label is "Ada"$/m)
   const second = await issue('second.csv', '--out', 'links.csv')
   expect([second.exitCode, second.stdout]).toEqual([1, expect.stringMatching(/^Created +0$[\s\S]*^Differs +1$/m)])
-  expect(second.stderr).toContain('--existing update makes them what their rows say')
+  expect(second.stderr).toContain('use --existing update to change them')
   expect(read(join(folder, 'links.csv'))).toEqual([])
 })
 
@@ -358,7 +358,7 @@ test('a named pipe is read as stdin is, once and without a journal, and nothing 
   expect(JSON.parse((await issued).stdout)).toMatchObject({ file: 'rows', created: 3, journal: null })
   for (const flag of ['--out', '--failures']) {
     const { exitCode, stdout } = await run([...args, flag, 'links'], server, { cwd: folder })
-    expect([exitCode, JSON.parse(stdout).error.message]).toEqual([2, 'links is a pipe, where a file is needed'])
+    expect([exitCode, JSON.parse(stdout).error.message]).toEqual([2, 'links is a pipe, but a file is required'])
   }
   // Who wants no failures may say so.
   writeFileSync(join(folder, 'file.csv'), `${csv(rowsFor(3))}T-9,,9,2027-05-31\n`)

@@ -48,11 +48,11 @@ test('lists ambiguous names, reports unknown ones, and changes nothing for eithe
   const twins = [await projects.create({ body: { name: 'Twin' } }), await projects.create({ body: { name: 'Twin' } })]
   for (const text of ['Twin', twins[0]!.id.slice(0, 6)]) {
     const { exitCode, stderr } = await run(['project', 'delete', text, '--yes'], server)
-    expect([exitCode, stderr]).toEqual([2, expect.stringContaining(`${text} may be any of 2 projects`)])
+    expect([exitCode, stderr]).toEqual([2, expect.stringContaining(`${text} can mean any of 2 projects`)])
     for (const { id } of twins) expect(stderr).toContain(`${id} Twin`)
   }
   const unknown = await run(['project', 'delete', 'twin', '--yes'], server)
-  expect([unknown.exitCode, unknown.stderr]).toEqual([1, expect.stringContaining('no project called twin')])
+  expect([unknown.exitCode, unknown.stderr]).toEqual([1, expect.stringContaining('No project is called twin')])
   expect((await projects.list()).total).toBe(2)
 })
 
@@ -64,9 +64,9 @@ test('a pass is named by its external id or the beginning of its id, too', async
     expect(JSON.parse(stdout)).toMatchObject({ id: pass.id })
   }
   const unknown = await run(['pass', 'get', 'T-99'], server)
-  expect([unknown.exitCode, unknown.stderr]).toEqual([1, expect.stringContaining('no pass with the external id T-99')])
+  expect([unknown.exitCode, unknown.stderr]).toEqual([1, expect.stringContaining('No pass has the external ID T-99')])
   const external = await run(['pass', 'get', pass.id, '--external'], server)
-  expect(external.stderr).toContain(`no pass with the external id ${pass.id}`)
+  expect(external.stderr).toContain(`No pass has the external ID ${pass.id}`)
 })
 
 test('on a terminal a template that is left out is chosen from a list that narrows as it is typed in', async () => {

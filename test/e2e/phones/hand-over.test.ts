@@ -171,7 +171,7 @@ test('rejects what cannot be exported, and leaves no file and no entry', async (
     expect([ended.exitCode, stderr]).toEqual([exitCode, expect.stringContaining(message)])
   }
   await refused(['-'], 2, 'not written to stdout')
-  await refused(['none/a.csv'], 1, 'There is no folder')
+  await refused(['none/a.csv'], 1, 'The folder none does not exist')
   await refused(['a.csv', '--workspace', 'none'], 1, 'There is no workspace none')
   await refused(['a.csv', '--project', 'none'], 1, 'There is no project none')
   await refused(['a.csv', '--template', 'none'], 1, 'There is no template none')

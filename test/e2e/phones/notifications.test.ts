@@ -61,7 +61,7 @@ test('the commands send, rehearse, watch, list, show and cancel', async () => {
   const notify = ['notify', pass!.externalPassId, '--external', '-m', 'Gate B12', '--platform', 'apple']
   expect(await json(...notify, '--at', 'in 2h')).toMatchObject({ status: 'SCHEDULED', google: { status: 'SKIPPED' } })
   const wrong = await run([...notify, '--at', 'soon'], server)
-  expect([wrong.exitCode, wrong.stderr]).toEqual([2, expect.stringContaining('soon is no time')])
+  expect([wrong.exitCode, wrong.stderr]).toEqual([2, expect.stringContaining('soon is not a time')])
 
   expect(await json(...send, '--dry-run')).toMatchObject({ dryRun: true, passCount: 3 })
   const unasked = await run(send, server)
@@ -76,7 +76,10 @@ test('the commands send, rehearse, watch, list, show and cancel', async () => {
   expect((await json('broadcast', 'list', project.id)).items).toMatchObject([{ id: later.id }, { id: broadcast.id }])
   await command(server, ['broadcast', 'cancel', project.id, later.id])
   const watching = watchBroadcast(server.client, later)
-  await expect(watching).rejects.toMatchObject({ code: 'CANCELLED', message: expect.stringContaining('cancelled it') })
+  await expect(watching).rejects.toMatchObject({
+    code: 'CANCELLED',
+    message: expect.stringContaining('was cancelled before'),
+  })
   const gone = await run(['broadcast', 'get', project.id, later.id], server)
   expect([gone.exitCode, gone.stderr]).toEqual([1, expect.stringContaining('Broadcast not found')])
   expect(await command(server, ['broadcast', 'get', project.id, broadcast.id])).toContain('3 skipped')

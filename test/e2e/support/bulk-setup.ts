@@ -91,7 +91,7 @@ export async function startRun(setup: Setup, args: string[]) {
 
 /** Runs the command that a stopped run printed, of words as a shell reads them. */
 export async function resume(setup: Setup, stderr: string) {
-  const command = /go on with: (.+)$/m.exec(stderr)?.[1]
+  const command = /resume with: (.+)$/m.exec(stderr)?.[1]
   if (!command) throw new Error(`No command is printed: ${stderr}`)
   const { stdout } = await execa(`printf '%s\\0' ${command}`, { shell: true })
   const [node, called, ...args] = stdout.split('\0').slice(0, -1)

@@ -54,7 +54,7 @@ const damage: [string, (file: string) => void, string][] = [
   ['with something behind it', (file) => appendFileSync(file, 'more'), 'at its end'],
   ['with one bit changed in a page', (file) => flip(file, lengthOfDatabase(file) - 3), 'checksum'],
   ['with its checksum changed', (file) => flip(file, statSync(file).size - 3), 'damaged'],
-  ['that is text', (file) => writeFileSync(file, 'hello '.repeat(1_000)), 'no SQLite database'],
+  ['that is text', (file) => writeFileSync(file, 'hello '.repeat(1_000)), 'not a SQLite database'],
   ['that is empty', (file) => truncateSync(file, 0), 'holds no database of passes'],
 ]
 test.each(damage)('a backup %s is refused, checksum or not, and nothing is made', async (_, harm, message) => {

@@ -54,9 +54,9 @@ export async function enter(options: EntranceOptions): Promise<Entrance> {
   if (learned.kind === 'rejection') throw learned.error
   const place = learned.kind === 'answer' ? learned.value : remembered(memory, project)
   if (!place) {
-    throw new CliError(`No answer from ${url}, and this machine has no list of that door to go on with`, {
+    throw new CliError(`No response from ${url}, and this machine has no list of that door to continue with`, {
       code: 'CONNECTION_FAILED',
-      hint: 'start the console once while the server is there; from then on it works without it.',
+      hint: 'start the console once while the server is reachable; after that, it works offline.',
     })
   }
   if (learned.kind === 'answer') remember(memory, place)

@@ -40,7 +40,7 @@ export async function findFault(file: string): Promise<string | undefined> {
       return `was made by a newer program, whose migrations are not known here: ${unknown.join(', ')}`
     })
   } catch (error) {
-    if (isDamaged(error)) return 'is no SQLite database, or a damaged one'
+    if (isDamaged(error)) return 'is not a SQLite database, or is damaged'
     throw error
   }
 }
