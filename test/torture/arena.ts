@@ -17,32 +17,32 @@ export interface Scene {
   run(arena: Arena): Promise<void>
 }
 
-/** What a scene works with, and where it says what it did and what it saw. */
+/** The tools of a scene, and the methods that record what it did and measured. */
 export interface Arena {
   dialect: TestDialect
   random: Random
   databases: Databases
   /** The first of two sizes in a short run, the second in a long one. */
   size(short: number, long: number): number
-  /** True when no more should be begun: the time is over, or somebody pressed Ctrl-C. */
+  /** Whether the scene must start no more work: the time is over, or the user pressed Ctrl-C. */
   isOver(): boolean
   /** Counts what was done, by its name in the table. */
   did(what: string, count?: number): void
   /** Keeps the longest of some waits in seconds, by its name in the table. */
   took(what: string, seconds: number): void
-  /** Keeps the most that something came to, by its name in the table. */
+  /** Keeps the highest value, by its name in the table. */
   reached(what: string, value: number): void
-  /** The promise is broken where it does not hold; the first evidence is shown. */
+  /** Marks the promise as broken if the condition is false. The table shows the first evidence. */
   check(holds: boolean, evidence: string): void
   folder(): string
   emptyDatabase(): Promise<string>
   start(options?: ServerOptions): Promise<ServerProcess>
-  /** Resolves to the seconds that it took, or breaks the promise after so many. */
+  /** Resolves to the elapsed seconds. Marks the promise as broken after the given time. */
   waitUntil(what: string, seconds: number, isSo: () => Promise<boolean> | boolean): Promise<number>
   cleanUp(work: () => void | Promise<void>): void
 }
 
-/** What became of a scene; the same scene of several rounds adds up. */
+/** The results of a scene. Rounds of the same scene add up. */
 export interface Findings {
   done: Map<string, number>
   longest: Map<string, number>
@@ -56,8 +56,8 @@ export interface ArenaOptions extends Pick<Arena, 'dialect' | 'random' | 'databa
 }
 
 /**
- * A place for one run of a scene, and how to leave it as if it had never been; once more when a scene that was still under
- * way has ended.
+ * Opens the environment of one run of a scene. `close` stops its servers and removes everything that the run created.
+ * Call it again after an interrupted scene has ended.
  */
 export function openArena(options: ArenaOptions): { arena: Arena; close(): Promise<void> } {
   const { findings, databases, dialect, isLong } = options

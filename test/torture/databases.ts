@@ -7,12 +7,14 @@ import { startPostgres, type TestPostgres } from '../support/postgres.ts'
 
 export interface Databases {
   create(dialect: TestDialect, cleanUp: CleanUp): Promise<string>
-  /** The PostgreSQL server, to be restarted; undefined where PASSES_TEST_POSTGRES_URL names somebody else's. */
+  /**
+   * The PostgreSQL server, which scenes can restart. `undefined` if PASSES_TEST_POSTGRES_URL names an external server.
+   */
   postgres: TestPostgres | undefined
   stop(): Promise<void>
 }
 
-/** Where scenes get their empty databases. PostgreSQL runs with the settings that it comes with, fsync included. */
+/** Creates the empty databases of scenes. PostgreSQL runs with its default settings, which include fsync. */
 export async function openDatabases(dialects: readonly TestDialect[]): Promise<Databases> {
   const given = process.env.PASSES_TEST_POSTGRES_URL?.replace(/\/?$/, '/')
   const postgres = dialects.includes('postgres') && !given ? await startPostgres({ port: await freePort() }) : undefined
@@ -32,7 +34,7 @@ export async function openDatabases(dialects: readonly TestDialect[]): Promise<D
 
 async function query(base: string, sql: string): Promise<void> {
   const client = new pg.Client(`${base}postgres`)
-  // What ends a connection ends its query as well, which says so.
+  // If a connection ends, its query fails with the same error.
   client.on('error', () => undefined)
   await client.connect()
   try {

@@ -4,7 +4,7 @@ import type { ServerProcess } from '../e2e/support/server.ts'
 
 /** A request that the server has begun to read, as it said itself with 100 Continue, and that waits for its body. */
 export interface HeldRequest {
-  /** Sends the body; resolves to the status of the answer, or to what cut it off. */
+  /** Sends the body. Resolves to the status of the response, or to the error that interrupted the request. */
   finish(): Promise<number | string>
 }
 
@@ -12,7 +12,7 @@ export async function holdRequest({ url, token }: ServerProcess, path: string, b
   const text = JSON.stringify(body)
   const held = request(url + path, {
     method: 'POST',
-    // A connection of its own.
+    // Use a separate connection.
     agent: false,
     headers: {
       authorization: `Bearer ${token}`,

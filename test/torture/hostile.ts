@@ -1,7 +1,7 @@
 /**
- * A hostile tenant, and strangers without a token, in a process of their own: the table of attacks is `attacks`. Told whom
- * to attack as JSON in its only argument; goes on until its input ends, then says as JSON how often it did what, and what
- * it was answered.
+ * Attacks a server as a hostile tenant and as clients without a token. `attacks` is the table of attacks. The only
+ * argument is the victim, as JSON. The program runs until its input ends, and then prints the number of requests and
+ * responses of each attack as JSON.
  */
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
@@ -15,11 +15,11 @@ import type { DefinitionInput } from '../../src/core/contract/definition.ts'
 
 export interface Victim {
   url: string
-  /** Of the hostile tenant itself. */
+  /** The token of the hostile tenant. */
   token: string
 }
 
-/** By attack: requests sent, and answers by status. */
+/** The number of requests, and of responses by status, of each attack. */
 export type Damage = Record<string, { sent: number; answers: Record<string, number> }>
 
 /** Connections that each of the attacks on sockets holds. */
@@ -28,7 +28,7 @@ const SOCKETS = 20
 /** Strangers come from another address than the tenants, as they would. */
 const STRANGE_ADDRESS = '127.0.0.2'
 
-/** Webhook endpoints that take a request and never answer; as many as a workspace has room for. */
+/** The number of webhook endpoints that accept a request and never respond: the maximum per workspace. */
 const HANGING_ENDPOINTS = 50
 
 /** As many as a device takes, so that each of its lists is as long as one gets. */
@@ -66,7 +66,7 @@ function again(name: string, workers: number, attack: (send: Send) => Promise<vo
       })
       const text = await response.body.text()
       note(String(response.statusCode))
-      // Whoever is told to wait tries again a little later, or the attack would be one on this process.
+      // Retry a little later, or the attack would overload this process instead.
       if (response.statusCode === 429) await sleep(50)
       return response.statusCode < 300 && text.startsWith('{') ? JSON.parse(text) : undefined
     } catch (error) {
@@ -157,7 +157,7 @@ async function jpegWithManyScans(): Promise<Uint8Array> {
   const jpeg = await sharp({ create: { width: 1_000, height: 1_000, channels: 3, background: '#123456' } })
     .jpeg({ progressive: true })
     .toBuffer()
-  // The last scan once more, thousands of times.
+  // Repeat the last scan of the image thousands of times.
   const start = jpeg.lastIndexOf(Buffer.from([0xff, 0xda]))
   const scan = jpeg.subarray(start, jpeg.length - 2)
   return Buffer.concat([jpeg.subarray(0, -2), ...Array(4_000).fill(scan), Buffer.from([0xff, 0xd9])])

@@ -3,7 +3,7 @@ import type { ScanResponse } from '../../src/core/contract/scan-shapes.ts'
 /** Something that was asked for under a key that makes asking again harmless. */
 export interface Keyed<Answer> {
   key: string
-  /** What the server acknowledged; undefined while nobody knows whether it was done. */
+  /** The acknowledged response. `undefined` while the result is unknown. */
   answer?: Answer
   /** The server said no: it must not be there. */
   isRefused?: true
@@ -18,20 +18,22 @@ export interface PassRecord {
   id?: string
   /** Updates that were acknowledged. */
   updates: number
-  /** Updates of which nobody knows whether they were done. */
+  /** The number of updates whose result is unknown. */
   doubtful: number
-  /** What its variable n may hold: what was acknowledged last, and what was doubtful since. */
+  /**
+   * The possible values of variable `n`: the last acknowledged one, and those of later updates whose result is unknown.
+   */
   values: Set<number | undefined>
   voided: 'no' | 'maybe' | 'yes'
   scans: Keyed<Pick<ScanResponse, 'result'> & { id: string }>[]
   notifications: Keyed<{ id: string }>[]
 }
 
-/** Every write that the driver asked for, and what it was told. */
+/** Every write that the driver requested, with its response. */
 export interface Journal {
   passes: Map<string, PassRecord>
   broadcasts: Keyed<{ id: string }>[]
-  /** Answers that nobody should get, in words. */
+  /** Descriptions of responses that no request should get. */
   unexpected: string[]
   acknowledged: number
   doubtful: number

@@ -5,7 +5,7 @@ import type { ServerProcess } from '../e2e/support/server.ts'
 import type { Arena } from './arena.ts'
 import { type Journal, type Keyed, newRecord, type PassRecord } from './journal.ts'
 
-/** What the load writes to. */
+/** The servers and the resources that the load uses. */
 export interface Target {
   templateId: string
   projectId: string
@@ -19,7 +19,7 @@ export interface Target {
 export interface Load {
   /** Waits for what is in flight. */
   stop(): Promise<void>
-  /** Requests that got no answer. */
+  /** Returns the number of requests that were rejected or interrupted without a response. */
   lost(): number
 }
 
@@ -54,7 +54,7 @@ export function startLoad(arena: Arena, target: Target, { lanes, pauseMs }: { la
         return 'doubtful'
       }
       if (!(error instanceof ApiError)) throw error
-      // When a database goes away in the middle of a commit nobody can know.
+      // If the database becomes unreachable during a commit, the result is unknown.
       if (error.status === 503 && error.retryAfterSeconds !== undefined) {
         journal.unavailable += 1
         return 'doubtful'
@@ -130,7 +130,8 @@ async function create({ target, own, name, ask, arena }: Step, count: number): P
       return (await api.createBatch({ body: { passes } })).results.map(({ pass }) => pass!)
     })
   let made = await send()
-  // Half of those whose answer got lost are sent again, as a client would; the others show whether they are there.
+  // Send half of the requests that lost their response again, as a client would. The others show whether they took
+  // effect.
   for (let tries = 0; made === 'doubtful' && tries < 3 && arena.random.next() < 0.5; tries += 1) made = await send()
   if (typeof made === 'string') return 'doubtful'
   for (const [n, { id }] of made.entries()) records[n]!.id = id
@@ -199,7 +200,7 @@ async function sendBroadcast({ broadcasts }: Client, projectId: string, idempote
   return { id }
 }
 
-/** Asks again, under the same key, for everything whose answer got lost. */
+/** Repeats every request that lost its response, with the same key. */
 export async function clearDoubts({ journal, projectId }: Target, client: Client): Promise<void> {
   const clear = async <T>(keyed: Keyed<T>, send: () => Promise<T>) => {
     if (keyed.answer || keyed.isRefused) return

@@ -5,7 +5,7 @@
 import { createRequire } from 'node:module'
 import { testConfig } from '../support/config.ts'
 
-/** What the parent asks for. */
+/** A command of the parent process. */
 export type Order = { offsetMs: number } | { isFull: boolean }
 
 interface Connection {
@@ -60,7 +60,7 @@ process.send!({ url: server.url, token: server.firstToken })
 /** SQLite then refuses with SQLITE_FULL what needs another page. */
 function limit(writer: Connection): Promise<void> {
   return new Promise((resolve, reject) => {
-    // The pool may have closed it since, or do so in between.
+    // The pool might have closed the connection already.
     const forget = () => resolve(void writers.delete(writer))
     writer.get('pragma page_count', (error, row) => {
       if (error) return forget()

@@ -12,7 +12,7 @@ export interface MovedServer {
   database: string
   /** Resolves when it is done. */
   tell(order: Order): Promise<void>
-  /** How the process ended; undefined while it lives. */
+  /** The exit code or signal of the process. `undefined` while it runs. */
   exitCode(): number | string | undefined
   stderr(): string
 }

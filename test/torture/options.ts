@@ -4,17 +4,17 @@ import { dialects, type TestDialect } from '../support/databases.ts'
 
 export const HELP = `npm run torture -- [flags]
 
-Attacks the built program with load, kills and faults, and says of each promise whether it held.
+Attacks the built program with load, kills, and faults, and reports for each promise whether it held.
 
-  --minutes N        run the scenes again and again for so long on each database; each once without
-  --database NAME    sqlite, postgres or both (the default; side by side)
-  --seed TEXT        repeat the chances of an earlier run
-  --only SCENE       repeatable; all by default
-  --json             the table as JSON
-  --out FILE.md      write the table as Markdown, too
+  --minutes N        repeat the scenes for N minutes on each database (default: run each once)
+  --database NAME    sqlite, postgres, or both in parallel (default both)
+  --seed TEXT        repeat the random choices of an earlier run
+  --only SCENE       run only this scene (repeatable)
+  --json             print the table as JSON
+  --out FILE.md      also write the table as Markdown
 
-PASSES_TEST_POSTGRES_URL names a PostgreSQL server to use instead of one that is started for the run; it is not
-restarted, so that this part of promise 10 is then left out. Ctrl-C prints what was done so far.
+PASSES_TEST_POSTGRES_URL names a PostgreSQL server to use instead of a new one. It is not restarted, which leaves out
+that part of promise 10. Ctrl-C stops the run and prints the results so far.
 `
 
 export interface TortureOptions {
@@ -27,7 +27,7 @@ export interface TortureOptions {
   out: string | undefined
 }
 
-/** @throws Error that says what is wrong with the flags */
+/** @throws Error if a flag is invalid */
 export function readOptions(args: string[], scenes: string[]): TortureOptions {
   const { values } = parseArgs({
     args,
@@ -43,11 +43,10 @@ export function readOptions(args: string[], scenes: string[]): TortureOptions {
   })
   const { minutes = '0', database = 'both', only = [] } = values
   const chosen = dialects.filter((dialect) => database === 'both' || database === dialect)
-  if (chosen.length === 0) throw new Error(`--database takes sqlite, postgres or both, and holds "${database}"`)
-  if (!/^\d+(\.\d+)?$/.test(minutes)) throw new Error(`--minutes takes a number, and holds "${minutes}"`)
+  if (chosen.length === 0) throw new Error(`--database must be sqlite, postgres, or both, not "${database}"`)
+  if (!/^\d+(\.\d+)?$/.test(minutes)) throw new Error(`--minutes must be a number, not "${minutes}"`)
   const unknown = only.find((name) => !scenes.includes(name))
-  if (unknown !== undefined)
-    throw new Error(`--only takes a scene, and there is none called "${unknown}": ${scenes.join(', ')}`)
+  if (unknown !== undefined) throw new Error(`--only must be a scene, not "${unknown}": ${scenes.join(', ')}`)
   return {
     isHelp: values.help ?? false,
     minutes: Number(minutes),

@@ -7,12 +7,12 @@ import { createSigner, packageFile, zip, zipEntry } from '../../src/wallets/appl
 import { createSandboxPass } from '../../src/wallets/sandbox/apple/certificates.ts'
 import { type LocalCall, type LocalReply, serveLocally } from '../../src/wallets/sandbox/local-server.ts'
 
-/** What another provider is started with. */
+/** Options of `startOtherProvider`. */
 interface OtherProviderOptions {
   passes: number
   passTypeIdentifier: string
   teamIdentifier: string
-  /** What packages name as their webServiceURL. */
+  /** The `webServiceURL` of the packages. */
   webServiceURL: string
 }
 
@@ -20,7 +20,7 @@ interface OtherProviderOptions {
 interface OtherPass {
   serialNumber: string
   authenticationToken: string
-  /** What scanners read. */
+  /** The payload that scanners read. */
   code: string
   label: string
   devices: Map<string, string>
@@ -28,17 +28,17 @@ interface OtherPass {
 
 /** Another provider that runs. */
 export interface OtherProvider {
-  /** Where it listens, without a slash at the end. */
+  /** The address, without a trailing slash. */
   url: string
-  /** What stands in its tables, as an operator exports it. */
+  /** The rows of its tables, as an operator exports them. */
   passes: readonly OtherPass[]
   close(): Promise<void>
 }
 
 /**
- * Starts another provider of passes, whose certificate hangs on the chain in a folder of the sandbox: packages to install at `/passes/<n>.pkpass`, and
- * the PassKit web service under the path of `webServiceURL`, with serial numbers, tokens and codes in a form of its own. It
- * never changes a pass.
+ * Starts another provider of passes. Its certificate is issued by the chain in a folder of the sandbox. It serves
+ * packages to install at `/passes/<n>.pkpass`, and the PassKit web service under the path of `webServiceURL`, with its
+ * own format of serial numbers, tokens, and codes. It never changes a pass.
  */
 export async function startOtherProvider(chain: string, options: OtherProviderOptions): Promise<OtherProvider> {
   const { passTypeIdentifier } = options

@@ -8,11 +8,11 @@ export interface HeldPass {
   id: string
   phone: TestPhone
   pushes(): number
-  /** Ids of the messages that Google shows; undefined where no Android phone holds it. */
+  /** Returns the IDs of the messages that Google shows. `undefined` if no Android phone has the pass. */
   googleMessages?(): Promise<string[]>
 }
 
-/** Issued passes, each on a phone of its own, the first ones on an Android phone, too. A worker must be running. */
+/** Creates issued passes, each on its own iPhone, the first ones also on an Android phone. A worker must be running. */
 export async function holdPasses(
   arena: Arena,
   api: ServerProcess,

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import type { Envelope } from '../../src/core/contract/deliveries.ts'
 import type { Arena } from './arena.ts'
 
-/** One delivery, however often it came. */
+/** A delivery, which can arrive several times. */
 export interface Counters {
   type: Envelope['type']
   /** The pass of a lifecycle event, the scan of a scan event. */

@@ -15,8 +15,8 @@ export function rowOf(scene: Scene, database: TestDialect, findings: Findings, r
   const { done, longest, most, broken } = findings
   const [evidence = null] = broken
   const more = broken.length > 1 ? ` (and ${broken.length - 1} more)` : ''
-  const waits = [...longest].map(([what, seconds]) => `${what} ${asTime(seconds)} at most`)
-  const peaks = [...most].map(([what, value]) => `${value.toLocaleString('en')} ${what} at most`)
+  const waits = [...longest].map(([what, seconds]) => `${what}: at most ${asTime(seconds)}`)
+  const peaks = [...most].map(([what, value]) => `${what}: at most ${value.toLocaleString('en')}`)
   return {
     promise: scene.promise,
     scene: scene.name,
@@ -63,7 +63,7 @@ export function asMarkdown(rows: Row[], { command, seed, seconds, startedAt, mac
     `\`${command}\`, seed \`${seed}\`, ${Math.round(seconds / 60)} minutes from ${startedAt.toISOString().slice(0, 16)}Z.`,
     `${machine}.`,
     '',
-    '| # | What is promised | Database | What was done | Result |',
+    '| # | Promise | Database | Load | Result |',
     '|---|---|---|---|---|',
     ...lines.map((line) => `| ${line} |`),
     '',

@@ -1,6 +1,6 @@
 /**
- * Attacks the built program and checks from outside what it promises: npm run torture -- --help. Exits 1 where a promise
- * is broken.
+ * Attacks the built program and checks its promises from outside: `npm run torture -- --help`. Exits with 1 if a
+ * promise is broken.
  */
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
@@ -44,13 +44,16 @@ const rows = (await Promise.all(options.dialects.map((dialect) => runAll(dialect
 await databases.stop()
 print(rows.toSorted((a, b) => a.promise - b.promise))
 
-/** The terminal, npm and tsx may each pass on one Ctrl-C: only a later one ends the program at once. */
+/**
+ * Stops the run. The terminal, npm, and tsx can each forward the same Ctrl-C, so only a later one ends the program
+ * immediately.
+ */
 function stop(): void {
   if (interruption.signal.aborted && performance.now() - interruptedAt > 1_000) process.exit(130)
   if (interruption.signal.aborted) return
   interruptedAt = performance.now()
   interruption.abort()
-  note('stopping; once more to stop at once')
+  note('stopping; press Ctrl-C again to stop immediately')
 }
 
 /** Every scene once; in the long form again and again, larger from the second time on, until the time is over. */
@@ -90,10 +93,10 @@ async function runOnce(
     isOver,
   })
   const running = scene.run(arena).catch((error: Error) => {
-    own.broken.push(`the scene could not go on: ${error.stack?.split('\n').slice(0, 4).join(' ') ?? error}`)
+    own.broken.push(`the scene failed: ${error.stack?.split('\n').slice(0, 4).join(' ') ?? error}`)
   })
   await Promise.race([running, interrupted])
-  // What happens to a scene that is taken apart is no finding.
+  // Ignore errors of a scene that is being stopped.
   const found = structuredClone(own)
   await close()
   await running

@@ -5,30 +5,30 @@ interface Backlog {
   counts: { kind: string; waiting: number; running: number; failed: number }[]
 }
 
-/** What stands in the outbox, as `passes jobs list` tells an operator. */
+/** Returns the jobs in the outbox, as `passes jobs list` prints them. */
 export async function listJobs(database: string): Promise<Backlog['counts']> {
   const { stdout, exitCode, stderr } = await spawnProgram(['jobs', 'list', '--json', '--database', database])
-  if (exitCode !== 0) throw new Error(`jobs list ended with ${exitCode}: ${stderr}`)
+  if (exitCode !== 0) throw new Error(`jobs list exited with ${exitCode}: ${stderr}`)
   return (JSON.parse(String(stdout)) as Backlog).counts
 }
 
 /** Waits until nothing is left to run, and breaks the promise where something stays or gave up. */
 export async function settle(arena: Arena, database: string, seconds: number): Promise<number> {
   let counts: Backlog['counts'] = []
-  const took = await arena.waitUntil('every job is run', seconds, async () => {
+  const took = await arena.waitUntil('all jobs are run', seconds, async () => {
     counts = await listJobs(database)
     return counts.length === 0
   })
-  arena.check(counts.length === 0, `left in the outbox: ${JSON.stringify(counts)}`)
+  arena.check(counts.length === 0, `jobs remain: ${JSON.stringify(counts)}`)
   return took
 }
 
 const MOST_SECONDS = 900
 
 /**
- * As settle, where the promise names no time and the backlog has no bound: it is broken where nothing became of it for so many
- * seconds. A broadcast makes jobs while it is fanned out, so that there may be more of them for a while.
- * @param fannedOut how many messages broadcasts made so far
+ * Waits as `settle` does, with no bound on the total time. The promise is broken if there is no progress for the given
+ * number of seconds. A broadcast creates jobs during its fan-out, so the number of jobs can grow for a while.
+ * @param fannedOut returns the number of messages that broadcasts have created
  */
 export async function drain(
   arena: Arena,
@@ -38,18 +38,21 @@ export async function drain(
 ): Promise<number> {
   let counts: Backlog['counts'] = []
   const isStuck = watchProgress(seconds)
-  const took = await arena.waitUntil('every job is run', MOST_SECONDS, async () => {
+  const took = await arena.waitUntil('all jobs are run', MOST_SECONDS, async () => {
     const made = await fannedOut()
     counts = await listJobs(database)
     const jobs = counts.reduce((sum, { waiting, running, failed }) => sum + waiting + running + failed, 0)
     // Each message that is made is one job more; it counts for two, so that to make it and to send it are progress.
     return isStuck(jobs - 2 * made) || jobs === 0
   })
-  arena.check(counts.length === 0, `left in the outbox: ${JSON.stringify(counts)}`)
+  arena.check(counts.length === 0, `jobs remain: ${JSON.stringify(counts)}`)
   return took
 }
 
-/** Creates a function that is given what is left, and returns whether that has not decreased for so many seconds. */
+/**
+ * Creates a function that receives the remaining amount, and returns whether it has not decreased for the given number
+ * of seconds.
+ */
 export function watchProgress(seconds: number): (left: number) => boolean {
   let [least, leastAt] = [Number.POSITIVE_INFINITY, 0]
   return (left) => {

@@ -8,17 +8,19 @@ import type { Journal, PassRecord } from './journal.ts'
 import type { Target } from './load.ts'
 import type { TallyReceiver } from './receiver.ts'
 
-/** Compares all that was acknowledged with what the interface says now, and with what the webhook was told. */
+/**
+ * Compares all acknowledged writes with the current state of the API, and with the events that the webhook received.
+ */
 export async function verify(arena: Arena, target: Target, client: Client, receiver?: TallyReceiver): Promise<void> {
   const { journal } = target
   for (const answer of journal.unexpected) arena.check(false, `unexpected: ${answer}`)
   const passes = new Map<string, Pass>()
   for await (const pass of paginate((call) => client.passes.list(call), { templateId: [target.templateId] })) {
-    arena.check(!passes.has(pass.externalPassId), `${pass.externalPassId} is there twice`)
+    arena.check(!passes.has(pass.externalPassId), `${pass.externalPassId} exists twice`)
     passes.set(pass.externalPassId, pass)
   }
   for (const externalPassId of passes.keys()) {
-    arena.check(journal.passes.has(externalPassId), `${externalPassId} is there and was never asked for`)
+    arena.check(journal.passes.has(externalPassId), `${externalPassId} exists and was never requested`)
   }
   for (const record of journal.passes.values()) checkPass(arena, record, passes.get(record.externalPassId))
   checkBatches(arena, journal, passes)
@@ -35,7 +37,7 @@ export async function verify(arena: Arena, target: Target, client: Client, recei
     }
   }
   arena.did('writes acknowledged', journal.acknowledged)
-  arena.did('answers lost', journal.doubtful)
+  arena.did('responses lost', journal.doubtful)
   arena.did('passes', passes.size)
   arena.did('scans', ledger.length)
 }
@@ -43,7 +45,7 @@ export async function verify(arena: Arena, target: Target, client: Client, recei
 function checkPass(arena: Arena, record: PassRecord, pass: Pass | undefined): void {
   const { externalPassId, id, updates, doubtful, values, voided } = record
   if (!pass) {
-    arena.check(id === undefined, `${externalPassId} was acknowledged as ${id} and is not there`)
+    arena.check(id === undefined, `${externalPassId} was acknowledged as ${id} and does not exist`)
     return
   }
   const what = `${externalPassId} (${pass.id})`
@@ -52,13 +54,13 @@ function checkPass(arena: Arena, record: PassRecord, pass: Pass | undefined): vo
   const isCounted = changes >= updates && changes <= updates + doubtful
   arena.check(
     isCounted,
-    `${what} is at revision ${pass.revision} after ${updates} updates and ${doubtful} doubtful ones`,
+    `${what} is at revision ${pass.revision} after ${updates} updates and ${doubtful} with an unknown result`,
   )
   const n = pass.variables.n as number | undefined
-  arena.check(values.has(n), `${what} holds ${n}, and should hold one of ${[...values].join(', ')}`)
+  arena.check(values.has(n), `${what} has ${n}, and should have one of ${[...values].join(', ')}`)
   const isVoid = pass.status === 'VOID'
   arena.check(isVoid ? voided !== 'no' : voided !== 'yes', `${what} is ${pass.status}, voided: ${voided}`)
-  arena.check(isVoid || pass.status === 'ISSUED', `${what} is ${pass.status} although every job was run`)
+  arena.check(isVoid || pass.status === 'ISSUED', `${what} is ${pass.status} after all jobs were run`)
 }
 
 /** A batch is whole or not there; on SQLite each of its equal parts, of 25 passes at most, from the beginning. */
@@ -71,11 +73,11 @@ function checkBatches(arena: Arena, journal: Journal, passes: Map<string, Pass>)
     const there = found.filter(Boolean).length
     const parts = arena.dialect === 'sqlite' ? Math.ceil(found.length / 25) : 1
     const isSound = found.slice(0, there).every(Boolean) && there % (found.length / parts) === 0
-    arena.check(isSound, `of batch ${batch} ${there} of ${found.length} passes are there`)
+    arena.check(isSound, `batch ${batch} has ${there} of ${found.length} passes`)
   }
 }
 
-/** Every answer that got lost has been asked for again by now, so that the ledger is known exactly. */
+/** All requests that lost their response have been repeated by now, so the ledger is known exactly. */
 function checkScans(arena: Arena, journal: Journal, ledger: ScanItem[]): void {
   const items = new Map(ledger.map((item) => [item.id, item]))
   const accepted = new Map<string, number>()
@@ -88,11 +90,11 @@ function checkScans(arena: Arena, journal: Journal, ledger: ScanItem[]): void {
       if (isRefused) continue
       count += 1
       const isThere = items.get(answer?.id ?? '')?.result === (answer?.result === 'accepted' ? 'accepted' : 'denied')
-      arena.check(isThere, `scan ${key} was acknowledged as ${answer?.result} and is not so in the ledger`)
+      arena.check(isThere, `scan ${key} was acknowledged as ${answer?.result}, and the ledger differs`)
     }
-    arena.check((accepted.get(id ?? '') ?? 0) <= 1, `pass ${id} was let in ${accepted.get(id ?? '')} times`)
+    arena.check((accepted.get(id ?? '') ?? 0) <= 1, `pass ${id} was accepted ${accepted.get(id ?? '')} times`)
   }
-  arena.check(ledger.length === count, `${count} scans were asked for, and the ledger holds ${ledger.length}`)
+  arena.check(ledger.length === count, `${count} scans were requested, and the ledger has ${ledger.length}`)
 }
 
 async function checkMessages(arena: Arena, { journal, projectId }: Target, client: Client): Promise<void> {
@@ -105,7 +107,7 @@ async function checkMessages(arena: Arena, { journal, projectId }: Target, clien
     broadcasts.add(answer!.id)
   }
   const { total } = await client.broadcasts.list({ params: { id: projectId }, query: { limit: 1 } })
-  arena.check(total === broadcasts.size, `${broadcasts.size} broadcasts were asked for, and there are ${total}`)
+  arena.check(total === broadcasts.size, `${broadcasts.size} broadcasts were requested, and there are ${total}`)
   for (const { id, notifications } of journal.passes.values()) {
     if (notifications.length === 0) continue
     const list = await client.notifications.list({ params: { id: id! }, query: { limit: 100 } })
@@ -118,7 +120,7 @@ async function checkMessages(arena: Arena, { journal, projectId }: Target, clien
         .join() === expected.sort().join()
     arena.check(isSame, `pass ${id} has ${single.length} notifications, and ${expected.length} were acknowledged`)
     const open = list.items.find(({ status }) => status === 'PENDING' || status === 'FAILED')
-    arena.check(!open, `notification ${open?.id} is ${open?.status} although every job was run`)
+    arena.check(!open, `notification ${open?.id} is ${open?.status} after all jobs were run`)
   }
   arena.did(
     'notifications',
@@ -126,11 +128,11 @@ async function checkMessages(arena: Arena, { journal, projectId }: Target, clien
   )
 }
 
-/** Totals and figures are sums of counters: none may have gained or lost what it counts. */
+/** Compares totals and figures, which are sums of counters, with the rows that they count. */
 async function checkCounts(arena: Arena, { database: url }: Target): Promise<void> {
   const database = openDatabase(url)
   for (const { counter, part, counted, expected } of await createStore(database).counts.listDifferences())
-    arena.check(false, `${counter} (${part}) is counted as ${counted}, and is ${expected}`)
+    arena.check(false, `${counter} (${part}) has the count ${counted} instead of ${expected}`)
   await database.close()
 }
 
@@ -143,11 +145,11 @@ function checkEvents(
   const told = new Map<string, number>()
   for (const { type, subject, isSame } of receiver.deliveries.values()) {
     told.set(`${type} ${subject}`, (told.get(`${type} ${subject}`) ?? 0) + 1)
-    arena.check(isSame, `a delivery of ${type} for ${subject} came in different bytes`)
+    arena.check(isSame, `a delivery of ${type} for ${subject} arrived with different bytes`)
   }
   const expect = (type: string, subject: string, least: number, most = least) => {
     const count = told.get(`${type} ${subject}`) ?? 0
-    arena.check(count >= least && count <= most, `${type} for ${subject} was told ${count} times, not ${least}`)
+    arena.check(count >= least && count <= most, `${type} for ${subject} was sent ${count} times instead of ${least}`)
   }
   for (const { id, externalPassId, revision, status } of passes) {
     const wasVoided = journal.passes.get(externalPassId)?.voided !== 'no'

@@ -9,11 +9,11 @@ import { settle } from '../settle.ts'
 export const broadcast: Scene = {
   name: 'broadcast',
   promise: 5,
-  promised: 'A broadcast killed in mid fan-out ends DISPATCHED with exactly one notification for each pass',
+  promised: 'A broadcast that is killed during its fan-out ends DISPATCHED with exactly one notification per pass',
   run: killFanOut,
 }
 
-/** Passes whose notifications are looked at one by one. */
+/** The number of passes whose notifications are checked one by one. */
 const SAMPLE = 500
 
 async function killFanOut(arena: Arena): Promise<void> {
@@ -34,19 +34,22 @@ async function killFanOut(arena: Arena): Promise<void> {
       ;({ fannedOut, status } = await server.client.broadcasts.stats(named))
     }
     await server.kill()
-    arena.did(status === 'DISPATCHED' ? 'kills in mid delivery' : 'kills in mid fan-out')
+    arena.did(status === 'DISPATCHED' ? 'kills during delivery' : 'kills during fan-out')
     server = await arena.start({ database, token, port })
   }
-  arena.took('until every job was run', await settle(arena, database, 120))
+  arena.took('time until all jobs were run', await settle(arena, database, 120))
   const { status, passCount } = await server.client.broadcasts.get(named)
   const stats = await server.client.broadcasts.stats(named)
   const isWhole = status === 'DISPATCHED' && passCount === total && stats.fannedOut === total && stats.pending === 0
-  arena.check(isWhole, `for ${total} passes it ended ${status}, passCount ${passCount}, ${JSON.stringify(stats)}`)
+  arena.check(
+    isWhole,
+    `the broadcast to ${total} passes ended with ${status}, passCount ${passCount}, ${JSON.stringify(stats)}`,
+  )
   await checkEach(arena, server, projectId, id)
   arena.did('notifications', stats.fannedOut)
 }
 
-/** Passes by SQL alone, since the interface would take its time. */
+/** Inserts passes with SQL, because the API would take longer. */
 async function fill({ database: url, client }: ServerProcess, count: number): Promise<string> {
   const database = openDatabase(url)
   try {
@@ -56,7 +59,7 @@ async function fill({ database: url, client }: ServerProcess, count: number): Pr
   }
 }
 
-/** One for each, so that as many as passes is exactly one each; which is looked at for some of them. */
+/** Checks for a sample of passes that each issued one has exactly one notification. */
 async function checkEach(
   arena: Arena,
   { client }: ServerProcess,

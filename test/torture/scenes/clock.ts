@@ -12,7 +12,7 @@ import { verify } from '../verify.ts'
 export const clock: Scene = {
   name: 'clock',
   promise: 11,
-  promised: 'The clock set an hour forward or back: no job is lost, none runs early by more than the jump',
+  promised: 'After the clock jumps by an hour, no job is lost, and none runs earlier than the jump explains',
   run: moveClock,
 }
 
@@ -39,13 +39,13 @@ async function moveClock(arena: Arena): Promise<void> {
     }
   }
   await load.stop()
-  arena.check(load.lost() === 0, `${load.lost()} requests got no answer: ${server.stderr().slice(-500)}`)
+  arena.check(load.lost() === 0, `${load.lost()} requests got no response: ${server.stderr().slice(-500)}`)
   await clearDoubts(target, client)
-  // What was queued before the clock was set back waits until it is there again.
+  // Jobs that were queued before the clock was set back wait until the clock reaches that time again.
   await server.tell({ offsetMs: step })
-  arena.took('until every job was run', await settle(arena, server.database, 60))
+  arena.took('time until all jobs were run', await settle(arena, server.database, 60))
   await verify(arena, target, client, receiver)
-  arena.check(server.exitCode() === undefined, `the process ended with ${server.exitCode()}: ${server.stderr()}`)
+  arena.check(server.exitCode() === undefined, `the process exited with ${server.exitCode()}: ${server.stderr()}`)
   if (arena.dialect === 'postgres') return
 
   const id = await issuedPass(arena, client)
@@ -59,13 +59,13 @@ async function moveClock(arena: Arena): Promise<void> {
     (await client.notifications.get({ params: { id, notificationId } })).status
   await server.tell({ offsetMs: 0 })
   await sleep(1_500)
-  arena.check((await statusOf(soon.id)) === 'SCHEDULED', 'a send in 30 minutes began when the clock was set back')
+  arena.check((await statusOf(soon.id)) === 'SCHEDULED', 'a send in 30 minutes started when the clock was set back')
   await server.tell({ offsetMs: 2 * HOUR })
-  await arena.waitUntil('what is due by the clock is sent', 15, async () => (await statusOf(soon.id)) !== 'SCHEDULED')
+  await arena.waitUntil('the due notification is sent', 15, async () => (await statusOf(soon.id)) !== 'SCHEDULED')
   await sleep(1_500)
-  arena.check((await statusOf(late.id)) === 'SCHEDULED', 'a send in 90 minutes ran when the clock jumped by 60')
+  arena.check((await statusOf(late.id)) === 'SCHEDULED', 'a send in 90 minutes started when the clock jumped by 60')
   await server.tell({ offsetMs: 3 * HOUR })
-  await arena.waitUntil('the last send runs in its turn', 15, async () => (await statusOf(late.id)) === 'SKIPPED')
+  await arena.waitUntil('the last notification is processed', 15, async () => (await statusOf(late.id)) === 'SKIPPED')
   arena.did('scheduled sends', 2)
   await settle(arena, server.database, 60)
 }

@@ -7,7 +7,7 @@ import { issuedPass } from '../issued.ts'
 export const creates: Scene = {
   name: 'creates',
   promise: 6,
-  promised: '100 concurrent creates with one externalPassId, idempotencyKey or externalRef: one effect',
+  promised: '100 concurrent requests with one externalPassId, idempotencyKey, or externalRef create one resource',
   run: raceCreates,
 }
 
@@ -42,7 +42,10 @@ async function raceCreates(arena: Arena): Promise<void> {
   }
 }
 
-/** The same request from all sides at once: one answer says that it did it, and all name the same thing. */
+/**
+ * Sends the same request concurrently from all clients. One response reports the creation, and all return the same
+ * resource.
+ */
 async function race(
   arena: Arena,
   servers: ServerProcess[],
@@ -62,12 +65,12 @@ async function race(
   )
   arena.did('requests', REQUESTS)
   const ids = new Set(answers.map(({ id }) => id))
-  arena.check(ids.size === 1 && !ids.has(undefined), `${what} had ${ids.size} effects: ${[...ids].join(', ')}`)
+  arena.check(ids.size === 1 && !ids.has(undefined), `${what} created ${ids.size} resources: ${[...ids].join(', ')}`)
   const wrong = answers.find(({ status }) => status !== 200 && status !== created)
-  arena.check(!wrong, `${what} was answered with ${wrong?.status}: ${JSON.stringify(wrong?.json)}`)
+  arena.check(!wrong, `${what} returned ${wrong?.status}: ${JSON.stringify(wrong?.json)}`)
   if (!created) return
   const first = answers.filter(({ status }) => status === created).length
-  arena.check(first === 1, `${what} was answered with ${created} ${first} times`)
+  arena.check(first === 1, `${what} returned ${created} ${first} times`)
 }
 
 interface Answer {

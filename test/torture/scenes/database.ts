@@ -15,7 +15,8 @@ import { verify } from '../verify.ts'
 export const postgresRestarted: Scene = {
   name: 'postgres-restarted',
   promise: 10,
-  promised: 'PostgreSQL shut down at once under load: the process lives, 503 with Retry-After, drained 10 s after',
+  promised:
+    'After a shutdown of PostgreSQL under load, requests get 503 with Retry-After, and jobs are drained in 10 s',
   only: 'postgres',
   run: restartPostgres,
 }
@@ -23,7 +24,7 @@ export const postgresRestarted: Scene = {
 export const sqliteFull: Scene = {
   name: 'sqlite-full',
   promise: 10,
-  promised: 'SQLite full: 503, integrity_check ok, recovers without a restart',
+  promised: 'With a full disk, SQLite rejects writes with 503, stays intact, and recovers without a restart',
   only: 'sqlite',
   run: fillSqlite,
 }
@@ -31,7 +32,7 @@ export const sqliteFull: Scene = {
 export const sqliteShared: Scene = {
   name: 'sqlite-shared',
   promise: 10,
-  promised: 'Four processes on one SQLite file: no BUSY reaches a client',
+  promised: 'Four processes share one SQLite file, and no client gets a BUSY error',
   only: 'sqlite',
   run: shareSqlite,
 }
@@ -53,23 +54,23 @@ async function restartPostgres(arena: Arena): Promise<void> {
     await postgres.start()
     const upAt = performance.now()
     arena.did('restarts')
-    // The load goes on for a moment, so that what comes next is seen to work.
+    // Continue the load for a second, to check that later requests succeed.
     await sleep(1_000)
     await load.stop()
-    arena.check(load.lost() === 0, `${load.lost()} requests got no answer: ${server.stderr().slice(-500)}`)
+    arena.check(load.lost() === 0, `${load.lost()} requests got no response: ${server.stderr().slice(-500)}`)
     await drain(arena, server.database)
     const seconds = (performance.now() - upAt) / 1000
-    arena.took('drained', seconds)
+    arena.took('time until the queue was drained', seconds)
     arena.check(seconds <= DRAINED_SECONDS, `the queue was drained ${seconds.toFixed(1)} s after the restart`)
   }
-  arena.did('answers with 503', target.journal.unavailable)
-  arena.check(target.journal.unavailable > 0, 'nobody noticed that PostgreSQL was gone')
+  arena.did('responses with 503', target.journal.unavailable)
+  arena.check(target.journal.unavailable > 0, 'no request noticed that PostgreSQL was down')
   await clearDoubts(target, server.client)
   await settle(arena, server.database, 30)
   await verify(arena, target, server.client, receiver)
 }
 
-/** Looked at in the database, since to start a command takes longer than to tell seconds apart. */
+/** Waits until the queue is empty. Reads the database, because starting a command takes too long to measure seconds. */
 async function drain(arena: Arena, url: string): Promise<void> {
   const database = openDatabase(url)
   const backlog = new Backlog(database.reader)
@@ -82,26 +83,26 @@ async function fillSqlite(arena: Arena): Promise<void> {
   const server = await startMovedServer(arena)
   const target = await prepareTarget(server, openJournal())
   for (let time = 0; time < arena.size(2, 4) && !(time > 0 && arena.isOver()); time += 1) {
-    // In the short form less is made, which has to be issued behind it.
+    // The short form creates fewer passes, which must be issued afterwards.
     const load = startLoad(arena, target, { lanes: 6, pauseMs: arena.size(20, 2) })
     await sleep(arena.random.between(300, 800))
     const before = target.journal.unavailable
     await server.tell({ isFull: true })
-    await arena.waitUntil('a full database is answered with 503', 30, () => target.journal.unavailable > before + 20)
+    await arena.waitUntil('a full database returns 503', 30, () => target.journal.unavailable > before + 20)
     const { status } = await fetch(`${server.url}/healthz`)
-    arena.check(status === 200, `/healthz answered ${status} while the database was full`)
+    arena.check(status === 200, `/healthz returned ${status} while the database was full`)
     await checkIntegrity(arena, server.database)
     await server.tell({ isFull: false })
     arena.did('times full')
     const acknowledged = target.journal.acknowledged
-    await arena.waitUntil('writes work again', 10, () => target.journal.acknowledged > acknowledged + 20)
+    await arena.waitUntil('writes succeed again', 10, () => target.journal.acknowledged > acknowledged + 20)
     await load.stop()
-    arena.check(load.lost() === 0, `${load.lost()} requests got no answer`)
+    arena.check(load.lost() === 0, `${load.lost()} requests got no response`)
   }
-  arena.check(server.exitCode() === undefined, `the process ended with ${server.exitCode()}: ${server.stderr()}`)
-  arena.did('answers with 503', target.journal.unavailable)
+  arena.check(server.exitCode() === undefined, `the process exited with ${server.exitCode()}: ${server.stderr()}`)
+  arena.did('responses with 503', target.journal.unavailable)
   await clearDoubts(target, server.client)
-  arena.took('until every job was run', await settle(arena, server.database, 60))
+  arena.took('time until all jobs were run', await settle(arena, server.database, 60))
   await checkIntegrity(arena, server.database)
   await verify(arena, target, server.client)
 }
@@ -110,7 +111,7 @@ async function checkIntegrity(arena: Arena, url: string): Promise<void> {
   const database = openDatabase(url)
   const [{ integrity_check: found }] = await database.reader.raw('pragma integrity_check')
   await database.close()
-  arena.check(found === 'ok', `integrity_check says ${found}`)
+  arena.check(found === 'ok', `integrity_check returned ${found}`)
   arena.did('integrity checks')
 }
 
@@ -121,14 +122,14 @@ async function shareSqlite(arena: Arena): Promise<void> {
   const load = startLoad(arena, target, { lanes: 12, pauseMs: 1 })
   await sleep(arena.size(4_000, 20_000))
   await load.stop()
-  arena.check(load.lost() === 0, `${load.lost()} requests got no answer`)
-  arena.check(target.journal.unavailable === 0, `${target.journal.unavailable} requests were answered with 503`)
+  arena.check(load.lost() === 0, `${load.lost()} requests got no response`)
+  arena.check(target.journal.unavailable === 0, `${target.journal.unavailable} requests got 503`)
   try {
     await clearDoubts(target, servers[0]!.client)
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
-    arena.check(false, `a request was answered with ${error.status}: ${error.message}`)
+    arena.check(false, `a request got ${error.status}: ${error.message}`)
   }
-  arena.took('until every job was run', await settle(arena, servers[0]!.database, 60))
+  arena.took('time until all jobs were run', await settle(arena, servers[0]!.database, 60))
   await verify(arena, target, servers[0]!.client)
 }

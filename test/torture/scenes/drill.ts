@@ -22,7 +22,7 @@ import { type SteadyLoad, startSteadyLoad, type Target } from '../steady-load.ts
 export const drill: Scene = {
   name: 'drill',
   promise: 26,
-  promised: 'Phones go through a take-over, a renewal, new addresses, keys, and databases under load, and lose nothing',
+  promised: 'Under load, phones lose nothing in a take-over, a renewal, and changes of address, key, and database',
   run: (arena) => playDrill(arena, runAsProcess),
 }
 
@@ -61,8 +61,8 @@ const [PATIENCE_SECONDS, MOST_SECONDS] = [30, 3_600]
 const runAsProcess: RunCommand = (args, options) => spawnProgram(args, undefined, options)
 
 /**
- * Plays what a real deployment could go through, one stage after the other. Phones install passes of another provider;
- * every stage ends when each phone shows the last update of its pass, or makes no more progress.
+ * Plays what a real deployment could go through, one stage after the other. Phones install passes of another provider.
+ * Every stage ends when each phone shows the last update of its pass, or makes no more progress.
  */
 export async function playDrill(arena: DrillArena, run: RunCommand): Promise<void> {
   const phones = Number(process.env.PASSES_DRILL_PHONES ?? arena.size(100, 1_000))
@@ -127,11 +127,11 @@ export async function playDrill(arena: DrillArena, run: RunCommand): Promise<voi
       wrongScans: 0,
       longestGapSeconds: 0,
     }
-    none(wrongScans, 'scans have another result than the rules give')
+    none(wrongScans, 'scans have an unexpected result')
     arena.did('updates', updates)
     arena.did('scans', scans)
     arena.took(name, (performance.now() - startedAt) / 1000)
-    if (load) arena.took(`without a scan response in ${name}`, longestGapSeconds)
+    if (load) arena.took(`time without a scan response in ${name}`, longestGapSeconds)
     load?.goOn()
   }
 
@@ -143,7 +143,7 @@ export async function playDrill(arena: DrillArena, run: RunCommand): Promise<voi
     return passes[0]?.revision === (load?.revisions[n] ?? 0)
   }
 
-  /** Waits until all phones are there, or until there is no more progress. */
+  /** Waits until the condition holds for all phones, or until there is no more progress. */
   async function waitForPhones(isThere: (phone: FleetPhone, n: number) => boolean): Promise<void> {
     const isStuck = watchProgress(PATIENCE_SECONDS)
     await arena.waitUntil('phones are up to date', MOST_SECONDS, () => {
@@ -179,7 +179,7 @@ export async function playDrill(arena: DrillArena, run: RunCommand): Promise<voi
 
   async function operate(args: string[], { database, env }: Pick<Home, 'database' | 'env'>): Promise<void> {
     const ended = await run(args, { cwd: folder, env: { PASSES_DATABASE_URL: database, ...env } })
-    if (ended.exitCode !== 0) throw new Error(`passes ${args.join(' ')} ended with ${ended.exitCode}: ${ended.stderr}`)
+    if (ended.exitCode !== 0) throw new Error(`passes ${args.join(' ')} exited with ${ended.exitCode}: ${ended.stderr}`)
   }
 
   async function install(): Promise<void> {

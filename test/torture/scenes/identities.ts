@@ -19,13 +19,14 @@ import { type SteadyLoad, startSteadyLoad } from '../steady-load.ts'
 export const identities: Scene = {
   name: 'identities',
   promise: 29,
-  promised: 'Two brands on one server, both renewed under load and kills: nothing names the other, no phone is behind',
+  promised: 'Two brands on one server stay separate under load, kills, and renewals, and no phone is outdated',
   run: renewUnderKills,
 }
 
 /**
- * Their passes have the same serial numbers and tokens, and every other one the same name at Google: only the identity tells them
- * apart. Of the first brand more phones of Google remove what they have than hold the second's.
+ * Passes of both brands have the same serial numbers and tokens, and every other one has the same object name at
+ * Google: only the identity distinguishes them. The first brand has more Google accounts, so more accounts remove its
+ * passes than hold those of the second.
  */
 const names = [
   { name: 'acme', type: 'pass.test.acme', team: 'ACME000001', issuerId: '3388000000000000001', googles: ['a', 'b'] },
@@ -44,7 +45,7 @@ interface Brand extends Names {
 
 type Operate = (args: string[]) => Promise<void>
 
-/** Emulators, and with them Apple and Google, live on in one process; the one beside it, which phones know, is killed. */
+/** The emulators of Apple and Google keep running in one process. The second process, which phones use, is killed. */
 async function renewUnderKills(arena: Arena): Promise<void> {
   const sandbox = join(arena.folder(), 'sandbox')
   const env = { PASSES_SANDBOX_DIR: sandbox, PASSES_SERVER_KEY: 'brands-'.repeat(8) }
@@ -59,7 +60,7 @@ async function renewUnderKills(arena: Arena): Promise<void> {
   let server = await start()
   const operate: Operate = async (words) => {
     const { exitCode, stderr } = await spawnProgram([...words, '--database', database], undefined, { env })
-    if (exitCode !== 0) throw new Error(`${words.join(' ')} ended with ${exitCode}: ${stderr}`)
+    if (exitCode !== 0) throw new Error(`${words.join(' ')} exited with ${exitCode}: ${stderr}`)
   }
   const brands: Brand[] = []
   for (const one of names) brands.push(await openBrand(arena, server, { operate, sandboxOf: url, names: one }))
@@ -89,17 +90,17 @@ async function renewUnderKills(arena: Arena): Promise<void> {
   await Promise.all([kill(1), renewAll(arena, operate)])
   const isRenewed = async () => (await signers()).every((signer, n) => signer !== before[n])
   arena.took(
-    'until both signed with their renewed certificates',
+    'time until both signed with their renewed certificates',
     await arena.waitUntil('both are renewed', 30, isRenewed),
   )
   await kill(kills)
 
   for (const { load } of brands) await load.rest()
   arena.took(
-    'until each phone showed the last revision',
+    'time until each phone showed the last revision',
     await arena.waitUntil('each phone shows the last revision', 60, () => brands.every(isCurrent)),
   )
-  arena.took('until every job was run', await settle(arena, database, 60))
+  arena.took('time until all jobs were run', await settle(arena, database, 60))
   for (const brand of brands) await checkBrand(arena, server, brand)
   await checkCallbacks(arena, server, brands)
   checkGoogle(arena, join(sandbox, 'google-wallet'))
@@ -159,7 +160,7 @@ async function openBrand(
   return { ...own, templateId, projectId, passIds, fleet, androids, load }
 }
 
-/** Whether the provider before gave the pass a name at Google, which stands for somebody who holds it. */
+/** Whether the previous provider named the pass at Google, so that an Android phone holds it. */
 function isNamed(n: number): boolean {
   return n % 2 === 0
 }
@@ -215,13 +216,13 @@ async function checkBrand(arena: Arena, { client }: ServerProcess, brand: Brand)
     const isShown = object.textModulesData?.some(({ body }) => body === String(load.revisions[n]))
     arena.check(isShown === true, `Google does not show revision ${load.revisions[n]} of ${object.id}`)
   }
-  arena.check(counts.strayPushes === 0, `${counts.strayPushes} pushes to phones of ${name} were of another pass type`)
-  arena.check(counts.refused + counts.strange === 0, `phones of ${name} were given packages that they refuse`)
-  arena.check(wrongScans === 0, `${wrongScans} scans of ${name} were decided otherwise`)
+  arena.check(counts.strayPushes === 0, `phones of ${name} got ${counts.strayPushes} pushes of another pass type`)
+  arena.check(counts.refused + counts.strange === 0, `phones of ${name} got packages that they refuse`)
+  arena.check(wrongScans === 0, `${wrongScans} scans of ${name} have an unexpected result`)
   for (const id of passIds) {
     const { apple, google, lastError } = await client.passes.wallets({ params: { id } })
     const errors = [lastError, google?.lastError, ...apple.map((device) => device.lastError)].filter(Boolean)
-    arena.check(errors.length === 0, `a wallet of ${name} says ${JSON.stringify(errors)}`)
+    arena.check(errors.length === 0, `a wallet of ${name} has the errors ${JSON.stringify(errors)}`)
   }
   for await (const { id, externalPassId, status } of paginate(client.passes.list, { projectId: [projectId] })) {
     arena.check(status === 'ISSUED', `${externalPassId} is ${status}`)
@@ -235,7 +236,10 @@ async function checkBrand(arena: Arena, { client }: ServerProcess, brand: Brand)
   arena.did('packages', counts.packages)
 }
 
-/** Phones of one brand remove what they have: Google says so of its issuer, and it counts for its passes alone. */
+/**
+ * Removes the passes of one brand from phones. Google reports it for its issuer, and it counts only for that brand's
+ * passes.
+ */
 async function checkCallbacks(arena: Arena, { client }: ServerProcess, [first, second]: Brand[]): Promise<void> {
   const listInstalled = async ({ passIds }: Brand) => {
     const all = await Promise.all(passIds.map((id) => client.passes.wallets({ params: { id } })))
@@ -244,17 +248,14 @@ async function checkCallbacks(arena: Arena, { client }: ServerProcess, [first, s
   const every = [...second!.passIds.keys()]
   for (const brand of [first!, second!]) {
     const installed = await listInstalled(brand)
-    arena.check(
-      installed.length === every.length,
-      `${installed.length} passes of ${brand.name} are installed at Google`,
-    )
+    arena.check(installed.length === every.length, `Google has ${installed.length} installed passes of ${brand.name}`)
   }
   for (const android of first!.androids) await android.remove()
   const left = every.filter(isNamed).join()
   const isGone = async () => (await listInstalled(first!)).join() === left
   await arena.waitUntil(`removals from Google are counted for ${first!.name}`, 30, isGone)
   const kept = await listInstalled(second!)
-  arena.check(kept.length === every.length, `${kept.length} passes of ${second!.name} are left at Google`)
+  arena.check(kept.length === every.length, `Google still has ${kept.length} passes of ${second!.name}`)
   arena.did('callbacks', every.length * (2 * first!.googles.length + second!.googles.length))
 }
 
@@ -265,7 +266,7 @@ function checkGoogle(arena: Arena, file: string): void {
     if (!put) continue
     const { role, resource } = put
     const own = names.find(({ issuerId }) => resource.id.startsWith(`${issuerId}.`))
-    arena.check(own !== undefined, `${resource.id} is of neither issuer`)
+    arena.check(own !== undefined, `${resource.id} belongs to neither issuer`)
     if (own) checkNames(arena, own, `${role} ${resource.id}`, JSON.stringify(resource))
     arena.did(role === 'Class' ? 'writes of classes' : 'writes of objects')
   }

@@ -11,7 +11,7 @@ import { verify } from '../verify.ts'
 export const kills: Scene = {
   name: 'kills',
   promise: 1,
-  promised: 'After SIGKILL every acknowledged write is there, no rolled-back one is, and every job is run',
+  promised: 'After SIGKILL, acknowledged writes are unchanged, none is partial, and every job is run',
   run: killAgainAndAgain,
 }
 
@@ -37,11 +37,11 @@ async function killAgainAndAgain(arena: Arena): Promise<void> {
   await clearDoubts(target, server.client)
   const { client } = server
   const fannedOut = () => countFannedOut(target, client)
-  arena.took('until every job was run', await drain(arena, database, 60, fannedOut))
+  arena.took('time until all jobs were run', await drain(arena, database, 60, fannedOut))
   await verify(arena, target, server.client, receiver)
 }
 
-/** How many messages its broadcasts made so far. */
+/** Returns the number of messages that its broadcasts have created. */
 async function countFannedOut({ journal, projectId }: Target, client: Client): Promise<number> {
   let count = 0
   for (const { answer } of journal.broadcasts) {
@@ -52,7 +52,7 @@ async function countFannedOut({ journal, projectId }: Target, client: Client): P
   return count
 }
 
-/** So that the server is hit at work, however long a busy machine takes to get there. */
+/** Waits for a number of writes, so that the kill hits a busy server even on a slow machine. */
 async function someWrites(journal: Journal, count: number): Promise<void> {
   const enough = journal.acknowledged + count
   const patience = performance.now() + 3_000

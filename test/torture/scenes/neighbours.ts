@@ -11,20 +11,20 @@ export const neighbours: Scene = {
   name: 'neighbours',
   promise: 21,
   promised:
-    'Beside a hostile workspace another one works on: its p99 at most 3 times what it is in quiet, no 503, memory below 600 MB',
+    'Next to a hostile workspace, another has a p99 of at most 3 times its quiet one, no 503, and under 600 MB of memory',
   run: workBesideAttack,
 }
 
 const MAX_RATIO = 3
 const MAX_BYTES = 600 * 1024 * 1024
 
-/** Cycles of the working tenant begin so far apart, however long each takes. */
+/** The interval between cycles of the working tenant, regardless of their duration. */
 const CYCLE_MS = 200
 
 /**
- * Several rounds, quiet and attack in turn, each with a server and a database that have seen no attack. A p99 of one round is
- * the third worst of a few hundred requests, and one pause of the machine in quiet would excuse any attack, one beside it
- * break any promise; the promise is held against what all rounds saw.
+ * Plays several rounds, quiet and attack in turn, each with a new server and database. The p99 of one round is its
+ * third worst request: a pause of the machine could hide any attack, or break any promise. The promise is therefore
+ * checked against the requests of all rounds.
  */
 async function workBesideAttack(arena: Arena): Promise<void> {
   const rounds: Round[] = []
@@ -55,7 +55,7 @@ async function playRound(arena: Arena): Promise<Round> {
   const memory = watchMemory(server)
   const attack = startAttack({ url: server.url, token: hostile })
   arena.cleanUp(() => void attack.stop())
-  // What the attack needs to have begun with everything.
+  // Wait until every attack has started.
   await sleep(3_000)
   const busy = await measure(work, arena.size(30, 180))
   const damage = await attack.stop()
@@ -71,9 +71,9 @@ interface Work {
 }
 
 interface Measured {
-  /** Of each create, read, scan and void. */
+  /** The times of creates, reads, scans, and voids. */
   requestsMs: number[]
-  /** From the answer of a void until its event is at the receiver. */
+  /** The times from the response to a void until its event arrives. */
   deliveriesMs: number[]
   failures: string[]
 }
@@ -110,7 +110,7 @@ async function measure({ server, templateId, receiver }: Work, seconds: number):
       await timed(client.passes.void({ params: { id }, body: {} }))
       const began = performance.now()
       while (!hasEvent(receiver, id)) {
-        if (performance.now() - began > 60_000) throw new Error(`the event of ${id} did not come within 60 s`)
+        if (performance.now() - began > 60_000) throw new Error(`the event of ${id} did not arrive within 60 s`)
         await sleep(5)
       }
       measured.deliveriesMs.push(performance.now() - began)
@@ -125,7 +125,7 @@ function hasEvent({ deliveries }: TallyReceiver, passId: string): boolean {
   return false
 }
 
-/** In a process of its own that gives way to the server: it stands for other machines. */
+/** Starts the attack in a separate process with a low priority, because it simulates other machines. */
 function startAttack(victim: Victim) {
   const script = new URL('../hostile.ts', import.meta.url).pathname
   const child = execa('nice', ['-n', '15', 'node', '--import', 'tsx', script, JSON.stringify(victim)], {
@@ -162,7 +162,7 @@ function bytesOf(pid: number): number {
   return children.reduce((sum, child) => sum + bytesOf(Number(child)), kilobytes * 1024)
 }
 
-/** Nothing of a process that has ended meanwhile. */
+/** Returns an empty text if the process has ended. */
 function readOfProcess(pid: number, path: string): string {
   try {
     return readFileSync(`/proc/${pid}/${path}`, 'utf8')
@@ -174,16 +174,16 @@ function readOfProcess(pid: number, path: string): string {
 
 function report(arena: Arena, rounds: Round[]): void {
   compare(arena, 'a request', rounds, ({ requestsMs }) => requestsMs)
-  compare(arena, 'an event until it came', rounds, ({ deliveriesMs }) => deliveriesMs)
+  compare(arena, 'an event delivery', rounds, ({ deliveriesMs }) => deliveriesMs)
   for (const { quiet, busy, damage, most } of rounds) {
     for (const failure of [...quiet.failures, ...busy.failures]) arena.check(false, failure)
-    arena.check(most < MAX_BYTES, `the server held ${Math.round(most / 2 ** 20)} MiB`)
+    arena.check(most < MAX_BYTES, `the server used ${Math.round(most / 2 ** 20)} MiB`)
     arena.reached('MiB of memory', Math.round(most / 2 ** 20))
     arena.did('requests of the working tenant', busy.requestsMs.length)
     for (const [name, { sent, answers }] of Object.entries(damage)) {
       arena.check(sent > 0, `the attack "${name}" sent nothing`)
       arena.did(`attack: ${name}`, sent)
-      for (const [answer, count] of Object.entries(answers)) arena.did(`${name} answered ${answer}`, count)
+      for (const [answer, count] of Object.entries(answers)) arena.did(`${name}, responses with ${answer}`, count)
     }
   }
 }
@@ -191,12 +191,12 @@ function report(arena: Arena, rounds: Round[]): void {
 function compare(arena: Arena, what: string, rounds: Round[], timesOf: (measured: Measured) => number[]): void {
   const before = p99(rounds.flatMap(({ quiet }) => timesOf(quiet)))
   const during = p99(rounds.flatMap(({ busy }) => timesOf(busy)))
-  arena.took(`p99 of ${what} in quiet`, before / 1000)
-  arena.took(`p99 of ${what} beside the attack`, during / 1000)
+  arena.took(`p99 of ${what} when quiet`, before / 1000)
+  arena.took(`p99 of ${what} during the attack`, during / 1000)
   const ratios = rounds.map(({ quiet, busy }) => p99(timesOf(busy)) / p99(timesOf(quiet))).toSorted((a, b) => a - b)
   const spread = `rounds ${ratios.map((ratio) => ratio.toFixed(1)).join(', ')}`
-  arena.reached(`percent of the p99 of ${what} in quiet`, Math.round((100 * during) / before))
-  const times = `${(during / before).toFixed(1)} times its ${before.toFixed(0)} ms in quiet (${spread})`
+  arena.reached(`p99 of ${what} in percent of the quiet one`, Math.round((100 * during) / before))
+  const times = `${(during / before).toFixed(1)} times the quiet ${before.toFixed(0)} ms (${spread})`
   process.stderr.write(`        p99 of ${what}: ${during.toFixed(0)} ms, ${times}\n`)
   arena.check(during <= MAX_RATIO * before, `p99 of ${what} was ${during.toFixed(0)} ms, ${times}`)
 }

@@ -8,19 +8,20 @@ import { issuedPass } from '../issued.ts'
 export const offline: Scene = {
   name: 'offline',
   promise: 9,
-  promised: 'An offline batch uploaded five times in any order: each scan once, as it was acted on, conflicts marked',
+  promised:
+    'An offline batch that is uploaded five times in any order stores each scan once, as decided, with conflicts marked',
   run: uploadAgainAndAgain,
 }
 
 const UPLOADS = 5
 
-/** Two doors let the holder of a single-use pass in while neither reached the server, and one turned somebody away. */
+/** Two doors admit the holder of a single-use pass while both are offline, and another scan is denied. */
 async function uploadAgainAndAgain(arena: Arena): Promise<void> {
   const servers = await startFleet(arena, 2)
   const { client } = servers[0]!
   for (let round = 0; round < arena.size(3, 10) && !(round > 0 && arena.isOver()); round += 1) {
     const passes = await Promise.all(Array.from({ length: 8 }, () => issuedPass(arena, client, { maxUses: 1 })))
-    // Behind the moment when the passes were made: a device cannot have scanned them before that.
+    // Later than the creation of the passes, because a device cannot have scanned them before.
     const at = Date.now()
     const scans = passes.flatMap((passId, n) => [
       { ...base(round, `first-${n}`, at + n), passId, result: 'accepted' as const, reason: 'valid' as const },
@@ -33,7 +34,10 @@ async function uploadAgainAndAgain(arena: Arena): Promise<void> {
     await Promise.all(Array.from({ length: UPLOADS - 1 }, () => upload(arena, servers, arena.random.shuffle(scans))))
     const after = await ledgerOf(client, passes)
     arena.check(JSON.stringify(before) === JSON.stringify(after), 'a repeated upload changed the ledger')
-    arena.check(after.length === scans.length, `${scans.length} scans were uploaded, and ${after.length} are there`)
+    arena.check(
+      after.length === scans.length,
+      `${scans.length} scans were uploaded, and the ledger has ${after.length}`,
+    )
     checkVerdicts(arena, after)
   }
 }
@@ -50,7 +54,7 @@ async function upload(arena: Arena, servers: ServerProcess[], scans: Scans): Pro
     const count = arena.random.between(1, rest.length)
     const { client } = arena.random.pick(servers)
     const { results } = await client.scanner.report({ body: { scans: rest.slice(0, count) } })
-    arena.check(results.length === count, `${count} scans were uploaded, and ${results.length} answered`)
+    arena.check(results.length === count, `${count} scans were uploaded, and ${results.length} got a result`)
     rest = rest.slice(count)
   }
   arena.did('uploads')
@@ -63,7 +67,10 @@ async function ledgerOf(client: ServerProcess['client'], passId: string[]): Prom
   return items
 }
 
-/** What the device did stands; of two that let the holder in, the later one is the conflict, whichever came first. */
+/**
+ * Checks that the decisions of the devices are kept. If two devices admitted the holder, the later scan is the
+ * conflict, regardless of the order of uploads.
+ */
 function checkVerdicts(arena: Arena, ledger: ScanItem[]): void {
   const denied = ledger.filter(({ result }) => result === 'denied')
   const accepted = ledger.filter(({ result }) => result === 'accepted')

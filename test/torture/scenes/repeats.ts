@@ -11,17 +11,20 @@ import { settle } from '../settle.ts'
 export const repeats: Scene = {
   name: 'repeats',
   promise: 2,
-  promised: 'After a kill at most the unacknowledged part of one batch runs again, under the same idempotency key',
+  promised: 'A kill repeats at most the unacknowledged part of a batch, under the same idempotency keys',
   run: killWorkers,
 }
 
 /** Google takes three notifications of a pass a day. */
 const GOOGLE_CAP = 3
 
-/** Deliveries to one endpoint: requests in flight, and answers that are not written yet. A sender may have more; not here. */
+/**
+ * The maximum number of deliveries to one endpoint without a recorded response: requests in flight, and responses that
+ * are not written yet.
+ */
 const UNWRITTEN_DELIVERIES = 8 + 200
 
-/** The interface and the emulators live on in one process, while the worker beside it is killed in mid work. */
+/** The API and the emulators keep running in one process, while the worker process is killed during its work. */
 async function killWorkers(arena: Arena): Promise<void> {
   const receiver = await startTallyReceiver(arena)
   const api = await arena.start({ database: await arena.emptyDatabase(), args: ['--role', 'api'] })
@@ -40,7 +43,7 @@ async function killWorkers(arena: Arena): Promise<void> {
     worker = await startWorker()
   }
   await setFaults(api)
-  arena.took('until every job was run', await settle(arena, database, 90))
+  arena.took('time until all jobs were run', await settle(arena, database, 90))
   await checkNotifications(arena, api, held, count)
   checkDeliveries(arena, receiver, count)
 }
@@ -58,13 +61,13 @@ async function checkNotifications(arena: Arena, { client }: ServerProcess, held:
   let repeated = 0
   for (const { id, pushes, googleMessages } of held) {
     const { items } = await client.notifications.list({ params: { id }, query: { limit: 100 } })
-    arena.check(items.length === count, `pass ${id} has ${items.length} notifications, not ${count}`)
+    arena.check(items.length === count, `pass ${id} has ${items.length} notifications instead of ${count}`)
     const failed = items.find(({ status, apple }) => status !== 'SENT' || apple.deviceCount !== 1)
     arena.check(!failed, `a notification of ${id} is ${JSON.stringify(failed)}`)
-    // An update may be pushed together with another, a notification never is.
-    arena.check(pushes() >= count, `the phone of ${id} was pushed ${pushes()} times for ${count} notifications`)
+    // Pushes of two updates can be merged. A notification always has its own push.
+    arena.check(pushes() >= count, `the phone of ${id} got ${pushes()} pushes for ${count} notifications`)
     // One for each notification, each update, and each kill of either.
-    arena.check(pushes() <= 4 * count, `the phone of ${id} was pushed ${pushes()} times for ${count} rounds`)
+    arena.check(pushes() <= 4 * count, `the phone of ${id} got ${pushes()} pushes in ${count} rounds`)
     repeated += Math.max(0, pushes() - 2 * count)
     arena.did('pushes', pushes())
     if (!googleMessages) continue
@@ -75,7 +78,7 @@ async function checkNotifications(arena: Arena, { client }: ServerProcess, held:
     arena.did('messages at Google', shown.length)
   }
   const { urgent, interactive } = queueOptions.pushes
-  // What one workspace has in flight.
+  // The maximum number of pushes that one workspace has in flight.
   const most = count * (urgent.batchSize * Math.ceil(urgent.batches / 2) + interactive.batchSize)
   arena.check(repeated <= most, `${repeated} pushes were repeated after ${count} kills`)
   arena.did('pushes repeated', repeated)
@@ -83,8 +86,8 @@ async function checkNotifications(arena: Arena, { client }: ServerProcess, held:
 
 function checkDeliveries(arena: Arena, receiver: TallyReceiver, killed: number): void {
   for (const [id, { times, isSame }] of receiver.deliveries) {
-    arena.check(isSame, `delivery ${id} came in different bytes`)
-    arena.check(times <= 1 + killed, `delivery ${id} came ${times} times after ${killed} kills`)
+    arena.check(isSame, `delivery ${id} arrived with different bytes`)
+    arena.check(times <= 1 + killed, `delivery ${id} arrived ${times} times after ${killed} kills`)
   }
   const repeated = receiver.repeats()
   arena.check(repeated <= killed * UNWRITTEN_DELIVERIES, `${repeated} deliveries were repeated after ${killed} kills`)

@@ -9,7 +9,7 @@ import { issuedPass } from '../issued.ts'
 export const scans: Scene = {
   name: 'scans',
   promise: 7,
-  promised: '200 scans of a single-use pass at one instant (PostgreSQL: over two servers): exactly one is accepted',
+  promised: 'Exactly one of 200 concurrent scans of a single-use pass is accepted (on PostgreSQL, over two servers)',
   run: raceScans,
 }
 
@@ -28,19 +28,18 @@ async function raceScans(arena: Arena): Promise<void> {
     const accepted = answers.filter(({ result }) => result === 'accepted').length
     arena.check(accepted === 1, `${accepted} of ${SCANS} scans of pass ${passId} were accepted`)
     const other = answers.find(({ result, reasonCode }) => result !== 'accepted' && reasonCode !== 'quota_exhausted')
-    arena.check(!other, `a scan was turned away as ${other?.reasonCode}`)
+    arena.check(!other, `a scan was denied with ${other?.reasonCode}`)
     const ledger = await client.scans.list({ query: { passId: [passId], limit: 1 } })
     const letIn = await client.scans.list({ query: { passId: [passId], result: ['accepted'], limit: 1 } })
     const isKept = ledger.total === SCANS && letIn.total === 1
-    arena.check(isKept, `the ledger of pass ${passId} holds ${ledger.total} scans, ${letIn.total} accepted`)
+    arena.check(isKept, `the ledger of pass ${passId} has ${ledger.total} scans, ${letIn.total} accepted`)
   }
 }
 
 export const killedSets: Scene = {
   name: 'scan-sets',
   promise: 1,
-  promised:
-    'SIGKILL while sets of scans are written: no decision was answered that the ledger lacks, and none stands twice',
+  promised: 'After SIGKILL while sets of scans are written, the ledger has each returned decision exactly once',
   run: killAmongScans,
 }
 
@@ -51,11 +50,17 @@ const MAX_USES = 40
 interface AskedScan {
   externalRef: string
   passId: string
-  /** What each answer said: the id in the ledger, the decision and how many were let in before. */
+  /**
+   * The fields of each response to compare: the scan's ID in the ledger, the decision, and the number of previous
+   * admissions.
+   */
   answers: Pick<ScanResponse, 'scan' | 'result' | 'priorScanCount'>[]
 }
 
-/** Sixty-four at once of a few passes; whose answer got lost asks again by its externalRef, at once or at the end. */
+/**
+ * Keeps 64 scans of a few passes in flight. A client that lost a response repeats its request with the same
+ * externalRef, immediately or at the end.
+ */
 async function killAmongScans(arena: Arena): Promise<void> {
   let server = await arena.start({ database: await arena.emptyDatabase() })
   const { database, token } = server
@@ -64,7 +69,7 @@ async function killAmongScans(arena: Arena): Promise<void> {
   const passes = Array.from({ length: PASSES }, (_, n) => ({ externalPassId: `set-${n}`, label: 'Ada', templateId }))
   const { results } = await server.client.passes.createBatch({ body: { passes } })
   const passIds = results.map(({ pass }) => pass!.id)
-  await arena.waitUntil('all are issued', 30, async () => {
+  await arena.waitUntil('all passes are issued', 30, async () => {
     const query = { templateId: [templateId], status: ['ISSUED' as const], limit: 1 }
     return (await server.client.passes.list({ query })).total === PASSES
   })
@@ -81,7 +86,7 @@ async function killAmongScans(arena: Arena): Promise<void> {
       return true
     } catch (error) {
       if (!(error instanceof ConnectionError)) arena.check(false, `scan ${externalRef}: ${error}`)
-      arena.did('answers lost')
+      arena.did('responses lost')
       return false
     }
   }
@@ -119,25 +124,28 @@ async function killAmongScans(arena: Arena): Promise<void> {
 async function compareScans(arena: Arena, client: Client, asked: AskedScan[]): Promise<void> {
   const ledger = new Map<string, ScanItem>()
   for await (const item of paginate((call) => client.scans.list(call), {})) ledger.set(item.id, item)
-  arena.check(ledger.size === asked.length, `${asked.length} scans were asked for, the ledger holds ${ledger.size}`)
+  arena.check(ledger.size === asked.length, `${asked.length} scans were requested, and the ledger has ${ledger.size}`)
   const letIn = new Map<string, Set<number>>()
   for (const { externalRef, passId, answers } of asked) {
     const [first] = answers
     const item = ledger.get(first?.scan.id ?? '')
     const isKept = item?.passId === passId && (item.result === 'accepted') === (first?.result === 'accepted')
-    arena.check(isKept, `${externalRef} was answered ${first?.result}, and the ledger says ${item?.result}`)
+    arena.check(isKept, `${externalRef} got ${first?.result}, and the ledger has ${item?.result}`)
     const other = answers.find(({ scan, result }) => scan.id !== first?.scan.id || result !== first.result)
-    arena.check(!other, `${externalRef} was answered ${first?.result} and then ${other?.result}`)
+    arena.check(!other, `${externalRef} got ${first?.result} and then ${other?.result}`)
     if (first?.result !== 'accepted') continue
     const places = letIn.get(passId) ?? new Set()
     letIn.set(passId, places)
-    arena.check(!places.has(first.priorScanCount), `two of pass ${passId} were let in behind ${first.priorScanCount}`)
+    arena.check(
+      !places.has(first.priorScanCount),
+      `two scans of pass ${passId} were accepted with priorScanCount ${first.priorScanCount}`,
+    )
     places.add(first.priorScanCount)
   }
   for (const [passId, places] of letIn) {
-    arena.check(places.size <= MAX_USES, `pass ${passId} was let in ${places.size} times`)
+    arena.check(places.size <= MAX_USES, `pass ${passId} was accepted ${places.size} times`)
     const isWhole = [...places].every((place) => place < places.size)
-    arena.check(isWhole, `a use of pass ${passId} was counted that nobody was told of`)
+    arena.check(isWhole, `a use of pass ${passId} was counted, but no response reported it`)
   }
   arena.did('scans', asked.length)
 }

@@ -11,7 +11,7 @@ import { verify } from '../verify.ts'
 export const sigterm: Scene = {
   name: 'sigterm',
   promise: 4,
-  promised: 'SIGTERM under load: what is in flight finishes, exit within 20 s, nothing runs twice',
+  promised: 'After SIGTERM under load, requests in flight finish, the process exits within 20 s, and no job runs twice',
   run: stopAgainAndAgain,
 }
 
@@ -27,7 +27,7 @@ async function stopAgainAndAgain(arena: Arena): Promise<void> {
   const port = new URL(server.url).port
   for (let stop = 0; stop < arena.size(3, 8) && !(stop > 0 && arena.isOver()); stop += 1) {
     await sleep(arena.random.between(400, 1_500))
-    // What the load has under way may not have reached the server yet; of these the server has said that it has them.
+    // Requests of the load might not have reached the server yet. The server has confirmed these with 100 Continue.
     const held = await Promise.all(
       Array.from({ length: HELD }, (_, n) => {
         const pass = newRecord(`held-${stop}-${n}`, `held-${stop}-${n}`)
@@ -45,19 +45,19 @@ async function stopAgainAndAgain(arena: Arena): Promise<void> {
     const seconds = (performance.now() - at) / 1000
     arena.did('SIGTERMs')
     arena.did('requests in flight', HELD)
-    arena.took('exit', seconds)
-    arena.check(exitCode === 0, `it ended with ${exitCode}: ${server.stderr().slice(0, 500)}`)
-    arena.check(seconds <= 20, `it took ${seconds.toFixed(1)} s to end`)
+    arena.took('time until the exit', seconds)
+    arena.check(exitCode === 0, `the process exited with ${exitCode}: ${server.stderr().slice(0, 500)}`)
+    arena.check(seconds <= 20, `the process took ${seconds.toFixed(1)} s to exit`)
     const cutOff = statuses.find((status) => status !== 201)
-    arena.check(cutOff === undefined, `a request in flight was answered with ${cutOff}`)
+    arena.check(cutOff === undefined, `a request in flight got ${cutOff}`)
     const left = (await listJobs(database)).filter(({ running }) => running > 0)
-    arena.check(left.length === 0, `jobs were left in the hands of nobody: ${JSON.stringify(left)}`)
+    arena.check(left.length === 0, `jobs remained claimed after the exit: ${JSON.stringify(left)}`)
     server = await arena.start({ database, token, port })
     target.servers = [server]
   }
   await load.stop()
   await clearDoubts(target, server.client)
-  arena.took('until every job was run', await settle(arena, database, 60))
+  arena.took('time until all jobs were run', await settle(arena, database, 60))
   await verify(arena, target, server.client, receiver)
   arena.check(receiver.repeats() === 0, `${receiver.repeats()} deliveries were sent twice`)
 }

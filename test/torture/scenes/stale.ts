@@ -11,13 +11,13 @@ import { listJobs, settle } from '../settle.ts'
 export const stale: Scene = {
   name: 'stale',
   promise: 3,
-  promised: "A worker whose lease ended changes nothing; a dead worker's jobs run again within 30 s",
+  promised: 'A worker with an expired lease changes nothing, and jobs of a killed worker run again within 30 s',
   run: overtakeWorkers,
 }
 
 const TAKEN_OVER_SECONDS = 30
 
-/** What a resumed worker would write, it writes at once; nothing tells that it wrote nothing. */
+/** A resumed worker writes immediately, and no event shows that it wrote nothing. */
 const LATE_WRITES_MS = 4_000
 
 async function overtakeWorkers(arena: Arena): Promise<void> {
@@ -30,18 +30,18 @@ async function overtakeWorkers(arena: Arena): Promise<void> {
     await beginWork(arena, api, held)
     worker.signal('SIGSTOP')
     const inHand = (await listJobs(database)).reduce((sum, { running }) => sum + running, 0)
-    arena.check(inHand > 0, 'the worker was stopped with no job in its hands')
-    arena.did('jobs held by a stopped worker', inHand)
+    arena.check(inHand > 0, 'the worker had no claimed job when it was stopped')
+    arena.did('jobs claimed by a stopped worker', inHand)
     await setFaults(api)
     const second = await startWorker()
-    arena.took('until another ran them', await settle(arena, database, TAKEN_OVER_SECONDS))
+    arena.took('time until another worker ran them', await settle(arena, database, TAKEN_OVER_SECONDS))
     const before = await look(api, held)
     worker.signal('SIGCONT')
     await sleep(LATE_WRITES_MS)
     const after = await look(api, held)
     const changed = before.findIndex((line, n) => line !== after[n])
     arena.check(changed === -1, `a stale worker changed ${before[changed]} into ${after[changed]}`)
-    for (const line of before) arena.check(line.includes('"SENT"'), `it was not sent: ${line}`)
+    for (const line of before) arena.check(line.includes('"SENT"'), `a notification was not sent: ${line}`)
     await worker.kill()
     worker = second
     if (arena.dialect === 'postgres') {
@@ -54,23 +54,23 @@ async function overtakeWorkers(arena: Arena): Promise<void> {
     arena.did('workers killed')
     await setFaults(api)
     worker = await startWorker()
-    arena.took('until the jobs of a dead worker were run', await settle(arena, database, TAKEN_OVER_SECONDS))
+    arena.took('time until the jobs of a killed worker were run', await settle(arena, database, TAKEN_OVER_SECONDS))
   }
 }
 
-/** Notifications that the worker has begun with and that APNs takes its time to answer. */
+/** Creates notifications, and waits until the worker has started on them. APNs responds slowly. */
 async function beginWork(arena: Arena, api: ServerProcess, held: HeldPass[]): Promise<void> {
   await setFaults(api, 'apns-slow')
   for (const { id } of held) {
     await api.client.notifications.create({ params: { id }, body: { body: 'Now', platforms: ['apple'] } })
   }
   const pending = async () => (await listJobs(api.database)).some(({ running }) => running > 0)
-  await arena.waitUntil('the worker has jobs in its hands', 10, pending)
+  await arena.waitUntil('the worker has claimed jobs', 10, pending)
 }
 
 /**
- * A server that froze between two statements, with what every worker needs in its hands: the counter that each change on
- * phones takes its tag from, and jobs whose lease ends meanwhile.
+ * Simulates a server that hangs between two statements and locks what every worker needs: the counter of update tags,
+ * and jobs whose lease ends in the meantime.
  */
 async function hangInTransaction(arena: Arena, api: ServerProcess, held: HeldPass[]): Promise<void> {
   await beginWork(arena, api, held)
@@ -78,10 +78,13 @@ async function hangInTransaction(arena: Arena, api: ServerProcess, held: HeldPas
   const hanging = hung.writer.transaction(async (tx) => {
     await tx('sequences').where({ name: 'update-tag' }).forUpdate()
     const locked = await tx('jobs').forUpdate().pluck('id')
-    arena.check(locked.length > 0, 'it hung with no job locked')
+    arena.check(locked.length > 0, 'the hung transaction locked no job')
     arena.did('jobs locked by a hung transaction', locked.length)
     await setFaults(api)
-    arena.took('until the jobs of a hung transaction were run', await settle(arena, api.database, TAKEN_OVER_SECONDS))
+    arena.took(
+      'time until the jobs of a hung transaction were run',
+      await settle(arena, api.database, TAKEN_OVER_SECONDS),
+    )
   })
   const [end] = await Promise.allSettled([hanging])
   arena.check(end.status === 'rejected' && isUnavailable(end.reason), 'a hung transaction was committed')
@@ -103,8 +106,8 @@ async function look({ client }: ServerProcess, held: HeldPass[]): Promise<string
 }
 
 /**
- * Stopped at any moment, in the middle of a transaction, too: what it holds there must not hold up the others. (On SQLite
- * a process that is stopped while it writes keeps the one lock of the file; there is no way around that.)
+ * Stops a worker at any time, possibly during a transaction. Its locks must not block the others. (On SQLite, a process
+ * that is stopped while it writes keeps the file lock, which cannot be avoided.)
  */
 async function stopUnderLoad(
   arena: Arena,
@@ -128,8 +131,8 @@ async function stopUnderLoad(
     })
     return total === batches * 100
   }
-  const seconds = await arena.waitUntil('passes are issued beside a stopped worker', TAKEN_OVER_SECONDS, isIssued)
-  arena.took('until passes were issued beside a stopped worker', seconds)
+  const seconds = await arena.waitUntil('passes are issued while a worker is stopped', TAKEN_OVER_SECONDS, isIssued)
+  arena.took('time until passes were issued while a worker was stopped', seconds)
   first.signal('SIGCONT')
   await first.kill()
   return second

@@ -6,7 +6,7 @@ import { issuedPass } from '../issued.ts'
 export const updates: Scene = {
   name: 'updates',
   promise: 8,
-  promised: 'Of two updates that race under If-Match one is 200, one 412, and there is one new revision',
+  promised: 'Two concurrent updates with one If-Match get 200 and 412, and create one revision',
   run: raceUpdates,
 }
 
@@ -33,11 +33,14 @@ async function raceUpdates(arena: Arena): Promise<void> {
     )
     arena.did('races')
     const statuses = answers.map(({ status }) => status).sort()
-    arena.check(statuses.join() === '200,412', `two updates at revision ${revision} were answered ${statuses.join()}`)
+    arena.check(statuses.join() === '200,412', `two updates at revision ${revision} got ${statuses.join()}`)
     const pass = await arena.random.pick(clients).passes.get({ params: { id } })
     const winner = answers.find(({ status }) => status === 200)?.label
     const isOne = pass.revision === revision + 1 && pass.label === winner
-    arena.check(isOne, `after the race at ${revision} it is "${pass.label}" at ${pass.revision}; "${winner}" won`)
+    arena.check(
+      isOne,
+      `after the race at revision ${revision}, the pass has "${pass.label}" at ${pass.revision}; "${winner}" won`,
+    )
     if (!isOne) return
   }
 }
