@@ -1,8 +1,7 @@
 /**
- * Passes a second created over HTTP in batches of 100, by a server of the API role in a process of its own, against raw
- * inserts of the very rows that it wrote, by prepared statements and in transactions of as many passes. How long it takes until
- * they are ISSUED is measured by bench/issue-csv.ts. Run: npx tsx bench/batch.ts (after npm run build). Exits 1 where a target is
- * missed.
+ * Measures passes created per second over HTTP in batches of 100, by a separate server with the API role, against raw
+ * inserts of the same rows with prepared statements, in transactions of the same size. bench/issue-csv.ts measures the
+ * time until they are ISSUED. Run: npx tsx bench/batch.ts (after npm run build). Exits with 1 if a target is missed.
  */
 import { readFileSync } from 'node:fs'
 import { attendees } from '../examples/generator/attendees.ts'
@@ -19,7 +18,7 @@ const BATCHES = 25
 const IN_FLIGHT = 4
 const TARGET = 0.4
 
-/** What creating a pass writes beside its row, with the column that names the pass. */
+/** The tables that a create writes in addition to `passes`, with the column that names the pass. */
 const written = {
   pass_identifiers: 'pass_id',
   pass_variables: 'pass_id',
@@ -60,7 +59,7 @@ async function compare(kind: string, apiUrl: string, rawUrl: string): Promise<vo
   }
   await Promise.all([server.stop(), api.close(), raw.close()])
   console.log(`${kind}: over HTTP ${spread(rates.api)} passes/s, raw inserts ${spread(rates.raw)} passes/s`)
-  console.log(`${kind}: ${spread(cpu, 2)} ms of the server's processor time a pass`)
+  console.log(`${kind}: ${spread(cpu, 2)} ms of the server's CPU time per pass`)
   const ratio = median(rates.api) / median(rates.raw)
   figure(`passes created in batches to raw inserts of their rows, ${kind}`, ratio, { atLeast: TARGET })
 }

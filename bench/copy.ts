@@ -1,7 +1,7 @@
 /**
- * passes copy, both ways, of a workspace with passes, their variables and identifiers, and the ledger of their scans: rows a second from
- * the start of the program until the copy is whole, checked and indexed.
- * Run: npx tsx bench/copy.ts (after npm run build). Exits 1 where a target is missed.
+ * Measures `passes copy` in both directions, for a workspace with passes, their variables and identifiers, and the
+ * ledger of their scans: rows per second, from the start of the program until the copy is complete, checked, and
+ * indexed. Run: npx tsx bench/copy.ts (after npm run build). Exits with 1 if a target is missed.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,11 +1,11 @@
 /**
- * A hundred phones at the doors of one server: the engine of the page, all of them in this process, and the server in one of its
- * own. Their network is cut for the middle half of the run, and a tenth of the tickets is shown at two gates at the same instant.
- * Prints what was lost, who was let in twice, and how long the verdicts took: from the scan until the engine resolves, so
- * with what this process does for the other phones meanwhile; how long that kept a phone waiting stands beside it, and what
- * other programs took of the processors: on two cores one that compiles is enough to make every verdict late. The
- * journal is in memory, where phones write to their disk. Run: npx tsx bench/door.ts, after npm run build.
- * PASSES_BENCH_TICKETS, PASSES_BENCH_PHONES and PASSES_BENCH_SECONDS make a short form. Exits 1 where a figure misses its limit.
+ * Simulates 100 phones at the doors of one server. The engines of the door page run in this process, and the server in
+ * a separate one. The network of the phones is cut for the middle half of the run, and a tenth of the tickets is shown
+ * at two gates at the same time. Prints lost scans, double admissions, and the time of decisions, from the scan until
+ * the engine resolves. That time includes the work of this process for other phones, whose delay is printed as well,
+ * and so is the CPU use of other programs: on two cores, one compiler makes every decision late. The journal is in
+ * memory, whereas phones write to disk. Run: npx tsx bench/door.ts, after npm run build. For a short run, set
+ * PASSES_BENCH_TICKETS, PASSES_BENCH_PHONES, and PASSES_BENCH_SECONDS. Exits with 1 if a figure misses its limit.
  */
 
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -45,7 +45,7 @@ const startedAt = performance.now()
 const timed = await showTickets(phones, {
   scans: SECONDS * SCANS_PER_SECOND,
   tickets: TICKETS,
-  // At an even pace, whether the scans before have their verdicts or not.
+  // Keep an even pace, even if previous scans have no decision yet.
   async pace(n) {
     const early = startedAt + (n / SCANS_PER_SECOND) * 1_000 - performance.now()
     if (early > 0) await sleep(early)
@@ -97,12 +97,12 @@ async function report(): Promise<void> {
   const of = (verified: string) => timed.filter(({ verdict }) => verdict.verified === verified).map(({ ms }) => ms)
   const [online, offline] = [of('online'), of('offline')]
   const counts = [`${shown.length} scans at ${PHONES} phones in ${SECONDS} s`, `${online.length} with the server`]
-  console.log(`${counts.join(', ')}, ${offline.length} without, ${faults.twice} tickets let in twice without it`)
-  figure('scans without a verdict', faults.unevaluated, { atMost: 0 })
+  console.log(`${counts.join(', ')}, ${offline.length} without, ${faults.twice} tickets admitted twice without it`)
+  figure('scans without a decision', faults.unevaluated, { atMost: 0 })
   figure('scans lost', faults.lost, { atMost: 0 })
-  figure('tickets let in twice by the server', faults.twiceOnline, { atMost: 0 })
+  figure('tickets that the server admitted twice', faults.twiceOnline, { atMost: 0 })
   figure('tickets whose double admissions are not all conflicts', faults.untold, { atMost: 0 })
   const pace = `at ${SCANS_PER_SECOND} scans a second`
-  figure(`p99 of a verdict with the server, ${pace}`, percentile(online, 0.99), { atMost: LIMITS.onlineP99Ms }, ' ms')
-  figure(`p99 of a verdict without it, ${pace}`, percentile(offline, 0.99), { atMost: LIMITS.offlineP99Ms }, ' ms')
+  figure(`p99 of a decision with the server, ${pace}`, percentile(online, 0.99), { atMost: LIMITS.onlineP99Ms }, ' ms')
+  figure(`p99 of a decision without it, ${pace}`, percentile(offline, 0.99), { atMost: LIMITS.offlineP99Ms }, ' ms')
 }

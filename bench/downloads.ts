@@ -1,7 +1,8 @@
 /**
- * Packages for Apple Wallet over HTTP: passes that nobody opened before, one pass again and again, and whoever has it
- * already, of a server in a process of its own, on both databases. Beside them signatures of one core and of all, which is
- * what a new package costs at the least. Rounds take turns. Run: npx tsx bench/downloads.ts (after npm run build).
+ * Measures downloads of Apple packages over HTTP, from a separate server on both databases: passes that were never
+ * opened, one pass repeatedly, and a pass that the client already has. The reference is signatures by one core and by
+ * all cores, the minimum cost of a new package. Rounds alternate. Run: npx tsx bench/downloads.ts (after npm run
+ * build).
  */
 import { availableParallelism } from 'node:os'
 import { Agent, request } from 'undici'
@@ -16,7 +17,7 @@ const DOWNLOADS = Number(process.env.PASSES_BENCH_DOWNLOADS ?? 1_000)
 const IN_FLIGHT = 32
 const cores = availableParallelism()
 
-/** Of the time of one signature on one core. */
+/** In multiples of the time of one signature on one core. */
 const targets = { newPass: 2.5, samePass: 1.5, known: 1.2 }
 
 type Kind = 'new' | 'same' | 'known'
@@ -55,7 +56,7 @@ await onEachDatabase(async (kind, create) => {
   console.log(
     `${kind}: packages of ${size}, ${DOWNLOADS} a round, ${IN_FLIGHT} in flight, median of ${rates.new.length} rounds`,
   )
-  const lines = { new: 'new passes', same: 'the same pass', known: 'the same to whoever has it (304)' }
+  const lines = { new: 'new passes', same: 'the same pass', known: 'the same, already cached by the client (304)' }
   for (const name of ['new', 'same', 'known'] as const) {
     console.log(`  ${lines[name]}: ${spread(rates[name])} a second, ${spread(cpu[name], 2)} ms of CPU each`)
   }
@@ -90,7 +91,7 @@ async function get(dispatcher: Agent, { url }: BenchServer, path: string, header
   const answer = await request(`${url}${path}`, { dispatcher, headers })
   const bytes = (await answer.body.arrayBuffer()).byteLength
   const expected = headers['if-none-match'] ? 304 : 200
-  if (answer.statusCode !== expected) throw new Error(`${path} answered ${answer.statusCode}`)
+  if (answer.statusCode !== expected) throw new Error(`${path} returned ${answer.statusCode}`)
   return { headers: answer.headers, bytes }
 }
 

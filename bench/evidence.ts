@@ -1,8 +1,9 @@
 /**
- * The chains over the ledger, on both databases. What they cost: scans over HTTP to `passes serve` with them, and without (what is
- * handed to a chain is thrown away), in rounds that take turns; a round ends with its last answer, and what waits to be chained
- * then is waited for before the next. And how long chaining and verifying a long ledger take.
- * Run: npx tsx bench/evidence.ts, after npm run build. PASSES_BENCH_ROWS takes another number for the million. Exits 1 where a figure misses its limit.
+ * Measures the chains over the ledger on both databases. First, their cost: scans over HTTP to `passes serve` with
+ * chains, and without (entries to chain are discarded), in alternating rounds. A round ends with its last response, and
+ * the next one starts when all its entries are chained. Second, the time to chain and verify a long ledger. Run: npx
+ * tsx bench/evidence.ts, after npm run build. PASSES_BENCH_ROWS replaces the million. Exits with 1 if a figure misses
+ * its limit.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pino } from 'pino'
@@ -71,7 +72,7 @@ async function openSide(url: string, isChained: boolean): Promise<Side> {
   return { server, client: startLoadClient(server), database: openDatabase(url), rates: [], cpu: [] }
 }
 
-/** What is handed to a chain is thrown away; each set of scans sends it all the same. */
+/** Discards the entries to chain. Each set of scans still sends them. */
 async function withoutChains(db: Database['writer'], dialect: Database['dialect']): Promise<void> {
   if (dialect === 'sqlite') {
     await db.raw('create trigger no_chains before insert on chain_pending begin select raise(ignore); end')

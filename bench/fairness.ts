@@ -1,9 +1,10 @@
 /**
- * What one tenant notices of another. How long a created pass takes to be ISSUED, with 200,000 jobs of another workspace
- * queued (half of them passes created one by one, half in batches): in rounds that take turns with others in which that workspace is
- * suspended, so that its jobs wait. And how long an event takes to be delivered, in quiet and with 500 endpoints of another that hang.
- * A server of one process on each database, over HTTP.
- * Run: npx tsx bench/fairness.ts, after npm run build; PASSES_BENCH_JOBS=2000 PASSES_BENCH_ENDPOINTS=20 PASSES_BENCH_ROUNDS=2 is short
+ * Measures the effect of one tenant on another. First, the time until a created pass is ISSUED while 200,000 jobs of
+ * another workspace are queued (half of their passes created one by one, half in batches). Rounds alternate with others
+ * in which that workspace is suspended, so that its jobs wait. Second, the time until an event is delivered, when quiet
+ * and with 500 hanging endpoints of another workspace. One server process per database, over HTTP. Run: npx tsx
+ * bench/fairness.ts, after npm run build. For a short run: PASSES_BENCH_JOBS=2000 PASSES_BENCH_ENDPOINTS=20
+ * PASSES_BENCH_ROUNDS=2
  */
 import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
@@ -22,7 +23,10 @@ import { startServer } from './support/server.ts'
 const JOBS = Number(process.env.PASSES_BENCH_JOBS ?? 200_000)
 const ENDPOINTS = Number(process.env.PASSES_BENCH_ENDPOINTS ?? 500)
 const SAMPLES = 10
-/** A round begins so long after the other workspace was suspended or went on: what was claimed before is done, or under way. */
+/**
+ * The delay before a round, after the other workspace was suspended or resumed, in which previously claimed jobs
+ * finish.
+ */
 const SETTLED_MS = 1_000
 const MOST_TIMES = 3
 const MOST_MS = 1_000
@@ -53,13 +57,13 @@ async function compareIssuing(kind: string, url: string): Promise<void> {
   const row = await database.reader('jobs').where({ workspace_id: hog.workspaceId }).count({ left: '*' }).first()
   await Promise.all([server.stop(), hog.client.close(), database.close()])
   const count = Number(row?.left)
-  if (count === 0) throw new Error('Nothing was left in the queue while it was measured')
+  if (count === 0) throw new Error('The queue was empty before the measurement ended')
   const jobs = JOBS.toLocaleString('en')
   const [quiet, busy] = [found.map((round) => round.quiet), found.map((round) => round.busy)]
   const ratios = found.map((round) => round.busy / round.quiet)
   console.log(
-    `${kind}: created to ISSUED after ${spread(busy)} ms behind ${jobs} jobs (${count} left), ${spread(quiet)} ms while they wait, ` +
-      `${idle.toFixed(0)} ms before they came; ${spread(ratios, 2)} times`,
+    `${kind}: from created to ISSUED ${spread(busy)} ms behind ${jobs} jobs (${count} left), ${spread(quiet)} ms while they are suspended, ` +
+      `${idle.toFixed(0)} ms without them; ${spread(ratios, 2)} times`,
   )
   const what = `create to ISSUED behind ${jobs} jobs of another workspace to quiet, ${kind}`
   figure(what, median(ratios), { atMost: MOST_TIMES })
@@ -87,11 +91,11 @@ async function compareDeliveries(kind: string, url: string): Promise<void> {
   }
   const beside = await sample(deliverOne)
   console.log(
-    `${kind}: delivered after ${describe(quiet)} quiet, ${describe(beside)} beside ${hanging.held()} that hang`,
+    `${kind}: delivered after ${describe(quiet)} quiet, ${describe(beside)} next to ${hanging.held()} hanging endpoints`,
   )
   const more = Math.max(...beside) - median(quiet)
   figure(
-    `longest delivery beside ${ENDPOINTS} hanging endpoints of another to quiet, ${kind}`,
+    `longest delivery next to ${ENDPOINTS} hanging endpoints of another workspace, minus quiet, ${kind}`,
     more,
     { atMost: MOST_MS },
     ' ms',
@@ -143,7 +147,7 @@ async function issueOne(client: Client, templateId: string): Promise<number> {
   return performance.now() - startedAt
 }
 
-/** Passes and then the jobs that issue them, in transactions that keep nobody from working. */
+/** Queues passes and then the jobs that issue them, in transactions that are short enough not to block others. */
 async function queuePasses(database: Database, { workspaceId }: Tenant, templateId: string): Promise<void> {
   const store = createStore(database)
   const template = (await store.templates.find(workspaceId, templateId))!

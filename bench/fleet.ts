@@ -1,6 +1,6 @@
 /**
- * Runs many virtual iPhones against a server whose Apple is in the sandbox, some of which sleep, ignore pushes, or answer
- * slowly: npm run fleet -- --help. docs/guides/drill.md explains the table.
+ * Runs many virtual iPhones against a server that uses the Apple emulator. Some phones sleep, ignore pushes, or respond
+ * slowly. See npm run fleet -- --help. docs/guides/drill.md explains the table.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -1,11 +1,12 @@
 /**
- * An update of every installed pass, on phones of which some sleep, ignore pushes or keep what they have. A process that serves
- * phones and plays APNs, one worker beside it, both of the built program on one SQLite file, and a fleet of virtual phones here: each
- * is pushed, asks what changed and fetches its package. How many of those that can be reached are current five minutes after the
- * last push; whether every other one is listed with its reason; and what one that stays behind costs, by the looks of the next
- * days. The raw pushes beside it go to the same APNs, before.
- * Run: npx tsx bench/freshness.ts, after npm run build. PASSES_BENCH_PHONES says how many (20,000), PASSES_BENCH_PUSH_RATE how many
- * of them the worker tells in a second (as many as it can). Exits 1 where a figure misses its limit.
+ * Measures an update of every installed pass, on phones that partly sleep, ignore pushes, or keep their pass. One API
+ * process with the APNs emulator and one worker, both of the built program on one SQLite file, serve a fleet of virtual
+ * phones in this process. Each phone is pushed, lists its changed passes, and fetches its package. Prints the share of
+ * reachable phones that are current five minutes after the last push, whether every other phone is listed with its
+ * reason, and the number of pushes to an outdated phone in the following days. The reference is raw pushes to the same
+ * APNs, measured before. Run: npx tsx bench/freshness.ts, after npm run build. PASSES_BENCH_PHONES is the number of
+ * phones (default 20,000), and PASSES_BENCH_PUSH_RATE the maximum number of pushes per second (default unlimited).
+ * Exits with 1 if a figure misses its limit.
  */
 
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -36,7 +37,7 @@ const WITHIN_SECONDS = 300
 const LIMITS = { fresh: 99.9, unlisted: 0, pushes: 4 }
 const FLEET_ID = 'f1ee700000000000'
 const PASS_TYPE = 'pass.test.passes.sandbox'
-/** When those look who push silent phones again, and long after. */
+/** The times at which outdated phones are pushed again, and a time long after. */
 const LOOKS_AFTER_SECONDS = [601, 3_601, 86_401, 7 * 86_400]
 const MOST_RAW = 20_000
 
@@ -71,14 +72,14 @@ console.log(
   `updates while phones fetch, ${Math.round(updateRate)} a second, ${(updateRate / rawRate).toFixed(2)} of raw pushes; ` +
     `packages, ${Math.round(fleet.counts.fetched / ((Date.now() - startedAt) / 1000))} a second; ` +
     `from push to fetched ${percentile([...fleet.delays], 0.5)} ms at half, ${percentile([...fleet.delays], 0.99)} ms at 99 %; ` +
-    `turned away ${fleet.counts.busy} times`,
+    `${fleet.counts.busy} requests rejected as busy`,
 )
-figure('phones that can be reached and are current 5 minutes after the last push, in %', fresh, {
+figure('reachable phones that are current 5 minutes after the last push, in %', fresh, {
   atLeast: LIMITS.fresh,
 })
 const sum = (of: (one: (typeof behaviours)[number]) => number) => behaviours.reduce((all, one) => all + of(one), 0)
 figure(
-  'phones that are behind and not listed, or listed and current',
+  'outdated phones that are not listed, and current ones that are',
   sum((one) => one.unlisted + one.wronglyListed),
   {
     atMost: LIMITS.unlisted,
@@ -86,7 +87,7 @@ figure(
 )
 await lookAgain(database)
 const most = fleet.phones.reduce((so, { pushes }) => Math.max(so, pushes), 0)
-figure('pushes that a phone costs which stays behind', most, { atMost: LIMITS.pushes })
+figure('pushes to a phone that stays outdated', most, { atMost: LIMITS.pushes })
 
 await fleet.close()
 await services.identities.close()
@@ -165,7 +166,7 @@ async function change({ writer }: Database): Promise<void> {
   }
 }
 
-/** When the last phone was pushed. */
+/** Resolves to the time when the last phone was pushed. */
 async function untilPushed({ counts }: Fleet): Promise<{ lastAt: number }> {
   while (counts.pushes < PHONES) await sleep(20)
   return { lastAt: Date.now() }
@@ -178,7 +179,7 @@ async function untilFresh(lastPushAt: number): Promise<number> {
     const seconds = (Date.now() - lastPushAt) / 1000
     if (current === reachable.length || seconds > WITHIN_SECONDS) {
       console.log(
-        `${current} of ${reachable.length} that can be reached are current ${seconds.toFixed(1)} s after the last push`,
+        `${current} of ${reachable.length} reachable phones are current ${seconds.toFixed(1)} s after the last push`,
       )
       return (100 * current) / reachable.length
     }

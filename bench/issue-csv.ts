@@ -1,8 +1,8 @@
 /**
- * `passes issue` as a user runs it, against `passes serve` on each database: rows a second until every pass is ISSUED, in rounds
- * of 5,000 that take turns with raw inserts of the very rows that were written, and 50,000 once; and the memory of the client, a
- * million rows with --dry-run too. Run: npx tsx bench/issue-csv.ts, after npm run build. Exits 1 where a target is missed. Reads
- * the peak of memory and times of the processor from /proc, so it runs on Linux only.
+ * Measures `passes issue` as users run it, against `passes serve` on each database: rows per second until every pass is
+ * ISSUED, in rounds of 5,000 that alternate with raw inserts of the same rows, and once with 50,000; and the memory of
+ * the client, also with a million rows and --dry-run. Run: npx tsx bench/issue-csv.ts, after npm run build. Exits with
+ * 1 if a target is missed. Reads peak memory and CPU time from /proc, so it runs on Linux only.
  */
 import { createWriteStream, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -24,7 +24,7 @@ const MANY = 50_000
 const DRY = 1_000_000
 const TARGET = 0.3
 
-/** What issuing a pass writes beside its row, with the column that names the pass. */
+/** The tables that issuing writes in addition to `passes`, with the column that names the pass. */
 const written = { pass_identifiers: 'pass_id', pass_variables: 'pass_id', events: 'subject' }
 const PASSES_IN_TRANSACTION = 100
 
@@ -71,7 +71,7 @@ async function compare(kind: string, { server, issued, raw, templateId }: Sides)
     cpu.push(spent)
   }
   console.log(`${kind}: ${spread(rates.issued)} rows/s until ISSUED, raw inserts ${spread(rates.raw)} passes/s`)
-  console.log(`${kind}: ${spread(cpu, 2)} ms of the server's processor time a row`)
+  console.log(`${kind}: ${spread(cpu, 2)} ms of the server's CPU time per row`)
   const ratio = median(rates.issued) / median(rates.raw)
   figure(`rows of a CSV until ISSUED to raw inserts of their rows, ${kind}`, ratio, { atLeast: TARGET })
   const many = await issueRows(`${kind}-many`, MANY, { server, issued, templateId })
@@ -97,13 +97,13 @@ async function issueRows(name: string, rows: number, { server, issued, templateI
   ]
   const start = performance.now()
   const { result, peakMb } = await runClient<Summary>(args, server, folder)
-  if (result.created !== rows) throw new Error(`Of ${rows} rows ${result.created} are good`)
+  if (result.created !== rows) throw new Error(`Only ${result.created} of ${rows} rows are valid`)
   const waiting = issued.reader('jobs').where({ kind: 'issue-pass' })
   await finish('rows to issue', async () => ((await waiting.clone().first('id')) ? 1 : 0), 10)
   const seconds = (performance.now() - start) / 1000
   const ofRound = issued.reader('passes').where('external_pass_id', 'like', `${name}-%`)
   const ids: string[] = await ofRound.where({ status: 'ISSUED' }).pluck('id')
-  if (ids.length !== rows) throw new Error(`Of ${rows} passes ${ids.length} are ISSUED`)
+  if (ids.length !== rows) throw new Error(`Only ${ids.length} of ${rows} passes are ISSUED`)
   return { seconds, ids, peakMb }
 }
 
@@ -111,7 +111,7 @@ async function weigh(what: string, server: BenchServer, templateId: string, args
   await writeRows(join(folder, 'dry.csv'), 'dry', DRY)
   const issue = ['issue', 'dry.csv', '--template', templateId, ...args]
   const { result, peakMb } = await runClient<Summary>(issue, server, folder)
-  if (result.created !== DRY) throw new Error(`Of ${DRY} rows ${result.created} are good`)
+  if (result.created !== DRY) throw new Error(`Only ${result.created} of ${DRY} rows are valid`)
   console.log(`${what}: ${result.rowsPerSecond.toFixed(0)} rows/s`)
   figure(`memory of passes issue, ${what}`, peakMb, { atMost: LIMIT_MB }, ' MB')
 }
@@ -141,7 +141,7 @@ async function writeRows(path: string, name: string, rows: number): Promise<void
 }
 
 interface Summary {
-  /** Of a dry run, would be. */
+  /** The number of created passes. In a dry run, the number that would be created. */
   created: number
   rowsPerSecond: number
 }

@@ -16,16 +16,16 @@ import { insertScans } from './support/many-scans.ts'
 const FEW = 10_000
 const MANY = Number(process.env.PASSES_BENCH_ROWS ?? 1_000_000)
 const ROUNDS = Number(process.env.PASSES_BENCH_ROUNDS ?? 60)
-/** Page 10,000 begins behind so many. */
+/** The number of rows before page 10,000. */
 const DEPTH = Math.min(200_000, MANY / 2)
 const LIMITS = { deep: 1.5, next: 2, first: 3, figures: 50 }
 
 interface Filter {
   name: string
   query: string
-  /** Whether its total is kept, so that a first page costs the same however many rows there are. */
+  /** Whether its total is stored, so that the cost of a first page does not depend on the number of rows. */
   isCounted?: true
-  /** How many passes of n it leaves, roughly: a filter that leaves less than a page has no deep page. */
+  /** Whether the filter leaves enough passes for a deep page. */
   isDeep: boolean
 }
 
@@ -142,14 +142,14 @@ async function insertNotifications(db: Knex, workspaceId: string, broadcastId: s
 
 type Work = () => Promise<unknown>
 
-/** A page alone, behind so many others: its cursor carries the count, which the first page of a walk makes. */
+/** Reads one page at an offset. Its cursor contains the count, which the first page of a list computes. */
 async function pageOf(app: BenchApp, query: string, behind = 0): Promise<Work> {
   const path = `/v1/passes?${query}`
   const { nextCursor } = await app.get<Page<unknown>>(`${path}&limit=1${behind > 0 ? `&offset=${behind}` : ''}`)
   return () => app.get(nextCursor ? `${path}&cursor=${nextCursor}` : path)
 }
 
-/** Of works that take turns, since the speed of the machine comes and goes. */
+/** Alternates the works, because the speed of the machine varies. */
 async function medians(works: Work[], rounds: number): Promise<number[]> {
   const times: number[][] = works.map(() => [])
   for (let round = 0; round < rounds + 2; round += 1) {

@@ -1,7 +1,7 @@
 /**
- * What runs by the clock, on both databases, in rounds that take turns: passes past their expiry that are marked, against one
- * UPDATE of as many passes a transaction; and deliveries that retention deletes, against the inserts of their rows.
- * Run: npx tsx bench/maintenance.ts. Exits 1 where a target is missed.
+ * Measures scheduled maintenance on both databases, in alternating rounds: marking expired passes, against one UPDATE
+ * of the same number of passes per transaction; and deleting deliveries after their retention, against the inserts of
+ * their rows. Run: npx tsx bench/maintenance.ts. Exits with 1 if a target is missed.
  */
 import type { Knex } from 'knex'
 import { expirePasses, sweep } from '../src/server/background/maintenance.ts'

@@ -18,9 +18,9 @@ import { best, finish, median, rounds } from './support/rounds.ts'
 import { startServer } from './support/server.ts'
 
 /**
- * Broadcasts: passes fanned out a second beside one raw INSERT … SELECT of the same rows, job rows included; and the wait
- * of a single notification until its virtual phone has it, while a broadcast is under way beside while nothing is. Run:
- * npx tsx bench/notify.ts, after npm run build
+ * Measures broadcasts: passes fanned out per second, against one raw INSERT … SELECT of the same rows, including jobs;
+ * and the time until a single notification reaches its virtual phone, during a broadcast and when idle. Run: npx tsx
+ * bench/notify.ts, after npm run build
  */
 
 const PASSES = Number(process.env.PASSES_BENCH_ROWS ?? 100_000)
@@ -54,7 +54,7 @@ async function compareFanOut(kind: string, url: string): Promise<void> {
   }
   await database.close()
   const [ours, raw] = [best(rates.ours), best(rates.raw)]
-  console.log(`${kind}: ${ours.toFixed(0)} passes fanned out a second, ${raw.toFixed(0)} by INSERT … SELECT`)
+  console.log(`${kind}: ${ours.toFixed(0)} passes fanned out per second, ${raw.toFixed(0)} by INSERT … SELECT`)
   const what = `fan-out of ${PASSES.toLocaleString('en')} passes to INSERT … SELECT of the same rows, ${kind}`
   figure(what, ours / raw, { atLeast: LEAST_RATIO })
 }
@@ -65,7 +65,7 @@ async function rate(work: () => Promise<number>): Promise<number> {
   return (rows * 1000) / (performance.now() - start)
 }
 
-/** What the database alone needs for the same rows: one statement for each table. */
+/** Inserts the same rows with one statement per table, which is the minimum work of the database. */
 async function insertRaw({ writer }: Database, workspaceId: string, projectId: string): Promise<number> {
   const now = Date.now()
   const broadcastId = newId(new Date(now))
@@ -160,7 +160,7 @@ async function compareWaits(kind: string, url: string): Promise<void> {
     const body = { body: `Message ${sent}.`, platforms: ['apple' as const] }
     const start = performance.now()
     await client.notifications.create({ params, body })
-    await finish('message to come', async () => (banners.some((banner) => banner.includes(body.body)) ? 0 : 1), 1)
+    await finish('message to arrive', async () => (banners.some((banner) => banner.includes(body.body)) ? 0 : 1), 1)
     return performance.now() - start
   }
   await waitOnce()
@@ -174,8 +174,8 @@ async function compareWaits(kind: string, url: string): Promise<void> {
   await watching
   await server.stop()
   await database.close()
-  if (pending === 0) throw new Error('The broadcast was over before the single notifications were')
-  const left = `${fannedOut.toLocaleString('en')} fanned out and ${pending.toLocaleString('en')} of them left at the end`
+  if (pending === 0) throw new Error('The broadcast ended before the single notifications')
+  const left = `${fannedOut.toLocaleString('en')} fanned out and ${pending.toLocaleString('en')} of them pending at the end`
   console.log(`${kind}: waits of ${describe(idle)} idle, ${describe(busy)} in a broadcast (${left})`)
   const longest = Math.max(...busy)
   figure(`longest wait of a single notification in a broadcast, ${kind}`, longest, { atMost: LONGEST_WAIT_MS }, ' ms')

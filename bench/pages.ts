@@ -9,10 +9,10 @@ import { median } from './support/rounds.ts'
 import { cpuMillisecondsOf, startServer } from './support/server.ts'
 
 /**
- * What people wait for in a browser, in Chromium against the built program. `template dev`: from the write on disk until both
- * phones show the new text, every second save after a half-written file; the scroll position, the opened details and the chosen
- * holder must stay. The reference at /docs: its first paint with processors slowed four times, each time in a new browser context.
- * Needs the built program and Chromium. Run: npx tsx bench/pages.ts
+ * Measures waits of users in Chromium against the built program. `template dev`: from the write to disk until both
+ * phones show the new text, every second save after a half-written file. The scroll position, the opened details, and
+ * the chosen holder must be kept. The reference at /docs: its first paint with the CPU slowed down four times, each
+ * time in a new browser context. Needs the built program and Chromium. Run: npx tsx bench/pages.ts
  */
 
 const SAVES = 10
@@ -78,9 +78,9 @@ async function measureSaves(): Promise<void> {
     // On a busy machine it says more than the clock.
     const cpu = (cpuMillisecondsOf(child.pid!) - cpuBefore) / waits.length
     console.log(`CPU of template dev: ${cpu.toFixed(0)} ms a save, every second with a half-written file before it`)
-    figure('a save until template dev shows it', median(waits), { atMost: 200 }, ' ms')
+    figure('time from a save until template dev shows it', median(waits), { atMost: 200 }, ' ms')
     const after = await page.evaluate(place)
-    if (after !== before) throw new Error(`The page lost its place: ${before} became ${after}`)
+    if (after !== before) throw new Error(`The page lost its state: ${before} became ${after}`)
   } finally {
     child.kill('SIGTERM')
     await child

@@ -19,7 +19,7 @@ const { createSandboxApple } = await built<typeof import('../src/wallets/sandbox
 
 type Pictures = Partial<Record<ImageRole, [width: number, height: number]>>
 
-/** Pictures of noise, which no compression makes smaller, so that the packages come to the sizes in their names. */
+/** Images of noise cannot be compressed, so that the packages have the sizes in their names. */
 export const packages: { name: string; boundBySigning: boolean; pictures: Pictures }[] = [
   { name: '36 KB', boundBySigning: true, pictures: { icon: [76, 76], logo: [75, 50] } },
   {
@@ -74,7 +74,7 @@ function passOfHolder(name: string, holder: number): WalletPass {
   return { ...pass, card: { ...pass.card, images, ownImages: ['thumbnail'] } }
 }
 
-/** The pass of the package in five languages, of a holder of its own: its texts are rendered and written anew each time. */
+/** Creates a pass of the package in five languages for a given holder, whose texts must be rendered each time. */
 function passInLanguages(name: string, holder: number): WalletPass {
   const pass = passOf(name)
   const cardOf = (shown: Definition) =>

@@ -1,7 +1,7 @@
 import { PKPass } from 'passkit-generator'
 import type { SandboxApple } from '../src/wallets/sandbox/apple/certificates.ts'
 
-/** passkit-generator with the same certificates; each builder makes the package that an archive of ours holds. */
+/** Creates a peer that builds the package of an archive with passkit-generator and the same certificates. */
 export function createPeer(chain: SandboxApple) {
   const certificates = { wwdr: chain.wwdrPem, signerCert: chain.certificatePem, signerKey: chain.keyPem }
   return {

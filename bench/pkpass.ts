@@ -1,9 +1,9 @@
 /**
- * Signed passes a second, against passkit-generator with the same images and certificates, and against what one core
- * can sign, and what all can (`openssl speed -multi`). Beside them what a signature alone costs this process, made as packages
- * make it: nothing with signatures in it can cost less. Rounds take turns, and begin when V8 has optimized what they run, as in
- * a server that has issued a few thousand passes; the heap grows as in `passes serve`. Run: npx tsx bench/pkpass.ts, after npm run
- * build. Exits 1 where a target is missed.
+ * Measures signed passes per second, against passkit-generator with the same images and certificates, and against the
+ * signatures of one core and of all cores (`openssl speed -multi`). Also prints the cost of a signature in this
+ * process, which is the minimum cost of a package. Rounds alternate, and start after V8 has optimized the code, as in a
+ * server that has issued a few thousand passes. The heap grows as in `passes serve`. Run: npx tsx bench/pkpass.ts,
+ * after npm run build. Exits with 1 if a target is missed.
  */
 import { generateKeyPairSync, sign } from 'node:crypto'
 import { availableParallelism } from 'node:os'
@@ -54,8 +54,8 @@ for (const { name, boundBySigning } of packages) {
   }
   const size = `${Math.round(archive.length / 1024)} KB`
   console.log(
-    `${size}: ${spread(found.ours!)} passes/s with ${spread(found.cpu!, 2)} ms of CPU each, of which a signature alone takes ` +
-      `${spread(found.alone!, 2)}; passkit-generator ${spread(found.peers!, 1)}; openssl ${spread(found.one!)} signatures/s on one core, ${spread(found.all!)} on ${cores}`,
+    `${size}: ${spread(found.ours!)} passes/s with ${spread(found.cpu!, 2)} ms of CPU each, including ${spread(found.alone!, 2)} for the signature; ` +
+      `passkit-generator ${spread(found.peers!, 1)}; openssl ${spread(found.one!)} signatures/s on one core, ${spread(found.all!)} on ${cores}`,
   )
   const ours = median(found.ours!)
   figure(`packages of ${size} to passkit-generator`, ours / median(found.peers!), { atLeast: targets.timesPeer }, 'x')
@@ -67,7 +67,7 @@ for (const { name, boundBySigning } of packages) {
     { atLeast: targets.ofAllCores },
     'x',
   )
-  // What else runs on the machine takes from all cores, and hardly from this.
+  // Other programs on the machine slow down all cores, but hardly affect this ratio.
   figure(
     `packages of ${size} by CPU to signatures of one core`,
     1000 / median(found.cpu!) / median(found.one!),
@@ -90,7 +90,8 @@ for (const { what, passOf } of variants) {
     return unsigned.complete(await wallet.signPackage(unsigned, at))
   }
   await callsASecond(build, WARM_UP_SECONDS)
-  // What a core can sign is taken on both sides of each round: on a shared machine it is another from second to second.
+  // Measure the signatures of a core before and after each round, because they vary from second to second on a shared
+  // machine.
   let before = await signaturesASecond({ seconds: SECONDS_A_ROUND })
   for (const _ of rounds()) {
     const made = await callsASecond(build)

@@ -1,8 +1,8 @@
 /**
- * GET /v1/passes/{id} of a server in a process of its own, against a bare h3 route that reads the same row with one
- * prepared statement of the driver and sends it as it is. Both are asked by this process, in rounds that take turns; the
- * medians are compared, and beside them what each process used of the processors for a request.
- * Run: npx tsx bench/read.ts (after npm run build). Exits 1 where a target is missed.
+ * Measures GET /v1/passes/{id} of a separate server, against a bare h3 route that reads the same row with one prepared
+ * statement of the driver and sends it unchanged. This process sends the requests, in alternating rounds. Compares the
+ * medians, and prints the CPU time of both processes per request. Run: npx tsx bench/read.ts (after npm run build).
+ * Exits with 1 if a target is missed.
  */
 import { execa } from 'execa'
 import { Agent, request } from 'undici'
@@ -37,7 +37,7 @@ async function compare(kind: string, databaseUrl: string): Promise<void> {
       const id = ids[(n * 7) % ids.length]!
       const { statusCode, body } = await request(`${url}/v1/passes/${id}`, { dispatcher, headers })
       const text = await body.text()
-      if (statusCode !== 200 || !text.includes(id)) throw new Error(`GET of ${id} answered ${statusCode}: ${text}`)
+      if (statusCode !== 200 || !text.includes(id)) throw new Error(`GET of ${id} returned ${statusCode}: ${text}`)
     })
     const before = cpuMilliseconds()
     rates.push(REQUESTS / (await timeAll(reads, IN_FLIGHT)))

@@ -1,10 +1,9 @@
 /**
- * Runs the benchmarks one after another, so that none disturbs another, and keeps what each prints in bench/results. Ends
- * with one table of every figure: those of this run, and of the benchmarks that it left out what they printed last. It
- * stands in bench/results/README.md too. Arguments choose some by name: npm run bench -- pkpass batch
+ * Runs the benchmarks one after another, so that they do not disturb each other, and stores their output in
+ * bench/results. Ends with one table of all figures, which is also stored in bench/results/README.md. For benchmarks
+ * that did not run, it contains their last figures. Arguments choose benchmarks by name: npm run bench -- pkpass batch
  *
- * Each ends: no round begins behind the first two minutes of a comparison, what a round waits for has a minute
- * (support/rounds.ts), and a benchmark that still runs after ten is ended here, with its servers, and counts as missed.
+ * Every run ends: a comparison starts no round after two minutes, a round waits for at most one minute (support/rounds.ts), and a benchmark that still runs after ten minutes is stopped with its servers, and counts as missed.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { cpus, totalmem } from 'node:os'
@@ -26,7 +25,7 @@ const benches = [
   'maintenance',
   'fairness',
   'scan',
-  'scan-beside',
+  'scan-under-load',
   'door',
   'copy',
   'evidence',
@@ -38,11 +37,11 @@ const benches = [
 ]
 const chosen = process.argv.length > 2 ? process.argv.slice(2) : benches
 const unknown = chosen.find((name) => !benches.includes(name))
-if (unknown !== undefined) throw new Error(`There is no benchmark ${unknown}, only ${benches.join(', ')}`)
+if (unknown !== undefined) throw new Error(`Unknown benchmark ${unknown}. Benchmarks: ${benches.join(', ')}`)
 
 const MOST_MINUTES = 10
 
-/** What the time of figures is made of that miss their goals, seen from the results. */
+/** Explains the figures that miss their limits. Relative to the results. */
 const REASONS = '../../docs/decisions/0028-speed.md'
 
 const results = join(import.meta.dirname, 'results')
@@ -67,7 +66,7 @@ console.log(`\n${table}`)
 function tableOf(names: string[]): string {
   const lines = names.flatMap((name) => parseFigures(readFileSync(resultOf(name), 'utf8')).map((one) => row(name, one)))
   const head = ['| benchmark | figure | measured | limit | |', '|---|---|---|---|---|']
-  return `# Every figure\n\nWritten by \`npm run bench\`.\n\n${[...head, ...lines].join('\n')}\n`
+  return `# All figures\n\nWritten by \`npm run bench\`.\n\n${[...head, ...lines].join('\n')}\n`
 }
 
 function row(name: string, { what, measured, limit, met }: Figure): string {

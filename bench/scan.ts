@@ -1,9 +1,9 @@
 /**
- * Scans over HTTP, from `passes serve` and a client that are processes of their own, against the same statements prepared
- * in this one: first those of one scan in a transaction of its own, with as many in flight, then those of a set of 128 in one
- * transaction, which is the limit of what sets can bring. With a thousand and with a million scans in the ledger, in
- * rounds that take turns; figures are ratios of medians. Run: npx tsx bench/scan.ts, after npm run build.
- * PASSES_BENCH_ROWS takes another number for the million. Exits 1 where a figure misses its limit.
+ * Measures scans over HTTP, with `passes serve` and a client as separate processes, against the same statements
+ * prepared in this process: first those of one scan in its own transaction, with the same number in flight, then those
+ * of a set of 128 in one transaction, which is the most that sets can achieve. The ledger has a thousand and a million
+ * scans. Rounds alternate, and figures are ratios of medians. Run: npx tsx bench/scan.ts, after npm run build.
+ * PASSES_BENCH_ROWS replaces the million. Exits with 1 if a figure misses its limit.
  */
 
 import { type Database, openDatabase } from '../src/storage/db/database.ts'

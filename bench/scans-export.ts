@@ -1,7 +1,8 @@
 /**
- * Memory and speed of `passes scans export` as a user runs it: a million scans to a file, as csv and as jsonl, from
- * `passes serve` on SQLite. Run: npx tsx bench/scans-export.ts, after npm run build; PASSES_BENCH_ROWS takes another
- * number. Exits 1 where the client takes more than 200 MB. Reads the peak from /proc, so it runs on Linux only.
+ * Measures memory and speed of `passes scans export` as users run it: a million scans to a file, as csv and as jsonl,
+ * from `passes serve` on SQLite. Run: npx tsx bench/scans-export.ts, after npm run build. PASSES_BENCH_ROWS replaces
+ * the million. Exits with 1 if the client uses more than 200 MB. Reads peak memory from /proc, so it runs on Linux
+ * only.
  */
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -29,7 +30,7 @@ try {
     const args = ['scans', 'export', '--format', format, '--out', file]
     const { result, peakMb } = await runClient<{ rows: number }>(args, server, folder)
     const seconds = (performance.now() - startedAt) / 1000
-    if (result.rows !== ROWS) throw new Error(`Of ${ROWS} scans ${result.rows} were exported`)
+    if (result.rows !== ROWS) throw new Error(`Only ${result.rows} of ${ROWS} scans were exported`)
     const size = `${Math.round(statSync(file).size / 1e6)} MB`
     console.log(`${format}, ${size}: ${seconds.toFixed(0)} s, ${(ROWS / seconds).toFixed(0)} scans/s`)
     figure(

@@ -1,7 +1,7 @@
 /**
- * Scans and new passes, without HTTP, through the sqlite3 package and through better-sqlite3 on threads of its own, in
- * processes that take turns; what came of it stands in docs/decisions/. The second is no dependency. Run:
- * npm install --no-save better-sqlite3@11.10.0, then npx tsx bench/sqlite-drivers.ts
+ * Measures scans and new passes, without HTTP, through the sqlite3 package and through better-sqlite3 in separate
+ * threads, in alternating processes. docs/decisions/ has the result. better-sqlite3 is not a dependency. Run: npm
+ * install --no-save better-sqlite3@11.10.0, then npx tsx bench/sqlite-drivers.ts
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -15,7 +15,7 @@ const SCANS = 4_000
 const IN_FLIGHT = 32
 const DRIVERS = ['sqlite3', 'better-sqlite3'] as const
 
-/** A second, and milliseconds of the process, and of its main thread alone, for each. */
+/** The number per second, and the CPU milliseconds of each: of the process, and of its main thread. */
 interface Figures {
   rate: number
   cpu: number
@@ -54,7 +54,7 @@ async function compare(): Promise<void> {
   }
 }
 
-/** In a process of its own: the driver is chosen before anything that loads one. */
+/** Runs in a separate process, because the driver must be chosen before any module loads one. */
 async function measure(name: string) {
   if (name === 'better-sqlite3') putInPlaceOfSqlite3()
   const { identifierDigest } = await import('../src/core/rules/crypto/scan-code.ts')

@@ -1,6 +1,6 @@
 /**
- * How often a request that comes alone goes to the database, by endpoint, on each; test/server/api/trips.test.ts holds the
- * same numbers. Run: npx tsx bench/trips.ts. Exits 1 where there are more.
+ * Counts the round trips to each database of a single request, by endpoint. test/server/api/trips.test.ts checks the
+ * same numbers. Run: npx tsx bench/trips.ts. Exits with 1 if there are more.
  */
 import { type BenchApp, openApp } from './support/app.ts'
 import { onEachDatabase } from './support/databases.ts'
@@ -19,7 +19,7 @@ const newPass = (externalPassId: string) => ({ externalPassId, label: 'Ada', tem
 const requests: Record<Endpoint, (pass: Subject) => [method: string, path: string, body?: object]> = {
   'GET of a pass': ({ id }) => ['GET', `/v1/passes/${id}`],
   'list of passes': () => ['GET', '/v1/passes'],
-  create: ({ id }) => ['POST', '/v1/passes', newPass(`beside ${id}`)],
+  create: ({ id }) => ['POST', '/v1/passes', newPass(`new ${id}`)],
   scan: ({ code }) => ['POST', '/v1/scans', { qrPayload: code }],
   PATCH: ({ id }) => ['PATCH', `/v1/passes/${id}`, { label: 'Grace' }],
   void: ({ id }) => ['POST', `/v1/passes/${id}/void`, {}],
@@ -28,9 +28,9 @@ const requests: Record<Endpoint, (pass: Subject) => [method: string, path: strin
 await onEachDatabase(async (kind, create) => {
   const app = await openApp(await create('trips'))
   const { database, workspaceId } = app
-  // Their templates alone.
+  // Insert only their templates.
   await insertPasses(database.writer, workspaceId, 0)
-  // What is remembered is read with the first.
+  // The first request fills the caches.
   const first = await issue(app, 'first')
   const second = await issue(app, 'second')
   for (const [endpoint, request] of Object.entries(requests) as [Endpoint, (typeof requests)[Endpoint]][]) {
@@ -59,6 +59,6 @@ async function send({ app, token }: BenchApp, method: string, path: string, body
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
   const request = new Request(`http://bench${path}`, { method, headers, ...(body && { body: JSON.stringify(body) }) })
   const response = await app.fetch(request)
-  if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${await response.text()}`)
+  if (!response.ok) throw new Error(`${method} ${path} returned ${response.status}: ${await response.text()}`)
   return (await response.json()) as { id: string }
 }

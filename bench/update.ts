@@ -1,7 +1,7 @@
 /**
  * Updates of installed passes, drained from the outbox (claim, announce, read, push, acknowledge, on SQLite with every
- * commit synced), against raw HTTP/2 pushes of the same tokens to the same APNs, which is the sandbox's in a process of its
- * own. Rounds take turns. Run: npx tsx bench/update.ts
+ * commit synced), against raw HTTP/2 pushes of the same tokens to the same APNs emulator, which runs in a separate process.
+ * Rounds alternate. Run: npx tsx bench/update.ts
  */
 
 import { join } from 'node:path'
@@ -107,7 +107,7 @@ async function drain({ database, services }: BenchApp): Promise<number> {
   return seconds
 }
 
-/** @throws Error where a phone was not pushed for what its pass shows */
+/** @throws Error if a phone was not pushed for the current version of its pass */
 async function check({ services, workspaceId }: BenchApp): Promise<void> {
   const behind = await services.store.registrations.listOutdated(workspaceId, passIds)
   if (behind.length > 0) throw new Error(`${behind.length} phones were not pushed`)

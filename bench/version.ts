@@ -7,11 +7,11 @@ import { median, ROUNDS, rounds } from './support/rounds.ts'
 import { startServer } from './support/server.ts'
 
 /**
- * How long commands take to start. `passes --version` stands against the least program that oclif can be, one command that does
- * nothing, with a manifest of its own; `passes pass list` against the same request with undici alone. All of them run in turn,
- * each as a process; a round compares two that ran one after the other, and the median over the rounds counts. What a process
- * uses of the processors says more than the clock where the machine does something else meanwhile: both are shown.
- * Needs the built program. Run: npx tsx bench/version.ts
+ * Measures the start time of commands. The references are the smallest possible oclif program, with one command that
+ * does nothing and a manifest, for `passes --version`; and the same request with undici for `passes pass list`. All run
+ * in turn, each as a process. A round compares two consecutive runs, and the figure is the median of the rounds. Prints
+ * CPU time in addition to elapsed time, because it depends less on other programs. Needs the built program. Run: npx
+ * tsx bench/version.ts
  */
 
 const root = join(import.meta.dirname, '..')
@@ -65,7 +65,7 @@ async function spent(args: string[]): Promise<Spent> {
   return { wall: performance.now() - start, cpu: Number(stdio[3]) / 1000 }
 }
 
-/** What the process used of the processors, in microseconds. */
+/** Prints the CPU time of the process, in microseconds. */
 function reportScript(): string {
   return `process.on('exit', () => {
   const { user, system } = process.cpuUsage()

@@ -14,9 +14,9 @@ import { figure } from './support/figures.ts'
 import { describe, type Measured, measure, ratioOfCpu, ratioOfRates, rounds, timeAll } from './support/rounds.ts'
 
 /**
- * Deliveries a second to one endpoint on loopback, from the queue into the record of each attempt, on both databases,
- * against bare undici POSTs of the same bodies, with headers as large, as many in flight and the answer read.
- * Run: npx tsx bench/webhooks.ts
+ * Measures deliveries per second to one endpoint on loopback, from the queue to the record of each attempt, on both
+ * databases, against bare undici POSTs of the same bodies, with headers of the same size, the same number in flight,
+ * and the response read. Run: npx tsx bench/webhooks.ts
  */
 
 const COUNT = Number(process.env.PASSES_BENCH_DELIVERIES ?? 20_000)

@@ -1,5 +1,5 @@
-// Bundles the desk for browsers. scripts/build.js writes it to dist/desk; a server that runs from source does so in memory.
-// Every name holds a digest of the file, which browsers may so keep for good.
+// Bundles the desk for browsers. scripts/build.js writes it to dist/desk, and a server that runs from source bundles it
+// in memory. Every file name contains a digest, so that browsers can cache files forever.
 import { existsSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { build } from 'esbuild'
@@ -39,7 +39,7 @@ export async function buildDesk() {
   return files
 }
 
-/** What the licences of bundled packages ask to go with them. */
+/** Returns the license texts that bundled packages require. */
 function licencesOf(inputs) {
   const names = new Set(inputs.flatMap((path) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1] ?? []))
   const texts = [...names].toSorted().map((name) => {

@@ -1,5 +1,6 @@
-// Bundles the page of the door for browsers. scripts/build.js writes it to dist/door; a server that runs from source does
-// so in memory. Every name but that of the service worker holds a digest of the file, which browsers may so keep for good.
+// Bundles the door page for browsers. scripts/build.js writes it to dist/door, and a server that runs from source
+// bundles it in memory. Every file name except that of the service worker contains a digest, so that browsers can cache
+// files forever.
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
@@ -8,7 +9,7 @@ import { build } from 'esbuild'
 const root = new URL('..', import.meta.url).pathname
 const source = join(root, 'src/door')
 
-/** What phones of the last years run, and what has modules in workers. */
+/** Browsers of phones of recent years, which support modules in workers. */
 const target = ['chrome100', 'firefox115', 'safari16.4']
 
 /**

@@ -21,16 +21,16 @@ import { startPostgres } from '../test/support/postgres.ts'
 import { type Fault, plant } from './faults/fault.ts'
 import { faults } from './faults/table.ts'
 
-/** What vitest reports in JSON, as far as it is read here. */
+/** The used part of a JSON report of vitest. */
 interface Report {
   testResults: { name: string; message: string; assertionResults: { status: string; fullName: string }[] }[]
 }
 
-/** What a test file said of a tree. */
+/** The result of a test file. */
 interface Finding {
   /** The first test that failed. */
   failed: string | undefined
-  /** Why there is no such test, where the file could not even run. */
+  /** The reason that no test failed, if the file could not run. */
   broken: string | undefined
 }
 
@@ -66,13 +66,11 @@ function choose(): Fault[] {
   const { only } = parseArgs({ options: { only: { type: 'string', multiple: true } } }).values
   const unknown = only?.find((name) => !faults.some((fault) => fault.name === name))
   if (unknown === undefined) return faults.filter(({ name }) => !only || only.includes(name))
-  console.error(
-    `There is no fault ${unknown}. Those of the table:\n${faults.map(({ name }) => `  ${name}`).join('\n')}`,
-  )
+  console.error(`Unknown fault ${unknown}. Faults:\n${faults.map(({ name }) => `  ${name}`).join('\n')}`)
   process.exit(1)
 }
 
-/** The tree as it stands, with what is not committed; without what git ignores. */
+/** Copies the working tree, including uncommitted changes, without ignored files. */
 async function copyTree(): Promise<void> {
   const list = ['ls-files', '-z', '--cached', '--others', '--exclude-standard', '--deduplicate']
   const [{ stdout: known }, { stdout: deleted }] = await Promise.all([
@@ -137,7 +135,7 @@ async function runTests(files: string[], ...options: string[]): Promise<Map<stri
   const output = join(copy, 'report.json')
   rmSync(output, { force: true })
   const vitest = ['node_modules/vitest/vitest.mjs', 'run', '--reporter=json', `--outputFile=${output}`]
-  // What a fault makes hang has failed.
+  // If a fault makes a test hang, it has failed.
   const limits = ['--testTimeout=60000', '--hookTimeout=60000']
   const { all, exitCode } = await execa('node', [...vitest, ...limits, ...options, ...files], {
     cwd: copy,

@@ -166,7 +166,7 @@ async function drawPhones(browser: Browser, url: string): Promise<Buffer> {
   })
   try {
     await page.goto(url)
-    // What can be opened below the phones is another matter.
+    // The picture does not show the parts below the phones.
     await page.evaluate(`document.querySelectorAll('.back').forEach((part) => part.remove())`)
     const { x, y, width, height } = (await page.locator('.phones').boundingBox())!
     const clip = { x: Math.max(0, x - GAP), y: y - GAP, width: width + 2 * GAP, height: height + 2 * GAP }

@@ -105,7 +105,7 @@ const allowed = [
 
 const AREAS = Object.keys(ceilings)
 
-/** Letters of other languages would match: `he` is a word of many. */
+/** Translations would match by accident: `he` is a word in many languages. */
 const isTranslation = (file) => /^src\/locales\/(?!en\/)[a-z]{2}\//.test(file)
 
 /** The area of the comments and strings of a file; `undefined` if its texts are not checked. */

@@ -1,4 +1,7 @@
-/** The sandbox's APNs as a process of its own: prints where it is and the tokens of so many phones as one line of JSON. */
+/**
+ * Runs the APNs emulator in a separate process. Prints its address and the tokens of the given number of phones as one
+ * line of JSON.
+ */
 import { startSandboxApns } from '../../src/wallets/sandbox/apple/apns-server.ts'
 import { createSandboxApple } from '../../src/wallets/sandbox/apple/certificates.ts'
 import { createFaults } from '../../src/wallets/sandbox/faults.ts'

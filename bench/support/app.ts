@@ -16,11 +16,11 @@ export interface BenchApp {
   token: string
   /** The body of a GET, parsed; throws on anything but 200. */
   get<T>(path: string): Promise<T>
-  /** Ends what looks at the database by itself, and the database. */
+  /** Stops the background work on the database, and closes the database. */
   close(): Promise<void>
 }
 
-/** The HTTP app in this process without wallets, a rate limit or background work, on a database of its own. */
+/** Opens the HTTP app in this process, without wallets, rate limit, or background work, on a separate database. */
 export async function openApp(databaseUrl: string): Promise<BenchApp> {
   const database = openDatabase(databaseUrl, { createQueue: createConnectionQueue })
   await migrate(database)
@@ -47,7 +47,7 @@ export async function openApp(databaseUrl: string): Promise<BenchApp> {
     async get<T>(path: string) {
       const headers = { authorization: `Bearer ${token}` }
       const response = await app.fetch(new Request(`http://bench${path}`, { headers }))
-      if (response.status !== 200) throw new Error(`GET ${path} answered ${response.status}: ${await response.text()}`)
+      if (response.status !== 200) throw new Error(`GET ${path} returned ${response.status}: ${await response.text()}`)
       return (await response.json()) as T
     },
     async close() {

@@ -1,6 +1,6 @@
 /**
- * The least that could answer a pass: a bare h3 route that runs one prepared statement of the driver, behind the listener
- * of the server. Run with the address of a database; prints its own as JSON.
+ * Serves a pass with the minimum of work: a bare h3 route that runs one prepared statement of the driver, behind the
+ * listener of the server. The argument is the address of a database. Prints its own address as JSON.
  */
 import { H3 } from 'h3'
 import { toNodeHandler } from 'h3/node'

@@ -5,7 +5,7 @@ import type { BenchServer } from './server.ts'
 
 const program = new URL('../../bin/run.js', import.meta.url).pathname
 
-/** Runs a command of the client with --json, which on its way out tells what the kernel saw as its largest memory. */
+/** Runs a command of the client with --json. On exit, it reports its peak memory as measured by the kernel. */
 export async function runClient<T>(
   args: string[],
   { url, token }: BenchServer,
@@ -20,6 +20,6 @@ export async function runClient<T>(
     { cwd: folder, env: { PASSES_URL: url, PASSES_TOKEN: token, XDG_CONFIG_HOME: folder }, stderr: 'inherit' },
   )
   const peak = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(status, 'utf8'))
-  if (!peak) throw new Error('The kernel does not tell the peak of memory')
+  if (!peak) throw new Error('The kernel does not report peak memory')
   return { result: JSON.parse(stdout), peakMb: Number(peak[1]) / 1024 }
 }

@@ -5,12 +5,12 @@ import { type BenchPhone, type TimedVerdict, timedScan } from './doors.ts'
 import { codeOf, insertCodes } from './many-passes.ts'
 import { insertProject } from './project.ts'
 
-/** One ticket of so many is shown at two gates. */
+/** One of this number of tickets is shown at two gates. */
 const TWICE = 10
 /** Before it passes are void. */
 const FIRST_TICKET = 26
 
-/** A project with passes of which each has its code. Returns its id. */
+/** Creates a project with passes that each have their own code. Returns its ID. */
 export async function insertTickets(database: Database, workspaceId: string, tickets: number): Promise<string> {
   const projectId = await insertProject(database, workspaceId, tickets)
   await insertCodes(database.writer, workspaceId, tickets)
@@ -18,9 +18,10 @@ export async function insertTickets(database: Database, workspaceId: string, tic
 }
 
 /**
- * Shows tickets at phones in turn, each tenth at two of them at the same instant; their network is cut for the middle half.
- * @param phones two at least
- * @param pace resolves when it is time for the n-th scan; it is given those of before
+ * Shows tickets at the phones in turn, each tenth one at two phones at the same time. The network of the phones is cut
+ * for the middle half.
+ * @param phones at least two
+ * @param pace resolves when it is time for the n-th scan. It receives the previous ones.
  */
 export async function showTickets(
   phones: readonly BenchPhone[],
@@ -44,17 +45,17 @@ export async function showTickets(
   return Promise.all(timed)
 }
 
-/** What is wrong with the ledger after that; every count must be 0. */
+/** Faults in the ledger after a run. Every count must be 0, except `twice`. */
 export interface LedgerFaults {
-  /** Scans that nobody was told anything of. */
+  /** The number of scans without a decision. */
   unevaluated: number
   /** Verdicts that the ledger does not have. */
   lost: number
-  /** Tickets that the server let in twice. */
+  /** The number of tickets that the server admitted twice. */
   twiceOnline: number
   /** Tickets of whose admissions not all but one are conflicts in the ledger. */
   untold: number
-  /** No fault: tickets that were let in twice while a network was cut. */
+  /** The number of tickets admitted twice while a network was cut, which is not a fault. */
   twice: number
 }
 
@@ -70,7 +71,7 @@ export async function findFaults(
   const byRef = new Map(rows.map((row) => [row.external_ref, row]))
   const evaluated = shown.filter(({ failure }) => failure === null)
   const lost = evaluated.filter(({ externalRef, result }) => {
-    // The server refused, unheard, what was then let in: both stand there.
+    // If the server denied a scan that the door had already admitted, the ledger has both entries.
     const row = byRef.get(`${externalRef}+acted`) ?? byRef.get(externalRef)
     return !row || (row.result === 'accepted') !== (result === 'accepted')
   })
@@ -80,7 +81,7 @@ export async function findFaults(
   )
   const twice = [...accepted.values()].filter((admissions) => admissions.length > 1)
   const atOnce = twice.filter((admissions) => admissions.filter(({ verified }) => verified === 'online').length > 1)
-  // Of the admissions of a ticket one is the first, and no conflict.
+  // Only the first admission of a ticket is not a conflict.
   const untold = [...accepted.values()].filter(
     (admissions) => admissions.filter(({ conflict }) => conflict === null).length !== 1,
   )

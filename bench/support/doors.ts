@@ -10,12 +10,12 @@ import { memoryStore, type SharedList } from './memory-store.ts'
 /** A phone at a gate: the engine of the page, over a network that can be cut. */
 export interface BenchPhone {
   engine: DoorEngine
-  /** Cuts its network, with the requests that are on their way, or mends it. */
+  /** Cuts its network, including requests in flight, or restores it. */
   cut: (isCut: boolean) => void
   shared: () => SharedList
 }
 
-/** What is not as in a measurement. */
+/** Differences from a measurement. */
 interface PhoneOptions {
   /** A list that the phone has already; else it fetches one. */
   list?: SharedList
@@ -80,7 +80,7 @@ export function until(engine: DoorEngine, isThere: (state: DoorEngine['state']) 
   })
 }
 
-/** A verdict, and how long whoever scanned waited for it. */
+/** A decision, and the time that the operator waited for it. */
 export interface TimedVerdict {
   verdict: Verdict
   ms: number

@@ -1,9 +1,9 @@
-/** What a figure must not fall below or rise above. */
+/** The lower or upper limit of a figure. */
 export type Limit = { atLeast: number } | { atMost: number }
 
 /**
- * Prints what was found, as one line that `bench/run.ts` gathers: `= GET of one pass, SQLite: 0.71 (at least 0.6) met`.
- * The process exits 1 where a limit is missed.
+ * Prints a figure as one line, which `bench/run.ts` collects: `= GET of one pass, SQLite: 0.71 (at least 0.6) met`. The
+ * process exits with 1 if a limit is missed.
  */
 export function figure(what: string, value: number, limit: Limit, unit = ''): void {
   const isMet = 'atLeast' in limit ? value >= limit.atLeast : value <= limit.atMost

@@ -1,10 +1,11 @@
 import { createConnection } from 'node:net'
 
 /**
- * Sends requests from a process of its own, so that what a client costs is not taken from the server's time: so many
- * connections that are kept, each with one request in flight. It reads no more of an answer than its status, where it ends
- * and whether it holds an expected text. Its parent sends `{ port, token, path, bodies, inFlight, expected }`, as often as it
- * likes, and receives `{ seconds, times }` in milliseconds for each body, or `{ error }`. Ends with its parent.
+ * Sends requests from a separate process, so that the CPU use of a client does not slow down the server. It uses the
+ * given number of persistent connections, each with one request in flight. Of a response, it reads only the status, the
+ * end, and whether it contains an expected text. The parent process can send `{ port, token, path, bodies, inFlight,
+ * expected }` repeatedly, and receives `{ seconds, times }`, in milliseconds for each body, or `{ error }`. Ends with
+ * its parent.
  */
 const HEAD_END = '\r\n\r\n'
 
@@ -29,7 +30,7 @@ async function run({ port, token, path, bodies, inFlight, expected }) {
         const sentAt = performance.now()
         const answer = await connection.ask(`${head}content-length: ${Buffer.byteLength(body)}${HEAD_END}${body}`)
         times.push(performance.now() - sentAt)
-        if (!answer.includes(expected)) throw new Error(`${body.slice(0, 200)} was answered ${answer}`)
+        if (!answer.includes(expected)) throw new Error(`${body.slice(0, 200)} got ${answer}`)
       }
     }),
   )
@@ -45,7 +46,7 @@ function connect(port) {
     let answered
     socket.setNoDelay().setEncoding('utf8')
     socket.on('error', reject)
-    socket.on('close', () => answered?.(`nothing more: the connection ended behind ${text}`))
+    socket.on('close', () => answered?.(`no complete response: the connection ended after ${text}`))
     socket.on('data', (chunk) => {
       text += chunk
       const headEnd = text.indexOf(HEAD_END)

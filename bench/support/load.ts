@@ -1,16 +1,16 @@
 import { fork } from 'node:child_process'
 import type { BenchServer } from './server.ts'
 
-/** What `load.js` sends to one path of a server: each body once, so many in flight. */
+/** Requests that `load.js` sends to one path of a server: each body once. */
 export interface Order {
   path: string
   bodies: string[]
   inFlight: number
-  /** A text that each answer must hold. */
+  /** The text that each response must contain. */
   expected: string
 }
 
-/** A client in a process of its own. */
+/** A client in a separate process. */
 export interface LoadClient {
   /** @returns how long all took in seconds, and each in milliseconds */
   send(order: Order): Promise<{ seconds: number; times: number[] }>

@@ -3,7 +3,7 @@ import { identifierDigest } from '../../src/core/rules/crypto/scan-code.ts'
 import { insertRows } from '../../src/storage/db/bulk-rows.ts'
 import { isPostgres } from '../../src/storage/db/dialect.ts'
 
-/** Fills a workspace with any number of passes by SQL alone: a million in a minute or two. */
+/** Fills a workspace with any number of passes with SQL, a million in one or two minutes. */
 
 const TEMPLATES = 10
 export const START = Date.UTC(2026, 0, 1)
@@ -61,7 +61,7 @@ export async function insertPasses(
       await tx.raw(insertVariable(sql, 'tier', 'n % 10'), [...range, workspaceId])
     })
   }
-  // As autovacuum does; SQLite goes by the statistics that its tables were made with.
+  // As autovacuum does. SQLite uses the statistics with which its tables were created.
   if (isPostgres(db)) await db.raw('vacuum analyze')
 }
 
@@ -84,10 +84,10 @@ export async function insertCodes(db: Knex, workspaceId: string, count: number):
   }
 }
 
-/** The words in which the databases differ, over the numbers from one to another. */
+/** The SQL that differs between databases, for a range of numbers. */
 export interface Sql {
   numbers: string
-  /** What timedId makes. */
+  /** The SQL equivalent of `timedId`. */
   timedId: (start: number, number: string) => string
   uuid: (text: string) => string
   text: (number: string) => string

@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { isPostgres } from '../../src/storage/db/dialect.ts'
 import { type Sql, START, sqlFor, templateId, timedId } from './many-passes.ts'
 
-/** Fills the ledger of a workspace with any number of scans by SQL alone. */
+/** Fills the ledger of a workspace with any number of scans with SQL. */
 
 /** Half a year behind the passes. */
 const FIRST_SCAN = Date.UTC(2026, 6, 1)

@@ -21,7 +21,10 @@ interface OwnList {
   hidden: Set<string>
 }
 
-/** What a door keeps, in memory: so many phones with so many passes fit in no process otherwise. It outlives no kill. */
+/**
+ * Keeps the data of a door in memory, so that one process can simulate many phones with many passes. It does not
+ * survive a kill.
+ */
 export function memoryStore(identity: Identity, sharedList?: SharedList): EngineStore & { shared(): SharedList } {
   let own = sharedList && listOf(sharedList.head, sharedList.list)
   let draft: SnapshotItem[] = []
@@ -55,7 +58,7 @@ export function memoryStore(identity: Identity, sharedList?: SharedList): Engine
   }
 
   return {
-    // A copy: this phone goes on changing its own.
+    // Copy the list, because this phone keeps changing its own.
     shared: () => ({ head: own!.head, list: createDoorList([...own!.changed.items()]) }),
     identity: async () => token,
     async setIdentity(next) {

@@ -1,7 +1,10 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 
-/** RSA signatures of 2,048 bits that `openssl speed` makes a second, in so many processes together. */
+/**
+ * Returns the number of 2,048-bit RSA signatures per second that `openssl speed` makes in the given number of
+ * processes.
+ */
 export async function signaturesASecond({ processes = 1, seconds = 1 } = {}): Promise<number> {
   const args = [
     'speed',

@@ -10,10 +10,10 @@ import { migrate } from '../../src/storage/db/migrate.ts'
 
 export type Rows = Record<string, Record<string, unknown>[]>
 
-/** What a pass refers to. */
+/** The tables that passes refer to. */
 const given = ['workspaces', 'templates', 'template_versions']
 
-/** A database of its own with what passes of another refer to. */
+/** Creates a separate database with the rows that passes of another database refer to. */
 export async function openRaw(url: string, issued: Database): Promise<Database> {
   const raw = openDatabase(url)
   await migrate(raw)
@@ -24,7 +24,10 @@ export async function openRaw(url: string, issued: Database): Promise<Database> 
   return raw
 }
 
-/** The rows of some passes, in sets of so many of them. @param tables those beside `passes`, with the column that names the pass */
+/**
+ * Reads the rows of passes, in sets of the given size.
+ * @param tables those in addition to `passes`, with the column that names the pass
+ */
 export async function readRows(
   issued: Database,
   ids: string[],

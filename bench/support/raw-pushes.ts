@@ -27,7 +27,7 @@ export async function pushRaw(apns: PushTarget, tokens: readonly string[]): Prom
       const headers = { ':method': 'POST', ':path': `/3/device/${token}`, 'apns-topic': apns.passTypeIdentifier }
       const stream = session.request(headers)
       stream.on('response', ({ ':status': status }) => {
-        if (status !== 200) reject(new Error(`APNs answered ${status}`))
+        if (status !== 200) reject(new Error(`APNs returned ${status}`))
       })
       stream.on('error', reject)
       stream.on('end', resolve)

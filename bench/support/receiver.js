@@ -1,8 +1,8 @@
 import { createServer } from 'node:net'
 
 /**
- * An endpoint in a process of its own that takes whatever comes: prints its port, ends with its parent. It would run on a
- * machine of its own, so it reads no more of a request than where it ends: what it takes of this machine, others lack.
+ * Runs an endpoint that accepts every request in a separate process. Prints its port, and ends with its parent. It
+ * reads only where a request ends, because on a real system it would not use the CPU of the server's machine.
  */
 const ANSWER = 'HTTP/1.1 204 No Content\r\n\r\n'
 const HEAD_END = '\r\n\r\n'

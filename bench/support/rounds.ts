@@ -7,12 +7,15 @@ const MOST_SECONDS = 120
 const LEAST_ROUNDS = 3
 const PATIENCE_SECONDS = 60
 
-/** The numbers of rounds, from 0: so many, of which none but the first three begins after two minutes. Says so where it makes fewer. */
+/**
+ * Yields the numbers of rounds from 0. Only the first three can start after two minutes. Prints a message if there are
+ * fewer rounds than requested.
+ */
 export function* rounds(count = ROUNDS): Generator<number> {
   const startedAt = performance.now()
   for (let round = 0; round < count; round += 1) {
     if (round >= LEAST_ROUNDS && performance.now() - startedAt > MOST_SECONDS * 1000) {
-      console.log(`  no more than ${round} of ${count} rounds, which took ${MOST_SECONDS} s`)
+      console.log(`  stopped after ${round} of ${count} rounds, because ${MOST_SECONDS} s have passed`)
       return
     }
     yield round
@@ -20,8 +23,8 @@ export function* rounds(count = ROUNDS): Generator<number> {
 }
 
 /**
- * Waits until nothing is left of what a round began, so that none disturbs the next.
- * @throws Error where it is not done within a minute
+ * Waits until the work of a round is finished, so that it does not disturb the next one.
+ * @throws Error if it is not finished within a minute
  */
 export async function finish(what: string, left: () => Promise<number>, everyMs = 100): Promise<void> {
   const startedAt = performance.now()
@@ -61,7 +64,7 @@ export async function timeAll(tasks: (() => Promise<unknown>)[], inFlight: numbe
   return (performance.now() - start) / 1000
 }
 
-/** What one round came to. */
+/** The result of one round. */
 export interface Measured {
   /** Operations a second. */
   rate: number
@@ -88,7 +91,7 @@ export function ratioOfRates(ours: Measured[], anchor: Measured[]): number {
   return median(ours.map(({ rate }) => rate)) / median(anchor.map(({ rate }) => rate))
 }
 
-/** How much of our work the anchor's comes to: what else runs on the machine hardly changes it. */
+/** Returns the ratio of the anchor's CPU time to ours. Other programs on the machine hardly change it. */
 export function ratioOfCpu(ours: Measured[], anchor: Measured[]): number {
   return median(anchor.map(({ cpu }) => cpu)) / median(ours.map(({ cpu }) => cpu))
 }

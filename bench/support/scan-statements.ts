@@ -19,13 +19,13 @@ export interface Subject {
 export interface Statement {
   sql: string
   bindings: Knex.Value[]
-  /** A read that goes before the transaction, on another connection. */
+  /** Whether the read runs before the transaction, on another connection. */
   isBefore: boolean
 }
 
-/** What was asked of the database for some scans, none of which name the same pass. */
+/** The statements for some scans, each of a different pass. */
 export interface CapturedScans {
-  /** Of the statements, which are prepared by it. */
+  /** The name of the prepared statement. */
   name: string
   subjects: Subject[]
   statements: Statement[]
@@ -74,7 +74,7 @@ export async function captureScans(
 
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g
 
-/** What a scan may have of its own in a value: ids, digests, and contexts, which end where they end. */
+/** The parts of a value that can differ between scans: IDs, digests, and contexts, including the end of the context. */
 const OWN = new RegExp(`${UUID.source}|[0-9a-f]{64}|bench <\\d+>`, 'g')
 
 /** The same statements with the values of other passes. Made beforehand: they are not what is measured. */

@@ -18,7 +18,7 @@ export interface BenchServer {
   url: string
   token: string
   client: Client
-  /** What its process used of the processors so far, in milliseconds; NaN where the system has no /proc. */
+  /** Returns the CPU time that the process has used, in milliseconds. NaN if the system has no /proc. */
   cpuMilliseconds(): number
   stop(): Promise<void>
 }
@@ -27,8 +27,9 @@ export interface BenchServer {
 export type Seed = (database: Database, workspaceId: string) => Promise<void>
 
 /**
- * The built program as a process of its own on an empty database, without a rate limit. What fills the database does so
- * before: it writes fifty thousand rows in one transaction, and for longer than a server waits for the writer of SQLite.
+ * Starts the built program as a separate process on an empty database, without a rate limit. `seed` fills the database
+ * first: it writes fifty thousand rows in one transaction, which takes longer than a server waits for the SQLite
+ * writer.
  */
 export async function startServer(database: string, args: string[] = [], seed?: Seed): Promise<BenchServer> {
   const seededToken = seed && (await fill(database, seed))
@@ -77,7 +78,7 @@ export async function firstJson<T>(stdout: Readable): Promise<T> {
   return JSON.parse(text)
 }
 
-/** What a process used of the processors so far, user and system, in ticks of 10 ms; NaN where the system has no /proc. */
+/** Returns the CPU time of a process, user and system, with a resolution of 10 ms. NaN if the system has no /proc. */
 export function cpuMillisecondsOf(pid: number): number {
   try {
     const [, numbers] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')
@@ -88,7 +89,7 @@ export function cpuMillisecondsOf(pid: number): number {
   }
 }
 
-/** What all programs of the machine used of its processors so far, in milliseconds; NaN where the system has no /proc. */
+/** Returns the CPU time that all programs on the machine have used, in milliseconds. NaN if the system has no /proc. */
 export function cpuMillisecondsOfAll(): number {
   try {
     const [, user, nice, system, , , interrupts, soft] = readFileSync('/proc/stat', 'utf8').split(/ +/, 8).map(Number)

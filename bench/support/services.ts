@@ -6,7 +6,7 @@ import { createOutbound } from '../../src/server/webhooks/outbound.ts'
 import type { Database } from '../../src/storage/db/database.ts'
 import { createStore } from '../../src/storage/store.ts'
 
-/** What the parts of a server work with, on a database of a benchmark, with wallets that take everything. */
+/** Creates the services of a server on a database of a benchmark, with wallets that accept everything. */
 export function benchServices(database: Database): Services {
   const nothing = async () => undefined
   return createServices({

@@ -1,8 +1,8 @@
 import { tracingChannel } from 'node:diagnostics_channel'
 
 /**
- * How often a request that comes alone goes to the database and waits for its answer, by endpoint and database; what goes at once
- * is one trip. What others ask too, such as the token, is remembered already.
+ * The number of round trips to the database of a single request, by endpoint and database. Statements that are sent
+ * together are one trip. Data that other requests have read, such as the token, is already cached.
  */
 export const TRIPS = {
   sqlite: { 'GET of a pass': 1, 'list of passes': 2, create: 8, scan: 10, PATCH: 12, void: 9 },
@@ -17,7 +17,7 @@ export async function tripsOf(work: () => Promise<unknown>): Promise<string[][]>
   let hasAnswered = true
   const statementsOf = (message: unknown) =>
     (message as { statements: { sql: string }[] }).statements.map(({ sql }) => sql)
-  // A copy of SQLite's log is nobody's.
+  // Copying SQLite's log belongs to no request.
   const isOurs = (message: unknown) => !/^pragma/i.test(statementsOf(message)[0]!)
   const subscribers = {
     start(message: unknown) {

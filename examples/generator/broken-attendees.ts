@@ -2,14 +2,14 @@ import type { Attendee } from './attendees.ts'
 import { attendeeColumns } from './attendees.ts'
 
 export interface BrokenRow {
-  /** Where in the file, counted from 0 without the header. */
+  /** The row number in the file, from 0, without the header. */
   index: number
-  /** What a person would say is wrong with it. */
+  /** A description of the fault for people. */
   fault: string
   cells: string[]
 }
 
-/** Rows as people type them at the last minute, each wrong in a way of its own. */
+/** Creates rows as people type them in a hurry, each with a different fault. */
 export function brokenRows(good: readonly Attendee[]): BrokenRow[] {
   return faults.map(({ fault, spoil }, position) => {
     // Every second row, so that good and bad ones alternate.

@@ -26,7 +26,7 @@ export function conferenceImages() {
       1125,
       294,
       `<defs>${linearGradient('sky', '#20225a', '#4a2c7a')}</defs><rect width="1125" height="294" fill="url(#sky)"/>`,
-      // Where texts are read from the right, the name stands over them.
+      // In right-to-left text, the name is above them.
       `<g opacity=".4">${voices(0, 0)}</g>`,
     ),
     hero: svg(
@@ -42,7 +42,7 @@ export function conferenceImages() {
   }
 }
 
-/** What a poster ticket shows behind its texts: the voices, large. */
+/** The artwork of a poster ticket behind its texts: the voices, large. */
 export function conferenceArtwork(): string {
   return svg(
     1074,

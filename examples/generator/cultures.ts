@@ -1,8 +1,8 @@
 /** A stock of names: how people of one language write them, and how they spell them in an e-mail address. */
 export interface Culture {
-  /** How many of the people come from here, beside the others. */
+  /** The share of people with this culture, relative to the others. */
   weight: number
-  /** Which name comes first, and what stands between the two. */
+  /** The order of the names, and the separator between them. */
   order: 'given family' | 'family given' | 'familygiven'
   /** Names divided by commas; `native:latin` where the letters are not Latin. */
   given: string

@@ -29,7 +29,7 @@ export function members(count: number): string[][] {
   })
 }
 
-/** How many make-images draws. */
+/** The number of photos that make-images draws. */
 const PHOTOS = 3
 
 function standing(points: number): [tier: string, nextReward: string] {
@@ -118,7 +118,7 @@ export const passengerColumns = [
   'reservation',
 ] as const
 
-/** Passengers of two flights, in the order of the columns; gates are told later. */
+/** Creates the passengers of two flights, in the order of the columns. Gates are announced later. */
 export function passengers(count: number): string[][] {
   const random = seededRandom(664)
   return Array.from({ length: count }, (_, index) => {

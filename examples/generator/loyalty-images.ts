@@ -8,7 +8,7 @@ const caramel = '#e2ab6e'
 export function loyaltyImages() {
   return {
     icon: svg(114, 114, `<rect width="114" height="114" fill="${green}"/>`, mark(57, 57, 1.05)),
-    // Of members without a photo, which else stands in its place.
+    // For members without a photo, which otherwise replaces it.
     logo: svg(150, 150, `<rect width="150" height="150" fill="${green}"/>`, mark(75, 75, 1.35)),
     strip: strip(0),
     'strip-1': strip(1),
@@ -32,7 +32,10 @@ function portrait(behind: string, person: string): string {
   )
 }
 
-/** The card of five cups, of which so many are paid for: the fifth is free. Google Wallet cuts a little at top and bottom. */
+/**
+ * Draws the card of five cups with the given number of stamps. The fifth cup is free. Google Wallet crops a little at
+ * the top and bottom.
+ */
 function strip(stamps: number): string {
   const places = Array.from({ length: 5 }, (_, index) => {
     const [x, y] = [77 + index * 78, 82]

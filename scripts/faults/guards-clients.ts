@@ -76,7 +76,7 @@ export const clientGuards: Fault[] = [
   },
   {
     name: 'scans-of-one-time-merged',
-    breaks: 'Of two scans of a pass that have one time, as of a date, a door counts one.',
+    breaks: 'If two scans of a pass have the same time, because a date was given, a door counts one.',
     file: 'src/core/rules/door/own-scans.ts',
     text: '    both.set(momentOf(scan), count - 1)\n',
     replacement: '',

@@ -12,7 +12,7 @@ export const storageGuards: Fault[] = [
   },
   {
     name: 'erased-rejections-kept',
-    breaks: 'What a platform quoted of an erased holder stays among its rejections.',
+    breaks: 'The rejections of a platform still quote an erased holder.',
     file: 'src/storage/operations/erasure.ts',
     text: "    await this.db('rejections').where({ workspace_id: workspaceId, subject: passId }).delete()\n",
     replacement: '',

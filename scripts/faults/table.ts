@@ -24,7 +24,7 @@ export const faults: Fault[] = [
   },
   {
     name: 'token-scope',
-    breaks: 'A token of any scope may do everything.',
+    breaks: 'A token with any scope can do everything.',
     file: 'src/server/http/middleware/authenticate.ts',
     text: '!token.scopes.includes(route.scope)',
     replacement: 'token.scopes.length === 0',
@@ -32,7 +32,7 @@ export const faults: Fault[] = [
   },
   {
     name: 'cursor-filters',
-    breaks: 'A cursor goes on in a list of other filters, and the pages fit no list.',
+    breaks: 'A cursor is accepted with other filters, and the pages belong to no list.',
     file: 'src/storage/db/list.ts',
     text: 'fingerprint([...list, Object.entries(filters).sort(byName).map(canonicalise)])',
     replacement: 'fingerprint([...list])',
@@ -40,7 +40,7 @@ export const faults: Fault[] = [
   },
   {
     name: 'statement-limit',
-    breaks: 'A costly list holds a reader of SQLite for as long as it likes.',
+    breaks: 'An expensive list blocks a SQLite reader without a limit.',
     file: 'src/storage/db/database.ts',
     text: 'sqliteClient({ statementLimitMs, damage })',
     replacement: 'sqliteClient({ damage })',
@@ -58,7 +58,7 @@ export const faults: Fault[] = [
   // Passes
   {
     name: 'created-twice',
-    breaks: 'A create that only repeats another is answered as if it had made a pass.',
+    breaks: 'The response to a repeated create reports that it created a pass.',
     file: 'src/server/api/passes/create-passes.ts',
     text: 'isNew: plan !== undefined && inserted.get(externalPassId) === pass',
     replacement: 'isNew: true',
@@ -74,7 +74,7 @@ export const faults: Fault[] = [
   },
   {
     name: 'change-within-a-second',
-    breaks: 'Of two changes within a second phones never see the second: both have one Last-Modified.',
+    breaks: 'Phones miss the second of two changes within a second, because both have the same Last-Modified.',
     file: 'src/storage/passes/pass-change.ts',
     text: 'case when modified_at >= :second then',
     replacement: 'case when modified_at > :second then',
@@ -82,7 +82,7 @@ export const faults: Fault[] = [
   },
   {
     name: 'revoked-link',
-    breaks: 'Links that were revoked still open the pass.',
+    breaks: 'Revoked links still open the pass.',
     file: 'src/server/pages/link/links.ts',
     text: 'pass.linkGeneration !== generation',
     replacement: 'pass.linkGeneration < generation',
@@ -90,7 +90,7 @@ export const faults: Fault[] = [
   },
   {
     name: 'unaudited-void',
-    breaks: 'The audit log does not say who made a pass void.',
+    breaks: 'The audit log does not show who voided a pass.',
     file: 'src/server/api/passes/void-pass.ts',
     text: "      await auditEach(tx, workspaceId, 'pass.void', done)\n",
     replacement: '',
@@ -100,7 +100,7 @@ export const faults: Fault[] = [
   // Phones
   {
     name: 'manifest-digest',
-    breaks: 'The manifest of a package has the digest of pass.json for every file, and no phone takes it.',
+    breaks: 'The manifest of a package has the digest of pass.json for every file, and phones reject it.',
     file: 'src/wallets/apple/wallet.ts',
     text: '{ ...digests, ...ownDigests }',
     replacement:
@@ -109,7 +109,7 @@ export const faults: Fault[] = [
   },
   {
     name: 'dead-push-token',
-    breaks: 'Phones that removed their passes are pushed for ever: a 410 of Apple removes no registration.',
+    breaks: 'Phones that removed their passes are pushed forever, because a 410 from Apple removes no registration.',
     file: 'src/wallets/apple/push.ts',
     text: "Number(status) === 410 || reason === 'BadDeviceToken' || reason === 'Unregistered'",
     replacement: "reason === 'BadDeviceToken'",
@@ -117,7 +117,7 @@ export const faults: Fault[] = [
   },
   {
     name: 'nudged-for-ever',
-    breaks: 'Phones that stay silent are pushed again each day, and not three times for a version.',
+    breaks: 'Outdated phones are pushed again every day instead of three times per version.',
     file: 'src/core/rules/sending/nudging.ts',
     text: 'moments.find((moment) => moment > now)',
     replacement: 'moments.find((moment) => moment > now) ?? new Date(now.getTime() + 86_400_000)',
@@ -135,7 +135,7 @@ export const faults: Fault[] = [
   // At the door
   {
     name: 'one-use-more',
-    breaks: 'A pass is let in once more than its policy allows.',
+    breaks: 'A pass is admitted one time more than its policy allows.',
     file: 'src/core/rules/redemption/redemption.ts',
     text: 'history.total >= maxUses,',
     replacement: 'history.total > maxUses,',
@@ -143,7 +143,7 @@ export const faults: Fault[] = [
   },
   {
     name: 'window-end',
-    breaks: 'A window lets in at the moment of its end, which belongs to the next one.',
+    breaks: 'A window accepts a scan at its end, which belongs to the next window.',
     file: 'src/core/rules/redemption/redemption-windows.ts',
     text: 'from <= at.getTime() && at.getTime() < to',
     replacement: 'from <= at.getTime() && at.getTime() <= to',
@@ -151,7 +151,7 @@ export const faults: Fault[] = [
   },
   {
     name: 'day-of-24-hours',
-    breaks: 'Where clocks change, the day of a policy ends an hour early or late.',
+    breaks: 'When daylight saving starts or ends, the day of a policy ends an hour early or late.',
     file: 'src/core/rules/redemption/redemption-windows.ts',
     text: 'to: firstInstant(start.plus({ [unit]: 1 }).startOf(unit)).toMillis()',
     replacement: "to: start.toMillis() + start.plus({ [unit]: 1 }).diff(start, 'days').days * 86_400_000",
@@ -159,7 +159,7 @@ export const faults: Fault[] = [
   },
   {
     name: 'racing-scans',
-    breaks: 'Two doors that scan a single-use pass at once both let it in, on PostgreSQL.',
+    breaks: 'On PostgreSQL, two doors that scan a single-use pass concurrently both admit it.',
     file: 'src/server/api/scans/evaluate-scans.ts',
     text: 'tx.passes.listForUpdate(',
     replacement: 'tx.passes.listByIds(',
@@ -167,7 +167,7 @@ export const faults: Fault[] = [
   },
   {
     name: 'own-scan-forgotten',
-    breaks: 'Without the network a door lets in again whom it let in before its last list.',
+    breaks: 'Offline, a door admits holders again whom it admitted before its last snapshot.',
     file: 'src/core/rules/door/own-scans.ts',
     text: 'if (recordedAt === undefined) return false',
     replacement: 'if (recordedAt === undefined) return true',
@@ -183,7 +183,7 @@ export const faults: Fault[] = [
   },
   {
     name: 'altered-entry',
-    breaks: 'An entry of the ledger that somebody altered in the database is taken for sound.',
+    breaks: 'An entry of the ledger that was altered in the database is reported as valid.',
     file: 'src/core/rules/evidence/verification.ts',
     text: 'if (isSameDigest(expected, entry.digest)) return',
     replacement: 'if (isSameDigest(expected, expected)) return',
@@ -201,7 +201,7 @@ export const faults: Fault[] = [
   // Webhooks
   {
     name: 'signature-without-time',
-    breaks: 'A delivery that was recorded can be sent again with any time: the signature covers the body alone.',
+    breaks: 'A recorded delivery can be replayed with any timestamp, because the signature covers only the body.',
     file: 'src/core/rules/crypto/signature.ts',
     text: `.update(\`\${t}.\`).update(rawBody)`,
     replacement: '.update(rawBody)',
@@ -209,7 +209,7 @@ export const faults: Fault[] = [
   },
   {
     name: 'mapped-address',
-    breaks: 'Webhooks reach hosts of the own network by an IPv4 address that is written as IPv6.',
+    breaks: 'Webhooks reach internal hosts through an IPv4 address that is written as IPv6.',
     file: 'src/server/webhooks/outbound.ts',
     text: 'const parsed = ipaddr.parse(address)',
     replacement: "const parsed = ipaddr.parse(address)\n  if (parsed.range() === 'ipv4Mapped') return true",
@@ -217,7 +217,7 @@ export const faults: Fault[] = [
   },
   {
     name: 'erased-and-sent',
-    breaks: 'What a sender holds in memory of an erased holder is still sent.',
+    breaks: 'A sender still sends data of an erased holder from its memory.',
     file: 'src/server/webhooks/deliver-webhooks.ts',
     text: 'next!.endpoint.erasures < endpoint!.erasures',
     replacement: 'false',
@@ -225,7 +225,7 @@ export const faults: Fault[] = [
   },
   {
     name: 'last-attempt-counts',
-    breaks: 'An endpoint that took one of several deliveries is taken for dead when the last of them failed.',
+    breaks: 'An endpoint that accepted one of several deliveries is marked as dead if the last one failed.',
     file: 'src/server/webhooks/webhook-health.ts',
     text: 'healthAfter(webhook.failingSince, attempts)',
     replacement: 'healthAfter(webhook.failingSince, attempts.slice(-1))',
@@ -235,7 +235,7 @@ export const faults: Fault[] = [
   // Jobs
   {
     name: 'job-overtakes',
-    breaks: 'Two jobs of one kind run on one pass at once, and the older may write last.',
+    breaks: 'Two jobs of one kind run concurrently for one pass, and the older one can write last.',
     file: 'src/storage/jobs/turns.ts',
     text: 'and running.kind = jobs.kind',
     replacement: 'and running.kind <> jobs.kind',
@@ -243,7 +243,7 @@ export const faults: Fault[] = [
   },
   {
     name: 'lost-lease',
-    breaks: 'A worker whose lease has ended still completes the jobs that another runs.',
+    breaks: 'A worker with an expired lease still completes jobs that another worker runs.',
     file: 'src/storage/jobs/jobs.ts',
     text: ".whereIn('claim_token', tokens)",
     replacement: ".whereNotNull('claim_token')",
@@ -251,7 +251,7 @@ export const faults: Fault[] = [
   },
   {
     name: 'backoff-cap',
-    breaks: 'A job that keeps failing runs again after 256 s for 300.',
+    breaks: 'A job that keeps failing runs again after 256 s instead of 300 s.',
     file: 'src/core/rules/sending/retries.ts',
     text: 'Math.min(attempts, 9)',
     replacement: 'Math.min(attempts, 8)',
@@ -259,7 +259,7 @@ export const faults: Fault[] = [
   },
   {
     name: 'late-quarantine',
-    breaks: 'A job that stops workers stops one more of them than it may.',
+    breaks: 'A job that crashes workers crashes one more than allowed.',
     file: 'src/storage/jobs/jobs.ts',
     text: 'lapses + 1 >=',
     replacement: 'lapses >=',
@@ -267,7 +267,7 @@ export const faults: Fault[] = [
   },
   {
     name: 'foreign-names-of-ours',
-    breaks: 'An import takes the serial number of a pass that was made here, whosever it is.',
+    breaks: 'An import takes over the serial number of any pass that was created here.',
     file: 'src/storage/passes/imported-passes.ts',
     text: 'copyOf(name)?.apple_identity_id === appleIdentityId',
     replacement: 'copyOf(name) === null',

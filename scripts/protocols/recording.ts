@@ -44,7 +44,7 @@ export function startRecording() {
   }) as typeof createSecureServer
   syncBuiltinESMExports()
   return {
-    /** What was said since the last call, in the order in which it was answered. */
+    /** Returns the exchanges since the last call, in the order of their responses. */
     take: () => exchanges.splice(0),
     hasSeen: (pattern: RegExp) => seen.some((line) => pattern.test(line)),
   }

@@ -2,7 +2,7 @@ import { wrapText } from '../../src/cli/command/output.ts'
 import { unzip } from '../../src/cli/device/apple-package.ts'
 import type { Exchange } from './recording.ts'
 
-/** Who speaks to whom, by the path; what is ours alone is left out. */
+/** The two parties by path. Exchanges of other paths are omitted. */
 const conversations: [path: RegExp, who: string][] = [
   [/^\/l\//, 'phone → passes'],
   [/^\/apple\//, 'phone → passes'],
@@ -56,14 +56,14 @@ function headerLines(headers: Record<string, unknown>): string[] {
     .flatMap(([name, value]) => [`${name}: ${short(String(value))}`, ...claimsLines(String(value))])
 }
 
-/** What a save link of Google says. */
+/** Returns the claims of a Google save link. */
 function claimsLines(value: string): string[] {
   const [, claims] = /^https:\/\/pay\.google\.com\/gp\/v\/save\/[^.]+\.([^.]+)\./.exec(value) ?? []
   if (claims === undefined) return []
   return [`(the JWT says: ${format(JSON.parse(Buffer.from(claims, 'base64url').toString('utf8')))})`]
 }
 
-/** JSON with whatever fits on a line on one. */
+/** Formats JSON. A value that fits on a line is written on one line. */
 function format(value: unknown, indent = ''): string {
   const line = JSON.stringify(value) ?? 'undefined'
   if (indent.length + line.length <= WIDTH || typeof value !== 'object' || value === null) return line
@@ -91,7 +91,7 @@ function bodyLines(body: Buffer, contentType: string): string[] {
   return ['', ...(rest > 5 ? [...lines.slice(0, MAX_LINES), `… ${rest} more lines`] : lines)]
 }
 
-/** What lies in a package, and of pass.json what changes in the life of a pass. */
+/** Lists the files of a package, and the parts of pass.json that change. */
 function packageLines(archive: Buffer): string[] {
   const files = unzip(archive)
   const { serialNumber, webServiceURL, authenticationToken, storeCard, voided } = JSON.parse(
@@ -114,7 +114,7 @@ function shortDeep(value: unknown): unknown {
 const SECRETS = /(?<=ApplePass )\S+|ya29\.[\w.-]+|(?<=\/l\/)[\w-]+|[A-Za-z0-9_+=/-]{44,}|\b[A-Fa-f0-9]{32,}\b/g
 const ID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/
 
-/** Whatever looks like a token, a key or a signature is cut off after its beginning; ids stay whole. */
+/** Cuts off everything after the beginning of tokens, keys, and signatures. IDs stay complete. */
 function short(text: string): string {
   return text.replaceAll(SECRETS, (run) => run.split('/').map(shortPart).join('/'))
 }

@@ -41,9 +41,9 @@ export interface ApiOptions {
   /** A silent one by default. */
   log?: Logger
   readiness?: () => Promise<Record<string, boolean>>
-  /** How identities of the database reach their platforms; not at all by default. */
+  /** The connections of identities in the database to their platforms. Default: none. */
   connections?: IdentityConnections
-  /** How webhooks are sent; to no host at all by default. */
+  /** The options to send webhooks. Default: no host is allowed. */
   outbound?: Partial<OutboundOptions>
 }
 
@@ -63,7 +63,7 @@ const sharedDecoder: Decoder = {
   close: () => undefined,
 }
 
-/** Starts an app before the tests of a block and ends it after them; tests keep apart by workspaces of their own. */
+/** Starts an app before the tests of a block and stops it after them. Each test uses its own workspace. */
 export function useApi(dialect: TestDialect, options: ApiOptions = {}): Api {
   const api = new Api()
   const cleanUp = cleanUpAfterAll()
@@ -96,12 +96,12 @@ async function startGoogle({ google: identity }: TestIdentities, faults: Faults)
   return { api, url: stand.url, close: stand.close }
 }
 
-/** The HTTP app in this process, on a database of its own, with a clock that only moves when told to. */
+/** The HTTP app in this process, on a separate database, with a clock that a test controls. */
 export class Api {
   now = new Date('2026-03-01T12:00:00.000Z')
-  /** What the emulators do wrong. */
+  /** The faults of the emulators. */
   readonly faults = createFaults()
-  /** Where phones find Google's emulator. */
+  /** The address of the Google emulator for phones. */
   googleUrl!: string
   database!: Database
   /** For another server on the same database. */
@@ -149,7 +149,7 @@ export class Api {
     this.now = new Date(this.now.getTime() + seconds * 1000)
   }
 
-  /** Sends a request; whatever comes back must be an answer that the contract allows. */
+  /** Sends a request. Fails if the contract does not allow the response. */
   async send(method: string, target: string, { body, headers = {} }: SendOptions = {}): Promise<Answer> {
     const isRaw = typeof body === 'string' || body instanceof Uint8Array || body instanceof ReadableStream
     const url = new URL(target, publicUrl)
@@ -206,7 +206,7 @@ function isEventStream({ headers }: Response): boolean {
   return headers.get('content-type') === 'text/event-stream'
 }
 
-/** Of what does not end by itself. */
+/** Reads the first part of a body that does not end. */
 async function firstPiece({ body }: Response): Promise<Buffer> {
   const reader = body?.getReader()
   const first = await reader?.read()
@@ -216,7 +216,7 @@ async function firstPiece({ body }: Response): Promise<Buffer> {
 
 let workspaces = 0
 
-/** What a token of one workspace does: typed calls of the contract, and requests that no typed client would send. */
+/** The requests of one workspace's token: typed calls of the contract, and requests that no typed client would send. */
 export class TestWorkspace {
   readonly api: Api
   readonly id: string

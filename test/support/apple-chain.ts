@@ -9,7 +9,7 @@ export interface AppleChain {
 }
 
 export interface ChainOptions {
-  /** Of the pass certificate; a negative number for one that has expired. */
+  /** The validity of the pass certificate. If negative, it has expired. */
   days?: number
   wwdrUnit?: string
   /** Marked as Apple marks what may push. */

@@ -8,9 +8,9 @@ import { createSandboxGoogle } from '../../src/wallets/sandbox/google/google-tok
 export interface ChainNames {
   passTypeIdentifier: string
   teamIdentifier: string
-  /** When it is made: at some moment of today by default. */
+  /** The time of creation. Default: a time today. */
   at?: Date
-  /** Of several chains of the same names. */
+  /** Distinguishes several chains with the same names. */
   nth?: number
 }
 
@@ -24,7 +24,10 @@ export function sandboxAccount(nth = 0): ReturnType<typeof createSandboxGoogle> 
   return onceADay(['google', nth], () => createSandboxGoogle())
 }
 
-/** What is made is kept with the other credentials of the day (sandbox.ts), where all workers and later runs find it. */
+/**
+ * Creates a value once and stores it with the other credentials of the day (sandbox.ts), where all workers and later
+ * runs find it.
+ */
 async function onceADay<Made>(key: unknown[], make: () => Promise<Made>): Promise<Made> {
   const name = createHash('sha256').update(JSON.stringify(key)).digest('hex').slice(0, 16)
   const file = join(inject('keptCredentials'), `${name}.json`)
@@ -34,7 +37,7 @@ async function onceADay<Made>(key: unknown[], make: () => Promise<Made>): Promis
     try {
       linkSync(draft, file)
     } catch (error) {
-      // Another worker was first: its own stands, for both.
+      // Another worker was faster. Use its file in both.
       if (!existsSync(file)) throw error
     } finally {
       rmSync(draft)

@@ -14,7 +14,7 @@ export interface ComposeService {
   build?: string
 }
 
-/** compose.yaml as Docker reads it, its variables as they stand. */
+/** Reads compose.yaml as Docker does, without replacing variables. */
 export function readCompose(): { services: Record<string, ComposeService>; volumes: Record<string, unknown> } {
   return parse(readFileSync(join(import.meta.dirname, '../../compose.yaml'), 'utf8'), { merge: true })
 }

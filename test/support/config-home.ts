@@ -2,6 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** Where programs of a test file find no profile, and keep what they keep for one: nobody's own folder. */
+/**
+ * The configuration folder of the programs that a test file starts. It contains no profile, and is not the user's own
+ * folder.
+ */
 export const configHome = mkdtempSync(join(tmpdir(), 'passes-config-'))
 process.once('exit', () => rmSync(configHome, { recursive: true, force: true }))

@@ -1,6 +1,6 @@
 import type { Config } from '../../src/server/config.ts'
 
-/** The settings of a server in the sandbox, on a free port and without limits, but for those that a test is about. */
+/** The settings of a server with the sandbox, on a free port and without limits, except those that a test overrides. */
 export function testConfig(settings: Partial<Config> & Pick<Config, 'databaseUrl'>): Config {
   return {
     host: '127.0.0.1',

@@ -11,7 +11,7 @@ export const allRoutes: { name: string; route: Route }[] = Object.entries(contra
   Object.entries(operations).map(([operation, route]) => ({ name: `${resource}.${operation}`, route })),
 )
 
-/** What came back for a request. */
+/** The response to a request. */
 export interface Answer {
   status: number
   headers: Headers
@@ -66,7 +66,7 @@ const otherStatuses: Partial<Record<keyof typeof errorTable, number[]>> = {
 
 function checkError(method: string, path: string, { status, headers, body }: Answer, what: string): void {
   expect(status, what).not.toBe(500)
-  // A person who opens a link reads a page; the readiness report has a shape of its own.
+  // A person who opens a link gets a page. The readiness report has its own format.
   if (headers.get('content-type')?.startsWith('text/html') || path === '/readyz') return
   const route = status === 405 ? undefined : routeOf(method, path)
   if (route?.errorsWithoutCode) {

@@ -17,7 +17,7 @@ export const dialects: readonly TestDialect[] = isSqliteOnly ? ['sqlite'] : ['sq
 /** For what goes through SQL that other tests run on both: one database, and both in the long form. */
 export const oneDialect: readonly TestDialect[] = isLong ? dialects : ['sqlite']
 
-/** Told what to do once nobody needs a thing any more; by default that is when the test has finished. */
+/** Receives the work to do when a resource is no longer needed. Default: at the end of the test. */
 export type CleanUp = (work: () => void | Promise<void>) => void
 
 /** For what several tests use: the work is done behind the last test of the file or block, the latest first. */
@@ -29,13 +29,16 @@ export function cleanUpAfterAll(): CleanUp {
   return (work) => void works.push(work)
 }
 
-/** An empty database of its own, without a table, gone after the test. */
+/** Creates an empty database without tables. It is deleted after the test. */
 export async function emptyDatabase(dialect: TestDialect, cleanUp: CleanUp = onTestFinished): Promise<string> {
   if (dialect === 'sqlite') return `sqlite:${join(temporaryFolder(cleanUp), 'passes.db')}`
   return createOnServer('', cleanUp)
 }
 
-/** A database of its own with every table and no row, gone after the test: a copy, where migrating takes longer than most tests. */
+/**
+ * Creates a database with every table and no rows. It is deleted after the test. It is a copy, because migrating takes
+ * longer than most tests.
+ */
 export async function migratedDatabase(dialect: TestDialect, cleanUp: CleanUp = onTestFinished): Promise<string> {
   const { sqliteFile, postgresName } = inject('migrated')
   if (dialect === 'postgres') return createOnServer(`template ${postgresName} ${inject('copyStrategy')}`, cleanUp)
@@ -52,7 +55,7 @@ async function createOnServer(options: string, cleanUp: CleanUp): Promise<string
   return `${inject('postgresUrl')}${name}`
 }
 
-/** A folder of its own, gone after the test. */
+/** Creates a folder. It is deleted after the test. */
 export function temporaryFolder(cleanUp: CleanUp = onTestFinished): string {
   const folder = mkdtempSync(join(tmpdir(), 'passes-test-'))
   cleanUp(() => rmSync(folder, { recursive: true, force: true }))

@@ -1,4 +1,4 @@
-/** What an attempt is refused with; fails where it is not. */
+/** Returns the error of an attempt. Fails if the attempt succeeds. */
 export async function errorOf(attempt: PromiseLike<unknown>): Promise<unknown> {
   try {
     await attempt

@@ -2,13 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, vi } from 'vitest'
 import type { Database } from '../../src/storage/db/database.ts'
 
-/** Of pauses alone: what a machine takes that is busy, or holds this process, does not count. */
+/** Counts only pauses, so that a busy machine or a blocked process does not shorten the wait. */
 const PATIENCE_MS = 120_000
 
 /**
- * Waits until what is expected holds, and resolves to what it gives: far longer than it takes, on however busy a machine.
- * What must hold within a time says that time itself. It looks at once and often, then less often, since each look costs what
- * it asks for: `interval` is the longest pause, in milliseconds.
+ * Waits until an expectation holds, and resolves to its result. The limit is much longer than any expected wait, even
+ * on a busy machine. If something must hold within a time, the test must check that time itself. Checks often at first
+ * and then less often, because each check has a cost. `interval` is the longest pause, in milliseconds.
  */
 export async function eventually<T>(expectation: () => T | Promise<T>, { interval = 100 } = {}): Promise<T> {
   let waited = 0
@@ -20,7 +20,7 @@ export async function eventually<T>(expectation: () => T | Promise<T>, { interva
     }
     await sleep(pause)
     waited += pause
-    // What is waited for may go by them.
+    // The expected event might depend on the timers.
     if (vi.isFakeTimers()) vi.advanceTimersByTime(pause)
   }
 }

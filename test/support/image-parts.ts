@@ -22,7 +22,7 @@ export function header(
   return chunk('IHDR', Buffer.concat([uint32(width), uint32(height), Buffer.from([bits, color, 0, 0, interlaced])]))
 }
 
-/** So many zero bytes, which is a black picture, compressed. */
+/** Returns the given number of zero bytes, compressed: a black image. */
 export function pixels(bytes: number): Buffer {
   return chunk('IDAT', zeros(bytes))
 }

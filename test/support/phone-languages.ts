@@ -30,7 +30,7 @@ interface Localized {
   translatedValues?: { language: string; value: string }[]
 }
 
-/** What Google Wallet shows of a text on a phone of a language. */
+/** Returns the text that Google Wallet shows on a phone in the given language. */
 export function shownIn(language: string, plain: unknown, localized: unknown): unknown {
   if (localized === undefined || localized === null) return plain
   const { defaultValue, translatedValues = [] } = localized as Localized

@@ -1,8 +1,8 @@
 import { createServer } from 'node:net'
 
 /**
- * Below those that the system gives to outgoing connections, so that nobody takes a port while its server is down; a
- * hundred of its own for each process, so that two runs at once do not meet.
+ * Below the ports that the system gives to outgoing connections, so that no other program takes a port while its server
+ * is stopped. Each process has its own hundred ports, so that two runs do not collide.
  */
 const FIRST_PORT = 11_000 + (process.pid % 180) * 100
 let given = 0

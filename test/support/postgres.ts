@@ -5,8 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { TestProject } from 'vitest/node'
 import { freePort } from './ports.ts'
 
-// The package ends the process with 0 when nothing is left to do, whatever code stands for what became of the tests; it stops
-// what still runs on signals all the same.
+// The package ends the process with 0 when no work is left, regardless of the exit code for the test result. It still
+// stops running servers on signals.
 const events = ['beforeExit', 'exit'] as const
 const emitter: NodeJS.EventEmitter = process
 const known = new Set(events.flatMap((event) => emitter.listeners(event)))
@@ -24,7 +24,7 @@ declare module 'vitest' {
   }
 }
 
-/** What is written there need not outlast the machine: kills of the database itself have a server of their own. */
+/** Data does not have to survive a crash of the machine. Tests that kill the database use a separate server. */
 const forgetful = ['fsync=off', 'full_page_writes=off', 'wal_level=minimal', 'max_wal_senders=0', 'autovacuum=off']
 
 /** Starts one PostgreSQL for the whole run, unless PASSES_TEST_POSTGRES_URL names another server, or none is wanted. */
@@ -60,10 +60,10 @@ export interface TestPostgres {
   stop(): Promise<void>
 }
 
-/** A PostgreSQL server of its own, with nothing to install. */
+/** Starts a separate PostgreSQL server, without an installation. */
 export async function startPostgres({ settings = [], port }: PostgresOptions = {}): Promise<TestPostgres> {
   const folder = mkdtempSync(join(tmpdir(), 'passes-postgres-'))
-  // PostgreSQL refuses to run as root, so that the package switches to a user of its own, who must get in here.
+  // PostgreSQL refuses to run as root, so the package switches to another user, who needs access to the folder.
   chmodSync(folder, 0o777)
   const isRoot = process.getuid?.() === 0
   const chosen = port ?? (await freePort())
@@ -103,7 +103,7 @@ export async function startPostgres({ settings = [], port }: PostgresOptions = {
       pid = readPid(databaseDir)
     },
     async stop() {
-      // The package waits for the end of a process, however long ago that was.
+      // The package would wait for the end of a process that has already ended.
       if (isAlive(pid)) await postgres.stop()
       rmSync(folder, { recursive: true, force: true })
     },

@@ -14,13 +14,13 @@ export interface Received {
   envelope: Envelope
 }
 
-/** A status to answer with, or whatever is to happen instead. */
+/** A status to respond with, or a function that handles the request instead. */
 export type Reply = number | ((response: ServerResponse, received: Received) => void | Promise<void>)
 
 export interface Receiver {
   url: string
   received: Received[]
-  /** Answers by this from now on; a list is used up from its front, its last for good. */
+  /** Sets the replies to the following requests. Each is used once, and the last one repeatedly. */
   reply(...replies: Reply[]): void
   /** The most requests that were open at once. */
   mostInFlight(): number

@@ -22,7 +22,7 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** Credentials as a server makes them on its first start, to be copied. */
     sandboxFolder: string
-    /** Where chains.ts keeps what it makes, for as long as these are kept. */
+    /** The folder where chains.ts stores its files. It is deleted with these credentials. */
     keptCredentials: string
     /** Those that tests in their own process sign with. */
     sandbox: { apple: SandboxApple; google: Awaited<ReturnType<typeof createSandboxGoogle>> }
@@ -30,12 +30,12 @@ declare module 'vitest' {
 }
 
 export const appleNames = { passTypeIdentifier: 'pass.test.api', teamIdentifier: 'TEAM000001' }
-/** When they are made: tests set their clocks to later moments. */
+/** The time of creation. Tests set their clocks to later times. */
 export const madeAt = new Date('2026-01-01T00:00:00Z')
 
 const root = join(import.meta.dirname, '../..')
 const cache = join(root, 'node_modules/.cache/passes-sandbox')
-/** What has a part in making credentials. */
+/** The files whose code influences the credentials. */
 const makers = [
   'src/files',
   'src/wallets/sandbox',
@@ -59,7 +59,7 @@ export default async function setup(project: TestProject): Promise<() => void> {
   return () => rmSync(folder, { recursive: true, force: true })
 }
 
-/** Makes them beside the place where they are kept, so that another run finds all of them or none. */
+/** Creates them in a temporary folder and then renames it, so that another run finds all of them or none. */
 async function makeAndKeep(kept: string): Promise<void> {
   const { loadSandboxApple, loadSandboxGoogle } = await import('../../src/server/identities/sandbox.ts')
   const { createSandboxApple } = await import('../../src/wallets/sandbox/apple/certificates.ts')
@@ -85,7 +85,7 @@ async function makeAndKeep(kept: string): Promise<void> {
   forgetOld()
 }
 
-/** Of two days ago: a run that goes on over midnight still finds its own. */
+/** Deletes credentials that are two days old. A run that lasts past midnight still finds its own. */
 function forgetOld(): void {
   for (const name of readdirSync(cache)) {
     const path = join(cache, name)
@@ -94,7 +94,7 @@ function forgetOld(): void {
   }
 }
 
-/** Of all that stands in the makers, and of the versions that are installed. */
+/** Returns the digest of the makers' source and of the installed versions. */
 function fingerprint(): string {
   const hash = createHash('sha256').update(process.version)
   for (const path of [...makers.flatMap((maker) => filesOf(join(root, maker))), join(root, 'package-lock.json')]) {

@@ -1,6 +1,6 @@
 /**
- * What a person sees on a terminal: enough of one to draw what Ink writes, with characters of one column. A line
- * that is too long goes on below, so one that does not fit is seen.
+ * A terminal screen, with enough features to show the output of Ink, for characters of one column. A line that is too
+ * long is wrapped, so that a test notices it.
  */
 export class TextScreen {
   columns: number

@@ -1,6 +1,8 @@
 import { createOutbound, type OutboundOptions } from '../../src/server/webhooks/outbound.ts'
 
-/** What the server needs to send webhooks and to forget them. By default it asks no name server and knows no host. */
+/**
+ * Creates the services to send webhooks and to delete old ones. By default, no DNS lookup is made and no host is known.
+ */
 export function webhookServices(options: Partial<OutboundOptions> = {}) {
   return {
     outbound: createOutbound({ allowInsecure: false, resolve: noSuchHost, ...options }),

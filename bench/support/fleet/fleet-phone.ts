@@ -32,7 +32,7 @@ export function deviceIdOf(fleetId: string, { index }: { index: number }): strin
   return fleetId + hex(index, 16)
 }
 
-/** Returns the push token. It starts with the fleet id, by which the sandbox distinguishes fleets. */
+/** Returns the push token. It starts with the fleet ID, by which the sandbox distinguishes fleets. */
 export function pushTokenOf(fleetId: string, { index, setups }: { index: number; setups: number }): string {
   return fleetId + hex(setups, 8) + hex(index, 40)
 }

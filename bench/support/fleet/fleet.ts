@@ -13,7 +13,7 @@ import { type Push, receivePushes } from './pushes.ts'
 export interface FleetCounts {
   /** Pushes that phones received; one push can announce several changes. */
   pushes: number
-  /** Pushes for a pass type of which the phone has no pass; they are ignored. */
+  /** The number of ignored pushes for a pass type without a pass on the phone. */
   strayPushes: number
   /** Successful queries for changes, and downloaded packages that were newer or not. */
   asked: number

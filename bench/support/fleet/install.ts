@@ -40,7 +40,7 @@ export async function installFleet(options: InstallOptions): Promise<InstalledFl
     if (found.length === phones) break
   }
   const [first] = found
-  if (!first) throw new Error('There is no issued pass with an apple link: issue some with passes issue.')
+  if (!first) throw new Error('No issued pass has an Apple link. Issue passes with passes issue.')
   const directory = directoryOf(first.link)
   const { rootPem } = await readDirectory(directory, 'apple')
   const open = async (link: string) => {

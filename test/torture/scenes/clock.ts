@@ -12,7 +12,7 @@ import { verify } from '../verify.ts'
 export const clock: Scene = {
   name: 'clock',
   promise: 11,
-  promised: 'After the clock jumps by an hour, no job is lost, and none runs earlier than the jump explains',
+  promised: 'If the clock jumps by an hour, no job is lost, and none runs early by more than the jump',
   run: moveClock,
 }
 

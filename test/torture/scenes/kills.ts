@@ -11,7 +11,7 @@ import { verify } from '../verify.ts'
 export const kills: Scene = {
   name: 'kills',
   promise: 1,
-  promised: 'After SIGKILL, acknowledged writes are unchanged, none is partial, and every job is run',
+  promised: 'After SIGKILL, every acknowledged write is there, no rolled-back one is, and every job is run',
   run: killAgainAndAgain,
 }
 

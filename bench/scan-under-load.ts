@@ -1,7 +1,7 @@
 /**
- * How long a scan takes at the worst (p99) while a workspace also issues thousands of passes from batches, or sends a
- * broadcast, against while it only scans: samples that take turns, and the ratio of their medians. Server and clients are
- * processes of their own. Run: npx tsx bench/scan-beside.ts, after npm run build
+ * Measures the p99 of scans while the same workspace issues thousands of passes from batches, or sends a broadcast,
+ * against scans when quiet: alternating samples, and the ratio of their medians. Server and clients are separate
+ * processes. Run: npx tsx bench/scan-under-load.ts, after npm run build
  */
 
 import type { Broadcast } from '../src/core/contract/broadcasts.ts'
@@ -13,14 +13,14 @@ import { insertProject } from './support/project.ts'
 import { finish, median, rounds, spread } from './support/rounds.ts'
 import { startServer } from './support/server.ts'
 
-/** Of the project that is sent a broadcast: more than are notified while the scans of a sample are made. */
+/** The number of passes in the project of the broadcast: more than are notified while the scans of a sample run. */
 const PASSES = Number(process.env.PASSES_BENCH_ROWS ?? 10_000)
 const SCANS = 500
 const IN_FLIGHT = 4
 const BATCHES = 50
 const MOST_TIMES = 2
 
-await onEachDatabase(async (kind, create) => compare(kind, await create('beside')))
+await onEachDatabase(async (kind, create) => compare(kind, await create('load')))
 process.exit()
 
 async function compare(kind: string, url: string): Promise<void> {
@@ -43,7 +43,7 @@ async function compare(kind: string, url: string): Promise<void> {
     return percentile(times, 0.99)
   }
 
-  async function besideIssuing(): Promise<number> {
+  async function scanDuringIssuing(): Promise<number> {
     const bodies = Array.from({ length: BATCHES }, () => {
       const passes = Array.from({ length: 100 }, () => {
         issued += 1
@@ -59,7 +59,7 @@ async function compare(kind: string, url: string): Promise<void> {
     return p99
   }
 
-  async function besideBroadcast(): Promise<number> {
+  async function scanDuringBroadcast(): Promise<number> {
     const body = { body: 'Doors open at 7' }
     const broadcast = (await client.broadcasts.create({ params: { id: projectId }, body })) as Broadcast
     const p99 = await scan()
@@ -67,10 +67,10 @@ async function compare(kind: string, url: string): Promise<void> {
     const left = async () => {
       const { passCount } = await client.broadcasts.get({ params })
       const { pending, fannedOut } = await client.broadcasts.stats({ params })
-      // How many it is for is known once all are fanned out.
+      // The number of passes is known when the fan-out has ended.
       return (passCount ?? PASSES) - fannedOut + pending
     }
-    if ((await left()) === 0) console.log(`${kind}: the broadcast was over before the scans were`)
+    if ((await left()) === 0) console.log(`${kind}: the broadcast ended before the scans`)
     await finish('notifications to send', left)
     return p99
   }
@@ -79,16 +79,16 @@ async function compare(kind: string, url: string): Promise<void> {
   await scan()
   for (const _ of rounds()) {
     found.quiet.push(await scan())
-    found.issuing.push(await besideIssuing())
-    found.broadcast.push(await besideBroadcast())
+    found.issuing.push(await scanDuringIssuing())
+    found.broadcast.push(await scanDuringBroadcast())
   }
   for (const one of [door, office]) one.stop()
   await server.stop()
   const { quiet, issuing, broadcast } = found
   console.log(
-    `${kind}, ${quiet.length} rounds: p99 of a scan ${spread(quiet)} ms in quiet, ${spread(issuing)} ms beside issuing, ${spread(broadcast)} ms beside a broadcast`,
+    `${kind}, ${quiet.length} rounds: p99 of a scan ${spread(quiet)} ms when quiet, ${spread(issuing)} ms during issuing, ${spread(broadcast)} ms during a broadcast`,
   )
   const times = (values: number[]) => median(values) / median(quiet)
-  figure(`p99 of a scan beside issuing to quiet, ${kind}`, times(issuing), { atMost: MOST_TIMES })
-  figure(`p99 of a scan beside a broadcast to quiet, ${kind}`, times(broadcast), { atMost: MOST_TIMES })
+  figure(`p99 of a scan during issuing to quiet, ${kind}`, times(issuing), { atMost: MOST_TIMES })
+  figure(`p99 of a scan during a broadcast to quiet, ${kind}`, times(broadcast), { atMost: MOST_TIMES })
 }
