@@ -6,8 +6,7 @@
 
 import { join } from 'node:path'
 import { execa } from 'execa'
-import { queueOptions } from '../src/server/admission/constants.ts'
-import { jobHandlers } from '../src/server/background/job-handlers.ts'
+import { jobHandlers, queueOptions } from '../src/server/background/job-handlers.ts'
 import { startWorker } from '../src/server/jobs/worker.ts'
 import { insertRows } from '../src/storage/db/bulk-rows.ts'
 import { parseAppleIdentity } from '../src/wallets/apple/identity.ts'

@@ -27,24 +27,22 @@ const modules: Record<string, string[]> = {
  * which import no folder; context.ts alone names the types of the services.
  */
 const serverFolders: Record<string, string[]> = {
+  http: [],
+  images: [],
   metrics: [],
-  admission: ['metrics'],
-  http: ['admission'],
-  images: ['admission'],
-  identities: [],
-  jobs: ['admission'],
+  identities: ['metrics'],
+  jobs: ['http'],
   evidence: ['jobs'],
-  'wallet-sync': ['admission', 'http', 'identities', 'images', 'jobs'],
+  'wallet-sync': ['http', 'identities', 'images', 'jobs'],
   webhooks: ['jobs'],
   inbound: ['http', 'wallet-sync'],
-  messages: ['admission', 'jobs', 'wallet-sync'],
+  messages: ['identities', 'jobs', 'wallet-sync'],
   platforms: ['identities', 'inbound', 'jobs', 'messages', 'wallet-sync'],
   background: ['evidence', 'jobs', 'messages', 'platforms', 'wallet-sync', 'webhooks'],
   pages: ['http', 'platforms', 'wallet-sync'],
-  api: ['admission', 'http', 'metrics', 'pages', 'platforms', 'wallet-sync', 'webhooks'],
+  api: ['http', 'metrics', 'pages', 'platforms', 'wallet-sync', 'webhooks'],
   // Composes the services and the app.
   boot: [
-    'admission',
     'http',
     'images',
     'metrics',

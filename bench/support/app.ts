@@ -1,4 +1,3 @@
-import { createConnectionQueue } from '../../src/server/admission/connections.ts'
 import { createApp } from '../../src/server/boot/app.ts'
 import type { Services } from '../../src/server/context.ts'
 import { createCursors } from '../../src/server/http/cursors.ts'
@@ -22,7 +21,7 @@ export interface BenchApp {
 
 /** Opens the HTTP app in this process, without wallets, rate limit, or background work, on a separate database. */
 export async function openApp(databaseUrl: string): Promise<BenchApp> {
-  const database = openDatabase(databaseUrl, { createQueue: createConnectionQueue })
+  const database = openDatabase(databaseUrl)
   await migrate(database)
   const services = benchServices(database)
   const { store } = services

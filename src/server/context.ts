@@ -2,14 +2,14 @@ import type { Repositories, Store } from '../storage/store.ts'
 import type { TokenWithWorkspace } from '../storage/workspaces/tokens.ts'
 import type { ApplePush } from '../wallets/apple/push.ts'
 import type { Wallets } from '../wallets/wallets.ts'
-import type { Breakers } from './admission/breakers.ts'
-import type { Thread } from './admission/event-loop.ts'
-import type { Limiter } from './admission/limiter.ts'
 import type { DoorActivity } from './api/doors/door-activity.ts'
 import type { TakeQueue } from './api/limits.ts'
 import type { DoorLists } from './api/scans/door-lists.ts'
 import type { RetentionDays } from './config.ts'
 import type { SigningKeys } from './evidence/signing-keys.ts'
+import type { InFlight } from './http/middleware/in-flight.ts'
+import type { Thread } from './http/thread.ts'
+import type { Breakers } from './identities/breakers.ts'
 import type { Identities } from './identities/registry.ts'
 import type { Images } from './images/images.ts'
 import type { Links } from './links.ts'
@@ -96,7 +96,7 @@ export interface RequestContext {
   now: Date
   headers: Headers
   /** The work in flight in this process, by workspace. */
-  inFlight: Limiter
+  inFlight: InFlight
   /** Seals a cursor inside an encoded body. Cursors of other bodies are sealed when the response is written. */
   sealCursor: (cursor: string) => string
 }

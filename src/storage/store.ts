@@ -126,11 +126,10 @@ export interface Store extends Repositories, Pick<Database, 'passesATurn'> {
    */
   forRequests(party: string, options?: RequestStoreOptions): Store
   /**
-   * Returns a store for jobs of a workspace. It waits for its turn without a limit, and its statements have no time limit.
+   * Returns a store for jobs of a workspace, or for claiming jobs of a queue. It waits for its turn without a limit, and its
+   * statements have no time limit.
    */
   forJobs(party: string): Store
-  /** Returns a store for claims and renewals of jobs, which does not wait behind the other writes of jobs. */
-  forClaims(): Store
 }
 
 /** Options of a store for requests. */
@@ -165,7 +164,6 @@ export function createStore(database: Database, listener: StoreListener = {}): S
     forRequests: (party: string, { isLarge, scope }: RequestStoreOptions = {}) =>
       on(database.forRequests(party, isLarge), scope),
     forJobs: (party: string) => on(database.forJobs(party)),
-    forClaims: () => on(database.forClaims),
   }
   return { ...storeOn(database, database, listener), tokens: new Tokens(database.entry), ...parties }
 }
@@ -188,7 +186,6 @@ export function frozen(store: Store): Store {
     statement: refuse,
     forRequests: (party, options) => frozen(store.forRequests(party, options)),
     forJobs: (party) => frozen(store.forJobs(party)),
-    forClaims: () => frozen(store.forClaims()),
   }
 }
 
@@ -197,7 +194,7 @@ function storeOn(
   { findDamage, passesATurn }: Pick<Database, 'findDamage' | 'passesATurn'>,
   listener: StoreListener,
   scope?: ProjectScope,
-): Omit<Store, 'forRequests' | 'forJobs' | 'forClaims'> {
+): Omit<Store, 'forRequests' | 'forJobs'> {
   const onReader = { db: reader, onDue: refuseWrite, onEvent: refuseWrite, scope }
   const reads = Object.fromEntries(
     Object.entries(factories).map(([name, create]) => [name, create(onReader)]),

@@ -3,7 +3,6 @@ import { onTestFinished } from 'vitest'
 import { Definition, type GoogleKind } from '../../src/core/contract/definition.ts'
 import { newId } from '../../src/core/ids.ts'
 import { identifierDigest, newScanCode } from '../../src/core/rules/crypto/scan-code.ts'
-import { createConnectionQueue } from '../../src/server/admission/connections.ts'
 import { type Database, type DatabaseOptions, openDatabase } from '../../src/storage/db/database.ts'
 import type { Queue } from '../../src/storage/jobs/job-kinds.ts'
 import type { SentObject } from '../../src/storage/passes/google-objects.ts'
@@ -35,7 +34,7 @@ export async function openTestStore(dialect: TestDialect, onJobs?: (queue: Queue
 
 /** Another connection to a database, as another server has, closed after the test. */
 export function openTestDatabase(url: string, options?: DatabaseOptions): Database {
-  const database = openDatabase(url, { createQueue: createConnectionQueue, ...options })
+  const database = openDatabase(url, options)
   onTestFinished(() => database.close())
   return database
 }

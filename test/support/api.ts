@@ -4,7 +4,6 @@ import { type Logger, pino } from 'pino'
 import { beforeAll, expect, inject } from 'vitest'
 import type { ErrorBody } from '../../src/core/contract/common.ts'
 import type { Route, RouteCall, RouteResult } from '../../src/core/route.ts'
-import { createConnectionQueue } from '../../src/server/admission/connections.ts'
 import { jobHandlers } from '../../src/server/background/job-handlers.ts'
 import { createApp } from '../../src/server/boot/app.ts'
 import { createServices, type RunningServices } from '../../src/server/boot/services.ts'
@@ -69,7 +68,7 @@ export function useApi(dialect: TestDialect, options: ApiOptions = {}): Api {
   const cleanUp = cleanUpAfterAll()
   beforeAll(async () => {
     api.databaseUrl = await migratedDatabase(dialect, cleanUp)
-    const database = openDatabase(api.databaseUrl, { createQueue: createConnectionQueue, ...options.database })
+    const database = openDatabase(api.databaseUrl, options.database)
     cleanUp(() => database.close())
     const identities = sandboxIdentities()
     const google = await startGoogle(identities, api.faults)

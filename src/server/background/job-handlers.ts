@@ -1,5 +1,6 @@
 import { type Platform, platforms } from '../../core/contract/platform.ts'
 import type { JobKind, PlatformKind } from '../../storage/jobs/job-kinds.ts'
+import type { WorkerQueues } from '../jobs/queue-options.ts'
 import type { GiveUp, JobHandler } from '../jobs/worker.ts'
 import { fanOutBroadcasts } from '../messages/fan-out-broadcast.ts'
 import { failNotification, sendNotifications } from '../messages/send-notification.ts'
@@ -46,3 +47,33 @@ export const giveUp: Partial<Record<JobKind, GiveUp>> = {
 function messageKinds(platform: Platform): string[] {
   return deliveries[platform].message ? [`message-${platform}`, `message-${platform}-broadcast`] : []
 }
+
+/**
+ * The number of jobs of each queue and priority in flight. One workspace has at most half of the batches, rounded up, so that
+ * a batch that hangs at a provider does not idle its queue.
+ */
+export const queueOptions = {
+  issuing: {
+    // Small, so that the pass of another workspace does not wait long.
+    interactive: { batchSize: 25, batches: 7 },
+    bulk: { batchSize: 100, batches: 7 },
+  },
+  pushes: {
+    urgent: { batchSize: 20, batches: 7 },
+    interactive: { batchSize: 250, batches: 7 },
+    bulk: { batchSize: 100, batches: 5 },
+  },
+  google: {
+    urgent: { batchSize: 10, batches: 7 },
+    // As many requests as Google takes from one server at once. The others wait in the outbox.
+    interactive: { batchSize: 2, batches: 7 },
+    // Few, since an urgent request waits for those that are in flight.
+    bulk: { batchSize: 5, batches: 3 },
+  },
+  // One endpoint per batch. Endpoints that hang must leave slots to the others.
+  webhooks: { interactive: { batchSize: 1, batches: 255 } },
+  database: {
+    interactive: { batchSize: 1, batches: 7, isLocal: true },
+    bulk: { batchSize: 1, batches: 5, isLocal: true },
+  },
+} satisfies WorkerQueues

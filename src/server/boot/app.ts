@@ -5,7 +5,6 @@ import { ApiError, SetupError, validationError } from '../../core/errors.ts'
 import { groupBy } from '../../core/group-by.ts'
 import type { Route } from '../../core/route.ts'
 import { PUBLIC } from '../../storage/store.ts'
-import { PUBLIC_RESPONSE_MS } from '../admission/constants.ts'
 import { handlers } from '../api/handlers.ts'
 import type { Services } from '../context.ts'
 import { addressKey, clientAddress } from '../http/client-address.ts'
@@ -13,6 +12,7 @@ import { completeHeaders } from '../http/complete-response.ts'
 import type { Cursors } from '../http/cursors.ts'
 import { createAuthenticate } from '../http/middleware/authenticate.ts'
 import { callerOf, correlationIdOf, createObserve, routeOf } from '../http/middleware/observe.ts'
+import { PUBLIC_ANSWER_MS } from '../http/middleware/public-gate.ts'
 import { type AddressLimit, type Limit, type Limits, refuseSlowly } from '../http/middleware/rate-limit.ts'
 import { mountContract } from '../http/mount.ts'
 import type { Readiness } from '../http/readiness.ts'
@@ -154,7 +154,7 @@ function limitPublic(
     if (walletPaths.some((path) => pathname.startsWith(`${path}/`))) limits.wallets(event)
     else limits.files(event)
     const leave = await enter(event)
-    const deadline = setTimeout(() => event.runtime?.node?.res?.destroy(), PUBLIC_RESPONSE_MS).unref()
+    const deadline = setTimeout(() => event.runtime?.node?.res?.destroy(), PUBLIC_ANSWER_MS).unref()
     onDispose(event, () => {
       clearTimeout(deadline)
       leave()

@@ -9,9 +9,7 @@ import type { StoreEvent } from '../../storage/operations/store-events.ts'
 import { createStore, frozen, type Store } from '../../storage/store.ts'
 import type { AppleIdentity } from '../../wallets/apple/identity.ts'
 import { CredentialError } from '../../wallets/wallet.ts'
-import { createConnectionQueue } from '../admission/connections.ts'
-import { queueOptions } from '../admission/constants.ts'
-import { giveUp, jobHandlers } from '../background/job-handlers.ts'
+import { giveUp, jobHandlers, queueOptions } from '../background/job-handlers.ts'
 import { startScheduler } from '../background/scheduler.ts'
 import { certificatesOf, certificatesOfIdentities, watchCertificates } from '../certificates.ts'
 import type { Config } from '../config.ts'
@@ -83,7 +81,7 @@ export interface ServeOptions {
 export async function startServer(options: ServeOptions): Promise<RunningServer> {
   const { config, log, clock = () => new Date(), version = 'unknown', makesFirstToken = true } = options
   await assertSound(config.databaseUrl)
-  const database = openDatabase(config.databaseUrl, { createQueue: createConnectionQueue })
+  const database = openDatabase(config.databaseUrl)
   const metrics = createMetrics()
   let wake: (queue: Queue) => void = () => undefined
   let merge: (event: StoreEvent) => void = () => undefined

@@ -6,19 +6,18 @@ import { maxBodyBytesOf, type OpenStream, type Route, type RouteInput, type Rout
 import { findLossyNumbers } from '../../core/rules/lists/json-numbers.ts'
 import { STATEMENT_LIMIT_MS } from '../../storage/db/database.ts'
 import { isTooSlow } from '../../storage/db/database-errors.ts'
+import { FairGate } from '../../storage/db/fair-gate.ts'
 import { PUBLIC } from '../../storage/store.ts'
-import { turns } from '../admission/constants.ts'
-import { isLarge, LIST_BYTES } from '../admission/event-loop.ts'
-import { FairQueue, type Leave } from '../admission/fair-queue.ts'
-import { createLimiter, type Limiter } from '../admission/limiter.ts'
 import type { PublicContext, RequestContext, Services } from '../context.ts'
 import { CompleteResponse } from './complete-response.ts'
 import { acceptsGzip, compress, EncodedBody } from './compress.ts'
 import type { Cursors, RequestedList } from './cursors.ts'
 import { EVENT_STREAM_HEADERS, eventStream, MAX_STREAMS } from './event-stream.ts'
 import { type Authenticate, authorize } from './middleware/authenticate.ts'
+import { type BodyRoom, createBodyRoom, createInFlight, type InFlight } from './middleware/in-flight.ts'
 import { correlationIdOf, noteCaller } from './middleware/observe.ts'
 import { decodeUtf8, type Reserve, readBody, requireContentType, requireSaneJson } from './request-body.ts'
+import { isLarge, type Leave, LIST_BYTES } from './thread.ts'
 
 /**
  * Handles an operation of the contract: gets the parsed request and its context, and returns the status and body.
@@ -57,20 +56,27 @@ export interface MountOptions {
 
 /** The limits per workspace in this process. */
 interface Bounds {
-  inFlight: Limiter
+  inFlight: InFlight
   /** Event streams, which are open for hours without work. */
-  streams: Limiter
+  streams: InFlight
+  bodyRoom: BodyRoom
   /** Requests that render definitions, which can take megabytes of memory. */
-  renders: FairQueue
+  renders: FairGate
 }
+
+/** The maximum number of concurrent renders, in total and per workspace, and the time that others wait. */
+const RENDERS = 4
+const RENDERS_OF_WORKSPACE = 2
+const RENDER_WAIT_MS = 30_000
 
 /** Mounts every route of the contract: parse, authorize, call, respond. */
 export function mountContract(app: H3, options: MountOptions): void {
   const bounded: MountOptions & Bounds = {
     ...options,
-    inFlight: createLimiter(),
-    streams: createLimiter({ limit: 'eventStreams', noun: 'streams of events' }),
-    renders: new FairQueue(turns.renders),
+    inFlight: createInFlight(),
+    streams: createInFlight({ limit: 'eventStreams', noun: 'streams of events' }),
+    bodyRoom: createBodyRoom(),
+    renders: new FairGate({ places: RENDERS, shareOf: () => RENDERS_OF_WORKSPACE }),
   }
   for (const [resource, operations] of Object.entries(contract)) {
     for (const [operation, route] of Object.entries(operations) as [string, Route][]) {
@@ -89,7 +95,7 @@ async function serve(
   handler: Handler<Route>,
   options: MountOptions & Bounds,
 ): Promise<HTTPResponse> {
-  const { services, inFlight, renders } = options
+  const { services, inFlight, bodyRoom, renders } = options
   const { headers } = event.req
   const now = services.clock()
   const token = await options.authenticate(headers, now).catch((error: unknown) => {
@@ -103,7 +109,8 @@ async function serve(
   authorize(token, route)
   services.doorActivity.note(token, headers, now)
   const { workspaceId } = token
-  const place = inFlight.enter(workspaceId, token.workspace.limits.requestsInFlight, doorId)
+  const leave = inFlight.enter(workspaceId, token.workspace.limits.requestsInFlight, doorId)
+  const place = bodyRoom.enter(workspaceId, doorId)
   let leaveThread: Leave | undefined
   let leaveRenders: Leave | undefined
   try {
@@ -111,7 +118,10 @@ async function serve(
     // The handler of an image waits for the scheduler itself, and then for the decoder process. A door that lists
     // doors, as each does every few seconds, gets only itself.
     const isSelf = token.door !== null && route === contract.doors.list
-    if (route.rendersDefinition) leaveRenders = await renders.enter(workspaceId)
+    if (route.rendersDefinition) {
+      await renders.enter(workspaceId, RENDER_WAIT_MS)
+      leaveRenders = () => renders.leave(workspaceId)
+    }
     const cost = takesTurnsAsList(route) && !isSelf ? LIST_BYTES : bytes.length
     if (!route.rawBody) leaveThread = await services.thread.enterRequest(workspaceId, cost)
     const input = parseInput(event, route, bytes)
@@ -131,6 +141,7 @@ async function serve(
     leaveThread?.()
     leaveRenders?.()
     place.leave()
+    leave()
   }
 }
 
@@ -139,10 +150,10 @@ async function servePublic(
   event: H3Event,
   route: Route,
   handler: Handler<Route>,
-  { services, limitAddress, inFlight }: MountOptions & Bounds,
+  { services, limitAddress, bodyRoom }: MountOptions & Bounds,
 ): Promise<HTTPResponse> {
   limitAddress(event)
-  const place = inFlight.enter(PUBLIC)
+  const place = bodyRoom.enter(PUBLIC)
   try {
     const input = parseInput(event, route, await readBytes(event, route, place.reserve))
     const { headers } = event.req
@@ -172,7 +183,7 @@ function startStream(
   if (stopping.aborted) {
     throw new ApiError('SERVICE_UNAVAILABLE', { message: 'The server stops.', headers: { 'retry-after': '1' } })
   }
-  const { leave: onEnd } = streams.enter(workspaceId, MAX_STREAMS)
+  const onEnd = streams.enter(workspaceId, MAX_STREAMS)
   if (event.req.method === 'HEAD') {
     onEnd()
     return new HTTPResponse(null, { headers: EVENT_STREAM_HEADERS })

@@ -5,12 +5,11 @@ import { dirname, extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ApiError } from '../../core/errors.ts'
 import { ImageFault, type ImageType, inspectImage } from '../../core/rules/template/image.ts'
+import { FairGate } from '../../storage/db/fair-gate.ts'
 import type { Store } from '../../storage/store.ts'
 import type { StoredImageFile } from '../../storage/templates/images.ts'
 import { appleImageSizes } from '../../wallets/apple/image-files.ts'
 import type { ImageFile, ImageSize, LoadImageFiles } from '../../wallets/wallet.ts'
-import { turns } from '../admission/constants.ts'
-import { FairQueue, type Rejection } from '../admission/fair-queue.ts'
 import type { Logger } from '../log.ts'
 import type { DecodeRequest, DecodeResponse } from './child.ts'
 import type { MadeFiles } from './make-files.ts'
@@ -37,15 +36,22 @@ export interface Images {
   close(): void
 }
 
+/** The maximum numbers of waiting uploads, each of up to 5 MiB, in total and per workspace. */
+const MAX_WAITING = 24
+const MAX_WAITING_OF_WORKSPACE = 8
 const RETRY_AFTER_SECONDS = 2
 
 export function createImages(store: Store, decoder: Decoder): Images {
-  const queue = new FairQueue({ ...turns.images, reject: busy })
+  const queue = createFairQueue({ max: MAX_WAITING, maxOfOwner: MAX_WAITING_OF_WORKSPACE })
 
   async function decode(workspaceId: string, bytes: Uint8Array, sizes: readonly ImageSize[]) {
     const facts = inspectImage(bytes)
     if ('fault' in facts) throw new ImageFault(facts.fault)
-    const made = await queue.run(workspaceId, () => decoder.decode({ bytes, sizes }))
+    const made = await queue
+      .run(workspaceId, () => decoder.decode({ bytes, sizes }))
+      .catch((error: unknown) => {
+        throw error instanceof QueueFull ? busy(error) : error
+      })
     const { contentType, isAnimated, end } = facts
     return { ...made, contentType, isAnimated, data: bytes.subarray(0, end) }
   }
@@ -85,14 +91,72 @@ function nameOf({ width, height, scale }: ImageSize): string {
   return `${width}x${height}@${scale}`
 }
 
-function busy(reason: Rejection): ApiError {
+function busy({ isOwners }: QueueFull): ApiError {
   const headers = { 'retry-after': String(RETRY_AFTER_SECONDS) }
-  return reason === 'flow-full'
+  return isOwners
     ? new ApiError('RATE_LIMITED', {
-        message: `Images of this workspace are being decoded, ${turns.images.maxPerFlow} at once; send the next one later.`,
+        message: `Images of this workspace are being decoded, ${MAX_WAITING_OF_WORKSPACE} at once; send the next one later.`,
         headers,
       })
     : new ApiError('SERVICE_UNAVAILABLE', { message: 'Too many images wait to be decoded; send it again.', headers })
+}
+
+/** Runs a limited number of tasks at a time. Waiting owners take turns, regardless of how many tasks each has. */
+export interface FairQueue {
+  /**
+   * Settles with the result of the work.
+   * @throws QueueFull immediately, if the owner or the queue has the maximum number of tasks
+   */
+  run<T>(owner: string, work: () => Promise<T>): Promise<T>
+}
+
+/** The queue is full. The caller must retry. */
+export class QueueFull extends Error {
+  override readonly name = 'QueueFull'
+  /** Whether the limit of the owner was reached, instead of the total limit. */
+  readonly isOwners: boolean
+
+  constructor(isOwners: boolean) {
+    super('The queue is full')
+    this.isOwners = isOwners
+  }
+}
+
+export interface FairQueueOptions {
+  /** The maximum number of waiting and running tasks, per owner and in total. */
+  maxOfOwner: number
+  max: number
+  /** The maximum number of running tasks. Default: 1. */
+  places?: number
+}
+
+export function createFairQueue({ maxOfOwner, max, places = 1 }: FairQueueOptions): FairQueue {
+  const gate = new FairGate({ places, shareOf: () => places })
+  const counts = new Map<string, number>()
+  let total = 0
+
+  function count(owner: string, change: 1 | -1): void {
+    const left = (counts.get(owner) ?? 0) + change
+    total += change
+    if (left > 0) counts.set(owner, left)
+    else counts.delete(owner)
+  }
+
+  return {
+    async run(owner, work) {
+      const isOwners = (counts.get(owner) ?? 0) >= maxOfOwner
+      if (isOwners || total >= max) throw new QueueFull(isOwners)
+      count(owner, 1)
+      // Wait without a timeout, so that an accepted task is never rejected.
+      await gate.enter(owner)
+      try {
+        return await work()
+      } finally {
+        gate.leave(owner)
+        count(owner, -1)
+      }
+    },
+  }
 }
 
 /** Decodes images in a separate process, one at a time. */

@@ -5,11 +5,17 @@ import { isTaken, isUnavailable } from '../../storage/db/database-errors.ts'
 import { isRegularQueue, type JobKind, type Priority, type Queue, regularQueues } from '../../storage/jobs/job-kinds.ts'
 import type { Job } from '../../storage/jobs/jobs.ts'
 import type { Repositories } from '../../storage/store.ts'
-import { HANG_MS } from '../admission/constants.ts'
-import type { Leave } from '../admission/fair-queue.ts'
-import { createShares, createThrottle, quarantineOptions, type WorkerQueues } from '../admission/job-slots.ts'
 import type { Services } from '../context.ts'
+import type { Leave } from '../http/thread.ts'
 import { allEnded } from './all-ended.ts'
+import { createShares } from './fairness.ts'
+import {
+  createThrottle,
+  QUARANTINE_SLOT_MS,
+  type QueueOptions,
+  quarantineOptions,
+  type WorkerQueues,
+} from './queue-options.ts'
 
 /**
  * Runs jobs of one kind and completes them in the transaction that writes their effects. Only the jobs that `complete`
@@ -93,15 +99,16 @@ export function startWorker(services: Services, options: WorkerOptions): Worker 
   }
 }
 
-type StartedQueue = WorkerOptions & { queue: Queue; priority?: Priority; settings: typeof quarantineOptions }
+type StartedQueue = WorkerOptions & { queue: Queue; priority?: Priority; settings: QueueOptions }
 
 function startQueue(services: Services, { queue, priority, settings, ...options }: StartedQueue) {
-  const { handlers, giveUp = {}, leaseSeconds = 10, pollSeconds = 1, quarantineSlotMs = HANG_MS } = options
+  const { handlers, giveUp = {}, leaseSeconds = 10, pollSeconds = 1, quarantineSlotMs = QUARANTINE_SLOT_MS } = options
   const { batchSize, batches, hanging: mostHanging = batches, isLocal = false, perSecond } = settings
   const throttle = createThrottle(perSecond)
   const pollMilliseconds = pollSeconds * 1000
   const { store, thread, clock, isClockOff, log, metrics } = services
-  const claiming = store.forClaims()
+  /** Separate from other writes of jobs, so that claims and completions do not wait for them. */
+  const claiming = store.forJobs(queue)
   const inFlight = new Map<Promise<void>, Job[]>()
   /** Batches that left their slots. */
   const hanging = new Map<Promise<void>, Job[]>()
@@ -189,7 +196,7 @@ function startQueue(services: Services, { queue, priority, settings, ...options 
       leave() {
         if (hanging.size >= mostHanging || !inFlight.delete(batch)) return
         hanging.set(batch, jobs)
-        shares.leave(workspaceId)
+        shares.nack(workspaceId)
         onLeft()
         wake()
       },
@@ -199,7 +206,7 @@ function startQueue(services: Services, { queue, priority, settings, ...options 
       .catch((error) => log.error({ err: error }, 'the worker could not reach the outbox'))
       .finally(() => {
         clearTimeout(late)
-        if (inFlight.delete(batch)) shares.leave(workspaceId)
+        if (inFlight.delete(batch)) shares.nack(workspaceId)
         hanging.delete(batch)
         // A job that waited for another of its subject can be due now.
         wake()

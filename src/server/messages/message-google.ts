@@ -4,7 +4,7 @@ import type { Job } from '../../storage/jobs/jobs.ts'
 import type { NotificationChange } from '../../storage/messages/notifications.ts'
 import type { Repositories } from '../../storage/store.ts'
 import { GoogleApiError } from '../../wallets/google/api/api-error.ts'
-import type { CallOutcome } from '../admission/breakers.ts'
+import type { CallOutcome } from '../identities/breakers.ts'
 import { isHeldBack, nackFailed, type SetAsideJob, type Slot } from '../jobs/worker.ts'
 import type { GoogleSync } from '../wallet-sync/google-sync.ts'
 import {

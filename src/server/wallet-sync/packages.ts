@@ -4,10 +4,9 @@ import { createFairCache } from '../../storage/db/fair-cache.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import { type ZipEntry, zip, zipEntry } from '../../wallets/apple/package.ts'
 import type { AppleWallet, UnsignedPackage } from '../../wallets/apple/wallet.ts'
-import { turns } from '../admission/constants.ts'
-import { FairQueue, type FairQueueOptions, type Rejection } from '../admission/fair-queue.ts'
-import { createLimiter } from '../admission/limiter.ts'
 import { namesTag } from '../http/etag.ts'
+import { createBodyRoom } from '../http/middleware/in-flight.ts'
+import { createFairQueue, QueueFull } from '../images/images.ts'
 import type { Logger } from '../log.ts'
 import type { Issuing } from './issuing.ts'
 
@@ -45,8 +44,9 @@ export interface Bundle {
 export interface PackagesOptions {
   /** The maximum bytes of cached signatures of all workspaces. */
   maxBytes?: number
-  /** The signatures that run or wait, of all workspaces and of one. */
-  signatures?: FairQueueOptions
+  /** The maximum number of running and waiting signatures, in total and per workspace. */
+  maxSigning?: number
+  maxSigningOfWorkspace?: number
   /** The maximum bytes of a bundle. */
   maxBundleBytes?: number
   /** The maximum bytes of bundles in transfer of all workspaces; half of it per workspace. */
@@ -65,10 +65,21 @@ const MAX_TOLD = 1_000
 /** A few thousand signatures. */
 const MAX_BYTES = 16 * 1024 * 1024
 
+/** A quarter of a second of work for two cores, and half of that per workspace. */
+const MAX_SIGNING = 1_024
+const MAX_SIGNING_OF_WORKSPACE = 512
+
+/** Leaves one of the four threads of the pool to the database. */
+const SIGNING_AT_ONCE = 3
+
+/** Each holds ten complete packages. */
+const BUNDLES_AT_ONCE = 2
 /** Far below the 150 MB that iPhones accept: two bundles with their parts are in memory at once. */
 const MAX_BUNDLE_BYTES = 64 * 1024 * 1024
 /** A client that reads slowly holds a bundle for up to two minutes. */
 const MAX_SENDING_BYTES = 4 * MAX_BUNDLE_BYTES
+const MAX_BUNDLES = 64
+const MAX_BUNDLES_OF_WORKSPACE = 16
 
 /** Creates packages with a cache of signatures by content (decisions/0014). */
 export function createPackages(
@@ -76,14 +87,14 @@ export function createPackages(
   issuing: Pick<Issuing, 'renderForApple'>,
   options: PackagesOptions = {},
 ): Packages {
-  const { maxBytes = MAX_BYTES, signatures = turns.signatures } = options
+  const { maxBytes = MAX_BYTES, maxSigning = MAX_SIGNING, maxSigningOfWorkspace = MAX_SIGNING_OF_WORKSPACE } = options
   const { log, maxBundleBytes = MAX_BUNDLE_BYTES, maxSendingBytes = MAX_SENDING_BYTES } = options
-  const queue = new FairQueue({ ...signatures, reject: busy })
-  const bundles = new FairQueue({ ...turns.bundles, reject: busy })
-  const sending = createLimiter({
+  const queue = createFairQueue({ max: maxSigning, maxOfOwner: maxSigningOfWorkspace, places: SIGNING_AT_ONCE })
+  const bundles = createFairQueue({ max: MAX_BUNDLES, maxOfOwner: MAX_BUNDLES_OF_WORKSPACE, places: BUNDLES_AT_ONCE })
+  const sending = createBodyRoom({
     processBytes: maxSendingBytes,
     workspaceBytes: maxSendingBytes / 2,
-    reject: busy,
+    refuse: (isOwners) => busy({ isOwners }),
   })
   const kept = createFairCache<Buffer>(maxBytes, ({ length }) => length)
   const signing = new Map<string, Promise<Buffer>>()
@@ -121,6 +132,8 @@ export function createPackages(
       const signature = await queue.run(workspaceId, () => unsigned.sign(at))
       kept.set(workspaceId, unsigned.digest, signature)
       return signature
+    } catch (error) {
+      throw error instanceof QueueFull ? busy(error) : error
     } finally {
       signing.delete(unsigned.digest)
     }
@@ -162,7 +175,7 @@ export function createPackages(
 
     async bundle(passes, at) {
       const owner = passes[0]?.workspaceId ?? ''
-      return bundles.run(owner, async () => {
+      const waiting = bundles.run(owner, async () => {
         const shown: ZipEntry[] = []
         let taken = 0
         let unshown: ApiError | undefined
@@ -177,14 +190,12 @@ export function createPackages(
           taken += 1
         }
         if (shown.length === 0) throw unshown ?? new Error('A bundle of no passes was asked for')
-        const place = sending.enter(owner)
-        try {
-          place.reserve(bytesOf(shown))
-        } catch (error) {
-          place.leave()
-          throw error
-        }
-        return { file: zip(shown), taken, leave: place.leave }
+        const { reserve, leave } = sending.enter(owner)
+        reserve(bytesOf(shown))
+        return { file: zip(shown), taken, leave }
+      })
+      return waiting.catch((error: unknown) => {
+        throw error instanceof QueueFull ? busy(error) : error
       })
     },
   }
@@ -212,10 +223,9 @@ function isUnmodified({ modifiedAt }: StoredPass, since: string | null): boolean
   return since !== null && modifiedAt.getTime() === Date.parse(since)
 }
 
-function busy(reason: Rejection): ApiError {
-  const message =
-    reason === 'flow-full'
-      ? 'Too many passes of this workspace are opened at once; try again in a moment.'
-      : 'Too many passes are opened at once; try again in a moment.'
+function busy({ isOwners }: Pick<QueueFull, 'isOwners'>): ApiError {
+  const message = isOwners
+    ? 'Too many passes of this workspace are opened at once; try again in a moment.'
+    : 'Too many passes are opened at once; try again in a moment.'
   return new ApiError('SERVICE_UNAVAILABLE', { message, headers: { 'retry-after': '1' } })
 }

@@ -1,6 +1,6 @@
 import type { PushResult } from '../../wallets/apple/push.ts'
-import type { CallOutcome } from '../admission/breakers.ts'
 import type { Services } from '../context.ts'
+import type { CallOutcome } from '../identities/breakers.ts'
 import type { Slot } from '../jobs/worker.ts'
 
 /** A device of a pass, and the identity that signs the pass. */

@@ -1,6 +1,9 @@
+import { availableParallelism } from 'node:os'
 import knex, { type Knex } from 'knex'
 import pg from 'pg'
+import { isQueue } from '../jobs/job-kinds.ts'
 import { keepCheckpointing } from './checkpoints.ts'
+import { FairGate, type FairGateOptions } from './fair-gate.ts'
 import type { Settings } from './postgres/pipeline.ts'
 import { pipeliningClient, postgresClient } from './postgres/postgres-client.ts'
 import { DatabaseUrlError, parsePostgresUrl } from './postgres/postgres-url.ts'
@@ -30,8 +33,6 @@ export interface Database extends Connections {
    * statements or its waiting time.
    */
   forJobs(party: string): Connections
-  /** Connections for claims and renewals of jobs. They do not wait behind the other writes of jobs. */
-  forClaims: Connections
   /**
    * The number of passes that a request writes per transaction before it lets other writers run. Low on SQLite, where all share
    * one writer (decisions/0003).
@@ -47,18 +48,7 @@ export interface Database extends Connections {
   close(): Promise<void>
 }
 
-/** Decides which flow gets a connection next. */
-export interface ConnectionQueue {
-  /** Waits for a connection. Call the function that it resolves to once the connection is free again. */
-  enter(flow: string, turn: { weight: number; timeoutMs: number }): Promise<() => void>
-}
-
 export interface DatabaseOptions {
-  /**
-   * Creates the queue in front of a pool with a number of connections, or of SQLite's writer (see
-   * server/admission/connections.ts). Without it, connections are given in the order of arrival.
-   */
-  createQueue?: (connections: number) => ConnectionQueue
   /** The number of connections per PostgreSQL pool; 10 by default. */
   poolSize?: number
   /** The maximum size of a SQLite file, in pages. Used to test a full disk. */
@@ -86,9 +76,6 @@ const SQLITE_READERS = 3
 
 /** A transaction with a batch of 100 passes holds SQLite's writer for 40 ms on a busy machine. */
 const SQLITE_PASSES_A_TURN = 25
-
-/** Longer than any wait for SQLite's writer, where the queue in front of it sets the limit. Node's timers end at 24 days. */
-const FOREVER_MS = 86_400_000
 
 /** The default time limit of a statement of a request, in milliseconds. Slower lists need a narrower filter. */
 export const STATEMENT_LIMIT_MS = 2_000
@@ -124,7 +111,7 @@ export function sqliteFile(url: string): string | undefined {
 }
 
 function openPostgres(url: string, options: DatabaseOptions): Database {
-  const { poolSize = 10, statementLimitMs = STATEMENT_LIMIT_MS, createQueue = inOrder } = options
+  const { poolSize = 10, statementLimitMs = STATEMENT_LIMIT_MS } = options
   const { connectionString, settings } = parsePostgresUrl(url)
   // By default, int8 is read as text. Our values are milliseconds and counts, which are all safe integers.
   const types = {
@@ -149,8 +136,10 @@ function openPostgres(url: string, options: DatabaseOptions): Database {
   const entry = connect(1, {}, STATEMENT_LIMIT_MS)
   // Inside a transaction, statements also wait for locks.
   const limited = pipeliningClient(BUSY_TIMEOUT_MS + STATEMENT_LIMIT_MS)
-  const sharedRequests = shareOut(requests, limited, createQueue(poolSize))
-  const sharedBackground = shareOut(background, pipeliningClient(), createQueue(poolSize))
+  // Requests and jobs have connections of their own; what a workspace may hold beside others counts both.
+  const gate = fairGate(poolSize, { roomOf: (party) => (isBulk(party) ? 'jobs' : 'requests'), ...workspacesAtGate })
+  const sharedRequests = shareOut(requests, limited, gate)
+  const sharedBackground = shareOut(background, pipeliningClient(), gate)
   const both = (db: Knex) => ({ reader: db, writer: db })
   return {
     dialect: 'postgres',
@@ -159,9 +148,8 @@ function openPostgres(url: string, options: DatabaseOptions): Database {
     ...both(background),
     entry,
     findDamage: () => undefined,
-    forRequests: (party) => both(sharedRequests(party, INTERACTIVE)),
-    forJobs: (party) => both(sharedBackground(party, BULK)),
-    forClaims: both(background),
+    forRequests: (party) => both(sharedRequests(party, BUSY_TIMEOUT_MS)),
+    forJobs: (party) => both(sharedBackground(bulkOf(party), FOREVER)),
     close: async () => {
       await Promise.all([background, requests, entry].map((db) => db.destroy()))
     },
@@ -183,7 +171,7 @@ const SETTINGS = {
 const WITHOUT_SCANS = { enable_seqscan: 'off' }
 
 function openSqlite(filename: string, options: DatabaseOptions): Database {
-  const { maxPages, statementLimitMs = STATEMENT_LIMIT_MS, createQueue = inOrder } = options
+  const { maxPages, statementLimitMs = STATEMENT_LIMIT_MS } = options
   const damage: Damage = {
     error: undefined,
     notice(error) {
@@ -192,49 +180,44 @@ function openSqlite(filename: string, options: DatabaseOptions): Database {
       noteDamage(filename)
     },
   }
-  const connect = (max: number, pragmas: string[], timeoutMs = BUSY_TIMEOUT_MS) =>
+  const connect = (max: number, pragmas: string[]) =>
     knex({
       client: sqliteClient({ damage }),
       connection: { filename },
       useNullAsDefault: true,
       pool: pool(max, pragmas),
       ...common,
-      acquireConnectionTimeout: timeoutMs,
     })
-  const writer = connect(
-    1,
-    [
-      'PRAGMA journal_mode = WAL',
-      'PRAGMA synchronous = FULL',
-      'PRAGMA foreign_keys = ON',
-      // See `keepCheckpointing`.
-      'PRAGMA wal_autocheckpoint = 0',
-      // Overwrite replaced data on pages that are written anyway.
-      'PRAGMA secure_delete = FAST',
-      ...(maxPages ? [`PRAGMA max_page_count = ${maxPages}`] : []),
-    ],
-    FOREVER_MS,
-  )
+  const writer = connect(1, [
+    'PRAGMA journal_mode = WAL',
+    'PRAGMA synchronous = FULL',
+    'PRAGMA foreign_keys = ON',
+    // See `keepCheckpointing`.
+    'PRAGMA wal_autocheckpoint = 0',
+    // Overwrite replaced data on pages that are written anyway.
+    'PRAGMA secure_delete = FAST',
+    ...(maxPages ? [`PRAGMA max_page_count = ${maxPages}`] : []),
+  ])
   const reader = connect(SQLITE_READERS, ['PRAGMA query_only = ON'])
   const entry = connect(1, ['PRAGMA query_only = ON'])
-  const sharedReaders = shareOut(reader, sqliteClient({ statementLimitMs, damage }), createQueue(SQLITE_READERS))
-  // One writer, at which the requests of each workspace, its jobs, claims, and maintenance take turns.
-  const turns = shareOut(writer, sqliteClient({ damage }), createQueue(1))
-  const maintenance = turns('maintenance', BULK)
-  const checkpoints = keepCheckpointing(connect(1, []), maintenance)
+  const sharedReaders = shareOut(reader, sqliteClient({ statementLimitMs, damage }), fairGate(SQLITE_READERS))
+  // One writer for all, at which the requests of each workspace, its jobs, and maintenance take turns.
+  const writerGate = fairGate(1, { ...workspacesAtGate, savingsMs: WRITER_SAVINGS_MS })
+  const turns = shareOut(writer, sqliteClient({ damage }), writerGate)
+  const upkeep = turns(UPKEEP, FOREVER)
+  const checkpoints = keepCheckpointing(connect(1, []), upkeep)
   return {
     dialect: 'sqlite',
     passesATurn: SQLITE_PASSES_A_TURN,
     reader,
-    writer: maintenance,
+    writer: upkeep,
     entry,
     findDamage: () => damage.error,
     forRequests: (party, isLarge = false) => ({
-      reader: sharedReaders(party, INTERACTIVE),
-      writer: turns(party, isLarge ? LARGE : INTERACTIVE),
+      reader: sharedReaders(party, BUSY_TIMEOUT_MS),
+      writer: turns(isLarge ? bulkOf(party) : party, BUSY_TIMEOUT_MS),
     }),
-    forJobs: (party) => ({ reader, writer: turns(party, BULK) }),
-    forClaims: { reader, writer: turns('claims', BULK) },
+    forJobs: (party) => ({ reader, writer: turns(bulkOf(party), FOREVER) }),
     close: async () => {
       await Promise.all([reader, entry].map((db) => db.destroy()))
       await checkpoints.stop()
@@ -243,66 +226,76 @@ function openSqlite(filename: string, options: DatabaseOptions): Database {
   }
 }
 
-/** The number of parties whose connections are kept. Creating those of one again takes a fraction of a millisecond. */
+/** Parties that are remembered: making the connections of one anew costs a fraction of a millisecond. */
 const MAX_PARTIES = 1_000
 
-/** The rules of a party's turns. */
-interface Service {
-  /** Whether the turns are a separate flow, so that interactive requests of the party do not wait behind them. */
-  isBulk: boolean
-  weight: number
-  timeoutMs: number
+/** Parties for which nobody stands at a door: their time counts for more. */
+const UPKEEP = 'upkeep'
+const bulkOf = (party: string) => `bulk of ${party}`
+const isBulk = (party: string) => party.startsWith(bulkOf(''))
+
+/** A workspace has one turn, whether its requests want it or its jobs. */
+const workspacesAtGate = {
+  weightOf: (party: string) => (party === UPKEEP || isBulk(party) ? 1 : 2),
+  ownerOf: (party: string) => (isBulk(party) ? party.slice(bulkOf('').length) : party),
+} satisfies Partial<FairGateOptions>
+
+/**
+ * Some turns at SQLite's writer, as whoever does little takes them one after another: to create a pass, scan it, and tell of
+ * both. Without savings it waited for as much of whoever does much before each.
+ */
+const WRITER_SAVINGS_MS = 100
+
+/** What nobody waits for does not give up. */
+const FOREVER = undefined
+
+/** @param patienceMs how long the party waits for its turn before it is refused */
+type ConnectionsOf = (party: string, patienceMs: number | undefined) => Knex
+
+/**
+ * So many connections whoever does much has beside somebody who does little: their statements share processors. How many those
+ * of PostgreSQL are is not known here, so they count as those of this machine.
+ */
+const BESIDE_NEIGHBOURS = Math.max(1, Math.floor(availableParallelism() / 2))
+
+/** Before the connections of a pool: a party has half of them at most. */
+function fairGate(places: number, options: Partial<FairGateOptions> = {}): FairGate {
+  return new FairGate({
+    places,
+    shareOf: () => Math.ceil(places / 2),
+    shareBesideNeighbours: BESIDE_NEIGHBOURS,
+    isNeighbour: (owner) => owner !== UPKEEP && !isQueue(owner),
+    ...options,
+  })
 }
 
-/** A person waits for the response: half of its time counts. */
-const INTERACTIVE: Service = { isBulk: false, weight: 2, timeoutMs: BUSY_TIMEOUT_MS }
-const LARGE: Service = { isBulk: true, weight: 1, timeoutMs: BUSY_TIMEOUT_MS }
-const BULK: Service = { isBulk: true, weight: 1, timeoutMs: Number.POSITIVE_INFINITY }
-
-/** Leaves the order to the pool. */
-const inOrder = (): ConnectionQueue => ({ enter: async () => () => undefined })
-
-/** Shares the connections of a pool among parties. */
-function shareOut(
-  db: Knex,
-  client: typeof Knex.Client,
-  queue: ConnectionQueue,
-): (party: string, service: Service) => Knex {
-  const created = new Map<string, Knex>()
-  const leaves = new Map<unknown, () => void>()
-
-  async function connect(flow: string, service: Service): Promise<unknown> {
-    const leave = await queue.enter(flow, service)
-    try {
-      const connection = await db.client.acquireConnection()
-      leaves.set(connection, leave)
-      return connection
-    } catch (error) {
-      leave()
-      throw error
-    }
-  }
-
-  const poolOf = (flow: string, service: Service) => ({
-    acquire: () => ({ promise: connect(flow, service) }),
+/** Gives parties their share of the connections of a pool. */
+function shareOut(db: Knex, client: typeof Knex.Client, gate: FairGate): ConnectionsOf {
+  const made = new Map<string, Knex>()
+  const poolOf = (party: string, patienceMs: number | undefined) => ({
+    acquire: () => ({
+      promise: gate.enter(party, patienceMs).then(() =>
+        db.client.acquireConnection().catch((error: unknown) => {
+          gate.leave(party)
+          throw error
+        }),
+      ),
+    }),
     release: (connection: unknown) => {
-      const leave = leaves.get(connection)
-      leaves.delete(connection)
       db.client.releaseConnection(connection)
-      leave?.()
+      gate.leave(party)
       return true
     },
     destroy: async () => undefined,
   })
-  return (party, service) => {
-    const flow = service.isBulk ? `bulk of ${party}` : party
-    const name = `${flow} ${service.timeoutMs}`
-    const known = created.get(name)
+  return (party, patienceMs) => {
+    const name = `${party} ${patienceMs}`
+    const known = made.get(name)
     if (known) return known
-    const [oldest] = created.keys()
-    if (created.size >= MAX_PARTIES && oldest !== undefined) created.delete(oldest)
-    const connections = knex({ client, connectionPool: poolOf(flow, service), useNullAsDefault: true, ...common })
-    created.set(name, connections)
+    const [oldest] = made.keys()
+    if (made.size >= MAX_PARTIES && oldest !== undefined) made.delete(oldest)
+    const connections = knex({ client, connectionPool: poolOf(party, patienceMs), useNullAsDefault: true, ...common })
+    made.set(name, connections)
     return connections
   }
 }

@@ -17,17 +17,22 @@ export const regularQueues = [
 export type RegularQueue = (typeof regularQueues)[number]
 
 /**
- * The priority of a job: `urgent` for a notification of one pass, `interactive` for another change of one pass, `bulk` for
- * many at a time. Each priority of a queue has its own slots (server/admission/constants.ts), so that jobs of a lower priority
+ * The priorities in a queue. Each one has its own slots (server/jobs/queue-options.ts), so that jobs of a lower priority
  * never delay those of a higher one, and many jobs of a higher priority never stop those of a lower one.
  */
-export type Priority = 'urgent' | 'interactive' | 'bulk'
+export const priorities = ['urgent', 'interactive', 'bulk'] as const
+/** `urgent` for a notification of one pass, `interactive` for another change of one pass, `bulk` for many at a time. */
+export type Priority = (typeof priorities)[number]
 
 /**
  * The queues that jobs are claimed from. `quarantine` has the jobs of every queue whose lease ended under a worker: one of
  * them may be the cause, so each process runs one of them at a time.
  */
-export type Queue = RegularQueue | 'quarantine'
+export const queues = [...regularQueues, 'quarantine'] as const
+/** The name of a queue. */
+export type Queue = (typeof queues)[number]
+/** Whether a name is a queue. Distinguishes the queues from workspaces in shared keys. */
+export const isQueue = (name: string): name is Queue => (queues as readonly string[]).includes(name)
 /** Whether a queue is a regular one, not the one for jobs whose lease ended under a worker. */
 export const isRegularQueue = (queue: Queue): queue is RegularQueue => queue !== 'quarantine'
 

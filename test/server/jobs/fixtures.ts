@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { onTestFinished } from 'vitest'
-import type { QueueOptions, WorkerQueues } from '../../../src/server/admission/job-slots.ts'
 import { createServices, type RunningServices } from '../../../src/server/boot/services.ts'
+import type { QueueOptions, WorkerQueues } from '../../../src/server/jobs/queue-options.ts'
 import { type JobHandler, startWorker, type Worker, type WorkerOptions } from '../../../src/server/jobs/worker.ts'
 import { countEvent, createMetrics } from '../../../src/server/metrics/metrics.ts'
 import type { Database } from '../../../src/storage/db/database.ts'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { createThrottle } from '../../../src/server/admission/job-slots.ts'
+import { createThrottle } from '../../../src/server/jobs/queue-options.ts'
 import type { JobHandler } from '../../../src/server/jobs/worker.ts'
 import { eventually, openServices } from './fixtures.ts'
 

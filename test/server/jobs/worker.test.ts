@@ -199,14 +199,12 @@ describe.each(dialects)('on %s', (dialect) => {
     const ids = (await services.database.reader('jobs').pluck('id')).sort()
     const renewed: string[][] = []
     let answered = 0
-    const { writer } = services.database.forClaims
-    // Looks for work share the connections of PostgreSQL.
-    const isRenewal = (sql: string) => sql.startsWith('update')
-    writer.on('query', ({ sql, bindings }: { sql: string; bindings: string[] }) => {
-      if (isRenewal(sql)) renewed.push(ids.filter((id) => bindings.includes(id)))
+    const { writer } = services.database.forJobs('issuing')
+    writer.on('query', ({ bindings }: { bindings: string[] }) => {
+      renewed.push(ids.filter((id) => bindings.includes(id)))
     })
-    writer.on('query-response', (_: unknown, { sql }: { sql: string }) => {
-      if (isRenewal(sql)) answered += 1
+    writer.on('query-response', () => {
+      answered += 1
     })
     for (const renewals of [1, 2, 3]) {
       vi.advanceTimersByTime((anHour * 1000) / 3)

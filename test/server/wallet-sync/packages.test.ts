@@ -159,7 +159,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const held = new Promise<void>((resolve) => {
       release = resolve
     })
-    const { build, signed } = freshPackages({ signatures: { places: 3, max: 2, maxPerFlow: 1 } }, held)
+    const { build, signed } = freshPackages({ maxSigning: 2, maxSigningOfWorkspace: 1 }, held)
     const first = build(one, passes[0]!.id)
     await eventually(() => expect(signed).toHaveLength(1))
     const refused = { code: 'SERVICE_UNAVAILABLE', headers: { 'retry-after': '1' } }

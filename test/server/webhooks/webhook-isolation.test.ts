@@ -1,7 +1,6 @@
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
-import { queueOptions } from '../../../src/server/admission/constants.ts'
-import { giveUp, jobHandlers } from '../../../src/server/background/job-handlers.ts'
+import { giveUp, jobHandlers, queueOptions } from '../../../src/server/background/job-handlers.ts'
 import type { Services } from '../../../src/server/context.ts'
 import { startWorker } from '../../../src/server/jobs/worker.ts'
 import { Deliveries } from '../../../src/storage/webhooks/deliveries.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { subscribableEvents } from '../../../src/core/events.ts'
-import { queueOptions } from '../../../src/server/admission/constants.ts'
+import { queueOptions } from '../../../src/server/background/job-handlers.ts'
 import { setFaults } from '../../e2e/support/phone.ts'
 import type { ServerProcess } from '../../e2e/support/server.ts'
 import type { Arena, Scene } from '../arena.ts'

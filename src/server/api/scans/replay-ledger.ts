@@ -6,8 +6,8 @@ import type { RouteInput } from '../../../core/route.ts'
 import { type ReplayedScan, replayPass } from '../../../core/rules/redemption/replay.ts'
 import { mapInSlices } from '../../../core/slices.ts'
 import type { ReplayEntry, ReplayedPass, ReplayFilter } from '../../../storage/scans/replay-rows.ts'
-import { createLimiter } from '../../admission/limiter.ts'
 import type { RequestContext } from '../../context.ts'
+import { createInFlight } from '../../http/middleware/in-flight.ts'
 import { requireProject } from '../require-project.ts'
 
 const MAX_SCANS = 1_000_000
@@ -24,7 +24,7 @@ const LIMIT_MS = 300_000
 /** The maximum numbers of gates that are counted and shown. */
 const MAX_GATES = { counted: 10_000, shown: 100 }
 
-const inFlight = createLimiter({ limit: 'replays', noun: 'replays' })
+const inFlight = createInFlight({ limit: 'replays', noun: 'replays' })
 
 type ReplayBody = RouteInput<(typeof contract)['replay']>['body']
 
@@ -34,7 +34,7 @@ type ReplayBody = RouteInput<(typeof contract)['replay']>['body']
  * @throws ApiError NOT_FOUND, VALIDATION_ERROR, CONFLICT, TOO_MANY_REQUESTS, SERVICE_UNAVAILABLE
  */
 export async function replayLedger(body: ReplayBody, context: RequestContext): Promise<PolicyReplayResult> {
-  const { leave } = inFlight.enter(context.workspaceId, 1)
+  const leave = inFlight.enter(context.workspaceId, 1)
   try {
     return await replay(body, context)
   } finally {

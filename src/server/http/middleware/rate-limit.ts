@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ApiError } from '../../../core/errors.ts'
-import { createPublicGate, type PublicGate } from '../../admission/public-gate.ts'
 import { monotonicSeconds } from '../../monotonic-clock.ts'
+import { createPublicGate, type PublicGate } from './public-gate.ts'
 
 /** Counts a request of a key, or rejects it. @throws ApiError RATE_LIMITED with Retry-After */
 export type Limit = (key: string, cost?: number, party?: string) => void
@@ -53,7 +53,7 @@ export function createLimits(rate: Rate): Limits {
     Object.entries(ADDRESS_RATES).map(([name, addressRate]) => [name, own(addressRate, name)]),
   ) as Limits['byAddress']
   if (isOff) {
-    const publicGate = createPublicGate({ perFlow: Infinity, maxPerFlow: Infinity })
+    const publicGate = createPublicGate({ atOnceByAddress: Infinity, waitingByAddress: Infinity })
     return { token: () => undefined, byAddress, removals, publicGate, buckets: undefined }
   }
   const buckets = createBuckets(rate)

@@ -1,15 +1,15 @@
 import { describe, expect, test } from 'vitest'
 import type { ErrorBody } from '../../../src/core/contract/common.ts'
 import { contract } from '../../../src/core/contract/contract.ts'
-import { createLimiter } from '../../../src/server/admission/limiter.ts'
+import { createBodyRoom, createInFlight } from '../../../src/server/http/middleware/in-flight.ts'
 import { TestWorkspace, useApi } from '../../support/api.ts'
 import { makeProject, passBody, publishedTemplate } from '../fixtures.ts'
 
 const MIB = 1024 * 1024
 
-test('limits the bytes of a workspace and of the process, and frees those of a place that is left', () => {
-  const limiter = createLimiter({ processBytes: 30, workspaceBytes: 20 })
-  const [first, second, other] = [limiter.enter('a'), limiter.enter('a'), limiter.enter('b')]
+test('a workspace has its part of the room, all have no more than there is, and what is left comes back', () => {
+  const room = createBodyRoom({ processBytes: 30, workspaceBytes: 20 })
+  const [first, second, other] = [room.enter('a'), room.enter('a'), room.enter('b')]
   first.reserve(15)
   expect(() => second.reserve(6)).toThrow(
     expect.objectContaining({ code: 'TOO_MANY_REQUESTS', headers: expect.objectContaining({ 'retry-after': '1' }) }),
@@ -24,26 +24,26 @@ test('limits the bytes of a workspace and of the process, and frees those of a p
 })
 
 test('a door has no more bytes of bodies than it leaves to others, and gets them back', () => {
-  const room = createLimiter({ processBytes: 100, workspaceBytes: 20 })
-  const door = room.enter('a', 9, 'door')
+  const room = createBodyRoom({ processBytes: 100, workspaceBytes: 20 })
+  const door = room.enter('a', 'door')
   door.reserve(10)
-  expect(() => room.enter('a', 9, 'door').reserve(1)).toThrow(
+  expect(() => room.enter('a', 'door').reserve(1)).toThrow(
     expect.objectContaining({ code: 'TOO_MANY_REQUESTS', message: expect.stringMatching(/^The door /) }),
   )
-  const second = room.enter('a', 9, 'second')
+  const second = room.enter('a', 'second')
   second.reserve(5)
   expect(() => second.reserve(1)).toThrow(expect.objectContaining({ code: 'TOO_MANY_REQUESTS' }))
   room.enter('a').reserve(5)
   door.leave()
-  room.enter('a', 9, 'door').reserve(5)
+  room.enter('a', 'door').reserve(5)
 })
 
 test('a door has no more requests in flight than it leaves', () => {
-  const limiter = createLimiter()
+  const inFlight = createInFlight()
   const fill = (door?: string) => {
     const leaves: (() => void)[] = []
     try {
-      for (;;) leaves.push(limiter.enter('a', 9, door).leave)
+      for (;;) leaves.push(inFlight.enter('a', 9, door))
     } catch (error) {
       expect(error).toMatchObject({ code: 'TOO_MANY_REQUESTS' })
     }
@@ -53,25 +53,6 @@ test('a door has no more requests in flight than it leaves', () => {
   expect([first.length, second.length, rest.length]).toEqual([5, 2, 2])
   for (const leave of [...first, ...second, ...rest]) leave()
   expect(fill('one').length).toBe(5)
-})
-
-test('limits the places of a workspace, and leaves a place once', () => {
-  const limiter = createLimiter({ limit: 'replays', noun: 'replays' })
-  const place = limiter.enter('a', 2)
-  limiter.enter('a', 2)
-  expect(() => limiter.enter('a', 2)).toThrow(
-    expect.objectContaining({
-      code: 'TOO_MANY_REQUESTS',
-      details: { limit: 'replays', allowed: 2, used: 2 },
-      headers: { 'retry-after': '1' },
-    }),
-  )
-  limiter.enter('b', 2)
-  place.leave()
-  place.leave()
-  expect(limiter.count('a')).toBe(1)
-  limiter.enter('a', 2)
-  expect(() => limiter.enter('a', 2)).toThrow()
 })
 
 describe('large bodies', () => {

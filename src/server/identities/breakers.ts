@@ -2,7 +2,6 @@ import { type Platform, platformFacts, platforms } from '../../core/contract/pla
 import { SERVER_IDENTITY } from '../../storage/workspaces/identities.ts'
 import type { Logger } from '../log.ts'
 import type { Metrics } from '../metrics/metrics.ts'
-import { FAILURES_TO_PAUSE, HANG_MS, MAX_PAUSE_MS } from './constants.ts'
 
 /**
  * The work that an identity accepts now: any, one call to test whether its platform responds again, or none until a
@@ -60,8 +59,14 @@ export interface BreakersOptions {
   hangSeconds?: number | undefined
 }
 
-/** The time after which a trial call that got no response counts as over. Longer than any call takes. */
-const TRIAL_MS = MAX_PAUSE_MS / 2
+const FAILURES_TO_PAUSE = 5
+const FIRST_PAUSE_MS = 2_000
+/** The maximum length of a pause. */
+export const MAX_PAUSE_MS = 60_000
+/** The interval at which other work is retried while a call hangs. */
+const LOOK_MS = 2_000
+/** The timeout of a test, longer than any call takes. */
+const TRY_MS = 30_000
 
 /** Creates the breakers of a process, each on demand. */
 export function createBreakers(options: BreakersOptions): Breakers {
@@ -81,7 +86,7 @@ export function createBreakers(options: BreakersOptions): Breakers {
 
 function createBreaker(
   { platform, identityId }: { platform: Platform; identityId: string | null },
-  { nameOf, clock, log, metrics, hangSeconds = HANG_MS / 1000 }: BreakersOptions,
+  { nameOf, clock, log, metrics, hangSeconds = 2 }: BreakersOptions,
 ): Breaker {
   const hanging = new Set<object>()
   let answers = 0
@@ -114,7 +119,7 @@ function createBreaker(
     // During a pause, only the result of the test counts.
     const isOver = pauses === 0 ? hung || failures >= FAILURES_TO_PAUSE : isTrying
     if (!isOver) return
-    const pauseMs = Math.min(HANG_MS * 2 ** pauses, MAX_PAUSE_MS)
+    const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** pauses, MAX_PAUSE_MS)
     pauses += 1
     isTrying = false
     pauseEnd = clock().getTime() + pauseMs
@@ -133,10 +138,10 @@ function createBreaker(
       const at = clock().getTime()
       if (pauses > 0) {
         const isHeld = at < pauseEnd
-        if (!isHeld) [isTrying, pauseEnd] = [true, at + TRIAL_MS]
-        return { most: isHeld ? 0 : 1, until: new Date(isTrying ? at + HANG_MS : pauseEnd) }
+        if (!isHeld) [isTrying, pauseEnd] = [true, at + TRY_MS]
+        return { most: isHeld ? 0 : 1, until: new Date(isTrying ? at + LOOK_MS : pauseEnd) }
       }
-      return { most: hanging.size > 0 ? 0 : Number.POSITIVE_INFINITY, until: new Date(at + HANG_MS) }
+      return { most: hanging.size > 0 ? 0 : Number.POSITIVE_INFINITY, until: new Date(at + LOOK_MS) }
     },
     pausedUntil: () => (pauses > 0 ? new Date(pauseEnd) : undefined),
     async run(call, { outcomeOf, reasonOf, onHang }) {

@@ -1,0 +1,136 @@
+import { ApiError } from '../../../core/errors.ts'
+
+/** Counters of concurrent use per workspace in this process, such as requests in flight. */
+export interface InFlight {
+  count(workspaceId: string): number
+  /**
+   * Counts one more until the returned function is called. A party of the workspace, such as a door, never uses more
+   * than it leaves to the others.
+   * @throws ApiError TOO_MANY_REQUESTS with Retry-After
+   */
+  enter(workspaceId: string, allowed: number, party?: string): () => void
+}
+
+/** Creates counters by workspace. @param what the name of the limit, and the noun in its messages */
+export function createInFlight(
+  what: { limit: string; noun: string } = { limit: 'requestsInFlight', noun: 'requests in flight' },
+): InFlight {
+  const counts = new Map<string, number>()
+  const count = (workspaceId: string) => counts.get(workspaceId) ?? 0
+  function add(key: string, change: number): void {
+    const next = count(key) + change
+    if (next > 0) counts.set(key, next)
+    else counts.delete(key)
+  }
+  function reject(subject: string, allowed: number, used: number): never {
+    throw new ApiError('TOO_MANY_REQUESTS', {
+      message: `The ${subject} has ${used} ${what.noun} at this server, and may have ${allowed}; wait 1 s.`,
+      details: { limit: what.limit, allowed, used },
+      headers: { 'retry-after': '1' },
+    })
+  }
+  return {
+    count,
+    enter(workspaceId, allowed, party) {
+      const used = count(workspaceId)
+      if (used >= allowed) reject('workspace', allowed, used)
+      const keys = [workspaceId]
+      if (party !== undefined) {
+        const own = count(party)
+        if (used + own >= allowed) reject('door', own, own)
+        keys.push(party)
+      }
+      for (const key of keys) add(key, 1)
+      return () => {
+        for (const key of keys) add(key, -1)
+      }
+    },
+  }
+}
+
+/**
+ * The memory for bodies of concurrent requests. Parsed text, values, and rows are several times the size of a body, so
+ * bodies are limited per process, and per workspace to a part of that.
+ */
+export interface BodyRoom {
+  /**
+   * Opens a reservation for the body of a request. Leave it when the response is ready. A party of the workspace, such
+   * as a door, never uses more than it leaves to the others.
+   */
+  enter(workspaceId: string, party?: string): BodyPlace
+}
+
+/** A reservation that grows while a body arrives. */
+export interface BodyPlace {
+  /**
+   * @throws ApiError TOO_MANY_REQUESTS if the workspace has no memory left, SERVICE_UNAVAILABLE if the process has none
+   */
+  reserve(bytes: number): void
+  leave(): void
+}
+
+/** The maximum bytes of bodies in memory, per process and per workspace. */
+export interface BodyRoomOptions {
+  processBytes: number
+  workspaceBytes: number
+  /** Returns the error if there is no memory, for data that is created instead of received. */
+  refuse?: (isOfWorkspace: boolean) => ApiError
+}
+
+const MIB = 1024 * 1024
+
+/** Creates the limit of bytes of bodies in memory. */
+export function createBodyRoom({ processBytes, workspaceBytes, refuse }: BodyRoomOptions = DEFAULTS): BodyRoom {
+  const held = new Map<string, number>()
+  const heldBy = (key: string) => held.get(key) ?? 0
+  let total = 0
+
+  return {
+    enter(workspaceId, party) {
+      const keys = party === undefined ? [workspaceId] : [workspaceId, party]
+      let reserved = 0
+
+      function add(bytes: number): void {
+        for (const key of keys) {
+          const now = heldBy(key) + bytes
+          if (now > 0) held.set(key, now)
+          else held.delete(key)
+        }
+        total += bytes
+        reserved += bytes
+      }
+
+      return {
+        reserve(bytes) {
+          const used = heldBy(workspaceId)
+          const own = party === undefined ? 0 : heldBy(party) + bytes
+          if (used + bytes + own > workspaceBytes) {
+            if (refuse) throw refuse(true)
+            const subject = used + bytes > workspaceBytes ? 'workspace' : 'door'
+            const message = `The ${subject} sends more than its part of ${workspaceBytes / MIB} MiB of bodies at once`
+            const details = { limit: 'bodyBytesInFlight', allowed: workspaceBytes, used }
+            throw noRoom('TOO_MANY_REQUESTS', message, details)
+          }
+          if (total + bytes > processBytes) {
+            throw refuse?.(false) ?? noRoom('SERVICE_UNAVAILABLE', 'The server reads too many large bodies')
+          }
+          add(bytes)
+        },
+        leave: () => add(-reserved),
+      }
+    },
+  }
+}
+
+/** Two bodies of the maximum size per workspace, and eight in total. */
+const DEFAULTS: BodyRoomOptions = { processBytes: 64 * MIB, workspaceBytes: 16 * MIB }
+
+/** Closes the connection: the body stays unread, so no other request can follow it. */
+function noRoom(code: 'TOO_MANY_REQUESTS' | 'SERVICE_UNAVAILABLE', what: string, details = {}): ApiError {
+  return new ApiError(code, {
+    message: `${what}; send this one again in a second.`,
+    details,
+    headers: { 'retry-after': '1', connection: 'close' },
+    forLog: { limit: 'bodies' },
+  })
+}

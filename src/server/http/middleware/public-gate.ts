@@ -1,0 +1,114 @@
+import { ApiError } from '../../../core/errors.ts'
+
+/**
+ * A limit of concurrent requests without a token, in total and per address, so that strangers cannot use up the server.
+ * Further requests wait for a while.
+ */
+export interface PublicGate {
+  /**
+   * Waits for a place. Resolves to the function that frees it.
+   * @throws ApiError SERVICE_UNAVAILABLE with Retry-After
+   */
+  enter(address: string): Promise<() => void>
+}
+
+export interface PublicGateOptions {
+  /** The maximum number of concurrent responses. */
+  atOnce: number
+  atOnceByAddress: number
+  /** The maximum number of waiting requests per address. */
+  waitingByAddress: number
+  waiting: number
+  patienceMs: number
+}
+
+/** The time for a client to receive a response: the largest image at 350 kbit/s. */
+export const PUBLIC_ANSWER_MS = 120_000
+
+const DEFAULTS: PublicGateOptions = {
+  atOnce: 128,
+  atOnceByAddress: 32,
+  waitingByAddress: 128,
+  waiting: 1_024,
+  patienceMs: 5_000,
+}
+
+interface Waiter {
+  address: string
+  admit(): void
+}
+
+export function createPublicGate(options: Partial<PublicGateOptions> = {}): PublicGate {
+  const { atOnce, atOnceByAddress, waitingByAddress, waiting, patienceMs } = { ...DEFAULTS, ...options }
+  const inside = createCounters()
+  const outside = createCounters()
+  const line = new Set<Waiter>()
+
+  const hasRoom = (address: string) => inside.total() < atOnce && inside.of(address) < atOnceByAddress
+
+  function admit(address: string): () => void {
+    inside.add(address, 1)
+    let isInside = true
+    return () => {
+      if (!isInside) return
+      isInside = false
+      inside.add(address, -1)
+      for (const waiter of line) if (hasRoom(waiter.address)) return waiter.admit()
+    }
+  }
+
+  function wait(address: string): Promise<() => void> {
+    return new Promise((resolve, reject) => {
+      const leave = () => {
+        clearTimeout(timer)
+        line.delete(waiter)
+        outside.add(address, -1)
+      }
+      const waiter: Waiter = {
+        address,
+        admit() {
+          leave()
+          resolve(admit(address))
+        },
+      }
+      const timer = setTimeout(() => {
+        leave()
+        reject(full())
+      }, patienceMs)
+      line.add(waiter)
+      outside.add(address, 1)
+    })
+  }
+
+  return {
+    async enter(address) {
+      if (hasRoom(address)) return admit(address)
+      if (outside.of(address) >= waitingByAddress || outside.total() >= waiting) throw full()
+      return wait(address)
+    },
+  }
+}
+
+/** Creates counters by address with a total. */
+function createCounters() {
+  const counts = new Map<string, number>()
+  let total = 0
+  return {
+    total: () => total,
+    of: (address: string) => counts.get(address) ?? 0,
+    add(address: string, by: 1 | -1) {
+      total += by
+      const count = (counts.get(address) ?? 0) + by
+      if (count > 0) counts.set(address, count)
+      else counts.delete(address)
+    },
+  }
+}
+
+function full(): ApiError {
+  return new ApiError('SERVICE_UNAVAILABLE', {
+    message: 'Too many visitors at once; try again in a moment.',
+    headers: { 'retry-after': '2' },
+    forLog: { limit: 'visitors' },
+  })
+}

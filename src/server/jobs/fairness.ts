@@ -1,0 +1,29 @@
+/** The slots of a queue that each workspace holds. */
+export interface Shares {
+  /** Returns the workspaces that have to wait for a free slot. */
+  full(): string[]
+  take(workspaceId: string): void
+  nack(workspaceId: string): void
+}
+
+/**
+ * Shares slots among workspaces. A workspace can take another slot while it holds fewer than are free: one alone gets
+ * half of them, and two get a third each. Slots remain for other workspaces, regardless of how long the others are
+ * held.
+ */
+export function createShares(slots: number): Shares {
+  const held = new Map<string, number>()
+  let free = slots
+
+  const change = (workspaceId: string, by: 1 | -1) => {
+    const count = (held.get(workspaceId) ?? 0) + by
+    free -= by
+    if (count > 0) held.set(workspaceId, count)
+    else held.delete(workspaceId)
+  }
+  return {
+    full: () => [...held].filter(([, count]) => count >= free).map(([workspaceId]) => workspaceId),
+    take: (workspaceId) => change(workspaceId, 1),
+    nack: (workspaceId) => change(workspaceId, -1),
+  }
+}

@@ -1,0 +1,49 @@
+import type { Priority, RegularQueue } from '../../storage/jobs/job-kinds.ts'
+
+/** The options of each queue, by the priorities that its jobs have. */
+export type WorkerQueues = Record<RegularQueue, Partial<Record<Priority, QueueOptions>>>
+
+/** The limits of one priority of a queue. */
+export interface QueueOptions {
+  /** The maximum number of jobs per batch, all of one workspace. */
+  batchSize: number
+  /** The maximum number of concurrent batches of all workspaces. One workspace has at most half of them. */
+  batches: number
+  /** Whether its jobs wait only for the database, so that they use the event-loop scheduler. Issuing does so itself. */
+  isLocal?: boolean
+  /** The maximum number of additional batches that have left their slots because they hang. Default: the same. */
+  hanging?: number
+  /** The maximum number of jobs that start per second, of all workspaces. Default: unlimited. */
+  perSecond?: number | undefined
+}
+
+/**
+ * One job at a time: if it stops the process, no other job of the queue lapses with it. A job that takes longer than
+ * QUARANTINE_SLOT_MS leaves its slot. Otherwise passes would wait for minutes behind the fan-out of a large broadcast.
+ */
+export const quarantineOptions: QueueOptions = { batchSize: 1, batches: 1, hanging: 7 }
+
+/** The time after which a job of the quarantine queue lets the next one start, in milliseconds. */
+export const QUARANTINE_SLOT_MS = 2_000
+
+/** Limits the number of jobs per second at an even pace: after some started, the next ones wait for their time. */
+export interface Throttle {
+  /** The maximum number of jobs that can start together: those of a second, and at least one. */
+  most: number
+  /** Returns the milliseconds until more can start; 0 for now. */
+  wait(): number
+  /** Records the start of jobs. */
+  take(count: number): void
+}
+
+/** Creates a throttle. @param now milliseconds of a monotonic clock */
+export function createThrottle(perSecond = Number.POSITIVE_INFINITY, now = () => performance.now()): Throttle {
+  let freeAt = 0
+  return {
+    most: Math.max(1, Math.floor(perSecond)),
+    wait: () => Math.max(0, freeAt - now()),
+    take(count) {
+      freeAt = Math.max(freeAt, now()) + (count / perSecond) * 1000
+    },
+  }
+}

@@ -1,0 +1,220 @@
+import fc from 'fast-check'
+import { expect, test, vi } from 'vitest'
+import { FairGate } from '../../../src/storage/db/fair-gate.ts'
+
+test('no party has more than its share, nor all together more than the places, and no place stays empty that is wanted', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.record({ party: fc.constantFrom('a', 'b', 'c'), isLeave: fc.boolean() }), { maxLength: 60 }),
+      async (steps) => {
+        const [places, share] = [3, 2]
+        const gate = new FairGate({ places, shareOf: () => share })
+        const inside = new Map([...'abc'].map((party) => [party, 0]))
+        const wanted = new Map([...'abc'].map((party) => [party, 0]))
+        const add = (counts: Map<string, number>, party: string, n: number) => counts.set(party, counts.get(party)! + n)
+        const total = () => [...inside.values()].reduce((sum, n) => sum + n, 0)
+        const leaving: string[] = []
+        for (const { party, isLeave } of steps) {
+          if (!isLeave) {
+            add(wanted, party, 1)
+            void gate.enter(party).then(() => {
+              add(wanted, party, -1)
+              add(inside, party, 1)
+            })
+          } else if (inside.get(party)! > 0) {
+            add(inside, party, -1)
+            gate.leave(party)
+          }
+          await settled()
+          expect(total()).toBeLessThanOrEqual(places)
+          for (const [one, n] of inside) {
+            expect(n).toBeLessThanOrEqual(share)
+            if (wanted.get(one)! > 0) expect(n === share || total() === places).toBe(true)
+          }
+        }
+        // Whoever still waits comes in.
+        while (total() > 0) {
+          for (const [party, n] of inside) for (let left = n; left > 0; left -= 1) leaving.push(party)
+          for (const party of leaving.splice(0)) {
+            add(inside, party, -1)
+            gate.leave(party)
+          }
+          await settled()
+        }
+        expect([...wanted.values()]).toEqual([0, 0, 0])
+      },
+    ),
+  )
+})
+
+test('a place goes to who has the fewest, and of those to who was inside for the shortest time', async () => {
+  vi.useFakeTimers()
+  try {
+    const { order, enter, stay } = watched(new FairGate({ places: 2, shareOf: () => 2 }))
+    for (const party of ['a', 'a', 'a', 'a', 'b', 'b', 'c']) enter(party)
+    for (const party of ['a', 'b', 'a', 'c']) await stay(party, 10)
+    // Both of a stayed for 10 and 30 ms, b for 10.
+    expect(order).toEqual(['a', 'a', 'b', 'c', 'b', 'a'])
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+test('at one place, who stays short comes in as often as it wants beside who stays long, and weights count', async () => {
+  vi.useFakeTimers()
+  try {
+    const weights: Record<string, number> = { weighty: 2 }
+    const gate = new FairGate({ places: 1, shareOf: () => 1, weightOf: (party) => weights[party] ?? 1 })
+    const { order, enter, stay } = watched(gate)
+    const stays: Record<string, number> = { long: 60, short: 10, weighty: 20 }
+    for (const party of ['long', 'short', 'weighty']) for (let n = 0; n < 20; n += 1) enter(party)
+    await vi.advanceTimersByTimeAsync(0)
+    for (let n = 0; n < 26; n += 1) await stay(order.at(-1)!, stays[order.at(-1)!]!)
+    const turns = (name: string) => order.slice(0, 26).filter((party) => party === name).length
+    expect(turns('long')).toBeLessThanOrEqual(3)
+    expect(Math.abs(turns('short') - turns('weighty'))).toBeLessThanOrEqual(2)
+    // Who was away does not come back with turns that it saved up.
+    for (let n = 0; n < 10; n += 1) enter('new')
+    const before = order.length
+    for (let n = 0; n < 6; n += 1) await stay(order.at(-1)!, 10)
+    expect(order.slice(before).filter((party) => party === 'new').length).toBeLessThanOrEqual(3)
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+test('an owner has one turn in how many ways it may ask, and its own parties take turns in that', async () => {
+  vi.useFakeTimers()
+  try {
+    const gate = new FairGate({ places: 1, shareOf: () => 1, ownerOf: (party) => party[0]! })
+    const { order, enter, stay } = watched(gate)
+    for (const party of ['a1', 'a1', 'a1', 'a2', 'a2', 'a3', 'b1', 'b1', 'b1']) enter(party)
+    for (let n = 0; n < 8; n += 1) await stay(order.at(-1) ?? 'a1', 10)
+    expect(order.map((party) => party[0]).join('')).toBe('abababaaa')
+    expect(order.filter((party) => party[0] === 'a')).toEqual(['a1', 'a2', 'a3', 'a1', 'a2', 'a1'])
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+test('whoever had the last turn goes behind who had none, though nobody waited in between', async () => {
+  vi.useFakeTimers()
+  try {
+    const { order, enter, stay } = watched(new FairGate({ places: 1, shareOf: () => 1 }))
+    enter('often')
+    await stay('often', 50)
+    for (const party of ['other', 'often', 'rare']) enter(party)
+    await stay('other', 10)
+    await stay('rare', 10)
+    expect(order).toEqual(['often', 'other', 'rare', 'often'])
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+test('who used less than another goes first until its savings are used, and nobody saves more than that', async () => {
+  vi.useFakeTimers()
+  try {
+    const { order, enter, stay } = watched(new FairGate({ places: 1, shareOf: () => 1, savingsMs: 30 }))
+    for (let n = 0; n < 20; n += 1) enter('much')
+    for (let n = 0; n < 5; n += 1) await stay('much', 100)
+    for (let n = 0; n < 20; n += 1) enter('little')
+    await stay('much', 10)
+    const before = order.length
+    for (let n = 0; n < 8; n += 1) await stay(order.at(-1)!, 10)
+    const turns = order.slice(before - 1, -1)
+    expect(turns.map((party) => party[0]).join('')).toBe('lllllmlm')
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+test('who waits for too long is refused and told to come back, and its place goes to others', async () => {
+  vi.useFakeTimers()
+  try {
+    const gate = new FairGate({ places: 1, shareOf: () => 1 })
+    await gate.enter('a')
+    const refused = expect(gate.enter('b', 5_000)).rejects.toMatchObject({
+      code: 'SERVICE_UNAVAILABLE',
+      status: 503,
+      headers: { 'retry-after': '1' },
+    })
+    await vi.advanceTimersByTimeAsync(5_000)
+    await refused
+    const patient = gate.enter('c')
+    gate.leave('a')
+    await patient
+    gate.leave('c')
+    await gate.enter('b')
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+/** A gate of which is noted who came in, and where who is inside stays for a time of the fake clock. */
+test('who used more keeps to a smaller share while a neighbour is there, who has all of its own', async () => {
+  vi.useFakeTimers()
+  try {
+    const isNeighbour = (owner: string) => owner !== 'upkeep'
+    const gate = new FairGate({ places: 10, shareOf: () => 3, shareBesideNeighbours: 1, isNeighbour })
+    const { order, enter, stay } = watched(gate)
+    const come = async (...parties: string[]) => {
+      order.length = 0
+      for (const party of parties) enter(party)
+      await vi.advanceTimersByTimeAsync(0)
+      return order
+    }
+    expect(await come('upkeep', 'much', 'much', 'much')).toEqual(['upkeep', 'much', 'much', 'much'])
+    for (const party of ['much', 'much', 'much']) await stay(party, 10)
+    expect(await come('little', 'much')).toEqual(['little', 'much'])
+    await stay('little', 1)
+    expect(await come('much', 'little', 'little')).toEqual(['little', 'little'])
+    // The neighbour is gone for a while: what waited comes in with the next that leaves, and others may at once.
+    await vi.advanceTimersByTimeAsync(1_001)
+    expect(await come('much')).toEqual(['much'])
+    await stay('much', 0)
+    expect(order).toEqual(['much', 'much'])
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+test('rooms fill by themselves, and beside a neighbour an owner has its smaller share in all of them together', async () => {
+  vi.useFakeTimers()
+  try {
+    const ownerOf = (party: string) => party.split(' ').at(-1)!
+    const roomOf = (party: string) => (party.startsWith('jobs') ? 'jobs' : 'requests')
+    const gate = new FairGate({ places: 2, shareOf: () => 2, shareBesideNeighbours: 1, ownerOf, roomOf })
+    const { order, enter, stay } = watched(gate)
+    for (const party of ['much', 'much', 'much', 'jobs of much']) enter(party)
+    await vi.advanceTimersByTimeAsync(0)
+    expect(order).toEqual(['much', 'much', 'jobs of much'])
+    await stay('much', 10)
+    await stay('much', 10)
+    for (const party of ['little', 'jobs of much', 'much']) enter(party)
+    await stay('jobs of much', 10)
+    expect(order.slice(3)).toEqual(['much', 'little'])
+    await stay('much', 1)
+    // One after the other, in whichever room.
+    expect(order.slice(5)).toEqual(['jobs of much'])
+    await stay('jobs of much', 1)
+    expect(order.slice(6)).toEqual(['much'])
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+function watched(gate: FairGate) {
+  const order: string[] = []
+  return {
+    order,
+    enter: (party: string) => void gate.enter(party).then(() => order.push(party)),
+    async stay(party: string, ms: number) {
+      await vi.advanceTimersByTimeAsync(ms)
+      gate.leave(party)
+      await vi.advanceTimersByTimeAsync(0)
+    },
+  }
+}
+
+const settled = () => new Promise((resolve) => setImmediate(resolve))
