@@ -26,8 +26,8 @@ export function runPrepared<Row>(
 }
 
 /**
- * Like `runPrepared`, for a statement without a result. In a transaction on PostgreSQL, the call does not wait: the statement is
- * sent with the next one or with the commit, which then fails if the statement does.
+ * Like `runPrepared`, for a statement without a result. In a transaction, the call does not wait: the statement is sent with the
+ * next one or with the commit, which then fails if the statement does.
  */
 export async function runSilently(
   db: Knex,

@@ -3,14 +3,25 @@ import type { Knex } from 'knex'
 import { openPrivateSync } from '../../../files/private-file.ts'
 import { discard, knexParts } from '../knex-parts.ts'
 import { type Sent, travel } from '../postgres/pipeline.ts'
+import { scriptOf } from './sqlite-script.ts'
 
 /** A connection of the sqlite3 package, with our state on it. */
 interface Connection {
   prepare(sql: string, done: (error: Error | null) => void): Statement
+  exec(sql: string, done: (error: Error | null) => void): void
   interrupt(): void
   statements?: Map<string, Statement>
   /** The end of its last statement. The next statement waits for it. */
   last?: Promise<void> | undefined
+  /** The outbox of its transaction, if it is in one. */
+  outbox?: Outbox | undefined
+}
+
+/** The silent statements of a transaction, which are sent with the next one. */
+interface Outbox {
+  unsent: Sent[]
+  /** The error of a silent statement. After it, all further statements of the transaction fail. */
+  failure?: unknown
 }
 
 interface Statement {
@@ -47,6 +58,7 @@ type Done = (error: Error | null, rows?: unknown[]) => void
  * trip to a thread.
  * - Statements of a connection run in the order of the calls, even if these are concurrent. The driver would run them on several
  * threads.
+ * - In a transaction, statements without a result are sent with the next statement, at best with the commit (decisions/0004).
  * - Statements with a time limit are interrupted, and damage of the file is recorded.
  */
 export function sqliteClient({ statementLimitMs, damage }: SqliteClientOptions = {}): typeof Knex.Client {
@@ -56,18 +68,21 @@ export function sqliteClient({ statementLimitMs, damage }: SqliteClientOptions =
       // A write to a damaged file can damage it further or be lost.
       if (damage?.error) throw damage.error
       await this.run(connection, 'BEGIN IMMEDIATE;')
+      connection.outbox = { unsent: [] }
     }
 
     async commit(connection: Connection, value: unknown) {
       try {
-        await this.run(connection, 'COMMIT;')
+        await this.run(connection, COMMIT)
       } catch (error) {
         return this.rollback(connection, error)
       }
+      connection.outbox = undefined
       this.resolve(value)
     }
 
     async rollback(connection: Connection, reason: unknown) {
+      connection.outbox = undefined
       try {
         await this.run(connection, 'ROLLBACK;')
       } catch (error) {
@@ -89,8 +104,26 @@ export function sqliteClient({ statementLimitMs, damage }: SqliteClientOptions =
     }
 
     override send(connection: Connection, query: Sent): Promise<Sent> {
-      const run = (): Promise<Sent> => {
-        const running = travel<Sent>([query], () => super.send(preparing(connection), query))
+      const { outbox } = connection
+      if (outbox && query.options?.isSilent) {
+        outbox.unsent.push(query)
+        return Promise.resolve({ ...query, response: [] })
+      }
+      const unsent = outbox?.unsent.splice(0) ?? []
+      const runOne = (one: Sent) => travel<Sent>([one], () => super.send(preparing(connection), one))
+      const runUnsent = async () => {
+        try {
+          await (unsent.length > 1 ? runScript(connection, unsent) : runOne(unsent[0]!))
+        } catch (error) {
+          outbox!.failure = error
+        }
+      }
+      const run = async (): Promise<Sent> => {
+        const isLast = query.sql === COMMIT
+        if (unsent.length > 0 && !isLast) await runUnsent()
+        if (outbox?.failure !== undefined) throw outbox.failure
+        if (unsent.length > 0 && isLast) return runScript(connection, [...unsent, query])
+        const running = runOne(query)
         return statementLimitMs === undefined ? running : interruptAfter(statementLimitMs, connection, running)
       }
       const inTurn = connection.last ? connection.last.then(run) : run()
@@ -108,6 +141,19 @@ export function sqliteClient({ statementLimitMs, damage }: SqliteClientOptions =
       return super.destroyRawConnection(connection)
     }
   } as unknown as typeof Knex.Client
+}
+
+const COMMIT = 'COMMIT;'
+
+/** Runs statements without results in one call, up to the first one that fails. */
+function runScript(connection: Connection, statements: Sent[]): Promise<Sent> {
+  const run = () =>
+    new Promise<Sent>((resolve, reject) => {
+      connection.exec(scriptOf(statements), (error) =>
+        error ? reject(error) : resolve({ ...statements.at(-1)!, response: [] }),
+      )
+    })
+  return travel(statements, run)
 }
 
 /** Creates a database file that only its owner can read. SQLite creates the other files with the same mode. */
