@@ -2,17 +2,17 @@ import { writeFile } from 'node:fs/promises'
 import library from 'bwip-js/node'
 import sharp from 'sharp'
 
-/** What a camera sees at a door, as a film that Chromium plays in the place of a camera. */
+/** Draws the camera image at a door as a film, which Chromium plays instead of a camera. */
 
 const WIDTH = 640
 const HEIGHT = 480
-/** Chromium plays such a film at so many pictures a second. */
+/** The frame rate at which Chromium plays such a film. */
 const RATE = 30
 
 const symbologies = ['qrcode', 'pdf417', 'azteccode', 'code128'] as const
 type Symbology = (typeof symbologies)[number]
 
-/** How a code is held up. */
+/** The ways in which a code is shown. */
 const conditions = ['plain', 'tilted', 'dim', 'small', 'moving', 'damaged', 'bright'] as const
 type Condition = (typeof conditions)[number]
 
@@ -23,7 +23,7 @@ export interface Shown {
   condition: Condition
 }
 
-/** So many codes, each of the four kinds in each condition in turn. */
+/** Returns the given number of codes, each of the four kinds in each condition in turn. */
 export function codesToShow(count: number): Shown[] {
   return Array.from({ length: count }, (_, n) => ({
     payload: `P-${String(n).padStart(3, '0')}-${(n * 7919 + 104_729).toString(36).toUpperCase()}`,
@@ -32,7 +32,7 @@ export function codesToShow(count: number): Shown[] {
   }))
 }
 
-/** What makes Chromium play a film for its camera, and allow it without a question. */
+/** Returns the flags that make Chromium play a film as its camera, and allow it without a prompt. */
 export function cameraFlags(film: string): string[] {
   return [
     '--use-fake-device-for-media-stream',

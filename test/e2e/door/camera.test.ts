@@ -33,7 +33,7 @@ describe.skipIf(skipReason !== undefined)(`with a camera${skipReason ? ` (skippe
     await page.getByRole('button', { name: 'Start' }).click()
 
     const expected = shown.map(({ payload }) => payload)
-    // Twice round at most: what is missed the first time is told below.
+    // Play the film at most twice. The figures below report codes that the first pass missed.
     const until = Date.now() + seconds * 2000
     await eventually(async () => {
       const seen = (await page.evaluate(SEEN)) as number
@@ -44,7 +44,8 @@ describe.skipIf(skipReason !== undefined)(`with a camera${skipReason ? ` (skippe
     expect(expected.filter((payload) => !read.includes(payload))).toEqual([])
     expect(read.filter((payload) => !expected.includes(payload))).toEqual([])
     expect(new Set(scans.map(({ method }) => method))).toEqual(new Set(['camera']))
-    // The film goes round: after each code comes the next, whatever it was joined at, and none twice at once.
+    // The film is a loop: codes follow each other in order, wherever the reader starts, and none appears twice in a
+    // row.
     const next = (payload: string) => expected[(expected.indexOf(payload) + 1) % COUNT]
     expect(read.slice(1)).toEqual(read.slice(0, -1).map(next))
     expect(incidents).toEqual([])
@@ -54,7 +55,9 @@ describe.skipIf(skipReason !== undefined)(`with a camera${skipReason ? ` (skippe
 
 const SEEN = 'new Set(fake.scans.map(({ payload }) => payload)).size'
 
-/** For the figures of decision 0009: from the frame that is taken to the verdict that is drawn, beside the decoder alone. */
+/**
+ * Measures the time for decision 0009: from a captured frame to the drawn decision, and the time of the decoder itself.
+ */
 const MEASURE = `
 globalThis.verdicts = []
 globalThis.decodes = []

@@ -27,7 +27,7 @@ describe.each(stores)('a door on %s', (_, createRigs, skipped) => {
   const api = useApi('sqlite')
   const cleanUp = cleanUpAfterAll()
   let createRig: CreateRig
-  /** What becomes of a request: it arrives, it does not, or its response does not. */
+  /** The fate of a request: it arrives, it does not arrive, or its response does not arrive. */
   let network: (request: IncomingMessage) => 'up' | 'down' | 'deaf' = () => 'up'
   let requested: string[] = []
   /** The time by which the server is ahead: browsers have no other clock than that of the machine. */
@@ -222,7 +222,7 @@ describe.each(stores)('a door on %s', (_, createRigs, skipped) => {
       await first.kill()
       const added = await make(2)
       aheadMs += SHARED_MS
-      // Two pages, of which the second one does not arrive.
+      // The second of two pages does not arrive.
       network = (request) => {
         request.url = request.url!.replace(/limit=1000/, 'limit=1')
         return /snapshot.*cursor=/.test(request.url) ? 'down' : 'up'

@@ -65,7 +65,7 @@ const problems: Problem[] = [
   { code: 'clock_wrong', byMs: -7 * 60_000 },
 ] as Problem[]
 
-/** What is pressed, in three languages. */
+/** The labels of the buttons in three languages. */
 const spoken = {
   en: {
     begin: 'Begin',
@@ -236,7 +236,7 @@ describe.skipIf(skipReason !== undefined)(
       await page.mouse.click(195, 60)
       expect(await page.locator('.verdict').count()).toBe(0)
       await scan(page, 'used')
-      // Who is turned away is to be given nothing.
+      // Staff must not hand out anything to a rejected holder.
       expect(await page.getByText('Hand out').count()).toBe(0)
       expect(await page.getByRole('status').innerText()).toBe('ALREADY USED. Ada Lovelace. Seat: A-17. Already used.')
       const no = await lookOf()
@@ -345,7 +345,7 @@ describe.skipIf(skipReason !== undefined)(
     test('texts of a template keep their direction on a page of the other direction', async () => {
       const { page } = await openDoor('ar')
       await scan(page, 'yes')
-      // Each ends in something that has no direction of its own, and would go to the wrong end.
+      // Each text ends with a character without a direction, which could move to the wrong end.
       const fields = [{ label: 'Seat (upper)', value: 'A-17!' }]
       const door = { fields, notice: 'Hand out the Speaker badge.' }
       const verdict = { ...verdicts.yes, door }
@@ -499,7 +499,7 @@ describe.skipIf(skipReason !== undefined)(
       await page.mouse.up()
       await page.getByRole('button', { name: 'Next' }).click()
 
-      // A page that is loaded anew is as locked as before, until it is held.
+      // A reloaded page stays locked until the button is held.
       await page.getByRole('button', { name: 'Lock', exact: true }).click()
       await unlock.waitFor()
       await page.reload()
@@ -526,7 +526,7 @@ describe.skipIf(skipReason !== undefined)(
       await page.getByLabel('Name of this phone').fill('Back door')
       await page.getByRole('button', { name: 'Begin' }).press('Enter')
       await page.getByRole('button', { name: 'Start' }).waitFor()
-      // What had the focus is gone: it is in the new screen, so that a screen reader reads that.
+      // The focused element is gone. The focus moves to the new screen, so that a screen reader reads it.
       expect(await page.evaluate("document.activeElement.matches('main')")).toBe(true)
       expect(await page.evaluate('fake.claims')).toEqual([
         ['used-up', expect.stringMatching(/^Phone \d\d$/)],
@@ -555,7 +555,7 @@ describe.skipIf(skipReason !== undefined)(
       const { page } = await openDoor()
       await set(page, { problems })
       await page.getByText('are lost: 7').waitFor()
-      // Whoever scans without a pause sees nothing but verdicts.
+      // While scans follow each other without a pause, only decisions are shown.
       await scan(page, 'yes')
       await page.locator('.verdict').getByText('WELCOME').waitFor()
       await page.getByText('The phone has no space left').waitFor()
@@ -588,11 +588,11 @@ interface Target {
   width: number
   height: number
   bottom: number
-  /** Of people to choose from, who stand above what is pressed. */
+  /** Whether it is a choice of people, which is shown above the buttons. */
   isChoice: boolean
 }
 
-/** A camera that has a light and a zoom, and notes in `applied` what it is told. */
+/** A camera with a light and a zoom. It records the applied constraints in `applied`. */
 const CAMERA = `() => {
   globalThis.applied = []
   navigator.mediaDevices.getUserMedia = async () => {
@@ -640,7 +640,9 @@ const CUT_WORDS = `(() => {
   return cut
 })()`
 
-/** Whether the gravest problem, and the word of the verdict, stand below nothing but the button that is the whole verdict. */
+/**
+ * Whether the most severe problem, and the word of the decision, are below no other button than the decision itself.
+ */
 const IS_WHOLE = `['.problem', '.word'].map((selector) => {
   const part = document.querySelector(selector)
   const { left, top, width, height } = part.getBoundingClientRect()
@@ -670,7 +672,7 @@ const INSTRUCTIONS = `(async () => {
   return parts.length < 4 ? 'missing' : hidden.map((part) => part.textContent).join() || 'in sight'
 })()`
 
-/** Whether the last character of what a part says stands to the right of the first. */
+/** Whether the last character of a text is to the right of the first. */
 const FROM_LEFT = `(selector) => {
   const walker = document.createTreeWalker(document.querySelector(selector), NodeFilter.SHOW_TEXT)
   const text = walker.nextNode()

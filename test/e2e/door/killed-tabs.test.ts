@@ -14,7 +14,10 @@ import { serveDoor } from './door-server.ts'
 
 declare const door: DoorEngine
 
-/** Every second tab dies when its upload stands in the ledger and no answer has come yet; 500 in the long form. */
+/**
+ * The number of killed tabs: 500 in the long form. Every second tab is killed after the ledger has its upload and
+ * before the response arrives.
+ */
 const KILLS = times(10, 500)
 /** On a busy machine a tab takes a second or two. */
 const PATIENCE_MS = 60_000 + KILLS * 4_000
@@ -30,7 +33,7 @@ describe.skipIf(skipReason !== undefined)(`tabs${skipReason ? ` (skipped: ${skip
     api.now = new Date()
     browser = await launchBrowser()
     cleanUp(() => browser.close())
-    // The engine of the page without a screen, beside the API.
+    // The engine of the page without a screen, next to the API.
     url = await serveDoor('./bare-door.ts', toNodeHandler(api.app) as RequestListener, cleanUp)
   })
 

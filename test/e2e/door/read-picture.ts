@@ -5,7 +5,7 @@ import { prepareZXingModule, readBarcodes } from 'zxing-wasm/reader'
 
 const wasm = createRequire(import.meta.url).resolve('zxing-wasm/reader/zxing_reader.wasm')
 
-/** What the code in a picture says, as the reader of the page reads it; undefined where none is seen. */
+/** Reads the code in an image with the reader of the page. Returns `undefined` if there is none. */
 export async function readPicture(picture: Buffer): Promise<string | undefined> {
   prepareZXingModule({ overrides: { wasmBinary: new Uint8Array(await readFile(wasm)).buffer } })
   const png = await sharp(picture).png().toBuffer()

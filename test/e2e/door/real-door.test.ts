@@ -16,7 +16,7 @@ describe.skipIf(skipReason !== undefined)(
     const cleanUp = cleanUpAfterAll()
     let server: TestServer
     let projectId: string
-    /** What the codes of three tickets say. */
+    /** The payloads of the codes of three tickets. */
     let payloads: string[]
 
     beforeAll(async () => {
@@ -68,7 +68,7 @@ describe.skipIf(skipReason !== undefined)(
       const { items } = await client.scans.list({ query: { projectId } })
       expect(items.at(-1)).toMatchObject({ result: 'accepted', metadata: { gate: 'North' } })
 
-      // The page is on the phone once its service worker is: it opens without a network, and judges.
+      // Once its service worker is active, the page opens and decides offline.
       await eventually(async () => expect(await page.evaluate(IS_KEPT)).toBe(true))
       await context.setOffline(true)
       await page.reload()
@@ -77,7 +77,8 @@ describe.skipIf(skipReason !== undefined)(
       await page.getByRole('button', { name: 'Next' }).click()
       await page.getByText(/^Offline since/).waitFor()
 
-      // Without room nobody goes in by what cannot be kept, what was decided before stays, and with room it goes on.
+      // If the storage is full, the door rejects scans that it cannot store, keeps earlier decisions, and continues once
+      // there is space.
       const scan = async (code: string) => {
         await page.keyboard.type(code)
         await page.keyboard.press('Enter')
@@ -103,14 +104,14 @@ describe.skipIf(skipReason !== undefined)(
         ])
       })
 
-      // The ticket comes by again and again, and its verdict hides what is told.
+      // The ticket is scanned repeatedly, and its decision hides messages.
       const told = (words: string) =>
         eventually(async () => {
           const next = page.getByRole('button', { name: 'Next' })
           if (await next.isVisible()) await next.click()
           expect(await page.getByText(words, { exact: true }).count()).toBe(1)
         })
-      // What a server of before doors answers.
+      // The response of an old server without doors.
       const older = { status: 404, headers: { 'x-correlation-id': 'of-before' }, json: { errorCode: 'NOT_FOUND' } }
       await context.route('**/v1/**', (route) => route.fulfill(older))
       await page.locator('.problem').getByText('The server is too old for this page').waitFor()
@@ -133,13 +134,13 @@ describe.skipIf(skipReason !== undefined)(
 
 const IS_KEPT = 'navigator.serviceWorker.getRegistration("/door").then((one) => one?.active?.state === "activated")'
 
-/** Chromium tells of each request that fails, or is refused. */
+/** Chromium logs each request that fails or is rejected. */
 const isOfTheNetwork = /Failed to load resource/
 
 /**
- * Chromium looks up once in 30 seconds what room there is for a page, unless what is to be stored is more than there was: that
- * is tried beside the door, when its room changes.
- * @returns sets whether there is room
+ * Chromium checks the storage quota of a page once in 30 seconds, unless more is to be stored than the last quota
+ * allowed. Therefore the page tries to store that much when its quota changes.
+ * @returns a function that sets whether there is space
  */
 async function quotaOf(session: CDPSession, origin: string): Promise<(hasRoom: boolean) => Promise<void>> {
   const setQuota = (quotaSize: number) => session.send('Storage.overrideQuotaForOrigin', { origin, quotaSize })

@@ -32,7 +32,7 @@ export interface DoorRig {
   open(options?: { skewMs?: number }): Promise<Runner>
 }
 
-/** What a rig needs to make its first runner a door. */
+/** The tools that a rig needs to make its first runner a door. */
 export interface Place {
   workspace: TestWorkspace
   projectId: string

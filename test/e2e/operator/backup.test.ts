@@ -166,7 +166,7 @@ function startLoad({ client }: TestServer, templateId: string) {
           body: { passes: batchOf(templateId, `${lane}-${n}`, 25) },
         })
         for (const { externalPassId, pass } of results) acknowledged.set(externalPassId, pass!.id)
-        // What is made is issued, too.
+        // Let some passes be issued, too.
         await sleep(100)
       } catch (error) {
         refused.push(error)

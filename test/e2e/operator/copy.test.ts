@@ -10,7 +10,7 @@ import { newPhone } from '../support/phone.ts'
 import { run } from '../support/program.ts'
 import { hostServer } from '../support/server.ts'
 
-/** What servers remember of themselves. */
+/** Returns the settings that servers store in the database. */
 async function settingsOf(url: string): Promise<unknown[]> {
   const { reader, close } = openDatabase(url)
   try {
@@ -43,7 +43,7 @@ test('a read-only server is copied to PostgreSQL and back, and links and secrets
   const still = await hostServer({ database, token, args: ['--freeze'], env: key })
   const change = { params: { id: pass.id }, body: { label: 'changed' } }
   await expect(still.client.passes.update(change)).rejects.toMatchObject({ status: 503, code: 'SERVICE_UNAVAILABLE' })
-  // What changed in the copy is not known here.
+  // The copy does not contain later changes.
   await expect(phone.listChanged(still, 'v0')).rejects.toThrow('503')
   const copied = await eventually(async () => {
     const there = await run(['copy', '--from', database, '--to', postgres, '--json'])
@@ -51,7 +51,7 @@ test('a read-only server is copied to PostgreSQL and back, and links and secrets
     return JSON.parse(there.stdout) as { rows: number; to: string }
   })
   expect(copied.rows).toBeGreaterThan(10)
-  // The address of a server that only reads is none that packages came to name.
+  // A read-only server does not record its address, because no package names it.
   expect(await settingsOf(postgres)).toEqual(settings)
   expect(await still.client.passes.get({ params: { id: pass.id } })).toMatchObject({ label: pass.label })
   expect((await fetch(`${still.url}${page}`, { headers: { accept: 'text/html' } })).status).toBe(200)
@@ -87,7 +87,7 @@ test('rejects what cannot be copied or where it cannot go, and changes nothing',
   const taken = await run(['copy', '--from', `sqlite:${file}`, '--to', `sqlite:${join(folder, 'taken.db')}`])
   expect([taken.exitCode, taken.stderr]).toEqual([1, expect.stringContaining('is there already')])
 
-  // What an interrupted copy left lacks rows, though it may look sound.
+  // An interrupted copy lacks rows, although it can look complete.
   const half = openDatabase(`sqlite:${file}`)
   await prepareTarget(half.writer, [])
   await half.close()

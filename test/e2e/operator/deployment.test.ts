@@ -7,7 +7,10 @@ import { readCompose, servicesOf } from '../../support/compose.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 import { hostServer } from '../support/server.ts'
 
-/** What Docker is not needed for: that image, compose file and program know each other. The fleet tests run the same commands. */
+/**
+ * Checks without Docker that the image, the compose file, and the program fit together. The fleet tests run the same
+ * commands.
+ */
 
 const root = join(import.meta.dirname, '../../..')
 const read = (name: string) => readFileSync(join(root, name), 'utf8')

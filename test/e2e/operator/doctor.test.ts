@@ -47,7 +47,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const report = await doctor(server.database, ['--public-url', server.url, '--write'])
     expect(report.failures).toEqual([])
     const titles = ['Database: Migrations', 'Database: Writable', 'Database: Clock', 'Server key: Fingerprint']
-    // Beside a file doctor finds the sandbox of the server by itself; elsewhere it must be told.
+    // Next to a SQLite file, doctor finds the sandbox of the server automatically. Otherwise it needs the path.
     const ofSandbox = dialect === 'sqlite' ? ['Google: Class'] : []
     for (const title of [...titles, ...ofSandbox, 'Public URL: Reachable', 'Work: Jobs', 'Work: Webhooks']) {
       expect(report.find(title)).toMatchObject({ status: 'PASSED' })

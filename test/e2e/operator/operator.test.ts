@@ -8,7 +8,7 @@ import { inspect, publishTemplate } from '../support/passes.ts'
 import { run } from '../support/program.ts'
 import { hostServer, type TestServer } from '../support/server.ts'
 
-/** How long a revocation may take to hold on a running server. */
+/** The maximum time until a revocation takes effect on a running server. */
 const HOLDS_MS = 2_000
 
 test('reports once that a command created a database', async () => {
@@ -34,7 +34,7 @@ describe.each(dialects)('on %s', (dialect) => {
       workspaceId: expect.any(String),
       expiresAt: expect.any(String),
     })
-    // Nothing else was said: a year.
+    // The default is one year.
     expect(Math.round((Date.parse(made.expiresAt) - Date.now()) / 86_400_000)).toBe(365)
     expect(await statusFor(server, made.token)).toBe(200)
 
@@ -189,7 +189,7 @@ test('wrong usage exits 2, what cannot be done exits 1, and with --json stdout h
   }
 })
 
-// biome-ignore lint/suspicious/noExplicitAny: each command prints a shape of its own, which its test states.
+// biome-ignore lint/suspicious/noExplicitAny: each command prints a different shape, which its test states.
 async function ok(args: string[], database: string): Promise<any> {
   const { exitCode, stdout, stderr } = await run([...args, '--database', database, '--json'])
   expect(exitCode, String(stderr)).toBe(0)

@@ -8,7 +8,7 @@ import { publishTemplate } from '../support/passes.ts'
 import { program, run } from '../support/program.ts'
 import { hostServer } from '../support/server.ts'
 
-/** What the program makes would be open to everyone. */
+/** Sets a umask that allows everything, until the end of the test. */
 function forbidNothing(): void {
   const umask = process.umask(0)
   onTestFinished(() => void process.umask(umask))
@@ -75,7 +75,7 @@ test('a restore that is killed on its way leaves no database behind, and the nex
 
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8)
 
-/** The files of a database and of what lies beside it. */
+/** Returns the files of a database and those next to it. */
 function below(database: string): string[] {
   const folder = join(database, '..')
   const entries = readdirSync(folder, { recursive: true, withFileTypes: true })

@@ -87,7 +87,7 @@ test('the password of a database never appears in output', async () => {
   expect(stdout + stderr).not.toContain('planted-password')
 })
 
-/** An endpoint that takes nothing, so that attempts are told of everywhere. */
+/** Starts an endpoint that rejects every request, so that all outputs report failed attempts. */
 async function refusingReceiver(): Promise<string> {
   const receiver = createServer((_, response) => response.writeHead(500).end('no'))
   await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve))

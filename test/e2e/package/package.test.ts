@@ -19,8 +19,8 @@ interface Packed {
 }
 
 /**
- * The package as npm would publish it, in an empty folder. What it depends on is linked by name out of package.json, so that
- * a package that it uses and does not name is missed; nothing is downloaded.
+ * Installs the package as npm would publish it, in an empty folder. The dependencies in package.json are linked, without
+ * a download, so that a package that is used but not listed is missing.
  */
 describe('the package', () => {
   const folder = temporaryFolder(afterAll)
@@ -118,7 +118,7 @@ describe('the package', () => {
   })
 })
 
-/** A package of the project, as an installation beside ours would have it. */
+/** Links a dependency of the project, as if it were installed next to ours. */
 function link(dependency: string, folder: string): void {
   const path = join(folder, 'node_modules', dependency)
   mkdirSync(dirname(path), { recursive: true })

@@ -5,7 +5,7 @@ import { isLong } from '../../support/long.ts'
 import { readOptions } from '../../torture/options.ts'
 import type { Row } from '../../torture/report.ts'
 
-// Kills and races have tests of their own; what is brief shows that a scene runs, and tries what no other test does.
+// Other tests cover kills and races. The brief form shows that a scene runs, and covers what no other test does.
 const brief = isLong ? ['kills', 'scans', 'sqlite-full'] : ['sqlite-full']
 const databases = isLong ? dialects : (['sqlite'] as const)
 

@@ -7,7 +7,7 @@ import { keepRows } from '../support/bulk-setup.ts'
 import { readGuide } from '../support/guide.ts'
 import { runGuide } from '../support/guide-run.ts'
 
-/** Of the file; that each of them makes a pass is tested with the examples. */
+/** The number of rows of the file. The tests of the examples check that each row creates a pass. */
 const ATTENDEES = isLong ? 2_000 : 200
 
 test('the walk-through of the examples works as it is written', async () => {

@@ -44,7 +44,7 @@ describe.skipIf(skipReason !== undefined)(
         })),
       }
       passes = (await client.passes.createBatch({ body })).results.map(({ pass }) => pass!)
-      // Nothing listens there: the first attempt fails, and the next is due after five seconds.
+      // No server listens there. The first attempt fails, and the next is due after five seconds.
       await client.webhooks.create({ body: { url: 'http://127.0.0.1:1/', events: ['pass.voided'] } })
       for (const [n, pass] of passes.slice(0, 5).entries()) await scan(pass.id, n % 2 === 0 ? 'North' : 'South')
       await scan(passes[0]!.id, '<img src=x onerror=alert(1)>')
@@ -52,7 +52,7 @@ describe.skipIf(skipReason !== undefined)(
       const { code } = await client.doors.invite({ body: { projectId, gate: 'North', uses: DOORS, expiresAt } })
       for (let n = 0; n < DOORS; n += 1) await client.doors.claim({ body: { code, name: `Phone ${n}` } })
       await scan(passes[0]!.id, 'N'.repeat(1000))
-      // A name like that of nothing, beside no gate at all.
+      // A gate called "null" is different from no gate.
       await scan(passes[0]!.id, 'null')
       await client.scans.create({ body: { passId: passes[0]!.id } })
       await client.broadcasts.create({
@@ -87,7 +87,7 @@ describe.skipIf(skipReason !== undefined)(
       return visited
     }
 
-    /** What stands on the page, by the names of its numbers. */
+    /** Returns the numbers on the page, by their labels. */
     async function numbersOf(page: Page): Promise<Record<string, number>> {
       const shown = (await page.evaluate(
         `[...document.querySelectorAll('[data-number]')].map((part) => [part.dataset.number, part.value ?? part.textContent])`,
@@ -178,7 +178,7 @@ describe.skipIf(skipReason !== undefined)(
       const pressable = await page.locator('button, input, select, a[href]').count()
       if (query === '?wall') {
         expect(pressable).toBe(0)
-        // Nobody scrolls a wall, of whichever size and in whichever language.
+        // Wall displays cannot be scrolled, so everything must fit in every size and language.
         for (const viewport of WALLS) {
           await page.setViewportSize(viewport)
           await eventually(async () => {
@@ -238,7 +238,7 @@ describe.skipIf(skipReason !== undefined)(
       await page.getByLabel('Zugangstoken').fill('no token at all')
       await page.getByRole('button', { name: 'Öffnen' }).click()
       await page.getByText('Der Server kennt diesen Token nicht').waitFor()
-      // The browser itself tells of the refusal.
+      // The browser logs the 401 itself.
       expect(incidents.splice(0)).toEqual([expect.stringContaining('401')])
 
       await page.getByLabel('Zugangstoken').fill(made.token)

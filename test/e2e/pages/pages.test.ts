@@ -79,7 +79,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
 
   let conferenceId: string
 
-  /** Of those who only read: a tab of their own costs as much as a test of them. */
+  /** The tab of tests that only read. A new tab costs as much CPU as such a test. */
   let reader: Visit
 
   async function read(link: string, language = 'en') {
@@ -206,7 +206,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
       const { page, response } = await read(links[name]!)
       expect(response!.status()).toBe(status)
       expect([await page.locator('h1').innerText(), await page.title()]).toEqual([heading, heading])
-      // What each says differs, what it looks like does not.
+      // Their texts differ, and their layout is the same.
       await picture(page, `ended-${name}`)
       for (const { viewport, colorScheme } of name === 'void' || isLong ? looks : []) {
         await page.setViewportSize(viewport)
@@ -262,7 +262,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
         const text = (await page.evaluate(BRAND_TEXT)) as BrandText
         await picture(page, `brand-${name}-${width}-${address === link ? 'page' : 'preview'}`)
         expect(text).toMatchObject({ lines: 1, overflow: 'ellipsis', isBesideLogo: true })
-        // Some of it can be read, also beside a wide logo and two header fields.
+        // Some of the text must be readable, even next to a wide logo and two header fields.
         expect(text.width, `at ${width}`).toBeGreaterThanOrEqual(Math.min(text.fullWidth, 40))
         if (name !== 'short') expect(text.fullWidth).toBeGreaterThan(text.width)
         expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width)
@@ -414,7 +414,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     return (await server.client.passes.create({ body })).hostedLinks.smart!
   }
 
-  /** The variables with the ids of the photos that stand as files. */
+  /** Replaces photo files in the variables with their IDs. */
   async function withPhotos(variables: Record<string, string>, folder: string): Promise<Record<string, string>> {
     const { photo } = variables
     if (photo === undefined) return variables
@@ -424,7 +424,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
 
   let logoId: string | undefined
 
-  /** A pass with a logo twice as wide as high, that text beside it, and two header fields. */
+  /** Creates a pass with a logo twice as wide as high, the given text next to it, and two header fields. */
   async function branded(text: string): Promise<{ id: string; link: string }> {
     const path = join(import.meta.dirname, '../../../examples/conference/images/logo.png')
     logoId ??= (await server.client.images.create({ body: readFileSync(path), contentType: 'image/png' })).id
@@ -529,7 +529,7 @@ const PLACES = `(() => {
 interface BrandText {
   lines: number
   width: number
-  /** Of the text, were nothing cut. */
+  /** The width of the complete text. */
   fullWidth: number
   overflow: string
   isBesideLogo: boolean

@@ -303,7 +303,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     await shown('Back again')
     writeFileSync(rows, 'externalPassId,label,session\nA-1,Grace Hopper,Compilers\nA-2,Barbara Liskov,Types\n')
     await shown('Barbara Liskov')
-    // All of that without a page that was loaded anew, or anything on it that moved.
+    // The page was not reloaded, and nothing on it moved.
     expect(await page.evaluate(look)).toEqual([400, true, true])
 
     const logo = await page.locator('img.logo').first().getAttribute('src')

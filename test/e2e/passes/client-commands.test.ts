@@ -13,7 +13,7 @@ const shared = sharedServer()
 
 const unknownId = '0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10'
 
-/** What the environment of these tests may hold counts as not given. */
+/** Settings in the environment of these tests are ignored. */
 const unset = { PASSES_URL: undefined, PASSES_TOKEN: undefined, PASSES_PROFILE: undefined }
 
 /** The environment of somebody who has no profile yet. */
@@ -27,7 +27,7 @@ async function json(args: string[], server: Pick<TestServer, 'url' | 'token'>, o
   return { exitCode, value: JSON.parse(stdout) }
 }
 
-/** A template file with an image beside it. */
+/** Writes a template file with an image next to it. */
 function templateFile(definition: object = {}): string {
   const folder = temporaryFolder()
   mkdirSync(join(folder, 'images'))

@@ -10,7 +10,7 @@ import { sharedServer } from '../support/server.ts'
 const shared = sharedServer()
 const nowhere = { PASSES_URL: 'http://127.0.0.1:1', PASSES_TOKEN: 'psk_x' }
 
-/** A shell of somebody whose files stand in a folder of the test, with names to complete at a server. */
+/** Starts a shell whose home is a folder of the test, with names to complete from a server. */
 async function completer() {
   const server = await shared()
   const { client } = server
@@ -25,7 +25,9 @@ async function completer() {
     expect(answer).toMatchObject({ exitCode: 0, stderr: '' })
     return answer.stdout.split('\n').filter(Boolean)
   }
-  /** Nobody waits at a prompt for longer than a moment, in which a busy machine may not answer; then names are kept. */
+  /**
+   * Completion waits at most one second, in which a busy machine might not respond. After that, the names are cached.
+   */
   const learn = (words: string[], offers: string[]) =>
     eventually(async () => expect(await complete(words)).toEqual(offers))
   return { client, complete, learn, env, home, names: join(cache, 'passes/completion') }
@@ -136,7 +138,7 @@ function isInstalled(shell: string): boolean {
   return (process.env.PATH ?? '').split(':').some((folder) => existsSync(join(folder, shell)))
 }
 
-/** Without its line editor, which would give the word as it does here: what stands before the cursor, and the open quote. */
+/** Runs without the line editor, which would print the same: the text before the cursor, and the open quote. */
 function askZsh(script: string): string[] {
   const offer = (prefix: string, quote: string) => `PREFIX=${prefix} QIPREFIX=${quote} _passes_complete`
   return [

@@ -20,7 +20,7 @@ describe.each(dialects)('on %s', (dialect) => {
       expect(listed.exitCode, String(listed.stderr)).toBe(0)
       return JSON.parse(String(listed.stdout)).items.map((entry: { action: string }) => entry.action)
     }
-    // Each is a process of its own; together they are done sooner.
+    // Run the processes in parallel to save time.
     const [ofWorkspace, byOperator, ofToken, early] = await Promise.all([
       actions('--workspace', 'acme'),
       actions('--actor', 'operator', '--action', 'token', '--from', '1h'),

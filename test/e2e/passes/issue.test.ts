@@ -193,7 +193,7 @@ test('after SIGKILL the same command resumes, with each pass and link made once'
   expect(resumed.exitCode).toBe(1)
   const summary = JSON.parse(resumed.stdout)
   expect(summary).toMatchObject({ complete: true, rows: MANY, failed: MANY / 50 })
-  // What was made by a request whose answer nobody wrote down was there when the row was sent again.
+  // A pass whose response was not recorded already existed when its row was sent again.
   expect(summary.created + summary.present).toBe(MANY - MANY / 50)
   expect(summary.alreadyDone).toBeGreaterThan(0)
   expect(await passCount(setup)).toBe(MANY - MANY / 50)
@@ -360,7 +360,7 @@ test('a named pipe is read as stdin is, once and without a journal, and nothing 
     const { exitCode, stdout } = await run([...args, flag, 'links'], server, { cwd: folder })
     expect([exitCode, JSON.parse(stdout).error.message]).toEqual([2, 'links is a pipe, but a file is required'])
   }
-  // Who wants no failures may say so.
+  // `--failures /dev/null` discards the failures.
   writeFileSync(join(folder, 'file.csv'), `${csv(rowsFor(3))}T-9,,9,2027-05-31\n`)
   const thrown = ['issue', 'file.csv', ...args.slice(2), '--failures', '/dev/null']
   expect(JSON.parse((await run(thrown, server, { cwd: folder })).stdout)).toMatchObject({ present: 3, failed: 1 })

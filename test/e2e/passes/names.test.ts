@@ -12,7 +12,7 @@ test('a project, a template or a webhook is named by its key, its exact name or 
   const project = await client.projects.create({ body: { name: 'Spring fair' } })
   const body = { name: 'Ticket', passType: 'generic', key: 'day', projectId: project.id } as const
   const template = await client.templates.create({ body })
-  // A key goes before a name.
+  // A key takes precedence over a name.
   const other = await client.templates.create({ body: { ...body, name: 'day', key: 'other' } })
   const webhook = await client.webhooks.create({ body: { url: 'https://example.com/h', events: ['pass.issued'] } })
   const idOf = async (...args: string[]) => {

@@ -72,7 +72,7 @@ test('a list is one page unless more is requested, and the total is on stderr', 
   expect((await run(['pass', 'list', '--search', 'T-7'], setup.server)).stderr).toBe('1 pass')
 
   const chosen = ['pass', 'list', '--limit', '3', '--columns', 'externalPassId,status', '--sort']
-  // What the server sorts by is sorted over all pages.
+  // Columns that the server can sort are sorted across all pages.
   const csv = await run([...chosen, 'externalPassId', '--csv'], setup.server)
   expect(csv.stdout).toMatch(/^externalPassId,status\nT-0,\w+\nT-1,\w+\nT-10,\w+$/)
   expect((await run([...chosen, 'seats'], setup.server)).stderr).toMatch(/no column seats\n.*externalPassId, label/)

@@ -72,7 +72,7 @@ describe.each(dialects)('two servers on one %s database', (dialect) => {
     const revisions = answers.map(({ revision }) => revision).toSorted((a, b) => a - b)
     expect(revisions).toEqual(Array.from({ length: UPDATES }, (_, n) => n + 2))
     const pass = await clients[0].passes.get({ params: { id } })
-    // None was lost by another that had read before it.
+    // No update overwrote one that had read an older version.
     expect(Object.keys(pass.variables)).toHaveLength(UPDATES)
     expect((await rows('events')).filter(({ type }) => type === 'pass.updated')).toHaveLength(UPDATES)
     expect(await rows('pass_variables')).toHaveLength(UPDATES)

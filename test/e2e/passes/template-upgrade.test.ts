@@ -14,7 +14,7 @@ async function publishNext(client: Client, templateId: string, required: string[
   await client.templateVersions.publish({ params: { id } })
 }
 
-/** Passes T-0, T-1, … of which every tenth has no gate. */
+/** Creates passes T-0, T-1, …. Every tenth one has no gate. */
 async function createPasses({ server, templateId }: Setup, count: number): Promise<void> {
   for (let at = 0; at < count; at += 100) {
     const passes = Array.from({ length: Math.min(100, count - at) }, (_, index) => {

@@ -30,7 +30,7 @@ describe.each(dialects)('on %s', (dialect) => {
     for (let kill = 1; kill <= KILLS; kill += 1) {
       const aim = Math.floor((issued.length * kill) / (KILLS + 1.5))
       while ((await progress()).fanned_out < aim) await sleep(2)
-      // The first is told to stop, as by a deployment.
+      // The first one is stopped with a signal, as in a deployment.
       if (kill === 1) expect(await victim.stop()).toBe(0)
       else await victim.kill()
       expect((await progress()).dispatched_at, 'it ended too late').toBe(null)

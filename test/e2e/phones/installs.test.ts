@@ -24,7 +24,7 @@ const PHONES = 10
 const AT_ONCE = 10
 
 describe.each(oneDialect)('on %s', (dialect) => {
-  test(`${OPERATIONS} installs, removals, wipes, and restores with ${KILLS} kills match the events and counts`, {
+  test(`${OPERATIONS} installs, removals, wipes, and restores with ${KILLS} kills match events and counts`, {
     timeout: TIMEOUT_MS,
   }, async () => {
     const seed = String(Date.now())
@@ -41,7 +41,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     for (let n = 0; n < PHONES; n += 1) fleet.add(awake, [])
     const model = createModel()
     const { rows } = inspect(database)
-    // What a dead worker held is taken over when its lease ends.
+    // Jobs of a killed worker are rescued when its lease ends.
     const drained = () => eventually(async () => expect(await rows('jobs')).toEqual([]))
 
     async function change(phone: FleetPhone, secret: PassSecret): Promise<void> {
@@ -86,7 +86,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const killAt = new Set(Array.from({ length: KILLS }, (_, n) => Math.floor(((n + 0.5) * OPERATIONS) / KILLS)))
     let done = 0
     while (done < OPERATIONS) {
-      // Each on another pass, so that it is known what became of that one.
+      // Use a different pass for each, so that its result is known.
       const chosen = random.shuffle(secrets).slice(0, AT_ONCE)
       const changes = Promise.all(chosen.map((secret) => change(random.pick(fleet.phones), secret)))
       const isKilled = [...killAt].some((at) => at >= done && at < done + AT_ONCE)
@@ -123,7 +123,10 @@ describe.each(oneDialect)('on %s', (dialect) => {
   })
 })
 
-/** What the phones did, as it should be told: a pass is installed with its first device and removed with its last. */
+/**
+ * Creates a model of the phones with the expected events: a pass is installed with its first device and removed with
+ * its last.
+ */
 function createModel() {
   const devices = new Map<string, Set<number>>()
   const told = new Map<string, [type: string, devices: number][]>()

@@ -48,7 +48,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const numbers = seen.map((holder) => Number(/\d+$/.exec(holder)?.[0] ?? 0))
     expect(numbers).toEqual(numbers.toSorted((a, b) => a - b))
     expect(new Set(numbers).size).toBe(numbers.length)
-    // What it fetched before it was announced is announced all the same, once.
+    // A phone that fetched the pass before its announcement still gets the announcement, once.
     await eventually(async () => expect(await inspect(server.database).rows('jobs')).toEqual([]))
     await look()
     expect(await phone.fetch(server, since)).toBeUndefined()
@@ -177,7 +177,7 @@ async function openFleet(dialect: (typeof dialects)[number]) {
   const database = await migratedDatabase(dialect)
   const env = { PASSES_SANDBOX_DIR: sandboxFolder() }
   return {
-    /** In a process of its own, to be killed. */
+    /** Runs in a separate process, which the test kills. */
     start: (options: ServerOptions = {}) => startServer({ ...options, database, env }),
     host: (options: ServerOptions = {}) => hostServer({ ...options, database, env }),
   }

@@ -48,7 +48,7 @@ interface Reading {
   banner: string
 }
 
-/** What a guest of a language reads; marks of direction are left out of it. */
+/** The texts that a guest reads in each language, without direction marks. */
 const readings: Record<string, Reading> = {
   de: {
     labels: ['TICKET', 'TEILNAHME', 'SAAL', 'PLATZ', 'LISSABON', 'Einlass ab', 'Gut zu wissen', 'Bezahlt', 'Nachlass'],
@@ -97,7 +97,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
   const cleanUp = cleanUpAfterAll()
   const folder = temporaryFolder(cleanUp)
   let server: TestServer
-  /** What each phone showed, by its name. */
+  /** The output of each phone, by its name. */
   const installed = new Map<string, string>()
   const opened = new Map<string, string>()
 
@@ -132,7 +132,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const shown = opened.get(name)!
     for (const text of [...labels, ...kept, price.after, 'Sala Sado']) expect(shown).toContain(text)
     for (const text of [price.before, 'Sala Tejo']) expect(shown).not.toContain(text)
-    // Google tells of a message and of nothing else.
+    // Google shows only messages.
     if (platform === 'apple') expect(shown).toContain(banner)
     expectNoOther(shown, language)
   })
@@ -159,7 +159,7 @@ async function pushConference(server: TestServer, folder: string): Promise<strin
   return JSON.parse(stdout).templateId
 }
 
-/** What a phone draws, as it reads: without marks of direction, and spaces that do not break as others. */
+/** Returns the output of a phone as text, without direction marks and with normal spaces. */
 async function device(server: TestServer, args: string[], folder: string): Promise<string> {
   const { exitCode, stdout, stderr } = await run(['device', ...args, '--data-dir', folder], server)
   expect(exitCode, stderr).toBe(0)

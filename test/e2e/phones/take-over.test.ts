@@ -22,7 +22,7 @@ interface OldPhone {
   scanPayload: string
 }
 
-/** Another provider, as far as phones see it: it remembers who registered, and answers under a path of its own. */
+/** Starts another provider, as phones see it: it stores registrations, and responds below its own path. */
 async function startOldProvider() {
   const registered = new Map<string, string>()
   const server = createHttp((request, response) => {
@@ -46,7 +46,7 @@ async function startOldProvider() {
   return { url: `http://127.0.0.1:${port}/old`, port, registered, close }
 }
 
-/** What a change of DNS does: who asks the old address comes to the new server. */
+/** Changes the DNS target: requests to the old address reach the new server. */
 async function pointTo(port: number, url: string): Promise<void> {
   const to = Number(new URL(url).port)
   const server = createTcp((from) => {

@@ -20,7 +20,7 @@ test('phones are invited, listed, renamed, sent to another gate and revoked by t
   const [, url, code] = /^Link +(\S+\/door#(\S+))$/m.exec(invited.stdout)!
   expect(url).toBe(`${server.url}/door#${code}`)
   expect(invited.stdout).toMatch(/^Phones +2$/m)
-  // Whoever may read standard error sees no secret in it.
+  // Standard error can be logged, so it must not contain secrets.
   expect(invited.stderr).not.toContain(code)
   const sheet = await readFile(svg, 'utf8')
   for (const part of ['North &lt;1&gt;', 'Spring fair', 'h1v1h-1z', '1. Scan this code with the camera']) {

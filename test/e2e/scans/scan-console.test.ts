@@ -26,7 +26,7 @@ function filledWith(look: string, text: string): RegExp {
   return new RegExp(`\\u001B\\[${look}m[^\\n]*${text}`)
 }
 
-/** The last two are those that a name finds beside one another. */
+/** A search by name finds the last two together. */
 const codes = [...Array.from({ length: 10 }, (_, n) => `PASS-${n}`), 'PASS-19', 'PASS-190', 'KEY-1', 'KEY-2']
 const typed = (prefix: string, count: number) => Array.from({ length: count }, (_, n) => `${prefix}-${n}`)
 
@@ -53,7 +53,7 @@ const speeds: [string, string[], (terminal: Terminal, codes: string[]) => Promis
   ],
 ]
 
-/** What a console has counted since it began. */
+/** Returns the counters of a console. */
 function counted({ screen }: Terminal) {
   const [, accepted, turnedAway] = /✔ ([\d,]+) accepted · ✘ ([\d,]+) turned away/.exec(screen.text()) ?? []
   const numberOf = (text = '') => Number(text.replaceAll(',', ''))
@@ -63,7 +63,7 @@ function counted({ screen }: Terminal) {
 describe('the door console on a real terminal', () => {
   const cleanUp = cleanUpAfterAll()
   let server: ServerProcess
-  /** Two consoles that stay open for all tests, each of which scans passes of its own: another takes 1.5 s of CPU. */
+  /** Two consoles that stay open for all tests, each with its own passes. Starting another takes 1.5 s of CPU. */
   let north: Terminal
   let south: Terminal
 
@@ -79,7 +79,7 @@ describe('the door console on a real terminal', () => {
     for (const terminal of [north, south]) await terminal.shows('● online')
   })
 
-  /** A console of a machine of its own. */
+  /** Opens a console with its own state, as on another machine. */
   async function openConsole(args: string[] = [], options: TerminalOptions = {}): Promise<Terminal> {
     const terminal = openTerminal(['scan', '--no-input', ...args], server, {
       ...options,
@@ -113,7 +113,7 @@ describe('the door console on a real terminal', () => {
     await type(north, given)
     await eventually(() => expect(counted(north)).toEqual({ ...before, accepted: before.accepted + given.length }))
     const prefix = given[0]!.split('-')[0]!
-    // On a busy machine it may have gone on without the server, which gets them a moment later.
+    // On a busy machine, the console may have decided offline. The server gets the scans shortly after.
     await eventually(
       async () => {
         const items = await scansOf((externalPassId) => externalPassId.startsWith(`${prefix}-`))
@@ -179,7 +179,7 @@ describe('the door console on a real terminal', () => {
     await letIn(north, 'PASS-4')
     await typeByHand(north, 'guest pass-19\r')
     await north.shows('Found for guest pass-19')
-    // The second of those that the name finds, none of which came in yet.
+    // The second match of the name. None of the matches was admitted yet.
     north.type(DOWN)
     await north.shows('› 2')
     north.type('\r')
@@ -249,7 +249,7 @@ describe('the door console on a real terminal', () => {
       north.resize(columns, rows)
       const word = columns < 60 ? /^ ✔ ACCEPTED$/m : /A C C E P T E D$/m
       await north.shows(word)
-      // What is drawn anew comes in pieces.
+      // The console redraws in several steps.
       await eventually(() => {
         const lines = north.screen.lines()
         expect(lines[0]).toMatch(/^ ● online +(North gate · )?default · \S+$/)
@@ -260,7 +260,8 @@ describe('the door console on a real terminal', () => {
     }
   })
 
-  // The table of what asks for colours stands with the settings: some of them on a terminal show that the console obeys it.
+  // The tests of the settings check the table of color variables. A few of them on a terminal show that the console
+  // uses it.
   const coloured: [string, Record<string, string>][] = [
     ['of sixteen colours', { TERM: 'linux' }],
     ['of 256 colours', {}],

@@ -59,7 +59,7 @@ test('a server and a console that are killed lose no scan and make none twice', 
   const second = open()
   await second.shows('▲ OFFLINE since')
   await second.shows('4 wait')
-  // Let in by the one before, with the server and without it: no list says so.
+  // The previous scanner admitted these, online and offline, which the list does not show.
   second.type('PASS-0\rPASS-4\r')
   await second.shows('✘ 2 turned away')
   second.type('PASS-7\r')
@@ -93,7 +93,7 @@ test('a server and a console that are killed lose no scan and make none twice', 
   expect(conflicts.map((item) => [item.externalPassId, item.metadata.conflict])).toEqual([['PASS-5', 'revoked']])
 })
 
-/** Stands between a console and its server, and can keep the answers to itself. */
+/** Starts a proxy between a console and its server, which can withhold responses. */
 async function startProxy(target: string) {
   let isMute = false
   const sockets = new Set<Socket>()

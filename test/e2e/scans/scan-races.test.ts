@@ -8,7 +8,7 @@ import { sharedServers } from '../support/server.ts'
 
 const SCANS = times(60, 200)
 
-/** What is the same mechanism once more, in fewer scans. */
+/** The number of scans of later tests of the same mechanism. */
 const FEWER = times(20, 40)
 
 const REPLAYS = times(40, 100)
@@ -160,7 +160,7 @@ describe.each(dialects)('on %s', (dialect) => {
     }
     const several = (count: number) => Array.from({ length: count }, () => scan())
     for (let round = 0; round < RENEWALS; round += 1) {
-      // No scan, one, or several of which the first has its answer, go before the renewal.
+      // Send up to four scans before the renewal. If there are several, wait for the first response.
       const ahead = several(round % 5)
       if (ahead.length > 1) await Promise.race(ahead)
       const { passes } = clients[round % clients.length]!
@@ -174,7 +174,7 @@ describe.each(dialects)('on %s', (dialect) => {
       for (const { reasonCode } of await Promise.all(late)) expect(reasonCode).toBe('stale_identifier')
       for (const { reasonCode, pass: summary } of await Promise.all([...ahead, ...beside])) {
         expect(['valid', 'stale_identifier']).toContain(reasonCode)
-        // Whoever is let in with the old code was let in as the holder of before.
+        // A scan that is accepted with the old code shows the previous holder.
         if (reasonCode === 'valid') expect(summary?.label).toBe(holder)
       }
       const [fresh] = await codes()

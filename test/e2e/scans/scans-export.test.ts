@@ -54,7 +54,7 @@ describe('on sqlite', () => {
       expect(existsSync(`${path}.journal`)).toBe(true)
       said = stderr
     }
-    // What was noted of the killed run is a matter of time; what the run before wrote is not.
+    // The number of rows that the killed run recorded depends on timing. That of the first run does not.
     expect(said).toMatch(/^Going on after the first [4-8]00 scans, which an earlier run wrote$/m)
     proxy.release()
     const end = await resume(setup, said)

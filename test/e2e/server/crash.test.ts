@@ -50,7 +50,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await hostServer({ dialect, database, token })
 
     const { passes, rows } = inspect(database)
-    // What a dead worker held is taken over when its lease of 10 s ends.
+    // Jobs of a killed worker are rescued when its lease of 10 s ends.
     await eventually(async () => expect(await rows('jobs')).toEqual([]), { interval: 250 })
     const stored = await passes()
     expect(stored.filter((pass) => pass.status !== 'ISSUED' || pass.issuedEvents !== 1)).toEqual([])
@@ -82,7 +82,7 @@ function startLoad({ client }: TestServer, templateId: string, prefix: string) {
   return { acknowledged, refused, ended: Promise.all(lanes) }
 }
 
-/** Batches of which some passes are there and others are not. */
+/** Returns the batches that were only partly created. */
 function brokenBatches(externalPassIds: string[]): string[] {
   const sizes = new Map<string, number>()
   for (const id of externalPassIds) {

@@ -55,7 +55,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
       await page.locator(`${idOf(operation)} .opblock-summary-control`).click()
     }
     await page.getByText('order-1815-1').first().waitFor()
-    // It looks for an input of its own for each format before it takes that of the type.
+    // Swagger UI looks for a separate input component for each format before it uses that of the type.
     expect(incidents.filter((text) => !text.includes('Could not find component: JsonSchema_string_'))).toEqual([])
     expect([...hosts]).toEqual([new URL(server.url).host])
   })
@@ -78,7 +78,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
   test('the reference reaches an endpoint within two screens, without accessibility issues, light and dark', async () => {
     for (const colorScheme of ['light', 'dark'] as const) {
       const { page, incidents } = await visit(browser, { viewport: screens.desktop, colorScheme })
-      // What the night changes is in the style sheet of both.
+      // The style sheet of both has the dark colors.
       for (const path of colorScheme === 'light' || isLong ? ['/docs', '/docs/errors'] : ['/docs']) {
         await page.goto(server.url + path)
         expect(await accessibilityIssues(page), `${path} ${colorScheme}`).toEqual([])
@@ -102,19 +102,20 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
   })
 })
 
-/** But for the issues of Swagger UI itself. */
+/** Ignores the issues of Swagger UI itself. */
 async function expectAccessible(page: Page): Promise<void> {
   const issues = await accessibilityIssues(page)
   expect(issues.filter((issue) => !THEIRS.test(issue)).map((issue) => issue.slice(0, 300))).toEqual([])
 }
 
 /**
- * Swagger UI draws these: pale badges and methods (by day), a link inside each button that opens an operation, the hidden
- * choice of a server without a label, what stands before its `main`, and names on parts that have no role.
+ * Issues of the elements that Swagger UI draws: pale badges and methods (light scheme), a link in each button that
+ * opens an operation, the hidden server selection without a label, the content before its `main`, and names of parts
+ * without a role.
  */
 const THEIRS = /^(undecided )?(color-contrast|nested-interactive|select-name|region|aria-prohibited-attr):/
 
-/** Where Swagger UI draws an operation; it writes the dot with a backslash. */
+/** Returns the element ID of an operation, in which Swagger UI escapes the dot with a backslash. */
 function idOf(operation: string): string {
   return `[id$="-${operation.replace('.', '\\\\.')}"]`
 }

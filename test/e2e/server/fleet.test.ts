@@ -18,7 +18,7 @@ const events = ['pass.issued' as const, 'pass.updated' as const, 'pass.scanned' 
 test('any of two servers, two workers, and a database can be killed: nothing is lost or done twice', async () => {
   const receiver = await startReceiver()
   const args = ['--allow-insecure-webhooks']
-  // Whom it meets is chosen anew each time, and before they start: those that nobody kills are hosted.
+  // The roles to kill are chosen at random before the start, because the other servers run in this process.
   const names = roles.map((role) => servicesOf(role).map(([name]) => name))
   const killed = isLong ? names.flat() : names.map((each) => oneOf(each))
   const fleet = await startFleet({ args, names: killed })
@@ -44,7 +44,7 @@ test('any of two servers, two workers, and a database can be killed: nothing is 
   expect([updated.size, scanned.size > 20]).toEqual([2, true])
 
   const { rows, passes } = inspect(fleet.database)
-  // What the dead held is taken over when their leases end.
+  // Jobs of killed workers are rescued when their leases end.
   await eventually(async () => expect(await rows('jobs')).toEqual([]), { interval: 250 })
 
   const stored = new Map((await passes()).map((pass) => [pass.externalPassId, pass]))

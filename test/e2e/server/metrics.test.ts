@@ -116,7 +116,7 @@ async function busy({ client, url, token }: Awaited<ReturnType<typeof hostServer
   // LinkOpen the link asks Google.
   await fetch(pass.hostedLinks.google!, { redirect: 'manual' })
   const headers = { authorization: `Bearer ${token}` }
-  // So many more than the limit lets through that some are refused on however slow a machine.
+  // Enough requests above the limit that some are rejected even on a slow machine.
   await Promise.all(Array.from({ length: 200 }, () => fetch(`${url}/v1/tokens/current`, { headers })))
 }
 

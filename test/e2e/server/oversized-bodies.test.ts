@@ -64,7 +64,7 @@ test.each(routes)(
   },
 )
 
-/** A body of which nobody knows the length before its end. */
+/** Returns a body whose length is unknown until its end. */
 function inChunks(bytes: number): ReadableStream<Uint8Array> {
   let left = bytes
   return new ReadableStream({

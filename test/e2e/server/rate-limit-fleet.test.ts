@@ -52,7 +52,7 @@ test('a server that is alone writes nothing about its requests', async () => {
   expect(await rows('instances')).toEqual([])
 })
 
-/** A rejection is kept back for half a second: so many clients on each queue ask for more than the limit all the same. */
+/** A rejected request is delayed by half a second. This number of clients per queue still exceeds the limit. */
 const CLIENTS = 3
 
 /** Asks on each queue without a pause; answers how many requests were let through. */

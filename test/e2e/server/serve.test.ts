@@ -78,7 +78,7 @@ describe.each(dialects)('on %s', (dialect) => {
 
   test('servers that start together on an empty database make one workspace, one token and one key', async () => {
     const database = await emptyDatabase(dialect)
-    // Only one of them is told the first token; a token of the operator's works on all.
+    // Only one of the servers prints the first token. A token of the operator works on all of them.
     const options = { dialect, database, token: 'none' }
     const servers = await Promise.all([startServer(options), hostServer(options), hostServer(options)])
     const { rows } = inspect(database)

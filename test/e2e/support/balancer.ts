@@ -9,7 +9,7 @@ export interface Balancer {
   url: string
   /** Servers that are sent requests at this moment. */
   ready(): string[]
-  /** How many requests each server was sent. */
+  /** The number of requests that each server received. */
   sent: Map<string, number>
 }
 
@@ -26,7 +26,10 @@ export async function startBalancer(servers: string[], cleanUp: CleanUp = onTest
   let turn = 0
   let isWatching = true
 
-  /** What a server says holds at once, however long another takes to answer; and is asked anew behind its answer. */
+  /**
+   * The result of a check applies immediately, regardless of slower checks of other servers. The next check starts
+   * after the response.
+   */
   async function check(url: string): Promise<void> {
     const isUp = await isReady(url)
     ready = [...ready.filter((other) => other !== url), ...(isUp ? [url] : [])]
@@ -80,7 +83,7 @@ async function isReady(url: string): Promise<boolean> {
   try {
     return (await fetch(`${url}/readyz`)).ok
   } catch {
-    // Nobody listens there at the moment.
+    // No server listens there now.
     return false
   }
 }

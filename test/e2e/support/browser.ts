@@ -8,8 +8,8 @@ import { isLong } from '../../support/long.ts'
 
 const named = process.env.PASSES_CHROMIUM
 /**
- * The whole browser, and what of it draws pages, without windows: that is the same engine for half the CPU, and stands in
- * for it where it is installed; the long form takes the whole.
+ * The complete browser, and its headless shell, which draws pages with the same engine for half the CPU. Tests use the
+ * shell if it is installed. The long form uses the complete browser.
  */
 const [whole, shell] = ['/usr/bin/chromium', '/usr/lib/chromium/chromium-headless-shell']
 const executablePath = named ?? (existsSync(shell) && !isLong ? shell : whole)
@@ -56,8 +56,8 @@ export const looks: { viewport: { width: number; height: number }; colorScheme: 
 ]
 
 /**
- * How the nth of several pages with one style sheet is looked at: the first by day and by night, the others by turns. What
- * they say differs; in the long form each is seen in every look.
+ * Returns the looks for the nth of several pages with one style sheet: the first in the light and dark schemes, the
+ * others in turn. Their texts differ. The long form checks each page in every look.
  */
 export function looksOf(nth: number): typeof looks {
   return isLong || nth === 0 ? looks : [looks[nth % looks.length]!]
@@ -66,15 +66,15 @@ export function looksOf(nth: number): typeof looks {
 export interface Visit {
   page: Page
   context: BrowserContext
-  /** What a page that is sound never does: messages on the console, dialogs, errors, breaches of its policy. */
+  /** Events that must not happen on a page: console messages, dialogs, errors, and violations of its policy. */
   incidents: string[]
 }
 
 const contexts = new WeakMap<Browser, Map<string, Promise<BrowserContext>>>()
 
 /**
- * A visitor in a new tab, which closes behind the test unless `cleanUp` says when. Those who look alike share a context, and
- * what it stores: a new one takes a second of CPU.
+ * Opens a visitor in a new tab, which is closed after the test unless `cleanUp` is given. Visitors with the same look
+ * share a context and its storage, because a new one takes a second of CPU.
  */
 export async function visit(
   browser: Browser,
@@ -88,7 +88,7 @@ export async function visit(
   known.set(look, opened)
   const context = await opened
   const page = await context.newPage()
-  // As long as tests wait for anything: what must come sooner says so itself.
+  // The default for all waits. A test that needs a shorter limit must set it.
   page.setDefaultTimeout(120_000)
   cleanUp(() => page.close())
   const incidents: string[] = []
@@ -114,9 +114,12 @@ export async function picture(page: Page, name: string, options: { fullPage?: bo
   if (folder) await page.screenshot({ path: join(folder, `${name}.png`), ...options })
 }
 
-/** What axe-core has against a page, by every rule and of any weight, and what it could not decide. */
+/**
+ * Returns the issues that axe-core finds on a page, by every rule and of any severity, and those that it could not
+ * decide.
+ */
 export async function accessibilityIssues(page: Page): Promise<string[]> {
-  // To load it anew costs most of what it costs to run.
+  // Loading axe costs most of the time of a check.
   if (!(await page.evaluate(`'axe' in globalThis`))) await page.evaluate(axe)
   const { violations, incomplete } = (await page.evaluate(
     `axe.run({ resultTypes: ['violations', 'incomplete'] })`,
@@ -125,7 +128,7 @@ export async function accessibilityIssues(page: Page): Promise<string[]> {
   return [...violations.map(show), ...incomplete.map((finding) => `undecided ${show(finding)}`)]
 }
 
-/** What stands over a picture is as easy to read as the picture lets it: only people can evaluate that. */
+/** The contrast of text on an image depends on the image, which only people can evaluate. */
 export const overPictures = /^undecided color-contrast:/
 
 interface Finding {

@@ -22,7 +22,7 @@ export interface Setup {
 /** For tests of what a command makes of answers: passes that are never issued cost a tenth. */
 export const onlyAnswers: ServerOptions = { args: ['--role', 'api'] }
 
-/** Setups on one server, or on one of their own where they ask for it. */
+/** Returns a function that creates setups on one shared server, or on a separate one if they request it. */
 export function sharedSetUp(sharedOptions?: ServerOptions): (options?: ServerOptions) => Promise<Setup> {
   const shared = sharedServer(sharedOptions)
   return async (options) => {
@@ -73,8 +73,9 @@ const ANSWERED = {
 } as const
 
 /**
- * Starts a run, and waits until it has written down its first rows and the server holds back what it sends next. `release`
- * lets that go on, once the run or the server was stopped; `through` is the setup with the address that its journal keeps.
+ * Starts a run, and waits until it has recorded its first rows and the server holds its next request. `release`
+ * continues that request, after the run or the server was stopped. `through` is the setup with the address that its
+ * journal contains.
  */
 export async function startRun(setup: Setup, args: string[]) {
   const { kind, requests } = ANSWERED[args[0] as keyof typeof ANSWERED]

@@ -3,7 +3,10 @@ import { join } from 'node:path'
 import { execa } from 'execa'
 import { createSandboxGoogle } from '../../../src/wallets/sandbox/google/google-token.ts'
 
-/** What Apple does with a request: a certificate of the pass type and team, and the intermediate that signed it, in DER. */
+/**
+ * Signs a certificate request as Apple does: a certificate of the pass type and team, and the intermediate that signed
+ * it, in DER.
+ */
 export async function signRequest(folder: string): Promise<void> {
   await makeRequest(folder)
   await openssl(folder, [
@@ -23,7 +26,7 @@ export async function signRequest(folder: string): Promise<void> {
     '-subj',
     '/CN=Emulator Worldwide Developer Relations/OU=G4/C=US',
   ])
-  // What Apple marks such a certificate with: it pushes, and it signs passes of this type.
+  // Apple's extensions of such a certificate: it can push, and sign passes of this type.
   const extensions =
     '1.2.840.113635.100.6.3.2=ASN1:NULL\n1.2.840.113635.100.6.1.16=ASN1:UTF8String:pass.com.example.tickets\n'
   writeFileSync(join(folder, 'extensions.cnf'), extensions)
@@ -53,7 +56,7 @@ export async function signRequest(folder: string): Promise<void> {
   ])
 }
 
-/** What Keychain Access exports: certificate and key in one file, in the format of old. */
+/** Exports as Keychain Access does: certificate and key in one file, in the old format. */
 export async function exportCertificates(folder: string): Promise<void> {
   await openssl(folder, [
     'pkcs12',
@@ -75,7 +78,7 @@ export async function makeGoogleKey(folder: string): Promise<void> {
   writeFileSync(join(folder, 'service-account.json'), serviceAccountJson)
 }
 
-/** Where no guide has made one. */
+/** Creates the request if no guide has created one. */
 async function makeRequest(folder: string): Promise<void> {
   const script =
     'test -e pass.csr || openssl req -new -newkey rsa:2048 -nodes -keyout pass.key -out pass.csr -subj /CN=passes'

@@ -38,7 +38,7 @@ export async function ledger(client: Client, query: { scanContextKey?: string[] 
   return items.reverse()
 }
 
-/** How often each value comes. */
+/** Returns the number of times that each value occurs. */
 export function tallyOf(values: readonly (string | null)[]): Record<string, number> {
   const counters: Record<string, number> = {}
   for (const value of values) counters[String(value)] = (counters[String(value)] ?? 0) + 1

@@ -5,15 +5,15 @@ import type { Broadcast } from '../../../src/core/contract/broadcasts.ts'
 import { eventually } from '../../support/eventually.ts'
 import { times } from '../../support/long.ts'
 
-/** What the servers acknowledged, and nothing that they may have done besides. */
+/** The writes that the servers acknowledged, and no others. */
 export interface Acknowledged {
   /** Ids of passes, by external id. */
   created: Map<string, string>
   /** The last value that was written to a pass, and the first that was not acknowledged after it. */
   updated: Map<string, { value: string; unsure: string | undefined }>
-  /** How many scans of a pass were answered, and how many of them let somebody in. */
+  /** The number of scan responses for a pass, and of admissions among them. */
   scanned: Map<string, { answers: number; accepted: number }>
-  /** What was refused without a server having died. */
+  /** Errors while no server was being killed. */
   refused: unknown[]
 }
 
@@ -25,10 +25,10 @@ export interface Guests {
 }
 
 const BATCH = 50
-/** What is made while servers start, which takes seconds, is issued, sent and looked at, too. */
+/** Passes created while servers start, which takes seconds, must also be issued, sent, and checked. */
 const PAUSE_MS = times(50, 15)
 
-/** A project with a single-use ticket, and so many of them issued. */
+/** Creates a project with a single-use ticket, and the given number of issued passes. */
 export async function inviteGuests(client: Client, count: number): Promise<Guests> {
   const project = await client.projects.create({ body: { name: 'Friday' } })
   const { id: templateId } = await client.templates.create({
@@ -79,7 +79,7 @@ export async function startLoad(clients: Client[], { projectId, templateId, pass
     if (pass) acknowledged.created.set(externalPassId, pass.id)
   }
 
-  /** Only one queue writes to a pass, so that what was acknowledged last must stand. */
+  /** Only one queue writes to a pass, so the last acknowledged value must be stored. */
   async function update(n: number, passId: string): Promise<void> {
     const written = acknowledged.updated.get(passId)
     const value = String(n)

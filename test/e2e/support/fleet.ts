@@ -30,7 +30,7 @@ export interface Fleet<S extends TestServer> {
   database: string
   /** An owner's, on every server. */
   token: string
-  /** Where all have their sandbox. */
+  /** The sandbox folder of all servers. */
   sandbox: string
   apis: Member<S>[]
   workers: Member<S>[]
@@ -49,8 +49,8 @@ export interface FleetOptions {
 }
 
 /**
- * The topology of compose.yaml as processes on one PostgreSQL: its roles, flags and variables, but for what a machine
- * without Docker has otherwise (addresses, and the sandbox instead of credentials).
+ * Starts the topology of compose.yaml as processes on one PostgreSQL, with its roles, flags, and variables, except
+ * those that differ without Docker (addresses, and the sandbox instead of credentials).
  */
 export function startFleet(options: FleetOptions = {}): Promise<Fleet<ServerProcess>> {
   return startMembers(startServer, options)
@@ -106,7 +106,7 @@ async function startMembers<S extends TestServer>(
   return { database, token, sandbox, apis, workers }
 }
 
-/** What all servers of a fleet have in common. */
+/** Creates the resources that all servers of a fleet share. */
 async function makeShared(cleanUp: CleanUp): Promise<Required<FleetOptions>['beside']> {
   const database = await migratedDatabase('postgres', cleanUp)
   const made = await run(['token', 'create', '--name', 'fleet', '--role', 'owner', '--database', database, '--json'])

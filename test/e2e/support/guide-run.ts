@@ -9,19 +9,19 @@ import { type Guide, root } from './guide.ts'
 import { hostProgram, program, run } from './program.ts'
 
 export interface GuideRun {
-  /** Where the reader stands: as the top folder of the project. */
+  /** The reader's working directory, which looks like the top folder of the project. */
   folder: string
-  /** What a command whose text holds the part printed on stdout, the first where there are several. */
+  /** Returns the stdout of the first command whose text contains `part`. */
   output(part: string): string | undefined
 }
 
 export interface GuideOptions {
-  /** What others do meanwhile, by the names in the guide. */
+  /** The actions of other parties, by their names in the guide. */
   meanwhile?: Record<string, (folder: string) => Promise<void> | void>
-  /** What stands for words of the guide, such as the address of a database. */
+  /** Replacements for words of the guide, such as the address of a database. */
   words?: Record<string, string>
   env?: Record<string, string>
-  /** What is changed in the folder before the reader begins. */
+  /** Prepares the folder before the reader starts. */
   prepare?: (folder: string) => void
 }
 
@@ -35,11 +35,11 @@ const services: [start: RegExp, ready: RegExp][] = [
 /** Commands that are over when their passes are queued. */
 const makesPasses = /^passes (pass create|issue)\b(?!.* --dry-run)/
 
-/** Follows a guide in a folder of its own, and holds each command to its exit code and what the guide shows of its output. */
+/** Follows a guide in a separate folder, and checks the exit code and the documented output of each command. */
 export async function runGuide({ path, steps }: Guide, options: GuideOptions = {}): Promise<GuideRun> {
   const shell = await setUp(options)
   options.prepare?.(shell.cwd)
-  // A server that runs in this process goes on finding what it named by where the reader stands.
+  // A server in this process keeps finding its relative paths in the reader's folder.
   const before = process.cwd()
   process.chdir(shell.cwd)
   onTestFinished(() => process.chdir(before))
@@ -169,7 +169,7 @@ async function findMissing(commands: string[], shell: Shell): Promise<string | u
   return undefined
 }
 
-/** A guide's words that stand alone, and addresses, by what they are known to be by now. */
+/** Replaces placeholders and addresses with the values printed last. */
 function withWords(text: string, words: Map<string, string>): string {
   return [...words].reduce(
     (line, [word, value]) =>
@@ -207,7 +207,7 @@ function expectPrinted(line: string, printed: string, where: string): void {
 
 /** A command that stays. */
 interface Service {
-  /** What it printed until it was ready. */
+  /** The output until it was ready. */
   text: string
   /** As Ctrl-C does; resolves to the exit code. */
   stop(): Promise<number | undefined>

@@ -11,9 +11,9 @@ export type Step =
   | { kind: 'not-run'; line: number; commands: string[]; reason: string }
   /** A file that the reader writes. */
   | { kind: 'file'; line: number; name: string; content: string }
-  /** What the commands before it print; … stands for anything. */
+  /** The expected output of the previous commands. … stands for any text. */
   | { kind: 'output'; line: number; lines: string[] }
-  /** What somebody else does, such as Apple: the test plays it. */
+  /** An action of another party, such as Apple, which the test simulates. */
   | { kind: 'meanwhile'; line: number; name: string }
 
 export interface Guide {
@@ -23,13 +23,13 @@ export interface Guide {
 }
 
 /**
- * A guide as a reader would follow it:
+ * Reads a guide as a reader would follow it:
  *
- * - `sh` blocks are run, line by line; one behind `<!-- not run: REASON -->` is not, and one behind `<!-- exits N: REASON -->`
- *   ends with that code.
- * - a block whose info string ends in `file=NAME` is written to that file.
- * - a `text` block behind commands is what they print.
- * - `<!-- meanwhile: NAME -->` stands where somebody else has to do something.
+ * - Each line of an `sh` block is run. `<!-- not run: REASON -->` before a block skips it, and
+ *   `<!-- exits N: REASON -->` expects that exit code.
+ * - A block whose info string ends in `file=NAME` is written to that file.
+ * - A `text` block after commands is their output.
+ * - `<!-- meanwhile: NAME -->` marks an action of another party.
  */
 export function readGuide(path: string): Guide {
   const text = readFileSync(join(root, path), 'utf8')
@@ -67,7 +67,7 @@ function stepOf(
   return { kind: 'run', line, commands, exitCode: note?.kind === 'exits' ? note.code : 0 }
 }
 
-/** One a line; a line that ends in a backslash goes on. */
+/** Returns the commands, one per line. A backslash at the end of a line continues it. */
 function commandsOf(block: string): string[] {
   return block
     .trim()

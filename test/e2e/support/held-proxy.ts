@@ -4,13 +4,13 @@ import { onTestFinished } from 'vitest'
 
 export interface HeldProxy {
   url: string
-  /** Answers so many more of the requests that it holds; resolves once the next one has come, and waits. */
+  /** Forwards the given number of held requests. Resolves once the next one has arrived and is held. */
   answer(count: number): Promise<void>
-  /** Answers everything, what it held back too. */
+  /** Forwards all requests, including the held ones. */
   release(): void
 }
 
-/** Stands before a server and holds requests of one kind back, so that a client is stopped in the middle of them. */
+/** Starts a proxy in front of a server that holds requests of one kind, so that a test can stop a client meanwhile. */
 export async function startHeldProxy(
   target: string,
   kind: `${'GET' | 'PATCH' | 'POST'} /${string}`,

@@ -12,7 +12,7 @@ export async function publishTemplate(
   projectId?: string,
 ): Promise<string> {
   const { id } = await client.templates.create({ body: { name: 'Ticket', passType: 'eventTicket', projectId } })
-  // What shows nothing of a change is not sent to Google.
+  // A change that is not visible is not sent to Google.
   const holder = { key: 'holder', label: 'Holder', value: '{{pass.label}}' }
   const design = { organizationName: 'Acme', description: 'Ticket', fields: { secondary: [holder] } }
   const definition = { design, ...(redemption && { redemption: redemption as object }) }
@@ -35,7 +35,7 @@ export async function issuedPass(client: Client, redemption?: RedemptionPolicy):
   })
 }
 
-/** What a batch asks for: passes with the external ids `prefix-0`, `prefix-1`, … */
+/** Returns the passes of a batch, with the external IDs `prefix-0`, `prefix-1`, … */
 export function batchOf(templateId: string, prefix: string, count: number) {
   return Array.from({ length: count }, (_, n) => ({
     externalPassId: `${prefix}-${n}`,
@@ -48,7 +48,7 @@ export interface StoredPass {
   id: string
   externalPassId: string
   status: string
-  /** How many pass.issued events it has. */
+  /** The number of its pass.issued events. */
   issuedEvents: number
 }
 

@@ -5,7 +5,7 @@ import { findSaveJwt } from '../../../src/cli/device/http.ts'
 import type { CleanUp } from '../../support/databases.ts'
 import type { TestServer } from './server.ts'
 
-/** What the server says of the emulator for APNs. */
+/** Returns the server's directory entry of the APNs emulator. */
 export async function findApns({ url }: Pick<TestServer, 'url'>): Promise<{ control: string; rootPem: string }> {
   const directory = (await (await fetch(`${url}/sandbox`)).json()) as { apple: { control: string; rootPem: string } }
   return directory.apple
@@ -28,7 +28,7 @@ export interface TestPhone {
     server: Pick<TestServer, 'url'>,
     tag?: string,
   ): Promise<{ serialNumbers: string[]; lastUpdated: string } | undefined>
-  /** The pass as it stands, checked as iOS does; undefined for 304. */
+  /** Fetches the pass and checks it as iOS does. Resolves to `undefined` for 304. */
   fetch(
     server: Pick<TestServer, 'url'>,
     since?: string,

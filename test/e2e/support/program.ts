@@ -17,7 +17,7 @@ export interface RunOptions {
   env?: Record<string, string | undefined>
   /** Whether stderr is a terminal. */
   isInteractive?: boolean
-  /** What stands on stdin. */
+  /** The content of stdin. */
   input?: string | Uint8Array
 }
 
@@ -29,8 +29,8 @@ export interface Run {
 }
 
 /**
- * Runs a command of the built program to its end, in this process: starting another costs fifty times as much. What only
- * a process shows, such as signals, pipes that close and whether it ends by itself, takes spawnProgram().
+ * Runs a command of the built program to its end, in this process, because a separate one costs fifty times as much. Use
+ * spawnProgram() for behavior of a process, such as signals, closed pipes, and whether it ends on its own.
  */
 export function run(args: string[], server?: Pick<TestServer, 'url' | 'token'>, options: RunOptions = {}) {
   const result = latest.then(() => runHere(args, { ...options, env: options.env ?? environmentFor(server) }))
@@ -38,17 +38,17 @@ export function run(args: string[], server?: Pick<TestServer, 'url' | 'token'>, 
   return result
 }
 
-/** A command that goes on in this process until it is stopped. */
+/** A command that runs in this process until it is stopped. */
 export interface Hosted {
-  /** What it printed until it was ready. */
+  /** The output until it was ready. */
   text: string
   /** As Ctrl-C does; resolves to the exit code. */
   stop(): Promise<number>
 }
 
 /**
- * Starts a command that stays, such as serve, in this process, and waits until it prints that it is ready. What it reads of
- * its environment behind that is that of the tests.
+ * Starts a command that keeps running, such as serve, in this process, and waits until it prints that it is ready. After
+ * that, it sees the environment of the tests.
  */
 export function hostProgram(args: string[], ready: RegExp, options: RunOptions): Promise<Hosted> {
   const result = latest.then(() => startHere(args, ready, options))
@@ -56,7 +56,7 @@ export function hostProgram(args: string[], ready: RegExp, options: RunOptions):
   return result
 }
 
-/** As a process of its own, told apart from run() by what can be done to it. */
+/** Runs the program as a separate process, which tests can kill, unlike `run()`. */
 export function spawnProgram(args: string[], server?: Pick<TestServer, 'url' | 'token'>, options: object = {}) {
   return execa('node', [program, ...args], { env: environmentFor(server), reject: false, ...options })
 }
@@ -78,13 +78,13 @@ export function withEnvironment<T>(env: RunOptions['env'], work: () => Promise<T
   return result
 }
 
-/** What process.exit() throws: nothing behind it may run, as nothing does in a process that ends. */
+/** Thrown by process.exit(), so that no later code runs, as in a process that ends. */
 class Exit extends Error {}
 
-/** What the program is made of, read once for all commands of this process; what the environment says is read for each. */
+/** The commands of the program, loaded once for this process. The environment is read for each run. */
 let plugins: Promise<{ config: Config; commands: Map<string, Interfaces.Plugin['commands']> }> | undefined
 
-/** With commands of its own for each run: help writes into those that it lists. */
+/** Loads the program with new command objects for each run, because help changes the commands that it lists. */
 async function loadProgram(): Promise<Config> {
   plugins ??= Config.load({ root: program }).then((config) => ({
     config,
@@ -122,10 +122,11 @@ async function startHere(args: string[], ready: RegExp, options: RunOptions): Pr
   return {
     text,
     async stop() {
-      // This process must go on to end by the signals that it gets.
+      // This process must still end when it gets signals.
       const own = listeners().filter(({ run }) => !before.has(run))
       for (const { on, run } of own) process.off(on, run)
-      // What belongs to the process was put back when it was ready: how it ends must be nobody else's end.
+      // The state of the process was restored when the command was ready. Its exit must not change the exit code of
+      // this process.
       const back = setExitCode()
       for (const { on, run } of own) if (on === 'SIGINT') run('SIGINT')
       return running.then(({ exitCode }) => exitCode).finally(back)
@@ -133,7 +134,7 @@ async function startHere(args: string[], ready: RegExp, options: RunOptions): Pr
   }
 }
 
-/** A command that goes on once it is ready, when what belongs to the process is put back. */
+/** A command that keeps running once it is ready. The state of the process is restored then. */
 interface Staying {
   onOutput(text: string): void
   isReady: Promise<void>
@@ -168,10 +169,10 @@ async function runHere(
     putBack.push(replace(process, 'stdout', stdout.stream))
     putBack.push(replace(process, 'stderr', stderr.stream))
     putBack.push(replace(globalThis, 'console', new Console({ stdout: stdout.stream, stderr: stderr.stream })))
-    // Node.js writes them to stderr itself, beside process.stderr.
+    // Node.js writes warnings to stderr directly, not through process.stderr.
     putBack.push(onWarning(({ name, message }) => stderr.stream.write(`${name}: ${message}\n`)))
     await execute({ loadOptions: await loadProgram() })
-    // What was put off to the next turn, warnings among it, is said before a process ends.
+    // Wait for output that is deferred to the next turn, such as warnings.
     await new Promise(setImmediate)
     exitCode ??= Number(process.exitCode ?? 0)
   } catch (error) {
@@ -202,7 +203,7 @@ function collector(hasEnded: () => boolean, onOutput?: (text: string) => void) {
   }
 }
 
-/** Without input it stays open, as that of a process that nobody writes to. */
+/** Returns stdin. Without input it stays open, as for a process whose stdin is never written. */
 function stdinWith(input: RunOptions['input']): Readable {
   const stdin = new PassThrough()
   if (input !== undefined) stdin.end(input)

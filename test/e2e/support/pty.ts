@@ -12,7 +12,7 @@ export interface Terminal {
   /** Types as a scanner or a person does: in one piece. */
   type(text: string): void
   resize(columns: number, rows: number): void
-  /** Resolves when the screen shows it; fails with the screen where it does not for so long. */
+  /** Resolves when the screen shows the text. Fails with the screen after the timeout. */
   shows(what: string | RegExp): Promise<void>
   kill(signal: string): void
   /** Resolves to the exit code. */
@@ -28,7 +28,7 @@ export interface TerminalOptions {
   cleanUp?: CleanUp
 }
 
-/** The environment of a person: nobody's continuous integration, no colour forbidden. */
+/** The environment of an interactive user, without CI variables and with colors. */
 const own = { PATH: process.env.PATH!, TERM: 'xterm-256color', LANG: 'C.UTF-8', XDG_CONFIG_HOME: configHome }
 
 /** Runs a command of the built program on a real terminal. */

@@ -19,7 +19,7 @@ import {
 import { freePort } from '../../support/ports.ts'
 import { program, withEnvironment } from './program.ts'
 
-/** A secret for servers on PostgreSQL, which have no file to keep one beside. */
+/** The secret of servers on PostgreSQL, which have no file next to which they could store one. */
 const SERVER_KEY = 'e2e-'.repeat(11)
 
 export interface ServerOptions {
@@ -31,7 +31,7 @@ export interface ServerOptions {
   port?: string
   args?: string[]
   env?: Record<string, string>
-  /** Sandbox credentials of its own, made when it starts, where others get a copy of those that all tests share. */
+  /** Whether it creates its own sandbox credentials at the start, instead of using a copy of the shared ones. */
   makesSandbox?: boolean
   /** For a server that several tests use. */
   cleanUp?: CleanUp
@@ -39,12 +39,12 @@ export interface ServerOptions {
 
 export interface TestServer {
   url: string
-  /** Null where it serves none. */
+  /** `null` if it serves no metrics. */
   metricsUrl: string | null
   token: string
   database: string
   client: Client
-  /** What it logged. */
+  /** Returns its log output. */
   stderr(): string
 }
 
@@ -54,18 +54,18 @@ export interface HostedServer extends TestServer {
   stop(): Promise<void>
 }
 
-/** One in a process of its own. */
+/** A server in a separate process. */
 export interface ServerProcess extends TestServer {
   pid: number
   /** SIGTERM, and waits for the end; resolves to the exit code. */
   stop(): Promise<number | undefined>
   /** SIGKILL, and waits for the end. */
   kill(): Promise<void>
-  /** As from outside: SIGSTOP and SIGCONT hold the process and let it go on. */
+  /** Sends SIGSTOP or SIGCONT, which pause and continue the process. */
   signal(name: 'SIGSTOP' | 'SIGCONT'): void
 }
 
-/** What serve is given unless a test says otherwise. */
+/** Returns the default settings of `serve`, with those of the test. */
 function settingsFor(database: string, options: ServerOptions): Record<string, string> {
   return {
     PASSES_DATABASE_URL: database,
@@ -77,7 +77,7 @@ function settingsFor(database: string, options: ServerOptions): Record<string, s
   }
 }
 
-/** Starts `passes serve` as a process of its own on a free port, without a rate limit: for what is stopped or killed. */
+/** Starts `passes serve` as a separate process on a free port, without a rate limit, for tests that stop or kill it. */
 export async function startServer(options: ServerOptions = {}): Promise<ServerProcess> {
   const { cleanUp = onTestFinished } = options
   const database = options.database ?? (await migratedDatabase(options.dialect ?? 'sqlite', cleanUp))
@@ -121,8 +121,8 @@ export async function startServer(options: ServerOptions = {}): Promise<ServerPr
 }
 
 /**
- * Starts what `passes serve` starts, with the same flags and environment, in this process: that costs a tenth of a process
- * of its own. On a free port, without a rate limit.
+ * Starts the same as `passes serve` in this process, with the same flags and environment, for a tenth of the CPU of a
+ * separate process. Uses a free port and no rate limit.
  */
 export async function hostServer(options: ServerOptions = {}): Promise<HostedServer> {
   const { cleanUp = onTestFinished } = options
@@ -163,7 +163,10 @@ async function built() {
   return { ...flags, ...config, ...log, ...serve }
 }
 
-/** One server for tests of a file that leave it running, each in a workspace of its own; started with the first of them. */
+/**
+ * Shares one server among the tests of a file that leave it running, each in its own workspace. The first test starts
+ * it.
+ */
 export function sharedServer(options: ServerOptions = {}): () => Promise<TestServer> {
   const cleanUp = cleanUpAfterAll()
   let starting: Promise<TestServer> | undefined
@@ -176,8 +179,8 @@ export function sharedServer(options: ServerOptions = {}): () => Promise<TestSer
 }
 
 /**
- * Several on one database, for tests as of sharedServer(): all see the one workspace of the test. All but the first are
- * processes of their own, so that nothing within one can keep requests apart.
+ * Shares several servers on one database among tests, as sharedServer() does. All of them use the workspace of the
+ * test. All except the first are separate processes, so that no state in a process can coordinate requests.
  */
 export function sharedServers(count: number, options: ServerOptions = {}): () => Promise<TestServer[]> {
   const cleanUp = cleanUpAfterAll()
@@ -195,7 +198,7 @@ export function sharedServers(count: number, options: ServerOptions = {}): () =>
   }
 }
 
-/** Servers as a test with a workspace of its own sees them. */
+/** Returns the servers with the token of the test's workspace. */
 function inWorkspace(servers: TestServer[], token: string): TestServer[] {
   return servers.map((server) => {
     const client = createClient({ url: server.url, token, attempts: 1 })
@@ -204,7 +207,7 @@ function inWorkspace(servers: TestServer[], token: string): TestServer[] {
   })
 }
 
-/** A workspace of its own; resolves to the token of its owner. */
+/** Creates a workspace. Resolves to the token of its owner. */
 export async function createWorkspace(url: string): Promise<string> {
   const database = openDatabase(url)
   const { text } = await createStore(database).transaction(async (tx) => {

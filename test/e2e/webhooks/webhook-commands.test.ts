@@ -215,7 +215,7 @@ test.each([
   expect(items.some((item) => item.id === webhook.id)).toBe(isKept)
 })
 
-/** Where nothing listens, unless a receiver is given. */
+/** Creates a webhook. Without a receiver, no server listens at its address. */
 function makeWebhook(url = 'http://127.0.0.1:1/') {
   return server.client.webhooks.create({ body: { url, events: ['pass.voided'] } })
 }

@@ -12,7 +12,7 @@ import { batchOf, publishTemplate } from '../support/passes.ts'
 import { program, run } from '../support/program.ts'
 import { hostServer, type TestServer } from '../support/server.ts'
 
-// Sends to no private address: listeners come to it.
+// Cannot send to private addresses. Listeners connect to it instead.
 let server: TestServer
 let env: Record<string, string>
 let passIds: string[]
@@ -54,7 +54,7 @@ test('events come over a connection from here, signed for the application with t
   expect(forwarded!.headers['content-type']).toBe('application/json')
   expect(verify(forwarded!.body, forwarded!.signature, secret, { at: new Date() })).toMatchObject({ ok: true })
 
-  // What is triggered comes to the same application, whatever the listener asked the server for.
+  // Triggered events reach the same application, regardless of the types that the listener requested.
   for (const type of subscribableEvents) {
     expect(await cli('webhook', 'trigger', type)).toMatchObject({ exitCode: 0 })
     expect(application.received.at(-1)!.envelope.type).toBe(type)
@@ -72,7 +72,7 @@ test('events come over a connection from here, signed for the application with t
   expect((await fetch(address!, { method: 'POST', body: '{}', headers })).status).toBe(400)
   await eventually(() => expect(listener.events.at(-1)).toMatchObject({ event: 'problem' }))
 
-  // Killed, it leaves nothing behind, and the next one goes on where it stopped.
+  // A killed listener leaves no state behind, and the next one resumes where it stopped.
   listener.child.kill('SIGKILL')
   await listener.child
   expect((await server.client.webhooks.list()).items).toEqual([])
