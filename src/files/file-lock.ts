@@ -15,7 +15,7 @@ export class FileInUseError extends Error {
   readonly path: string
 
   constructor(path: string) {
-    super(`Another run is at work on this file: it holds ${path}`)
+    super(`Another run is using this file (lock: ${path})`)
     this.path = path
   }
 }

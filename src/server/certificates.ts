@@ -55,7 +55,7 @@ export function warnOfExpiry(certificates: Certificate[], at: Date, log: Logger)
     const end = days < 0 ? 'has expired' : `expires in ${days} days`
     const message =
       identity === undefined
-        ? `the ${name} ${end}: renew it, and put the new file in the place of the old one`
+        ? `the ${name} ${end}: renew it, and replace the old file`
         : `the ${name} of the identity ${identity} ${end}: passes identity renew ${identity}`
     const facts = { certificate: id, ...(identity !== undefined && { identity }), notAfter, daysLeft: days }
     log[days < URGENT_DAYS ? 'error' : 'warn'](facts, message)

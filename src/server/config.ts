@@ -99,13 +99,13 @@ export function sandboxFolder(config: Pick<Config, 'databaseUrl' | 'sandboxFolde
 export function readSecret(secret: Secret, flag: string): { source: string; pem: Buffer } {
   if (/^\s*(-----BEGIN|\{)/.test(secret)) return { source: flag, pem: Buffer.from(secret) }
   if (!existsSync(secret)) {
-    throw new CredentialError(`${flag}: there is no file ${secret} (looked in ${dirname(resolve(secret))})`)
+    throw new CredentialError(`${flag}: file ${secret} not found (looked in ${dirname(resolve(secret))})`)
   }
   try {
     return { source: secret, pem: readFileSync(secret) }
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException
-    const why = code === 'EISDIR' ? 'is a folder, and no file' : `cannot be read (${code})`
+    const why = code === 'EISDIR' ? 'is a folder, not a file' : `cannot be read (${code})`
     throw new CredentialError(`${flag}: ${secret} ${why}`, { cause })
   }
 }

@@ -15,5 +15,5 @@ const reasons: Partial<Record<string, string>> = {
   EADDRINUSE: 'it is in use',
   EADDRNOTAVAIL: 'this machine has no such address',
   ENOTFOUND: 'the host is unknown',
-  EACCES: 'this user may not listen there',
+  EACCES: 'this user has no permission to listen there',
 }

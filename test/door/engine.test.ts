@@ -297,7 +297,7 @@ test('reports an undo that the server rejects, and keeps the entry', async () =>
   const { accepted } = engine.state.counts
   const undone = await engine.undo(first!)
   expect(undone).toMatchObject({ result: 'error', failure: 'of_another', label: pass.label, isPending: false })
-  expect(undone.message).toBe('A door takes back its own scans alone.')
+  expect(undone.message).toBe('A door can reverse only its own scans.')
   await phone.until(({ recent }) => recent.every(({ isUndone }) => !isUndone))
   expect(engine.state).toMatchObject({ counts: { accepted }, problems: [{ code: 'rejected', scans: 1 }] })
   expect(await ledger(workspace, pass.id)).toMatchObject([{ result: 'accepted' }])

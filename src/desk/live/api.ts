@@ -74,7 +74,7 @@ async function ask(path: string, token: string, { signal }: { signal: AbortSigna
     signal,
   })
   // A proxy can respond while the server restarts; its status does not count as the server's.
-  if (!answer.headers.has('x-correlation-id')) throw new TypeError(`${answer.status}, and not of this server`)
+  if (!answer.headers.has('x-correlation-id')) throw new TypeError(`${answer.status}, but not from this server`)
   if (answer.ok) return answer
   const said = parseJson(await answer.text()) as { message?: string } | undefined
   const seconds = Number(answer.headers.get('retry-after') ?? Number.NaN)

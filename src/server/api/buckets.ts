@@ -8,10 +8,10 @@ import { bucketStarts, isFarTooLong } from '../../core/rules/lists/buckets.ts'
  */
 export function requireBuckets(range: { from: Date; to: Date }, by: BucketUnit, zone: string): number[] {
   if (range.from >= range.to) {
-    throw validationError([{ path: ['from'], message: 'Must be before to, which is now where it is not given' }])
+    throw validationError([{ path: ['from'], message: 'Must be before to, which defaults to now' }])
   }
   const starts = isFarTooLong(range, by) ? undefined : bucketStarts(range, by, zone)
   if (starts && starts.length <= MAX_BUCKETS) return starts
-  const message = `Begins more than ${MAX_BUCKETS} ${by}s before the end; narrow the window, or count by something longer`
+  const message = `Is more than ${MAX_BUCKETS} ${by}s before the end: narrow the window, or use longer buckets`
   throw validationError([{ path: ['from'], message }])
 }

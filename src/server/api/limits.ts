@@ -98,17 +98,17 @@ export function createTakeQueue(): TakeQueue {
 const words: Record<Exclude<LimitName, 'requestsInFlight'>, [what: string, remedy: string]> = {
   webhooks: ['webhooks', 'delete one'],
   passes: ['passes', ''],
-  storedBytes: ['bytes of images, definitions and variables', 'delete drafts'],
-  waitingJobs: ['jobs that wait', 'try again when some have run'],
+  storedBytes: ['bytes of images, definitions, and variables', 'delete drafts'],
+  waitingJobs: ['waiting jobs', 'try again when some have run'],
   draftsPerTemplate: ['drafts of a template', 'publish or delete one'],
   scheduledSends: ['scheduled notifications and broadcasts', 'cancel one, or wait until one was sent'],
 }
 
 function overLimit(limit: keyof typeof words, { allowed, used }: { allowed: number; used: number }): ApiError {
   const [what, remedy] = words[limit]
-  const more = `an operator may allow more (passes workspace limits)`
+  const more = `ask an operator for more (passes workspace limits)`
   return new ApiError('CONFLICT', {
-    message: `The workspace may have ${allowed} ${what} and has ${used}: ${remedy ? `${remedy}, or ` : ''}${more}.`,
+    message: `The workspace has ${used} ${what}, and at most ${allowed} are allowed: ${remedy ? `${remedy}, or ` : ''}${more}.`,
     details: { limit, allowed, used },
   })
 }

@@ -12,7 +12,7 @@ export function projectOfScan(projectId: string | undefined, { token }: RequestC
   if (!projectIds) return projectId
   const [only, ...others] = projectIds
   if (projectId === undefined && others.length > 0) {
-    throw validationError([{ path: ['projectId'], message: 'Name the project: the token is bound to several' }])
+    throw validationError([{ path: ['projectId'], message: 'The token is bound to several projects: set projectId' }])
   }
   if (projectId !== undefined && !projectIds.includes(projectId)) {
     throw noProject(projectId)
@@ -27,7 +27,7 @@ export function projectOfScan(projectId: string | undefined, { token }: RequestC
 export function projectOfReport({ token: { projectIds } }: RequestContext): string | undefined {
   const [only, ...others] = projectIds ?? []
   if (others.length === 0) return only
-  const message = 'The token is bound to several projects: report scans with one that is bound to one.'
+  const message = 'The token is bound to several projects. Upload scans with a token that is bound to one project.'
   throw new ApiError('FORBIDDEN', { message, details: { projectIds } })
 }
 

@@ -74,8 +74,8 @@ export function startScheduler(services: SchedulerServices): Scheduler {
     async stop() {
       for (const cron of crons) await cron.destroy()
       await Promise.all(running.values())
-      await chainLast(services, own).catch((error) => log.warn({ err: error }, 'could not sign what was written last'))
-      await lease.release().catch((error) => log.warn({ err: error }, 'could not give up the lease of the scheduler'))
+      await chainLast(services, own).catch((error) => log.warn({ err: error }, 'could not sign the latest entries'))
+      await lease.release().catch((error) => log.warn({ err: error }, 'could not release the lease of the scheduler'))
     },
   }
 }

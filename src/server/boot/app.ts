@@ -223,8 +223,8 @@ function requireFree(app: H3, prefixes: readonly string[]): void {
     const where = `--apple-prefix ${prefix}`
     if (prefix.length > 200 || !PREFIX.test(prefix)) {
       throw new SetupError(
-        `${where} is not a path such as /old or /wallet/passes: what the old webServiceURL has behind its host. Where that is ` +
-          `nothing, let the proxy in front pass /v1 of the old host on to ${APPLE_PREFIX}/v1`,
+        `${where} is not a path such as /old or /wallet/passes: use the path of the old webServiceURL. If it has none, let the ` +
+          `proxy in front forward /v1 of the old host to ${APPLE_PREFIX}/v1`,
       )
     }
     const [, first] = prefix.split('/')
@@ -249,7 +249,11 @@ function refuseOtherMethods(app: H3): void {
   for (const [path, routes] of groupBy(app['~routes'], ({ route }) => route!)) {
     const allow = routes.map(({ method }) => method).join(', ')
     app.all(path, () => {
-      throw new ApiError('NOT_FOUND', { status: 405, message: `This route takes ${allow} only.`, headers: { allow } })
+      throw new ApiError('NOT_FOUND', {
+        status: 405,
+        message: `This route supports only ${allow}.`,
+        headers: { allow },
+      })
     })
   }
 }

@@ -45,14 +45,17 @@ export async function assertSound(databaseUrl: string): Promise<void> {
   const file = sqliteFile(databaseUrl)
   const fault = file && (await clearDamage(file, findFault))
   if (!fault) return
-  throw new DatabaseError(databaseUrl, { why: `it was found damaged, and a check says: it ${fault}`, fix: RESTORE })
+  throw new DatabaseError(databaseUrl, {
+    why: `it was found damaged, and a check confirms it: it ${fault}`,
+    fix: RESTORE,
+  })
 }
 
 /** The error if a SQLite file does not exist. */
 export function missingDatabase(databaseUrl: string): DatabaseError {
   return new DatabaseError(databaseUrl, {
     why: 'the file does not exist',
-    fix: 'passes migrate, or passes serve, makes it where it is wanted',
+    fix: 'correct the path, or create the file with passes migrate or passes serve',
   })
 }
 
@@ -61,7 +64,7 @@ export function withoutPassword(databaseUrl: string): string {
   return databaseUrl.replace(/^(\w+:\/\/[^:@/]*):.*@/s, '$1:…@').replaceAll(/([?&]password=)[^&]*/g, '$1…')
 }
 
-const noHost = { why: 'no host has that name', fix: 'see to the name' }
+const noHost = { why: 'the host name is unknown', fix: 'correct the name' }
 const unknownCa = {
   why: 'its TLS certificate is not signed by a known CA',
   fix: 'give the certificate of that CA in the address, as ?sslmode=verify-full&sslrootcert=FILE',
@@ -80,14 +83,14 @@ const RESTORE = 'restore the last backup'
 const troubles: Record<string, Trouble> = {
   SQLITE_CANTOPEN: {
     why: 'it cannot be opened',
-    fix: 'see that it is a file, that its folder is there, and that this user may write in it',
+    fix: 'check that it is a file, that its folder exists, and that this user can write to it',
   },
-  SQLITE_NOTADB: { why: 'it is no SQLite database', fix: 'move that file away' },
+  SQLITE_NOTADB: { why: 'it is not a SQLite database', fix: 'move that file away' },
   SQLITE_CORRUPT: { why: 'it is damaged', fix: RESTORE },
-  SQLITE_READONLY: { why: 'it may not be written', fix: 'let this user write the file and its folder' },
-  SQLITE_FULL: { why: 'the disk is full', fix: 'make room' },
+  SQLITE_READONLY: { why: 'it is not writable', fix: 'let this user write to the file and its folder' },
+  SQLITE_FULL: { why: 'the disk is full', fix: 'free space' },
   SQLITE_BUSY: { why: 'another process keeps it locked', fix: 'try again' },
-  ECONNREFUSED: { why: 'nothing answers there', fix: 'start PostgreSQL' },
+  ECONNREFUSED: { why: 'no server responds there', fix: 'start PostgreSQL' },
   ENOTFOUND: noHost,
   EAI_AGAIN: noHost,
   '55P03': { why: 'another process keeps a table of it locked', fix: 'try again' },
@@ -116,7 +119,7 @@ const troubles: Record<string, Trouble> = {
     isQuoted: true,
     fix: 'check the user and pg_hba.conf, and add ?sslmode=verify-full to the address if the server requires TLS',
   },
-  '28P01': { why: 'it refuses the user or the password', fix: 'see to both' },
+  '28P01': { why: 'it rejects the user or the password', fix: 'check both' },
   '42501': {
     why: 'the user lacks a privilege',
     isQuoted: true,
@@ -124,5 +127,5 @@ const troubles: Record<string, Trouble> = {
   },
   '53300': { why: 'it has no connection left', fix: 'raise max_connections, or stop other clients' },
   '57P03': { why: 'it is starting or stopping', fix: 'try again' },
-  '3D000': { why: 'the server has no database of that name', fix: 'make it with createdb' },
+  '3D000': { why: 'the server has no database of that name', fix: 'create it with createdb' },
 }

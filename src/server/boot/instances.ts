@@ -79,7 +79,7 @@ export function startInstances({ store, log }: Pick<Services, 'store' | 'log'>, 
   async function loop(): Promise<void> {
     while (!stopped.signal.aborted) {
       const { isBusy } = await exchange().catch((error) => {
-        log.warn({ err: error }, 'could not share the rate limits with the other servers')
+        log.warn({ err: error }, 'could not share the rate limits with other instances')
         // The others can have taken this server for stopped.
         isAnnounced = false
         return { isBusy: false }
@@ -95,7 +95,7 @@ export function startInstances({ store, log }: Pick<Services, 'store' | 'log'>, 
       await running
       await store
         .transaction((tx) => tx.instances.delete([id]))
-        .catch((error) => log.warn({ err: error }, 'could not sign off from the other servers'))
+        .catch((error) => log.warn({ err: error }, 'could not deregister instance'))
     },
   }
 }

@@ -229,7 +229,7 @@ function share<Addresses extends object>(
     folder: sandboxFolder(config),
     name,
     start: url === '' ? undefined : start,
-    onError: (error) => log.error({ err: error, platform: name }, 'could not take over an emulator of the sandbox'),
+    onError: (error) => log.error({ err: error, platform: name }, 'could not start an emulator of the sandbox'),
   })
 }
 

@@ -111,14 +111,15 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
   try {
     requirePublicUrl(config)
     if (config.isFrozen && config.role === 'worker') {
-      throw new SettingsError('--freeze is for servers that answer requests: a worker has nothing to do then. Stop it.')
+      throw new SettingsError('A worker with --freeze would have nothing to do. Stop it instead.')
     }
     const badges = config.badgesFolder === undefined ? undefined : loadBadges(config.badgesFolder)
     const migrations = await onDatabase(config.databaseUrl, async () => {
       await migrate(database)
       return unknownMigrations(database.reader)
     })
-    if (migrations.length > 0) log.warn({ migrations }, 'a newer program made this database: restart with it soon')
+    if (migrations.length > 0)
+      log.warn({ migrations }, 'a newer version migrated this database: update this server soon')
     const watch = await startDatabaseWatch({ database, clock, log, isFrozen: config.isFrozen })
     closers.push(watch.stop)
     const keys = await loadServerKeys(config, store)
@@ -220,7 +221,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     const first = makesFirstToken ? await createFirstToken(store, clock()) : undefined
     const lacksToken = !first && (await store.tokens.isUnused())
     const ending = await endingTokens(store, clock())
-    if (ending.length > 0) log.warn({ tokens: ending }, 'tokens end within 30 days: passes token rotate')
+    if (ending.length > 0) log.warn({ tokens: ending }, 'tokens expire within 30 days: passes token rotate')
     const { sandboxed } = identities
     const started = { url, publicUrl, metricsUrl: metricsListener?.url, sandboxed, lacksToken, close, abandon }
     return { ...started, firstToken: first?.text, firstTokenEnds: first?.token.expiresAt ?? undefined }
@@ -245,8 +246,8 @@ function requirePublicUrl({ isProduction, publicUrl, role }: Config): void {
   if (!isProduction || publicUrl?.startsWith('https://')) return
   const given = publicUrl === undefined ? 'none is given' : `${publicUrl} is not`
   throw new SettingsError(
-    `--production needs an https --public-url, and ${given}. It is written into every pass permanently: phones fetch ` +
-      'updates from it, and Google the images. Give the address that phones reach this service by, such as ' +
+    `--production needs an https --public-url, but ${given}. It is written into every pass permanently: phones fetch ` +
+      'updates from it, and Google the images. Give the address at which phones reach this service, such as ' +
       `--public-url https://passes.example.com (PASSES_PUBLIC_URL)${role === 'worker' ? ', the same for every process' : ''}.`,
   )
 }
@@ -272,11 +273,11 @@ async function requireSamePassType({ apple }: ServerIdentities, store: Store): P
   if (known === passTypeIdentifier) return
   const found =
     passTypeIdentifier === SANDBOX_PASS_TYPE
-      ? 'Without credentials Apple would run in the sandbox'
+      ? 'Without credentials, Apple would run in the sandbox'
       : `The Apple certificate is for the pass type identifier ${passTypeIdentifier}`
   throw new CredentialError(
-    `${found}, and phones hold passes of ${known}: they would never be updated again. Start with a certificate for ` +
-      `${known} (--apple-certificate, --apple-key; Apple renews it for the same identifier), or use a database of its ` +
-      `own for ${passTypeIdentifier}.`,
+    `${found}, but phones hold passes of ${known}, which would never be updated again. Start with a certificate for ` +
+      `${known} (--apple-certificate, --apple-key; Apple renews it for the same identifier), or use a separate ` +
+      `database for ${passTypeIdentifier}.`,
   )
 }

@@ -61,7 +61,7 @@ export async function findServerKey(config: Config): Promise<string | undefined>
   const file = serverKeyFile(config)
   if (!file) {
     throw new ServerKeyError(
-      'PostgreSQL needs the server key in PASSES_SERVER_KEY. Make one with: openssl rand -hex 32',
+      'PostgreSQL needs the server key in PASSES_SERVER_KEY. Create one with: openssl rand -hex 32',
     )
   }
   return existsSync(file) ? readFile(file, 'utf8') : undefined
@@ -76,8 +76,8 @@ export function findFingerprint(store: Store): Promise<string | undefined> {
 export function assertKeyOf(known: string, { current, previous }: ServerKeys): void {
   if ([current, ...previous].some((key) => fingerprint(key) === known)) return
   throw new ServerKeyError(
-    'The server key is not the one this database was made with. Give the right one (PASSES_SERVER_KEY), or, to rotate ' +
-      'it, name the old one in PASSES_PREVIOUS_SERVER_KEYS.',
+    'The server key does not match this database. Set PASSES_SERVER_KEY to the right one, or, to rotate ' +
+      'it, add the old one to PASSES_PREVIOUS_SERVER_KEYS.',
   )
 }
 

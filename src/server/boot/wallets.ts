@@ -27,8 +27,8 @@ export function sandboxedPlatforms(config: Config): Platform[] {
   const sandboxed = config.platforms.filter((platform) => !hasCredentials(config, platform))
   if (config.isProduction && sandboxed.length > 0) {
     throw new CredentialError(
-      `--production refuses the sandbox: no credentials for ${sandboxed.join(' and ')}. Give them, or leave the platform ` +
-        'out with --platforms.',
+      `--production does not allow the sandbox, but there are no credentials for ${sandboxed.join(' and ')}. Set them, or exclude the platform ` +
+        'with --platforms.',
     )
   }
   return sandboxed

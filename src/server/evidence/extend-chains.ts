@@ -59,7 +59,7 @@ function tellBroken(broken: BrokenChain[], { clock, log, toldAt }: Chaining): vo
     if (last && at.getTime() - last.getTime() < TOLD_EACH_MS) continue
     toldAt.set(nameOf(key), at)
     const command = key.chain === 'scans' ? 'passes scans verify' : 'passes audit verify'
-    log.error({ ...key, command }, `${why}: nothing more is chained to it`)
+    log.error({ ...key, command }, `${why}: new entries are not chained to it`)
   }
 }
 
@@ -109,9 +109,9 @@ async function chainEntries(
 
 async function findFault(tx: Repositories, head: SignedHead, signingKeys: SigningKeys): Promise<string | undefined> {
   try {
-    return (await signingKeys.isSound(tx, head)) ? undefined : 'a chain ends otherwise than it was signed'
+    return (await signingKeys.isSound(tx, head)) ? undefined : 'a chain does not end as it was signed'
   } catch (error) {
-    if (error instanceof SealError) return 'none of the server keys opens the key that signs a chain'
+    if (error instanceof SealError) return 'none of the server keys decrypts the key that signs a chain'
     throw error
   }
 }

@@ -181,7 +181,7 @@ function startStream(
 ): HTTPResponse {
   const { stopping, clock, log } = services
   if (stopping.aborted) {
-    throw new ApiError('SERVICE_UNAVAILABLE', { message: 'The server stops.', headers: { 'retry-after': '1' } })
+    throw new ApiError('SERVICE_UNAVAILABLE', { message: 'The server is stopping.', headers: { 'retry-after': '1' } })
   }
   const onEnd = streams.enter(workspaceId, MAX_STREAMS)
   if (event.req.method === 'HEAD') {
@@ -208,7 +208,7 @@ function tooSlow(query: unknown, cause: unknown): ApiError {
       ? `Narrow it: give fewer or longer values of ${filters.join(', ')}, or add another filter.`
       : 'Add filters to narrow it.'
   return new ApiError('SERVICE_UNAVAILABLE', {
-    message: `This took the database longer than ${STATEMENT_LIMIT_MS / 1000} seconds. ${narrow}`,
+    message: `The database needed more than ${STATEMENT_LIMIT_MS / 1000} seconds. ${narrow}`,
     details: { filters },
     headers: { 'retry-after': '10' },
     cause,
@@ -311,7 +311,7 @@ function parseBody(event: H3Event, route: Route, bytes: Buffer): unknown {
   if (!route.body) {
     // Some clients always send JSON, so accept an empty object.
     if (/^\s*\{\s*\}\s*$/.test(decodeUtf8(bytes))) return undefined
-    throw validationError([{ path: [], message: 'This endpoint takes no body' }])
+    throw validationError([{ path: [], message: 'This endpoint accepts no body' }])
   }
   requireContentType(event, ['application/json'])
   const text = decodeUtf8(bytes)

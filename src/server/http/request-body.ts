@@ -86,7 +86,7 @@ function tooLarge(): ApiError {
 
 /** The client disconnected or was too slow. */
 function brokenBody(cause: unknown): ApiError {
-  return new ApiError('INVALID_FORMAT', { message: 'The body ended before it was whole.', cause })
+  return new ApiError('INVALID_FORMAT', { message: 'The body is incomplete.', cause })
 }
 
 /**
@@ -132,7 +132,7 @@ export function requireSaneJson(json: string): void {
       if (depth > MAX_DEPTH) throw insane(`is nested deeper than ${MAX_DEPTH} levels`)
     } else if (code === CLOSE_LIST || code === CLOSE_OBJECT) depth -= 1
     else if (code === COMMA || code === COLON) values += 1
-    if (values > MAX_VALUES) throw insane(`holds more than ${MAX_VALUES} names and values; send fewer at once`)
+    if (values > MAX_VALUES) throw insane(`contains more than ${MAX_VALUES} names and values: send fewer at once`)
   }
 }
 
@@ -144,15 +144,15 @@ function insane(what: string): ApiError {
 export function requireContentType({ req }: H3Event, accepted: readonly string[]): void {
   const [type = '', ...parameters] = (req.headers.get('content-type') ?? '').split(';').map((part) => part.trim())
   if (!accepted.includes(type.toLowerCase())) {
-    throw unsupported(`The body must be ${accepted.join(' or ')}, and says it is ${type || 'nothing'}.`)
+    throw unsupported(`The body must be ${accepted.join(' or ')}, but its Content-Type is ${type || 'missing'}.`)
   }
   const charset = parameters.map((parameter) => /^charset="?([^"]*)"?$/i.exec(parameter)?.[1]).find(Boolean)
   if (charset !== undefined && !/^utf-?8$/i.test(charset)) {
-    throw unsupported(`The body must be in UTF-8, and says it is in ${charset}.`)
+    throw unsupported(`The body must be in UTF-8, but its charset is ${charset}.`)
   }
   const coding = req.headers.get('content-encoding')?.trim() ?? ''
   if (coding !== '' && coding.toLowerCase() !== 'identity') {
-    throw unsupported(`The body must be sent as it is, without Content-Encoding, and says it is ${coding}.`, {
+    throw unsupported(`The body must not be encoded, but its Content-Encoding is ${coding}.`, {
       'accept-encoding': 'identity',
     })
   }

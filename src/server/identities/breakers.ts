@@ -102,7 +102,7 @@ function createBreaker(
     identity: identityId === null ? SERVER_IDENTITY : nameOf(identityId),
   })
 
-  function answered(how = 'an identity is answered again'): void {
+  function answered(how = 'a platform responds to an identity again'): void {
     // Hanging calls that began earlier no longer count.
     answers += 1
     failures = 0

@@ -37,7 +37,7 @@ export function readPassFiles(
     const read = readPkcs12(certificate, passphrase)
     return { certificate: { source, pem: read.certificate }, key: { source, pem: read.key } }
   }
-  if (!key) throw new CredentialError(`${certificate.source} has no private key: give the file of the key too.`)
+  if (!key) throw new CredentialError(`${certificate.source} has no private key: also give the file of its key.`)
   return { certificate, key: { ...key, ...(passphrase !== undefined && { passphrase }) } }
 }
 
@@ -58,6 +58,6 @@ export async function readGoogleIdentity({ google }: Pick<Config, 'google'>): Pr
 
 function required(value: string | undefined, flag: string): string {
   if (value === undefined)
-    throw new CredentialError(`${flag} is missing: it belongs to the other credentials of its platform.`)
+    throw new CredentialError(`${flag} is missing, but other credentials of its platform are set.`)
   return value
 }

@@ -17,10 +17,10 @@ export interface IdentityConnections {
 /** The connections of a process that reaches no platform for identities of the database, such as a test. */
 export const unconnected: IdentityConnections = {
   openPush() {
-    throw new Error('No APNs is there')
+    throw new Error('APNs is not connected')
   },
   async openGoogle() {
-    throw new Error('No Google is there')
+    throw new Error('Google is not connected')
   },
 }
 

@@ -64,7 +64,7 @@ export function loadSandboxApple(config: Config, at: Date): Promise<AppleSandbox
         serverKeyPem: await text('apns.key'),
         wwdrKeyPem: await text('wwdr.key').catch(() => undefined),
       }
-      if (!isChainSound(sandbox, at)) throw new CredentialError(`The certificates in ${folder} are not sound.`)
+      if (!isChainSound(sandbox, at)) throw new CredentialError(`The certificates in ${folder} are not valid.`)
       return sandbox
     },
   )
@@ -99,7 +99,7 @@ export async function makeSandboxPass(
   if (wwdrKeyPem === undefined) {
     const folder = join(sandboxFolder(config), 'apple')
     throw new CredentialError(
-      `An older program made the sandbox, which cannot sign another certificate: move ${folder} away, and a new one is made.`,
+      `An older version created the sandbox, which cannot sign another certificate. Move ${folder}, and a new one is created.`,
     )
   }
   const { createSandboxPass } = await import('../../wallets/sandbox/apple/certificates.ts')

@@ -95,10 +95,13 @@ function busy({ isOwners }: QueueFull): ApiError {
   const headers = { 'retry-after': String(RETRY_AFTER_SECONDS) }
   return isOwners
     ? new ApiError('RATE_LIMITED', {
-        message: `Images of this workspace are being decoded, ${MAX_WAITING_OF_WORKSPACE} at once; send the next one later.`,
+        message: `${MAX_WAITING_OF_WORKSPACE} images of this workspace are already waiting to be decoded. Retry later.`,
         headers,
       })
-    : new ApiError('SERVICE_UNAVAILABLE', { message: 'Too many images wait to be decoded; send it again.', headers })
+    : new ApiError('SERVICE_UNAVAILABLE', {
+        message: 'Too many images are waiting to be decoded. Retry later.',
+        headers,
+      })
 }
 
 /** Runs a limited number of tasks at a time. Waiting owners take turns, regardless of how many tasks each has. */
@@ -212,8 +215,8 @@ export function createDecoder(options: DecoderOptions): Decoder {
         throw new ImageFault('cannot be decoded: it is broken, or takes too long', { cause: response })
       } catch (error) {
         if (!(error instanceof DecoderEnded)) throw error
-        log.warn({ reason: error.message }, 'an image brought down the process that decodes images, and is refused')
-        throw new ImageFault('cannot be decoded: it brings the decoder down', { cause: error })
+        log.warn({ reason: error.message }, 'an image crashed the process that decodes images, and is rejected')
+        throw new ImageFault('cannot be decoded: it crashes the decoder', { cause: error })
       } finally {
         idle = setTimeout(close, IDLE_MS).unref()
       }

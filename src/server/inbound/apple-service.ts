@@ -174,13 +174,13 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
     const [holders, name] = isFormer ? [store.formerPasses, copyId] : [store.registrations, id]
     if (await holders.has(workspaceId, name, deviceId)) return
     if (await holders.isFull(workspaceId, name, MAX_DEVICES)) {
-      noteFull({ passId: id, workspaceId }, `a pass has ${MAX_DEVICES} devices, and takes no more`)
+      noteFull({ passId: id, workspaceId }, `a pass has ${MAX_DEVICES} devices, and accepts no more`)
       limitRefused(event)
       throw new ApiError('FORBIDDEN', { message: 'Too many devices hold this pass.' })
     }
     const held = (await store.deviceLists.countPasses(workspaceId, [deviceId])).get(deviceId) ?? 0
     if (held < MAX_PASSES_PER_DEVICE) return
-    noteFull({ workspaceId }, `a device holds ${MAX_PASSES_PER_DEVICE} passes of the workspace, and takes no more`)
+    noteFull({ workspaceId }, `a device holds ${MAX_PASSES_PER_DEVICE} passes of the workspace, and accepts no more`)
     limitRefused(event)
     throw new ApiError('FORBIDDEN', { message: 'The device holds too many passes of this issuer.' })
   }

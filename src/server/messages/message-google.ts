@@ -127,7 +127,7 @@ async function attempt(
 
 /** Returns the error of a paused identity. It counts as an attempt: a late message is not sent. */
 function notAnswered(): GoogleApiError {
-  return new GoogleApiError({ kind: 'unavailable', message: 'Google does not answer this identity for now.' })
+  return new GoogleApiError({ kind: 'unavailable', message: 'Google does not respond to this identity.' })
 }
 
 /** The cap of a pass is no failure of its identity. */

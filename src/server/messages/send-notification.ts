@@ -265,7 +265,7 @@ async function decide(
   return changes
 }
 
-const OVER_CAP = `PASS_NOTIFICATION_RATE_LIMITED: the pass has its 3 ${CAPPED_PLATFORM} notifications of 24 hours, SKIPPED ones among them`
+const OVER_CAP = `PASS_NOTIFICATION_RATE_LIMITED: the pass has used its 3 ${CAPPED_PLATFORM} notifications of 24 hours, including SKIPPED ones`
 
 function failed(platform: Platform, error: string): NotificationChange {
   return { [`${platform}_status`]: 'FAILED', [`${platform}_error`]: error }

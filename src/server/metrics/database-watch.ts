@@ -36,7 +36,7 @@ export const WARN_SKEW_SECONDS = 5
 const MAX_SKEW_SECONDS = 30
 
 const INTERVAL_MS = 5_000
-/** The interval while the database takes no writes, so that the server is ready soon after it does. */
+/** The interval while the database rejects writes, so that the server is ready soon after it does. */
 const RECOVERY_INTERVAL_MS = 1_000
 
 /** Writes to the database and compares the clocks, now and every 5 seconds. Resolves after the first look. */
@@ -57,8 +57,8 @@ export async function startDatabaseWatch(options: DatabaseWatchOptions): Promise
     )
     // A busy database takes writes, only not this one.
     if (findUnavailability(failure) === 'busy') return
-    if (isWritable && failure) log.error({ err: failure }, 'the database takes no writes')
-    if (!isWritable && !failure) log.warn('the database takes writes again')
+    if (isWritable && failure) log.error({ err: failure }, 'the database rejects writes')
+    if (!isWritable && !failure) log.warn('the database accepts writes again')
     isWritable = !failure
   }
 

@@ -133,7 +133,7 @@ function registerGauges({ registry }: Metrics, options: GaugesOptions): void {
 
   new Gauge({
     name: 'passes_database_up',
-    help: 'Whether the database answered the last look at it.',
+    help: 'Whether the database responded to the last check.',
     registers,
     async collect() {
       this.set((await look()) ? 1 : 0)
@@ -141,7 +141,7 @@ function registerGauges({ registry }: Metrics, options: GaugesOptions): void {
   })
   new Gauge({
     name: 'passes_database_damaged',
-    help: 'Whether SQLite found its file damaged: nothing is written.',
+    help: 'Whether SQLite found its file damaged, so that writes are rejected.',
     registers,
     collect() {
       this.set(isDamaged() ? 1 : 0)
@@ -157,7 +157,7 @@ function registerGauges({ registry }: Metrics, options: GaugesOptions): void {
   })
   new Gauge({
     name: 'passes_clock_skew_seconds',
-    help: 'How far the clock of this server is ahead of that of PostgreSQL.',
+    help: 'Seconds by which the clock of this server is ahead of PostgreSQL.',
     registers,
     collect() {
       this.set(watch.clockSkewSeconds() ?? 0)
@@ -181,13 +181,13 @@ function registerGauges({ registry }: Metrics, options: GaugesOptions): void {
         oldestDueAt ? secondsBetween(oldestDueAt, at) : 0,
       ]),
   )
-  gauge('passes_jobs_set_aside', 'Jobs that gave up and wait for an operator.', ['kind'], ({ setAside }) =>
+  gauge('passes_jobs_set_aside', 'Discarded jobs, which wait for an operator.', ['kind'], ({ setAside }) =>
     setAside.map(({ kind, count }) => [{ kind }, count]),
   )
-  gauge('passes_jobs_quarantined', 'Jobs under which workers stopped.', ['kind'], ({ quarantined }) =>
+  gauge('passes_jobs_quarantined', 'Quarantined jobs, during which workers stopped.', ['kind'], ({ quarantined }) =>
     quarantined.map(({ kind, count }) => [{ kind }, count]),
   )
-  gauge('passes_webhooks', 'Endpoints by how they fare.', ['state'], ({ webhooks }) =>
+  gauge('passes_webhooks', 'Webhooks by state.', ['state'], ({ webhooks }) =>
     Object.entries(webhooks).map(([state, count]) => [{ state }, count]),
   )
   gauge('passes_webhook_deliveries_pending', 'Deliveries that wait for an attempt.', ['state'], (overview) => [
@@ -203,18 +203,18 @@ function registerGauges({ registry }: Metrics, options: GaugesOptions): void {
   gauge('passes_doors_online', 'Doors that were seen within the last five minutes.', [], ({ doors }) => [
     [{}, doors.online],
   ])
-  gauge('passes_doors_pending_scans', 'Scans that doors decided and have still to report.', [], ({ doors }) => [
+  gauge('passes_doors_pending_scans', 'Scans that doors decided and have not uploaded yet.', [], ({ doors }) => [
     [{}, doors.pendingScans],
   ])
-  gauge('passes_usage', 'What workspaces have of what is limited, all together.', ['limit'], ({ usage }) =>
+  gauge('passes_usage', 'The usage of limited resources by all workspaces.', ['limit'], ({ usage }) =>
     usage.map(({ limit, total }) => [{ limit }, total]),
   )
-  gauge('passes_workspaces_near_limit', 'Workspaces that use 80 % of a limit or more.', ['limit'], ({ usage }) =>
+  gauge('passes_workspaces_near_limit', 'Workspaces that use at least 80 % of a limit.', ['limit'], ({ usage }) =>
     usage.map(({ limit, near }) => [{ limit }, near]),
   )
   new Gauge({
     name: 'passes_certificate_remaining_seconds',
-    help: 'Until the certificate expires; negative when it has.',
+    help: 'Seconds until the certificate expires; negative afterwards.',
     labelNames: ['certificate', 'identity'],
     registers,
     collect() {
@@ -234,7 +234,7 @@ function createOverviewReader(store: Store, clock: () => Date, log: Logger): () 
     if (latest && now < until) return latest
     until = now + CACHE_MS
     latest = store.overviews.read(clock()).catch((error: unknown) => {
-      log.warn({ err: error }, 'metrics could not look at the database')
+      log.warn({ err: error }, 'metrics could not read the database')
       return undefined
     })
     return latest

@@ -32,34 +32,42 @@ export function createMetrics() {
     labelNames: Label[] = [],
   ) => new Histogram({ name, help, labelNames, buckets, registers })
 
-  const limitRefusals = counter('passes_limit_refusals_total', 'Refused because a workspace was at a limit.', ['limit'])
+  const limitRefusals = counter(
+    'passes_limit_refusals_total',
+    'Requests rejected because a workspace was at a limit.',
+    ['limit'],
+  )
   // Start at zero: alerts on an increase miss the first one of a series that did not exist.
   for (const limit of limitNames) limitRefusals.inc({ limit }, 0)
-  const deviceLogs = counter('passes_device_logs_total', 'Messages that devices wrote to the log endpoint.', ['about'])
+  const deviceLogs = counter('passes_device_logs_total', 'Messages that devices sent to the log endpoint.', ['about'])
   for (const about of ['pass', 'unknown']) deviceLogs.inc({ about }, 0)
 
   return {
     registry,
-    buildInfo: gauge('passes_build_info', 'Always 1; the labels say what runs.', ['version', 'node', 'role']),
+    buildInfo: gauge('passes_build_info', 'Always 1. The labels contain the versions and the role.', [
+      'version',
+      'node',
+      'role',
+    ]),
 
-    requests: counter('passes_http_requests_total', 'Requests answered.', ['method', 'route', 'status']),
-    requestSeconds: seconds('passes_http_request_duration_seconds', 'Time to the answer.', REQUEST_SECONDS, [
+    requests: counter('passes_http_requests_total', 'Completed requests.', ['method', 'route', 'status']),
+    requestSeconds: seconds('passes_http_request_duration_seconds', 'Time to the response.', REQUEST_SECONDS, [
       'method',
       'route',
     ]),
-    rateLimited: counter('passes_rate_limited_requests_total', 'Requests refused for being too many.', ['limit']),
+    rateLimited: counter('passes_rate_limited_requests_total', 'Requests rejected by rate limits.', ['limit']),
 
     limitRefusals,
-    events: counter('passes_events_total', 'What happened to passes and was committed.', ['type']),
+    events: counter('passes_events_total', 'Committed events of passes.', ['type']),
     scans: counter('passes_scans_total', 'Scans recorded in the ledger.', ['result', 'reason', 'verified']),
     notifications: counter('passes_notifications_total', 'Notifications whose delivery ended.', ['platform', 'status']),
     deviceLogs,
     droppedRegistrations: counter(
       'passes_registrations_dropped_total',
-      'Registrations whose devices Apple says are gone.',
+      'Registrations removed because Apple no longer knows the device.',
     ),
-    nudges: counter('passes_nudges_total', 'Devices that were to be pushed again because they stayed silent.'),
-    movedPasses: counter('passes_moved_passes_total', 'Passes whose phones were to be sent to another address.'),
+    nudges: counter('passes_nudges_total', 'Devices pushed again because they did not fetch a change.'),
+    movedPasses: counter('passes_moved_passes_total', 'Passes whose phones are moved to another address.'),
     broadcasts: counter('passes_broadcasts_dispatched_total', 'Broadcasts whose fan-out is complete.'),
 
     jobRuns: counter('passes_job_runs_total', 'Runs of jobs that ended.', ['kind', 'outcome']),
@@ -68,12 +76,12 @@ export function createMetrics() {
     webhookAttempts: counter('passes_webhook_attempts_total', 'Attempts to deliver an event.', ['outcome']),
     webhookSeconds: seconds('passes_webhook_attempt_duration_seconds', 'Time of an attempt.', WORK_SECONDS),
 
-    providerCalls: counter('passes_provider_calls_total', 'What platforms answered.', [
+    providerCalls: counter('passes_provider_calls_total', 'Calls of platforms by outcome.', [
       'provider',
       'outcome',
       'identity',
     ]),
-    providerSeconds: seconds('passes_provider_call_duration_seconds', 'Time of an exchange.', WORK_SECONDS, [
+    providerSeconds: seconds('passes_provider_call_duration_seconds', 'Time of a call.', WORK_SECONDS, [
       'provider',
       'identity',
     ]),

@@ -65,9 +65,10 @@ const PROGRESS_MS = 200
 export async function backUp(database: string, file: string, { force, onProgress }: BackupOptions): Promise<Backup> {
   const target = resolve(file)
   if (!(await exists(database))) throw missingDatabase(`sqlite:${database}`)
-  if (await isFolder(target)) throw new OperatorError(`${target} is a folder: name the file in it.`)
+  if (await isFolder(target)) throw new OperatorError(`${target} is a folder. Give the name of a file in it.`)
   if (!force && (await exists(target))) throw new OperatorError(isTaken(target))
-  if (!(await exists(dirname(target)))) throw new OperatorError(`There is no folder ${dirname(target)}; make it first.`)
+  if (!(await exists(dirname(target))))
+    throw new OperatorError(`The folder ${dirname(target)} does not exist. Create it first.`)
   if (await isPartOf(database, target)) {
     throw new OperatorError(`${target} belongs to the database itself. Name another file for the backup.`)
   }
@@ -79,7 +80,7 @@ export async function backUp(database: string, file: string, { force, onProgress
     await onDisk(target, async () => {
       await onDatabase(`sqlite:${database}`, () => copyInto(database, draft)).finally(() => clearInterval(watching))
       const fault = await findFault(draft)
-      if (fault) throw new OperatorError(`The copy ${fault}. Is the disk sound, and the database?`)
+      if (fault) throw new OperatorError(`The copy ${fault}. Check the disk and the database.`)
       await seal(draft)
     })
     if (force) {
@@ -104,8 +105,8 @@ export async function restore(
 ): Promise<Restored> {
   const source = resolve(file)
   const target = resolve(database)
-  if (!(await exists(source))) throw new OperatorError(`There is no file ${source}.`)
-  if (await isFolder(source)) throw new OperatorError(`${source} is a folder, and no backup.`)
+  if (!(await exists(source))) throw new OperatorError(`${source} does not exist.`)
+  if (await isFolder(source)) throw new OperatorError(`${source} is a folder, not a backup.`)
   if (source === target) throw new OperatorError(`${source} is the database itself.`)
   const isThere = await checkTarget(target, force)
   const draft = `${target}.${randomUUID()}.part`
@@ -123,7 +124,7 @@ export async function restore(
     const key = await keyStateOf(draft, target)
     const replaced = isThere
       ? await replace(target, draft, at)
-      : await appear(draft, target, `${target} was made meanwhile, by another restore or a server.`)
+      : await appear(draft, target, `${target} was created in the meantime, by another restore or a server.`)
     return { database: target, replaced, applied, key, verified: state === 'sealed' }
   } finally {
     await rm(draft, { force: true })
@@ -151,7 +152,7 @@ async function checkTarget(target: string, force: boolean): Promise<boolean> {
     throw new OperatorError(`${target} is open: stop the servers that use it, then restore.`)
   }
   if (!force && (await holdsData(target))) {
-    throw new OperatorError(`${target} holds data; --force replaces it, and keeps it next to the new one.`)
+    throw new OperatorError(`${target} contains data; --force replaces it, and keeps it next to the new one.`)
   }
   return true
 }
@@ -180,7 +181,7 @@ async function isFolder(path: string): Promise<boolean> {
 }
 
 function isTaken(target: string): string {
-  return `${target} is there already; --force replaces it.`
+  return `${target} already exists; --force replaces it.`
 }
 
 /** Migrates the copy, records the restore in its audit log, and syncs it to disk. */
@@ -261,7 +262,7 @@ export type Unsealed =
  */
 async function unseal(path: string, target: string): Promise<Unsealed> {
   const { size } = await stat(path)
-  if (size === 0) return { fault: 'is empty: it holds no database of passes' }
+  if (size === 0) return { fault: 'is empty: it contains no database of passes' }
   const head = await readAt(path, 0, HEADER_BYTES)
   if (!head.subarray(0, MAGIC.length).equals(MAGIC)) return { fault: 'is not a SQLite database, or is damaged' }
   const tail = (await readAt(path, Math.max(0, size - LONGEST_LINE), LONGEST_LINE)).toString('latin1')
@@ -272,7 +273,7 @@ async function unseal(path: string, target: string): Promise<Unsealed> {
   if (line ? found > expected : tail.includes(MARK)) return { fault: 'is damaged: bytes were added or lost at its end' }
   const digest = await copy(path, target, found)
   if (!line) return 'without checksum'
-  return digest === line[2] ? 'sealed' : { fault: 'is damaged: its content is not what its checksum says' }
+  return digest === line[2] ? 'sealed' : { fault: 'is damaged: its content does not match its checksum' }
 }
 
 /** Returns the SHA-256 of the copied bytes. */

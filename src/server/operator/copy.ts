@@ -29,14 +29,14 @@ export async function copy(addresses: CopyAddresses, options: CopyOptions & { at
   const target = sqliteFile(to)
   if (source && !existsSync(source)) throw missingDatabase(from)
   if (from === to || (source && target && resolve(source) === resolve(target))) {
-    throw new OperatorError('Both are the same database: name another one with --to.')
+    throw new OperatorError('Both are the same database: choose another one with --to.')
   }
   if (!target) return copyInto(addresses, options)
-  if (existsSync(target)) throw new OperatorError(`${target} is there already: name a file that is not.`)
+  if (existsSync(target)) throw new OperatorError(`${target} already exists: choose another file.`)
   const draft = `${target}.copy`
   const copied = await copyInto({ from, to: `sqlite:${draft}` }, options)
   await settle(draft)
-  await appear(draft, target, `${target} was made meanwhile; the copy is ${draft}.`)
+  await appear(draft, target, `${target} was created in the meantime. The copy is ${draft}.`)
   await rm(draft)
   return copied
 }
@@ -50,7 +50,7 @@ export async function requireEmpty(databaseUrl: string): Promise<void> {
   try {
     await onDatabase(databaseUrl, async () => {
       if (!(await holdsTables(database.reader))) return
-      throw new OperatorError(`${withoutPassword(databaseUrl)} holds tables: name an empty database.`)
+      throw new OperatorError(`${withoutPassword(databaseUrl)} contains tables: choose an empty database.`)
     })
   } finally {
     await database.close()
@@ -94,13 +94,15 @@ async function requireCopyable(source: Database, at: Date): Promise<void> {
   if (pending.length > 0) throw lacksMigrations(pending)
   const unknown = await unknownMigrations(source.reader)
   if (unknown.length > 0) {
-    throw new OperatorError(`A newer program made the database: copy it with that one (${unknown.join(', ')}).`)
+    throw new OperatorError(
+      `A newer version migrated the database: use that version to copy it (unknown migrations: ${unknown.join(', ')}).`,
+    )
   }
   const held = await source.reader('leases').max({ until: 'held_until' }).first()
   const seconds = Math.ceil((Number(held?.until ?? 0) - at.getTime()) / 1000)
   if (seconds <= 0) return
   throw new OperatorError(
-    'A server works on the database, and what it writes behind the copy would be lost: stop all of them, or start them with ' +
-      `--freeze. After a crash it counts as at work for ${seconds} s more.`,
+    'A server uses the database, and its writes during the copy would be lost. Stop all servers, or start them with ' +
+      `--freeze. A crashed server still counts for ${seconds} s.`,
   )
 }

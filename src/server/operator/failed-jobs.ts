@@ -74,7 +74,7 @@ export function withFailedJobs(
     const ids = id === undefined ? undefined : isUuidText(id) ? [id.toLowerCase()] : []
     const count = await work(store, { ...(workspaceId && { workspaceId }), ids })
     if (ids && count === 0) {
-      throw new OperatorError(`No job ${id} gave up or is quarantined; passes jobs list shows those that did.`)
+      throw new OperatorError(`Job ${id} is neither failed nor quarantined; passes jobs list shows those that are.`)
     }
     return count
   })

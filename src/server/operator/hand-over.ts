@@ -101,8 +101,9 @@ export async function openHandOver(
   const named = async (table: 'projects' | 'templates', text: string | undefined) => {
     if (text === undefined) return undefined
     const [id, other] = await store.handOver.listNamed(workspaceId, table, text)
-    if (id === undefined) throw new OperatorError(`There is no ${table.slice(0, -1)} ${text} in ${name}.`)
-    if (other !== undefined) throw new OperatorError(`Several ${table} are called ${text}: give the id.`)
+    if (id === undefined)
+      throw new OperatorError(`${table === 'projects' ? 'Project' : 'Template'} ${text} not found in ${name}.`)
+    if (other !== undefined) throw new OperatorError(`Several ${table} are called ${text}: give the ID.`)
     return id
   }
   const filter: HandOverFilter = {
@@ -149,7 +150,7 @@ async function findIdentity(store: Store, name: string | undefined): Promise<str
   if (name === undefined) return undefined
   if (name === SERVER_IDENTITY) return null
   const identity = await store.identities.findAny({ name })
-  if (!identity) throw new OperatorError(`There is no identity ${name}; passes identity list shows them.`)
+  if (!identity) throw new OperatorError(`Identity ${name} not found; passes identity list shows all.`)
   return identity.id
 }
 
@@ -167,7 +168,7 @@ async function collectVariables(
     for (const { variables } of page) for (const name of Object.keys(variables)) if (isColumn(name)) names.add(name)
     if (names.size > MAX_VARIABLES) {
       throw new OperatorError(
-        `The passes have more than ${MAX_VARIABLES} different variables, each of which takes a column: hand them over by template ` +
+        `The passes have more than ${MAX_VARIABLES} different variables, each of which needs a column: export them by template ` +
           '(--template) or by project (--project).',
       )
     }
@@ -228,8 +229,8 @@ function createRows(
     const issuerId = identity ? identity.issuerId : names.issuerId
     if (issuerId == null) {
       throw new OperatorError(
-        "Passes are kept at Google under the server's own issuer, which the database does not name: give --google-issuer-id as serve " +
-          'has it. Nothing was written.',
+        "Passes exist at Google under the server's issuer, which is not stored in the database. Give the --google-issuer-id of passes " +
+          'serve. Nothing was written.',
       )
     }
     counts.googleObjects += 1
@@ -268,7 +269,7 @@ function createRows(
 async function codeOf(pass: HandOverPass['pass'], definitions: Definitions): Promise<string> {
   if (pass.scanPayload !== null) return pass.scanPayload
   const definition = await definitions.find(pass.workspaceId, pass.templateVersionId)
-  if (!definition) throw new OperatorError(`The template version of pass ${pass.id} is missing: passes doctor.`)
+  if (!definition) throw new OperatorError(`The template version of pass ${pass.id} is missing: run passes doctor.`)
   return barcodeMessage(definition, buildScope(definition.variables, pass, pass.expiresAt))
 }
 

@@ -114,7 +114,7 @@ export function setDefaultIdentity(
       const known = name === SERVER_IDENTITY ? null : await getForUpdate(tx, name)
       if (known && platform !== undefined && platform !== known.platform) {
         throw new OperatorError(
-          `${name} is an identity of ${known.platform === 'apple' ? 'Apple' : 'Google'}, and not for ${platform}.`,
+          `${name} is an identity of ${known.platform === 'apple' ? 'Apple' : 'Google'}, not of ${platform === 'apple' ? 'Apple' : 'Google'}.`,
         )
       }
       if (known?.status === 'retired') await tx.identities.update(known.id, { status: 'active' }, at)
@@ -145,12 +145,12 @@ export function retireIdentity(
       if (use) {
         const where = use.project === undefined ? `the workspace ${use.workspace}` : `the project ${use.project}`
         throw new OperatorError(
-          `${name} is the default of ${where}: give it another one first, or ${givingBack(known, use)}`,
+          `${name} is the default of ${where}: set another default first, or run ${givingBack(known, use)}`,
         )
       }
       if (only) {
         if (!(await tx.identities.retireGrant(only.id, known.id)))
-          throw new OperatorError(`The workspace ${only.name} may not use ${name}.`)
+          throw new OperatorError(`Workspace ${only.name} cannot use ${name}.`)
         await auditOperator(tx, only.id, { action: 'identity.retire', targetId: known.id }, at)
         return show(tx, known)
       }
@@ -187,7 +187,7 @@ async function add(
   requireName(name)
   return withKeys(config, async (store, keys) => {
     const { size } = await store.identities.versions()
-    if (size >= MAX_IDENTITIES) throw new OperatorError(`A server has ${MAX_IDENTITIES} identities at most.`)
+    if (size >= MAX_IDENTITIES) throw new OperatorError(`A server can have at most ${MAX_IDENTITIES} identities.`)
     const { identity, text } = await make()
     if (workspace !== undefined || project !== undefined) await getOrCreateWorkspace(store, workspace ?? 'default', at)
     return store.transaction(async (tx) => {
@@ -212,20 +212,18 @@ export function withKeys<T>(config: IdentityConfig, work: (store: Store, keys: S
 
 function taken({ name, passTypeIdentifier, issuerId }: NewIdentity, known: StoredIdentity | undefined): OperatorError {
   if (known?.name === name) {
-    return new OperatorError(
-      `There is an identity ${name} already: passes identity renew gives it another certificate or key.`,
-    )
+    return new OperatorError(`Identity ${name} already exists: passes identity renew replaces its certificate or key.`)
   }
   const what = passTypeIdentifier ? `The pass type ${passTypeIdentifier}` : `The issuer ${issuerId}`
-  const again = known?.status === 'retired' ? ', and passes identity use lets passes be made under it again' : ''
+  const again = known?.status === 'retired' ? ', and passes identity use reactivates it' : ''
   return new OperatorError(
-    `${what} has an identity already, ${known?.name}: passes identity renew gives it another key${again}.`,
+    `${what} already has the identity ${known?.name}: passes identity renew replaces its key${again}.`,
   )
 }
 
 function requireName(name: string): void {
   if (name === SERVER_IDENTITY) {
-    throw new OperatorError(`${SERVER_IDENTITY} is what the flags of passes serve give: choose another name.`)
+    throw new OperatorError(`${SERVER_IDENTITY} is reserved for the flags of passes serve: choose another name.`)
   }
   if (/^[A-Za-z0-9](?:[A-Za-z0-9 ._-]*[A-Za-z0-9._-])?$/.test(name) && name.length <= MAX_NAME) return
   throw new OperatorError(
@@ -246,8 +244,8 @@ export async function getForUpdate(tx: Repositories, name: string): Promise<Stor
 function missing(name: string): never {
   const message =
     name === SERVER_IDENTITY
-      ? 'The identity server is what the flags of passes serve give: change those.'
-      : `There is no identity ${name}; passes identity list shows them.`
+      ? 'The identity server is set by the flags of passes serve: change them.'
+      : `Identity ${name} not found; passes identity list shows all.`
   throw new OperatorError(message)
 }
 

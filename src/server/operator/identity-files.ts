@@ -26,7 +26,7 @@ export function readFiles(
     passphrase,
   )
   const intermediate = wwdr === undefined ? known : readSecret(wwdr, '--wwdr')
-  if (!intermediate) throw new OperatorError("Give Apple's intermediate certificate too: --wwdr (WWDR G4).")
+  if (!intermediate) throw new OperatorError("Also give Apple's intermediate certificate: --wwdr (WWDR G4).")
   return {
     certificate: toPem(pass.certificate),
     key: toKeyPem(pass.key),

@@ -64,7 +64,7 @@ async function tokensNamed({ tokens }: Store, actor: string): Promise<(string | 
   const ids = await tokens.listIdsByName(actor)
   if (ids.length > 0) return ids
   throw new OperatorError(
-    `There is no token ${actor}; passes token list shows them, and operator stands for operators.`,
+    `Token ${actor} not found; passes token list shows all. For actions of operators, use operator.`,
   )
 }
 
@@ -72,11 +72,13 @@ function getActions(name: string) {
   const actions = actionsNamed(name)
   if (actions.length > 0) return actions
   const kinds = [...new Set(auditActions.map(targetKind))].join(', ')
-  throw new OperatorError(`There is no action ${name}. Give one such as pass.void, or a kind for all of it: ${kinds}.`)
+  throw new OperatorError(
+    `Unknown action ${name}. Use one such as pass.void, or a kind for all of its actions: ${kinds}.`,
+  )
 }
 
 function getUuid(id: string): string {
   const uuid = Uuid.safeParse(id)
   if (uuid.success) return uuid.data
-  throw new OperatorError(`${id} is not a UUID: the log names rows by their ids.`)
+  throw new OperatorError(`${id} is not a UUID. The log identifies rows by ID.`)
 }

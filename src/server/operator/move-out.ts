@@ -31,12 +31,12 @@ export function parseMoveTarget(text: string): { url: string } | { problem: stri
   if (!URL.canParse(text)) return { problem: 'is not an address such as https://passes.example.com/apple' }
   const { protocol, hostname, username, password, search, hash, pathname, origin } = new URL(text)
   if (protocol !== 'https:' && !(protocol === 'http:' && LOOPBACK.test(hostname))) {
-    return { problem: 'must begin with https://, which is all that phones ask' }
+    return { problem: 'must begin with https://, because phones use no other scheme' }
   }
-  if (username !== '' || password !== '') return { problem: 'must not hold a user or a password' }
-  if (search !== '' || hash !== '') return { problem: 'must end with its path: phones put theirs behind it' }
+  if (username !== '' || password !== '') return { problem: 'must not contain a user or a password' }
+  if (search !== '' || hash !== '') return { problem: 'must end with its path, to which phones append theirs' }
   const path = pathname.replace(/\/+$/, '')
-  if (/\/v1$/.test(path)) return { problem: 'must not end with /v1, which phones put behind it' }
+  if (/\/v1$/.test(path)) return { problem: 'must not end with /v1, which phones append' }
   return { url: `${origin}${path}` }
 }
 
@@ -71,7 +71,7 @@ export async function startMove(store: Store, workspace: string, options: MoveOp
 export async function cancelMove(store: Store, workspace: string, at: Date): Promise<void> {
   const { id } = await getWorkspace(store, workspace)
   await store.transaction(async (tx) => {
-    if (!(await tx.moves.find(id))) throw new OperatorError('No move is under way: there is nothing to cancel.')
+    if (!(await tx.moves.find(id))) throw new OperatorError('No move is in progress.')
     await tx.moves.delete(id)
     await auditOperator(tx, id, { action: 'workspace.move-back', targetId: id }, at)
   })
@@ -115,11 +115,11 @@ async function isOnlyAddress(store: Store, url: string): Promise<boolean> {
 
 function isOwn(url: string, underWay: StoredMove | undefined): OperatorError {
   const next = underWay
-    ? 'passes move-out --cancel lets packages name it again'
-    : 'its packages name it, so that no phone has to move. Give the webServiceURL of the next server; for a new address of this ' +
-      'one see that it answers there, or start it with that as its --public-url. Where phones still ask another address, ' +
-      '--unchecked sends them here all the same'
-  return new OperatorError(`${url} is the address of this server already: ${next}.`)
+    ? 'passes move-out --cancel makes packages contain it again'
+    : 'its packages contain it, so no phone has to move. Give the webServiceURL of the next server. For a new address of this ' +
+      'one, check that it responds there, or start it with that --public-url. If phones still use another address, ' +
+      '--unchecked moves them here anyway'
+  return new OperatorError(`${url} is already the address of this server: ${next}.`)
 }
 
 async function passTypeOf(store: Store, pass: StoredPass, ofServer: string | undefined): Promise<string> {
@@ -127,8 +127,8 @@ async function passTypeOf(store: Store, pass: StoredPass, ofServer: string | und
   const type = identity ? identity.passTypeIdentifier! : ofServer
   if (type !== undefined) return type
   throw new OperatorError(
-    'Which pass type do the flags of serve give? Name it with --apple-pass-type, so that the address can be asked for a pass; ' +
-      '--unchecked does not ask.',
+    'Give the pass type of passes serve with --apple-pass-type, so that a pass can be requested from the address. ' +
+      '--unchecked requests none.',
   )
 }
 
@@ -136,8 +136,8 @@ async function checkPass(pass: StoredPass, url: string, type: string): Promise<v
   const address = `${url}/v1/passes/${encodeURIComponent(type)}/${encodeURIComponent(pass.serialNumber)}`
   const refuse = (why: string) =>
     new OperatorError(
-      `${url} ${why}. Phones that are sent there would be lost: import the passes there first (passes export --handover), and ` +
-        'see that the address leads there. --unchecked sends them all the same.',
+      `${url} ${why}. Phones that move there would be lost. Import the passes there first (passes export --handover), and ` +
+        'check that the address leads there. --unchecked moves them anyway.',
     )
   const ask = async (method: 'HEAD' | 'GET'): Promise<number> => {
     // Do not follow redirects: a phone would not send its token to another address.
@@ -158,5 +158,5 @@ async function checkPass(pass: StoredPass, url: string, type: string): Promise<v
     const { message, code } = error as NodeJS.ErrnoException
     throw refuse(`cannot be reached (${message || code})`)
   }
-  if (status !== 200) throw refuse(`answers ${status} for the pass ${pass.id} (${type}), which phones hold`)
+  if (status !== 200) throw refuse(`responds with ${status} for the pass ${pass.id} (${type}), which phones hold`)
 }

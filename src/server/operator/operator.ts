@@ -65,7 +65,7 @@ export function lacksMigrations(pending: string[]): OperatorError {
 /** Returns a workspace by its name or id. @throws OperatorError if there is none */
 export async function getWorkspace(store: Store, nameOrId: string): Promise<StoredWorkspace> {
   const workspace = await store.workspaces.findByNameOrId(nameOrId)
-  if (!workspace) throw new OperatorError(`There is no workspace ${nameOrId}; passes workspace list shows them.`)
+  if (!workspace) throw new OperatorError(`Workspace ${nameOrId} not found; passes workspace list shows all.`)
   return workspace
 }
 

@@ -75,7 +75,7 @@ function renew(
 
 function assertFits({ name, platform, isSandbox }: StoredIdentity, { files, keyFile }: RenewedFrom): void {
   if (isSandbox && (files || keyFile !== undefined)) {
-    throw new OperatorError(`${name} is of the sandbox, which makes its own: passes identity renew ${name}`)
+    throw new OperatorError(`${name} is a sandbox identity, which needs no files: run passes identity renew ${name}`)
   }
   if (platform === 'google' && files) {
     throw new OperatorError(`${name} is an identity of Google: give its --key-file.`)
@@ -117,7 +117,7 @@ function knownIntermediate(known: StoredIdentity, keys: ServerKeys) {
   try {
     return storedCredentials(known, keys).wwdr
   } catch (cause) {
-    const message = `What is kept of ${known.name} cannot be read with this server key: give --wwdr too.`
+    const message = `The stored certificate of ${known.name} cannot be read with this server key: also give --wwdr.`
     throw new OperatorError(message, { cause })
   }
 }

@@ -19,14 +19,14 @@ export async function findProjectsOfToken(
 ): Promise<string[]> {
   const beyond = scopes?.find(isWebhooksScope)
   if (beyond) throw new OperatorError(`A token that is bound to projects cannot have the scope ${beyond}.`)
-  if (named.length > MAX_PROJECTS) throw new OperatorError(`A token is bound to ${MAX_PROJECTS} projects at most.`)
+  if (named.length > MAX_PROJECTS) throw new OperatorError(`A token can be bound to at most ${MAX_PROJECTS} projects.`)
   const ids: string[] = []
   for (const one of new Set(named)) {
     const [id, another] = isUuidText(one)
       ? [(await projects.find(workspaceId, one.toLowerCase()))?.id]
       : await projects.listIdsByName(workspaceId, one)
-    if (id === undefined) throw new OperatorError(`There is no project ${one}; passes project list shows them.`)
-    if (another !== undefined) throw new OperatorError(`Several projects are called ${one}: give the id of one.`)
+    if (id === undefined) throw new OperatorError(`Project ${one} not found; passes project list shows all.`)
+    if (another !== undefined) throw new OperatorError(`Several projects are called ${one}: give the ID of one.`)
     ids.push(id)
   }
   return [...new Set(ids)]
@@ -45,13 +45,13 @@ export async function rotateToken(
 ): Promise<MadeToken & { previous: StoredToken }> {
   const token = await tx.tokens.findForUpdate(workspaceId, id)
   if (!token) throw new OperatorError('Token not found in the workspace; passes token list shows its tokens.')
-  const instead = 'make another: passes token create'
+  const instead = 'create another: passes token create'
   if (token.revokedAt) throw new OperatorError(`The token was revoked at ${token.revokedAt.toISOString()}; ${instead}.`)
   if (token.replacedBy) {
-    throw new OperatorError(`The token was rotated already: rotate the one that follows it, ${token.replacedBy}.`)
+    throw new OperatorError(`The token was already rotated: rotate its successor, ${token.replacedBy}.`)
   }
   if (token.expiresAt && token.expiresAt <= at) {
-    throw new OperatorError(`The token ended at ${token.expiresAt.toISOString()}; ${instead}.`)
+    throw new OperatorError(`The token expired at ${token.expiresAt.toISOString()}; ${instead}.`)
   }
   const { name, role, scopes, projectIds } = token
   const made = await createToken(tx, workspaceId, { name, role, scopes, projectIds, expiresAt }, at)

@@ -90,8 +90,8 @@ async function verifyChain(
   const opened = publicKey === null ? undefined : openSigningKey(publicKey)
   if (!head || !opened) {
     const message = head
-      ? 'The database holds no public key of the workspace that can be read.'
-      : 'Nothing says where the chain ends.'
+      ? 'The database has no readable public key of the workspace.'
+      : 'The record of the end of the chain is missing.'
     return { ...about, ...nothing, faultCount: 1, faults: [{ kind: 'unsigned', message }] }
   }
   const earlier = [...hourly, ...kept.filter((one) => isOf(one, key))]
@@ -196,7 +196,8 @@ export async function* proveChain(
   const key = { workspaceId, chain }
   const head = await store.chainReader.findHead(key)
   const keys = await store.chainHeads.findKeys(workspaceId)
-  if (!head || !keys) throw new OperatorError(`Nothing of ${name} is chained yet: a server does so within seconds.`)
+  if (!head || !keys)
+    throw new OperatorError(`No entry of ${name} is chained yet: a server chains entries within seconds.`)
   yield line({ format: 'passes-evidence-1', publicKey: keys.publicKey, head: headJson(head) })
   for (const { hour: _, ...signed } of await store.chainReader.listHourlyHeads(key)) {
     // Skip heads that were signed since.

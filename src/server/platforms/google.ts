@@ -65,12 +65,12 @@ export async function ensureAtGoogle(
 /** The error for a visitor. Google's own message is stored on the pass for its issuer. */
 function whyNotAtGoogle(cause: unknown): ApiError {
   if (isPassing(cause)) {
-    const message = 'Google Wallet does not answer; try again in a moment.'
+    const message = 'Google Wallet does not respond; try again in a moment.'
     return new ApiError('PROVIDER_UNAVAILABLE', { message, headers: { 'retry-after': '5' }, cause })
   }
   const permanent = isRefused(cause)
   const message = permanent
-    ? 'Google Wallet refuses this pass until its issuer changes it.'
-    : 'Google Wallet refuses this server; its operator has to act.'
+    ? 'Google Wallet rejects this pass until its issuer changes it.'
+    : 'Google Wallet rejects this server. Its operator must act.'
   return new ApiError('GOOGLE_API_FAILED', { message, details: { permanent }, cause })
 }

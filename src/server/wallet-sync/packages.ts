@@ -189,7 +189,7 @@ export function createPackages(
           }
           taken += 1
         }
-        if (shown.length === 0) throw unshown ?? new Error('A bundle of no passes was asked for')
+        if (shown.length === 0) throw unshown ?? new Error('A bundle needs at least one pass')
         const { reserve, leave } = sending.enter(owner)
         reserve(bytesOf(shown))
         return { file: zip(shown), taken, leave }

@@ -184,5 +184,5 @@ export interface PlatformCall {
 
 /** Logs a call of a platform under the correlation ID of its cause. */
 export function logPlatformCall(log: Logger, { correlationId, workspaceId, kind }: Job, call: PlatformCall): void {
-  log.debug({ correlationId, ...call, workspaceId, kind }, 'platform told')
+  log.debug({ correlationId, ...call, workspaceId, kind }, 'platform notified')
 }

@@ -66,7 +66,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
         return outcomeOf(await exchange(agent, request, timeoutMs))
       } catch (error) {
         const isLate = error instanceof LateResponseError
-        return { responseCode: null, error: isLate ? `No answer within ${timeoutMs / 1000} s.` : describe(error) }
+        return { responseCode: null, error: isLate ? `No response within ${timeoutMs / 1000} s.` : describe(error) }
       }
     },
     close: () => agent.destroy(),
@@ -101,8 +101,8 @@ function checkAddress(text: string, allowInsecure: boolean): URL | string {
   if (!URL.canParse(text)) return 'Must be a valid address.'
   const url = new URL(text)
   const { protocol, hostname, username, password, hash } = url
-  if (username !== '' || password !== '') return 'Must hold no credentials.'
-  if (hash !== '') return 'Must hold no fragment.'
+  if (username !== '' || password !== '') return 'Must not contain credentials.'
+  if (hash !== '') return 'Must not contain a fragment.'
   if (allowInsecure) return /^https?:$/.test(protocol) ? url : 'Must start with https: or http:.'
   if (protocol !== 'https:') return 'Must start with https:.'
   const literal = hostname.replace(/^\[(.*)\]$/, '$1')
@@ -145,11 +145,11 @@ async function resolveName(hostname: string): Promise<string[]> {
 const problems: Record<string, string> = {
   ECONNREFUSED: 'The connection was refused.',
   ECONNRESET: 'The connection was reset.',
-  UND_ERR_SOCKET: 'The connection was closed before an answer came.',
+  UND_ERR_SOCKET: 'The connection was closed before a response arrived.',
   UND_ERR_CONNECT_TIMEOUT: `No connection within ${CONNECT_TIMEOUT_MS / 1000} s.`,
   ENOTFOUND: 'Host not found.',
   ENODATA: 'The host has no address.',
-  ERR_RESPONSE_TOO_LONG: `More than ${MAX_RESPONSE_BYTES / 1024} KiB came without an answer.`,
+  ERR_RESPONSE_TOO_LONG: `More than ${MAX_RESPONSE_BYTES / 1024} KiB arrived without a complete response.`,
 }
 
 /** Describes an error without private addresses or data that the webhook sent. */

@@ -43,8 +43,8 @@ export async function copyDatabase(from: Database, to: Database, options: CopyOp
   if (!(await isHalfCopied(to.writer))) {
     const filled = await findFilled(to.reader, names)
     if (filled !== undefined) {
-      throw new CopyError(`The database to copy into holds data (${filled}).`, {
-        fix: 'give one that is empty; a whole FILE.copy of an earlier run is to be renamed, or removed',
+      throw new CopyError(`The target database contains data (${filled}).`, {
+        fix: 'use an empty one; rename or remove a complete FILE.copy of an earlier run',
       })
     }
     await prepareTarget(to.writer, names)
@@ -72,8 +72,8 @@ async function pairsOf(source: Knex, target: Knex): Promise<Pair[]> {
   for (const pair of pairs) {
     const [columns, others] = [pair.table, pair.target].map((table) => JSON.stringify(table.columns))
     if (columns === others) continue
-    throw new CopyError(`The table ${pair.table.name} has other columns in the two databases.`, {
-      fix: 'give an empty one, which gets its tables from this program',
+    throw new CopyError(`The table ${pair.table.name} has different columns in the two databases.`, {
+      fix: 'use an empty one, in which this program creates the tables',
     })
   }
   return pairs
@@ -104,7 +104,7 @@ async function copyTables(
       const found = await digestOf(tx, { table: target, notation }, passed('check'))
       if (found.equals(digest)) continue
       const message = `${target.name} has other rows in the copy than in the database: ${found.count} and ${digest.count}.`
-      throw new CopyError(message, { fix: `${ANEW}; if it comes again, please report it` })
+      throw new CopyError(message, { fix: `${ANEW}; if it happens again, report it` })
     }
   })
   onProgress?.({ step: 'finish', rows, total })
@@ -134,7 +134,7 @@ async function copyTable(
       const next = JSON.stringify(digest)
       await writer.transaction(async (tx) => {
         if (!(await setState(tx, table.name, { known: state, next }))) {
-          throw new CopyError('Another run copies into the same database.', { fix: 'wait for its end' })
+          throw new CopyError('Another run is copying to the same database.', { fix: 'wait until it ends' })
         }
         await writeRows(tx, target, texts)
       })
@@ -150,7 +150,7 @@ async function copyTable(
 function requireSame(digest: RowsDigest, done: RowsDigest, { name }: Table): void {
   if (digest.equals(done)) return
   throw new CopyError(`${name} changed since the earlier run copied it.`, {
-    fix: `${ANEW}, with the servers stopped or frozen (passes serve --freeze) until it is whole`,
+    fix: `${ANEW}, with the servers stopped or frozen (passes serve --freeze) until it is complete`,
   })
 }
 

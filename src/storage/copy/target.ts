@@ -27,7 +27,7 @@ export function isHalfCopied(db: Knex): Promise<boolean> {
  */
 export async function requireWhole(db: Knex): Promise<void> {
   if (!(await isHalfCopied(db))) return
-  throw new SetupError('A copy into this database was begun and is not whole.', {
+  throw new SetupError('A copy to this database was started and is not complete.', {
     fix: `run passes copy with the same --from and --to again to resume, or ${ANEW}`,
   })
 }
@@ -94,7 +94,7 @@ export async function finishTarget(db: Knex): Promise<void> {
 
 async function checkForeignKeys(tx: Knex): Promise<void> {
   const [orphan] = await tx.raw('pragma foreign_key_check')
-  if (orphan) throw new Error(`A row of ${orphan.table} belongs to one of ${orphan.parent} that is not there`)
+  if (orphan) throw new Error(`A row of ${orphan.table} refers to a missing row of ${orphan.parent}`)
 }
 
 /** An index, trigger, or statistic: the statements that remove and restore it. */

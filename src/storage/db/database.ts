@@ -102,7 +102,7 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
   const shown = scheme < 0 || host === url ? host : `${url.slice(0, scheme)}://…@${host}`
   // An address without a scheme is probably the path of a file.
   const meant = url === '' || /^[a-z][a-z\d+.-]*:/i.test(url) ? '' : `; did you mean sqlite:${shown}?`
-  throw new DatabaseUrlError(`The database must be sqlite:FILE or postgres://…, and is "${shown}"${meant}`)
+  throw new DatabaseUrlError(`The database must be sqlite:FILE or postgres://…, not "${shown}"${meant}`)
 }
 
 /** Returns the path of a SQLite file; `undefined` for another database. */

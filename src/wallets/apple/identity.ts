@@ -90,7 +90,7 @@ export function readSubject(
 export function assertIssued(leaf: X509Certificate, wwdr: X509Certificate, credentials: AppleCredentials): void {
   if (leaf.checkIssued(wwdr) && leaf.verify(wwdr.publicKey)) return
   throw new CredentialError(
-    `The WWDR certificate in ${credentials.wwdr.source} did not issue the pass certificate in ${credentials.certificate.source}: download the one that did from Apple (its issuer is "${oneLine(leaf.issuer)}"; for pass type certificates of today it is WWDR G4).`,
+    `The WWDR certificate in ${credentials.wwdr.source} did not issue the pass certificate in ${credentials.certificate.source}: download the one that did from Apple (its issuer is "${oneLine(leaf.issuer)}"; for current pass type certificates, it is WWDR G4).`,
   )
 }
 
@@ -176,7 +176,7 @@ function subjectPart(
   const value = subject[attribute]
   if (typeof value !== 'string' || value === '') {
     throw new CredentialError(
-      `The certificate in ${source} has no single subject ${attribute}, where Apple writes the ${meaning}: it is no pass type certificate; make one in Apple's developer portal.`,
+      `The certificate in ${source} has no single subject ${attribute}, where Apple writes the ${meaning}: it is not a pass type certificate. Create one in Apple's developer portal.`,
     )
   }
   if (expected !== undefined && expected !== value) {

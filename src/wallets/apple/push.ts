@@ -131,7 +131,7 @@ function openProvider({ identity, server }: Pick<ApplePushOptions, 'identity' | 
     })
   } catch (cause) {
     throw new CredentialError(
-      `Apple push does not take the certificate of ${identity.passTypeIdentifier} (${(cause as Error).message}): give the pass type certificate as Apple issued it.`,
+      `The Apple push service does not accept the certificate of ${identity.passTypeIdentifier} (${(cause as Error).message}): give the pass type certificate as Apple issued it.`,
       { cause },
     )
   }

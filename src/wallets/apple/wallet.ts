@@ -62,7 +62,7 @@ export interface AppleWalletOptions {
 const MAX_IMAGE_BYTES = 20 * 1024 * 1024
 
 const TOO_LARGE =
-  'The images of the package exceed 20 MiB in all scales and languages. Use smaller images, or fewer per language.'
+  'The images of the package exceed 20 MiB in all scales and languages. Use smaller ones, or fewer by language.'
 
 /** Creates the wallet of an Apple identity: see AppleWallet. */
 export function createAppleWallet(options: AppleWalletOptions): AppleWallet {
@@ -168,5 +168,5 @@ function unshowable(issues: { path: PropertyKey[]; message: string }[]): ApiErro
       message: issue.message,
     })),
   )
-  return new ApiError('PASS_ISSUING_FAILED', { message: `A phone would refuse pass.json: ${message}`, details })
+  return new ApiError('PASS_ISSUING_FAILED', { message: `Phones would reject pass.json: ${message}`, details })
 }

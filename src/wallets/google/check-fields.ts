@@ -50,7 +50,7 @@ function checkRecord(type: RecordType, value: unknown, path: Issue['path'], foun
       found.push({ path: [...path, key], message: `Google requires it of ${type.name}` })
   }
   if (type.name === 'Image' && 'sourceUri' in value === 'privateImageId' in value) {
-    found.push({ path: [...path, 'sourceUri'], message: 'Google takes one of sourceUri and privateImageId' })
+    found.push({ path: [...path, 'sourceUri'], message: 'Google accepts only one of sourceUri and privateImageId' })
   }
 }
 
@@ -63,7 +63,7 @@ function checkField(field: Field, value: unknown, path: Issue['path'], found: Is
     found.push({ path, message: 'Must be a list' })
     return
   }
-  if (value.length > field.maxItems) found.push({ path, message: `Google takes at most ${field.maxItems} items` })
+  if (value.length > field.maxItems) found.push({ path, message: `Google accepts at most ${field.maxItems} items` })
   const seen = new Set<unknown>()
   for (const [index, item] of value.entries()) {
     checkValue(field, item, [...path, index], found)
@@ -135,7 +135,7 @@ function textFlaw(type: PlainType, value: string): string | undefined {
     case 'key':
       return KEY.test(value) ? undefined : 'Must be letters, digits, _ and -'
     case 'color':
-      return COLOR.test(value) ? undefined : 'Must be a colour such as #1a2b3c'
+      return COLOR.test(value) ? undefined : 'Must be a color such as #1a2b3c'
     case 'url':
       return URL.canParse(value) ? undefined : 'Must be an address such as https://example.com/'
     case 'dateTime':

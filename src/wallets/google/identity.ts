@@ -65,8 +65,8 @@ export function parseGoogleIdentity({ source, json }: ServiceAccountFile, issuer
 export function assertIssuerId(issuerId: string): void {
   if (!/^\d+$/.test(issuerId)) {
     throw new CredentialError(
-      `The Google issuer id ${JSON.stringify(issuerId)} is not a number. ` +
-        'Copy it from the Google Pay and Wallet console, where it is called "Issuer ID".',
+      `The Google issuer ID ${JSON.stringify(issuerId)} is not a number. ` +
+        'Copy the "Issuer ID" from the Google Pay and Wallet console.',
     )
   }
 }
@@ -103,7 +103,7 @@ function parseKey(source: string, pem: string): KeyObject {
   }
   if (key.asymmetricKeyType !== 'rsa') {
     throw new CredentialError(
-      `The private_key in the Google service account key from ${source} is of type ${key.asymmetricKeyType}, and Google takes RSA only. ${HOW_TO_GET_ONE}`,
+      `The private_key in the Google service account key from ${source} is of type ${key.asymmetricKeyType}, but Google accepts only RSA. ${HOW_TO_GET_ONE}`,
     )
   }
   return key

@@ -69,7 +69,7 @@ export function createGoogleWallet({ identity, publicUrl }: GoogleWalletOptions)
       if (!first) return
       const rest = issues.length > 1 ? ` (and ${issues.length - 1} more)` : ''
       throw new ApiError('PASS_ISSUING_FAILED', {
-        message: `Google would refuse google.${first.path.join('.')}: ${first.message}${rest}.`,
+        message: `Google would reject google.${first.path.join('.')}: ${first.message}${rest}.`,
         details: { platform: 'google', ...issueDetails(issues) },
       })
     },

@@ -59,7 +59,7 @@ export function createFaults(initial: readonly Fault[] = []): Faults {
 export function parseFaults(names: readonly string[]): Fault[] {
   return names.map((name) => {
     const fault = faultNames.find((known) => known === name)
-    if (!fault) throw new FaultError(`There is no fault "${name}"; there are ${faultNames.join(', ')}.`)
+    if (!fault) throw new FaultError(`Unknown fault "${name}". Use one of ${faultNames.join(', ')}.`)
     return fault
   })
 }

@@ -78,7 +78,7 @@ test('a restore refuses an open database, and one with data unless forced, which
 
   await server.kill()
   const full = await run(['restore', file, ...onDatabase])
-  expect([full.exitCode, String(full.stderr)]).toEqual([1, expect.stringContaining('holds data')])
+  expect([full.exitCode, String(full.stderr)]).toEqual([1, expect.stringContaining('contains data')])
   const tagBefore = await walletTag(server.database)
   const forced = await run(['restore', file, '--force', ...onDatabase, '--json'])
   expect(forced.exitCode, String(forced.stderr)).toBe(0)
@@ -119,11 +119,11 @@ test('rejects files that are not sound backups of this program, and changes noth
   const target = join(folder, 'target.db')
   const cases: [args: string[], exitCode: number, message: string][] = [
     [['restore', text], 1, 'is not a SQLite database'],
-    [['restore', empty], 1, 'holds no database of passes'],
+    [['restore', empty], 1, 'contains no database of passes'],
     [['restore', cut], 1, 'damaged'],
     [['restore', newer], 1, '9999-from-the-future'],
     [['restore', newer, '--unverified'], 1, '9999-from-the-future'],
-    [['restore', join(folder, 'nothing')], 1, 'There is no file'],
+    [['restore', join(folder, 'nothing')], 1, 'does not exist'],
     [['restore'], 2, 'file'],
     [['restore', good, '--database', 'postgres://u:p@host/db'], 2, 'pg_restore'],
     [['backup', join(folder, 'x'), '--database', 'postgres://u:p@host/db'], 2, 'pg_dump'],
@@ -133,7 +133,7 @@ test('rejects files that are not sound backups of this program, and changes noth
       'none.db cannot be used: the file does not exist',
     ],
     [['backup', join(folder, 'x'), '--database', `sqlite:${text}`], 1, ''],
-    [['backup', join(folder, 'no', 'such', 'folder'), '--database', server.database], 1, 'There is no'],
+    [['backup', join(folder, 'no', 'such', 'folder'), '--database', server.database], 1, 'does not exist'],
   ]
   for (const [command, exitCode, message] of cases) {
     const onDatabase = command.includes('--database') ? command : [...command, '--database', `sqlite:${target}`]

@@ -36,7 +36,7 @@ test('a read-only server is copied to PostgreSQL and back, and links and secrets
   await eventually(async () => expect(await opened.reader('leases').first()).toBeDefined())
   await opened.close()
   const early = await run(['copy', '--from', database, '--to', postgres])
-  expect([early.exitCode, early.stderr]).toEqual([1, expect.stringContaining('A server works on the database')])
+  expect([early.exitCode, early.stderr]).toEqual([1, expect.stringContaining('A server uses the database')])
   await first.stop()
   const settings = await settingsOf(database)
 
@@ -85,21 +85,21 @@ test('rejects what cannot be copied or where it cannot go, and changes nothing',
   expect([itself.exitCode, itself.stderr]).toEqual([1, expect.stringContaining('Both are the same database')])
   copyFileSync(file, join(folder, 'taken.db'))
   const taken = await run(['copy', '--from', `sqlite:${file}`, '--to', `sqlite:${join(folder, 'taken.db')}`])
-  expect([taken.exitCode, taken.stderr]).toEqual([1, expect.stringContaining('is there already')])
+  expect([taken.exitCode, taken.stderr]).toEqual([1, expect.stringContaining('already exists')])
 
   // An interrupted copy lacks rows, although it can look complete.
   const half = openDatabase(`sqlite:${file}`)
   await prepareTarget(half.writer, [])
   await half.close()
   const halved = await run(['copy', '--from', `sqlite:${file}`, '--to', `sqlite:${join(folder, 'half.db')}`])
-  expect([halved.exitCode, halved.stderr]).toEqual([1, expect.stringContaining('is not whole')])
+  expect([halved.exitCode, halved.stderr]).toEqual([1, expect.stringContaining('is not complete')])
   expect(readdirSync(folder).filter((name) => name.startsWith('half.db'))).toEqual([])
   const examined = await run(['doctor', '--database', `sqlite:${file}`, '--json'])
   expect(JSON.parse(examined.stdout).checks).toContainEqual({
     group: 'Database',
     name: 'Migrations',
     status: 'FAILED',
-    message: expect.stringContaining('is not whole'),
+    message: expect.stringContaining('is not complete'),
     fix: expect.stringContaining('passes copy'),
   })
 })

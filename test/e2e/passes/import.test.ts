@@ -170,6 +170,6 @@ test('packages of another provider become a file to import', async () => {
   expect(junk.stderr).toContain('c.pkpass: it is not a ZIP archive')
   const wrong = await run(['import', 'old.csv', '--template', templateId, '--json'], server, { cwd: folder })
   const [named, unseated] = JSON.parse(wrong.stdout).errors
-  expect(named.error).toContain('passTypeIdentifier: The pass type of these passes would be')
+  expect(named.error).toContain('passTypeIdentifier: The identity has the pass type')
   expect(unseated.error).toContain('seat: ')
 })

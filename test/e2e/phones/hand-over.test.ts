@@ -125,7 +125,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const type = ['--apple-pass-type', 'pass.test.passes.sandbox']
     const there = ['--to', `${to.url}/apple`, ...type, '--yes']
     const own = await move('--to', `${from.url}/apple/`, ...type, '--yes')
-    expect([own.exitCode, own.stderr]).toEqual([1, expect.stringContaining('is the address of this server already')])
+    expect([own.exitCode, own.stderr]).toEqual([1, expect.stringContaining('is already the address of this server')])
     const early = await move(...there)
     expect([early.exitCode, early.stderr]).toEqual([1, expect.stringMatching(/answers 401 for the pass[\s\S]*import/)])
     expect(JSON.parse((await move('--status', '--json')).stdout)).toEqual({ url: null })
@@ -172,10 +172,10 @@ test('rejects what cannot be exported, and leaves no file and no entry', async (
   }
   await refused(['-'], 2, 'not written to stdout')
   await refused(['none/a.csv'], 1, 'The folder none does not exist')
-  await refused(['a.csv', '--workspace', 'none'], 1, 'There is no workspace none')
-  await refused(['a.csv', '--project', 'none'], 1, 'There is no project none')
-  await refused(['a.csv', '--template', 'none'], 1, 'There is no template none')
-  await refused(['a.csv', '--identity', 'none'], 1, 'There is no identity none')
+  await refused(['a.csv', '--workspace', 'none'], 1, 'Workspace none not found')
+  await refused(['a.csv', '--project', 'none'], 1, 'Project none not found')
+  await refused(['a.csv', '--template', 'none'], 1, 'Template none not found')
+  await refused(['a.csv', '--identity', 'none'], 1, 'Identity none not found')
   writeFileSync(join(folder, 'mine.csv'), 'mine')
   await refused(['mine.csv'], 1, '--force')
   expect(readFileSync(join(folder, 'mine.csv'), 'utf8')).toBe('mine')

@@ -38,7 +38,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
         .filter((line) => line.includes(`"correlationId":"${correlationId}"`))
       const found = lines.map((line) => JSON.parse(line))
       const messages = found.map(({ msg, kind, provider }) => [msg, provider ?? kind].filter(Boolean).join(' '))
-      const wanted = ['request', 'job ran update-google', 'platform told google', 'webhook attempt']
+      const wanted = ['request', 'job ran update-google', 'platform notified google', 'webhook attempt']
       expect(messages).toEqual(expect.arrayContaining(wanted))
       return found
     })

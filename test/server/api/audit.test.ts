@@ -350,8 +350,8 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await actions({ workspace: workspaceName, actors: ['operator'] })).toEqual([])
     const { id } = await other.ok(contract.tokens.current, {})
     expect(await actions({ actors: [id] })).toEqual(all)
-    await expect(actions({ actions: ['pass.fly'] })).rejects.toThrow('There is no action pass.fly')
-    await expect(actions({ actors: ['nobody'] })).rejects.toThrow('There is no token nobody')
+    await expect(actions({ actions: ['pass.fly'] })).rejects.toThrow('Unknown action pass.fly')
+    await expect(actions({ actors: ['nobody'] })).rejects.toThrow('Token nobody not found')
   })
 })
 

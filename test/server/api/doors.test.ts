@@ -102,8 +102,8 @@ describe.each(dialects)('invitations and claims, on %s', (dialect) => {
       refused('used_up', 'All uses of this invitation are taken.'),
       refused('ended', 'This invitation has ended.'),
       refused('ended', 'This invitation has ended.'),
-      refused('unknown', 'This invitation is not known.'),
-      refused('unknown', 'This invitation is not known.'),
+      refused('unknown', 'The invitation code is unknown.'),
+      refused('unknown', 'The invitation code is unknown.'),
     ])
     expect(await owner.refused(doors.endInvitation, { params: { id: ended.id } })).toMatchObject({ status: 404 })
   })

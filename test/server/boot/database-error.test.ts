@@ -14,10 +14,10 @@ const look = (url: string) =>
   )
 
 test.each<[what: string, url: () => string, why: string, fix: string]>([
-  ['a folder that is not there', () => 'sqlite:/no-such-folder/a.db', 'it cannot be opened', 'its folder is there'],
-  ['a file of another kind', () => `sqlite:${textFile()}`, 'it is no SQLite database', 'move that file away'],
-  ['no server', () => 'postgres://me:secret@127.0.0.1:1/x', 'nothing answers there', 'start PostgreSQL'],
-  ['no host', () => 'postgres://me:secret@passes.invalid/x', 'no host has that name', 'see to the name'],
+  ['a folder that is not there', () => 'sqlite:/no-such-folder/a.db', 'it cannot be opened', 'its folder exists'],
+  ['a file of another kind', () => `sqlite:${textFile()}`, 'it is not a SQLite database', 'move that file away'],
+  ['no server', () => 'postgres://me:secret@127.0.0.1:1/x', 'no server responds there', 'start PostgreSQL'],
+  ['no host', () => 'postgres://me:secret@passes.invalid/x', 'the host name is unknown', 'correct the name'],
   [
     'a server without TLS',
     () => `${inject('postgresUrl')}postgres?sslmode=require`,

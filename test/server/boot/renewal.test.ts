@@ -133,7 +133,7 @@ test('rejects a certificate that phones would reject, reports it once, and takes
     ['another intermediate', () => put({ ...renewed, wwdr: first.wwdr }), [paths.wwdr, 'did not issue']],
     ['one that has expired', () => put(expired), ['expired on']],
     ['a .p12 without its password', () => put({ ...renewed, certificate: p12 }), ['pass.pem needs its password']],
-    ['none', () => rmSync(paths.certificate), ['there is no file']],
+    ['none', () => rmSync(paths.certificate), ['not found']],
   ]
   for (const [what, place, words] of wrong) {
     told.length = 0

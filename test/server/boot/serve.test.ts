@@ -90,9 +90,9 @@ describe('a start that would lose phones is refused:', () => {
       await register(databaseUrl, 'a phone of the sandbox')
       await start('pass.com.example.tickets')
       await expect(start('pass.com.other')).rejects.toThrow(
-        /identifier pass\.com\.other, and phones hold passes of pass\.com\.example\.tickets: .* Start with a certificate for/,
+        /identifier pass\.com\.other, but phones hold passes of pass\.com\.example\.tickets, .* Start with a certificate for/,
       )
-      await expect(start(undefined)).rejects.toThrow(/^Without credentials .* pass\.com\.example\.tickets/)
+      await expect(start(undefined)).rejects.toThrow(/^Without credentials, .* pass\.com\.example\.tickets/)
       await start('pass.com.example.tickets')
 
       await unregister(databaseUrl)

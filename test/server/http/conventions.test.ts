@@ -141,7 +141,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
   test('a body that ends before it is whole is no fault of ours', async () => {
     const body = new ReadableStream({ pull: (controller) => controller.error(new Error('gone')) })
     const answer = await workspace.send('POST', '/v1/projects', { body })
-    expect(answer.body).toMatchObject({ errorCode: 'INVALID_FORMAT', message: 'The body ended before it was whole.' })
+    expect(answer.body).toMatchObject({ errorCode: 'INVALID_FORMAT', message: 'The body is incomplete.' })
   })
 
   test.each(withBody)('$name refuses a body over its limit, announced or not', async ({ route }) => {

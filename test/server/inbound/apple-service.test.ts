@@ -203,7 +203,7 @@ describe.each(dialects)('on %s', (dialect) => {
     // As if a crowd held them.
     await api.database.writer('held_passes').where({ pass_id: id }).update({ apple: 10_001 })
     const crowd = await workspace.refused(contract.passes.list, { query })
-    expect(JSON.stringify(crowd.details)).toContain('ask for fewer of them')
+    expect(JSON.stringify(crowd.details)).toContain('request fewer passes')
   })
 
   test('a workspace sees no device ID, with which it could list the passes of other workspaces on the phone', async () => {

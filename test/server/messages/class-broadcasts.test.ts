@@ -165,7 +165,9 @@ describe.each(dialects)('on %s', (dialect) => {
     const { failed, classErrors } = await workspace.ok(stats, { params: { ...params, broadcastId } })
     expect({ failed, classErrors }).toEqual({
       failed: 2,
-      classErrors: [expect.stringMatching(/^PASS_NOTIFICATION_RATE_LIMITED: Google answered 403 \(quotaExceeded\)/)],
+      classErrors: [
+        expect.stringMatching(/^PASS_NOTIFICATION_RATE_LIMITED: Google responded with 403 \(quotaExceeded\)/),
+      ],
     })
     for (const id of passIds) {
       const [notification] = await notified(id)

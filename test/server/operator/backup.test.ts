@@ -55,7 +55,7 @@ const damage: [string, (file: string) => void, string][] = [
   ['with one bit changed in a page', (file) => flip(file, lengthOfDatabase(file) - 3), 'checksum'],
   ['with its checksum changed', (file) => flip(file, statSync(file).size - 3), 'damaged'],
   ['that is text', (file) => writeFileSync(file, 'hello '.repeat(1_000)), 'not a SQLite database'],
-  ['that is empty', (file) => truncateSync(file, 0), 'holds no database of passes'],
+  ['that is empty', (file) => truncateSync(file, 0), 'contains no database of passes'],
 ]
 test.each(damage)('a backup %s is refused, checksum or not, and nothing is made', async (_, harm, message) => {
   const { folder, file } = await backedUp()
@@ -84,7 +84,7 @@ test('the database of another program is refused, though it has migrations too',
   await db.schema.createTable('migrations', (table) => table.text('id'))
   await db.destroy()
   await expect(restoreTo(file, join(folder, 'new.db'), { unverified: true })).rejects.toThrow(
-    'holds no database of passes',
+    'contains no database of passes',
   )
 })
 

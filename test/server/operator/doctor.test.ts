@@ -154,12 +154,12 @@ test('a recount corrects what counters say, names it, and finds nothing the next
   const { templateId, ...version } = await insertTemplate(store, workspaceId)
   await insertPasses(store, workspaceId, [newPass({ templateId, ...version })])
   const recounted = async () => (await examine({ canRecount: true }, { databaseUrl }))('Database: Counts')
-  expect(await recounted()).toMatchObject({ status: 'PASSED', message: 'as many as there are' })
+  expect(await recounted()).toMatchObject({ status: 'PASSED', message: 'all correct' })
   await database.writer('counts').where({ counter: 'passes' }).update({ n: 12 })
   const part = `template ${templateId}, kind QUEUED`
   const message = `corrected 1: passes of workspace ${workspaceId} (${part}): 12, now 1`
   expect(await recounted()).toMatchObject({ status: 'PASSED', message })
-  expect(await recounted()).toMatchObject({ status: 'PASSED', message: 'as many as there are' })
+  expect(await recounted()).toMatchObject({ status: 'PASSED', message: 'all correct' })
   expect((await examine({}, { databaseUrl }))('Database: Counts')).toBeUndefined()
 })
 

@@ -109,7 +109,7 @@ test('files that are written one after the other are taken once they belong toge
   // So slowly that what is between is judged, and refused.
   await eventually(() => expect(told).toEqual([expect.stringContaining('does not belong')]))
   rmSync(files.key)
-  await eventually(() => expect(told.at(-1)).toContain('there is no file'))
+  await eventually(() => expect(told.at(-1)).toMatch(/file .* not found/))
   put('key', renewed)
   put('wwdr', renewed)
   await eventually(() => expect(taken).toHaveLength(1))
@@ -186,7 +186,7 @@ test('rejects at once what cannot be watched', async () => {
   put({ 'account.json': (await sandboxAccount()).serviceAccountJson })
   await addGoogle(config, { name: 'acme-google', issuerId: '338', keyFile, at: new Date() })
   for (const [name, from, words] of [
-    ['acne', { files }, 'There is no identity acne'],
+    ['acne', { files }, 'Identity acne not found'],
     ['acme', { keyFile }, 'an identity of Apple'],
     ['acme-google', { files }, 'an identity of Google'],
   ] as const) {
@@ -204,7 +204,7 @@ test('rejects at once what cannot be watched', async () => {
 test('a certificate that Apple push refuses is rejected when it is added and when it is renewed', async () => {
   const config = await operator()
   const noPush = await makeAppleChain(temporaryFolder(), { wwdrUnit: 'G7' })
-  const refused = 'Apple push does not take the certificate'
+  const refused = 'The Apple push service does not accept the certificate'
   await expect(addApple(config, { name: 'two words', from: noPush, at: new Date() })).rejects.toThrow(refused)
   await addApple(config, { name: 'two words', from: first, at: new Date() })
   await expect(renewIfNew(config, 'two words', { files: noPush, at: new Date() })).rejects.toThrow(refused)

@@ -124,7 +124,7 @@ describe.each(dialects)('phones that move to another address, on %s', (dialect) 
     onTestFinished(() => void there.close())
     const url = `http://127.0.0.1:${(there.address() as AddressInfo).port}`
     const check = () => checkTarget(store, workspace.id, { url, passTypeIdentifier: 'pass.test.own' })
-    await expect(check()).rejects.toThrow(`answers 401 for the pass ${ofBrand.id} (${type})`)
+    await expect(check()).rejects.toThrow(`responds with 401 for the pass ${ofBrand.id} (${type})`)
     known.add(ofBrand.id)
     asked.length = 0
     expect(await check()).toBe(true)
@@ -138,7 +138,7 @@ describe.each(dialects)('phones that move to another address, on %s', (dialect) 
     // Nothing is known of it before a server was started.
     expect(await check('https://own.example/apple')).toBe(false)
     for (let starts = 0; starts < 2; starts++) await noteAddress(store, 'https://OWN.example:443')
-    await expect(check('https://own.example/apple')).rejects.toThrow('the address of this server already: its packages')
+    await expect(check('https://own.example/apple')).rejects.toThrow('already the address of this server: its packages')
     expect(await check('https://own.example/other')).toBe(false)
     await move(workspace)
     await expect(check('https://own.example/apple')).rejects.toThrow('passes move-out --cancel')
@@ -180,8 +180,8 @@ describe.each(dialects)('phones that move to another address, on %s', (dialect) 
     expect(await find(workspace)).toMatchObject({ passesASecond: 10, progress: { passes: 3 } })
     const checks = await checkWork(api.database, api.now)
     const { name: called } = (await api.services.store.workspaces.findByNameOrId(workspace.id))!
-    const shown = `phones of ${called} go to ${URL_THERE} since `
-    const counts = '0 have, 3 were pushed and did not come yet, 0 cannot be pushed, 0 wait'
+    const shown = `phones of ${called} are moving to ${URL_THERE} since `
+    const counts = '0 have moved, 3 were pushed but have not moved yet, 0 cannot be pushed, 0 wait'
     const message = checks.find(({ name }) => name === 'Moves')!.message
     expect(message).toContain(shown)
     expect(message).toContain(counts)
@@ -197,7 +197,7 @@ describe.each(dialects)('phones that move to another address, on %s', (dialect) 
     await cancelMove(api.services.store, workspace.id, api.now)
     expect((await passJson(workspace, first)).webServiceURL).toBe(webServiceURL)
     expect(await find(workspace)).toBeUndefined()
-    await expect(cancelMove(api.services.store, workspace.id, api.now)).rejects.toThrow('nothing to cancel')
+    await expect(cancelMove(api.services.store, workspace.id, api.now)).rejects.toThrow('No move is in progress')
     const actions = await api.database
       .writer('audit_entries')
       .where({ workspace_id: workspace.id })

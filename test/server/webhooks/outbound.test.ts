@@ -239,7 +239,7 @@ test.each([
   const outbound = open({ allowInsecure: true, timeoutMs: 3_000 })
   expect(await outbound.post(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`)).toEqual({
     responseCode,
-    error: responseCode === null ? 'More than 64 KiB came without an answer.' : null,
+    error: responseCode === null ? 'More than 64 KiB arrived without a complete response.' : null,
   })
   await closed
   // The buffers of both sockets hold what was sent and not read.
@@ -265,7 +265,7 @@ test('an answer that does not come, or does not end, takes the time of one attem
   const receiver = await startReceiver()
   const outbound = open({ allowInsecure: true, timeoutMs: 200 })
   receiver.reply(() => undefined)
-  expect(await outbound.post(receiver.url)).toEqual({ responseCode: null, error: 'No answer within 0.2 s.' })
+  expect(await outbound.post(receiver.url)).toEqual({ responseCode: null, error: 'No response within 0.2 s.' })
   receiver.reply((response) => {
     response.writeHead(200)
     response.write('{')

@@ -88,7 +88,7 @@ describe.each(dialects)('from %s', (dialect) => {
         },
       })
       await expect(attempt).rejects.toThrow('ended')
-      await expect(migrate(target)).rejects.toThrow('is not whole')
+      await expect(migrate(target)).rejects.toThrow('is not complete')
     }
     await copyDatabase(api.database, target)
     await expect(migrate(target)).resolves.toEqual([])
@@ -127,7 +127,7 @@ describe.each(dialects)('from %s', (dialect) => {
   test('a database that holds data is not copied into', async () => {
     const target = await open(other)
     await createStore(target).transaction((tx) => tx.workspaces.insert('default', new Date()))
-    await expect(copyDatabase(api.database, target)).rejects.toThrow('holds data')
+    await expect(copyDatabase(api.database, target)).rejects.toThrow('contains data')
     await expect(migrate(target)).resolves.toEqual([])
   })
 })

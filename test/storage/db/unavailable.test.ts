@@ -14,7 +14,7 @@ test.each([
   ['mysql://passes:sec/r@t@db/passes', 'mysql://…@db/passes', ''],
   ['sqlite:', 'sqlite:', ''],
 ])('a database named %s is refused without its password, a path with the name that is meant', (url, shown, hint) => {
-  const message = `The database must be sqlite:FILE or postgres://…, and is "${shown}"${hint}`
+  const message = `The database must be sqlite:FILE or postgres://…, not "${shown}"${hint}`
   expect(() => openDatabase(url)).toThrow(expect.objectContaining({ message }))
 })
 

@@ -98,7 +98,7 @@ test('a choice has at most a hundred states, and several together are checked up
     foreground: choice('b', count),
     label: choice('c', count),
   })
-  expect(() => define({ design: { colors: colors(101) } })).toThrow(/Must have at most 100 states|Must be a colour/)
+  expect(() => define({ design: { colors: colors(101) } })).toThrow(/Must have at most 100 states|Must be a color/)
   const { length } = colorVariants(define({ design: { colors: colors(100) } }).design.colors)
   expect([length >= 1000, length <= 1100]).toEqual([true, true])
 })

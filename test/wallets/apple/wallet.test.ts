@@ -157,7 +157,7 @@ test('rejects images that are too large together, regardless of their languages'
     createAppleWallet({ identity: chain.identity, webServiceUrl, loadImageFiles, maxImageBytes })
   const { length } = await buildPackage(walletOf(Number.POSITIVE_INFINITY), pass, at)
   await expect(walletOf(length).check(pass, at)).resolves.toBeUndefined()
-  const message = expect.stringContaining('more than 20 MiB')
+  const message = expect.stringContaining('exceed 20 MiB')
   await expect(walletOf(length / 2).check(pass, at)).rejects.toMatchObject({ code: 'PASS_ISSUING_FAILED', message })
 })
 
@@ -191,7 +191,7 @@ test.each([
 ])('check refuses overrides that phones would refuse without a word: %s', async (where, apple) => {
   const problem = await rejection(withLogo(logoId, apple))
   expect(problem.code).toBe('PASS_ISSUING_FAILED')
-  expect(problem.message).toMatch(/^A phone would refuse pass\.json: /)
+  expect(problem.message).toMatch(/^Phones would reject pass\.json: /)
   expect(problem.message).toContain(where)
 })
 

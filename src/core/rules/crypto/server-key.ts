@@ -9,7 +9,7 @@ import { SetupError } from '../../errors.ts'
 const MIN_BYTES = 32
 const HEX = /^(?:[0-9a-f]{2})+$/i
 const BASE64 = /^[A-Za-z0-9+/_-]+={0,2}$/
-const HOW_TO_MAKE_ONE = 'Make one with: openssl rand -hex 32'
+const HOW_TO_MAKE_ONE = 'Create one with: openssl rand -hex 32'
 
 /** An invalid server key. The message never contains any part of the key. */
 export class ServerKeyError extends SetupError {

@@ -39,7 +39,7 @@ export function createDoorActivity({ store, log }: { store: Store; log: Logger }
       const states = seen.filter((state) => state.workspaceId === workspaceId)
       await store
         .statement((tx) => tx.doors.setSeen(workspaceId, states))
-        .catch((error) => log.warn({ err: error, workspaceId }, 'could not note when doors were seen'))
+        .catch((error) => log.warn({ err: error, workspaceId }, 'could not store when doors were last seen'))
     }
   }
 

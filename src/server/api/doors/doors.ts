@@ -125,7 +125,7 @@ async function claimDoor(
 const NOT_CLAIMABLE = {
   used_up: 'All uses of this invitation are taken. Ask for a new one.',
   ended: 'This invitation has ended. Ask for a new one.',
-  unknown: 'This invitation is not known. Check the code, or ask for a new one.',
+  unknown: 'The invitation code is unknown. Check it, or ask for a new one.',
 }
 
 function notClaimable(reason: keyof typeof NOT_CLAIMABLE): ApiError {
@@ -152,12 +152,12 @@ async function requireRoom(
   const refuse = (limit: string, allowed: number, used: number, message: string) =>
     new ApiError('CONFLICT', { message, details: { limit, allowed, used } })
   if (has.invitations >= MAX_INVITATIONS) {
-    const message = `The project has ${MAX_INVITATIONS} open invitations: end one, or wait until one ends.`
+    const message = `The project has ${MAX_INVITATIONS} open invitations: cancel one, or wait until one expires.`
     throw refuse('doorInvitations', MAX_INVITATIONS, has.invitations, message)
   }
   const used = has.doors + has.uses
   if (used + uses > MAX_DOORS) {
-    const message = `The project may have ${MAX_DOORS} doors and open uses of invitations: revoke doors or end invitations.`
+    const message = `A project can have ${MAX_DOORS} doors and open uses of invitations: revoke doors, or cancel invitations.`
     throw refuse('doors', MAX_DOORS, used, message)
   }
 }

@@ -119,7 +119,7 @@ async function requireWholeClasses(
   if (body.googleVia !== 'class') return
   const refuse = (message: string) => validationError([{ path: ['googleVia'], message }])
   if (!parseMessage(body, services.wallets, now).platforms.includes('google'))
-    throw refuse('Needs google among the platforms.')
+    throw refuse('Requires google in platforms.')
   await requireProject(store, workspaceId, projectId)
   if (await store.broadcasts.sharesClasses(workspaceId, projectId)) {
     throw refuse('Passes of other projects use the same templates, and so the same classes.')

@@ -82,5 +82,7 @@ export async function createOnce<T>(
     const created = await insert()
     if (created) return created
   }
-  throw new ApiError('CONFLICT', { message: 'The idempotencyKey is taken by a message that this token does not see.' })
+  throw new ApiError('CONFLICT', {
+    message: 'The idempotencyKey is already used by a message that this token cannot access.',
+  })
 }

@@ -62,7 +62,7 @@ export async function createPasses(items: unknown[], context: RequestContext): P
     if (!pass && rejection) return { externalPassId, problem: rejection }
     if (!pass) {
       if (!context.token.projectIds) throw new Error(`The pass ${externalPassId} was written and cannot be read`)
-      const message = 'The externalPassId is taken by a pass of another project.'
+      const message = 'The externalPassId is already used by a pass of another project.'
       return { externalPassId, problem: new ApiError('DUPLICATE_PASS', { message }) }
     }
     if (pass.templateId !== item.templateId) {

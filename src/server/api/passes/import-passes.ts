@@ -119,8 +119,8 @@ function resultOfFound(
   const { externalPassId } = item.pass
   const details = { passId: pass.id }
   if (digest === undefined || pass.templateId !== asked.templateId) {
-    const what = digest === undefined ? 'that was made here' : 'of another template'
-    const message = `The externalPassId is taken by a pass ${what}.`
+    const what = digest === undefined ? 'that was created here' : 'of another template'
+    const message = `The externalPassId is already used by a pass ${what}.`
     return { externalPassId, problem: new ApiError('DUPLICATE_PASS', { message, details }) }
   }
   const { identityId } = asked
@@ -133,8 +133,8 @@ function resultOfFound(
 function otherContent(passId?: string): ApiError {
   return new ApiError('CONFLICT', {
     message: passId
-      ? 'The pass was imported with other content, or under another identity, and stays as it is: update it instead.'
-      : 'An item before it has the same externalPassId, and other content.',
+      ? 'The pass was already imported with other content or under another identity. Update it instead.'
+      : 'An earlier item has the same externalPassId but other content.',
     details: { ...(passId && { passId }), isOtherContent: true },
   })
 }

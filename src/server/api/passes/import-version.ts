@@ -36,7 +36,7 @@ export async function openVersion(
     const given = token.projectIds
       ? undefined
       : await store.transaction((tx) => tx.identities.findGranted(workspaceId, identityId))
-    if (!given) throw refuse('Is no identity of this workspace: GET /v1/identities')
+    if (!given) throw refuse('Is not an identity of this workspace: see GET /v1/identities')
     if (given.status === 'retired') throw refuse(`${given.name} is retired`)
     version[`${given.platform}IdentityId`] = given.id
   }
@@ -63,15 +63,15 @@ export function findIdentityMismatch(
   const issues: Issue[] = []
   const { serialNumber, googleObjectId } = pass
   if (serialNumber !== undefined && passTypeIdentifier === undefined)
-    issues.push({ path: ['serialNumber'], message: 'This server issues nothing for Apple' })
+    issues.push({ path: ['serialNumber'], message: 'This server does not issue Apple passes' })
   if (pass.passTypeIdentifier !== undefined && pass.passTypeIdentifier !== passTypeIdentifier) {
-    const message = `The pass type of these passes would be ${passTypeIdentifier}: name the identity of ${pass.passTypeIdentifier}`
+    const message = `The identity has the pass type ${passTypeIdentifier}: choose the identity of ${pass.passTypeIdentifier}`
     issues.push({ path: ['passTypeIdentifier'], message })
   }
   if (googleObjectId !== undefined && !googleObjectId.startsWith(`${issuerId}.`)) {
     const message = issuerId
-      ? `These passes would be of the issuer ${issuerId}: name the identity of the object's issuer`
-      : 'This server issues nothing for Google'
+      ? `The identity has the issuer ${issuerId}: choose the identity of the object's issuer`
+      : 'This server does not issue Google passes'
     issues.push({ path: ['googleObjectId'], message })
   }
   if (issues.length > 0) return validationError(issues)

@@ -21,7 +21,7 @@ export async function walletsOf(
   const ids = passes.map(({ id }) => id)
   const devicesOf = ids.length > 1 ? await store.heldPasses.countDevices(workspaceId, ids) : new Map<string, number>()
   if ([...devicesOf.values()].reduce((sum, count) => sum + count, 0) > MAX_DEVICES) {
-    const message = `The passes of this page are held by more than ${MAX_DEVICES} devices; ask for fewer of them`
+    const message = `More than ${MAX_DEVICES} devices hold the passes of this page: request fewer passes`
     throw validationError([{ path: ['limit'], message }])
   }
   const subjectsOf = ({ id, googleClassId, templateVersionId }: StoredPass) =>

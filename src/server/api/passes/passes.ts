@@ -106,7 +106,7 @@ export const passes: Handlers<typeof contract> = {
     const { identities, packages, issuing, google } = services
     const pass = await getPass(params.id, context)
     if (query.format === 'pkpass') {
-      if (!packages) throw new ApiError('CONFLICT', { message: 'This server does not issue for apple.' })
+      if (!packages) throw new ApiError('CONFLICT', { message: 'This server does not issue Apple passes.' })
       const file = await renderOr(() => packages.build(pass, now))
       return { status: 200, body: file, headers: { 'content-type': 'application/vnd.apple.pkpass' } }
     }

@@ -55,8 +55,8 @@ function differs(names: string[], known: ClassClaim['values'], given: ClassClaim
     names.map((name) => ({
       path: pathOfValue(name),
       message:
-        `Passes with the same google.classKey share a class at Google, which says ${excerpt(known[name] ?? '')} for ` +
-        `{{${name}}} and not ${excerpt(given[name] ?? '')}: give the same value, or update a pass that has the key`,
+        `Passes with the same google.classKey share a class at Google, which has ${excerpt(known[name] ?? '')} for ` +
+        `{{${name}}}, not ${excerpt(given[name] ?? '')}: give the same value, or update a pass that has the key`,
     })),
   )
 }

@@ -199,7 +199,7 @@ function requireShownCode(pass: StoredPass, { definition }: VersionContent): voi
   const message = definition.design.barcode?.message
   throw new ApiError('CONFLICT', {
     message: message
-      ? `The barcode does not show the scan code: it says ${message}. Change the variables that it is made of.`
+      ? `The barcode does not show the scan code: its message is ${message}. Change the variables in it instead.`
       : 'Nothing on the pass shows the scan code: its template has no barcode.',
     details: { passId: pass.id, templateVersionId: pass.templateVersionId },
   })
@@ -211,8 +211,8 @@ function requireOtherCode(pass: StoredPass, { definition }: VersionContent, dige
   if (!identifierDigest(before).equals(digest)) return
   throw new ApiError('CONFLICT', {
     message:
-      `The barcode would stay as it is: it says ${definition.design.barcode?.message}. Change the variables that it is ` +
-      'made of, or the former holder comes in with it.',
+      `The barcode would not change: its message is ${definition.design.barcode?.message}. Change the variables in it,  ` +
+      'so that the previous holder cannot use it.',
     details: { passId: pass.id },
   })
 }
@@ -266,7 +266,7 @@ interface Versions {
 
 function noVersion(wanted: PassUpdate['templateVersion']): ApiError {
   return new ApiError('TEMPLATE_NOT_FOUND', {
-    message: 'The template has no such published version, or was deleted.',
+    message: 'The template does not have this published version, or was deleted.',
     details: { templateVersion: wanted },
   })
 }

@@ -49,7 +49,7 @@ async function replay(body: ReplayBody, context: RequestContext): Promise<Policy
   const filter: ReplayFilter = { projectId, templateId, from: new Date(body.from), to: new Date(body.to) }
   const scans = await store.scans.countAttempts(workspaceId, filter, MAX_SCANS + 1)
   if (scans > MAX_SCANS) {
-    const message = `There are over ${MAX_SCANS.toLocaleString('en')} scans in the window: bring from and to nearer together`
+    const message = `The window has over ${MAX_SCANS.toLocaleString('en')} scans: narrow it with from and to`
     throw validationError([{ path: ['to'], message }])
   }
   const counters = createCounters()
@@ -77,7 +77,8 @@ async function requireKnown({ projectId, templateId }: ReplayBody, { store, work
 
 function tooLong(): ApiError {
   return new ApiError('SERVICE_UNAVAILABLE', {
-    message: 'The replay took too long, or the server stops. Bring from and to nearer together, or name a template.',
+    message:
+      'The replay took too long, or the server is stopping. Narrow the window with from and to, or set templateId.',
     headers: { 'retry-after': '10' },
   })
 }

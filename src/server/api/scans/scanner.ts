@@ -126,7 +126,7 @@ async function findSince(
   const snapshot = await findSnapshot(since, { projectId }, context)
   const renamed = await context.store.snapshots.findRenamedTemplate(context.workspaceId, snapshot)
   if (renamed === undefined) return snapshot
-  throw stale(since, 'A template was renamed since the snapshot, which all of its passes show: fetch the list whole.')
+  throw stale(since, 'A template was renamed since the snapshot, which changes all of its passes. Fetch the full list.')
 }
 
 /**
@@ -145,7 +145,7 @@ async function findSnapshot(
   throw stale(
     id,
     isKnown
-      ? 'The snapshot is older than 24 hours: fetch the list whole, without since and cursor.'
+      ? 'The snapshot is older than 24 hours. Fetch the full list, without since and cursor.'
       : 'The snapshot of this list no longer exists. Fetch the full list, without since and cursor.',
   )
 }

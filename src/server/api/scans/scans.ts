@@ -144,7 +144,7 @@ async function reverseScan(scanId: string, body: ScanReversal, context: RequestC
   const { store, workspaceId } = context
   const scan = await getScan(scanId, context)
   if (context.token.door && scan.deviceId !== context.token.id) {
-    throw new ApiError('FORBIDDEN', { message: 'A door takes back its own scans alone.', details: { scanId: scan.id } })
+    throw new ApiError('FORBIDDEN', { message: 'A door can reverse only its own scans.', details: { scanId: scan.id } })
   }
   const { passId } = scan
   if (scan.result !== 'accepted' || passId === null) throw conflict(scan, 'Only an accepted scan can be reversed.')
@@ -171,7 +171,7 @@ async function replayReversal(scan: StoredScan, body: ScanReversal, context: Req
   if (known?.reversesScanId === scan.id) return replayResponse(known, { idempotentReplay: true }, context)
   if (known) throw conflict(scan, 'The externalRef belongs to another scan.')
   if (await store.acceptedScans.isCounted(workspaceId, scan.id)) takenRef(body.externalRef)
-  throw conflict(scan, 'The scan was reversed already.')
+  throw conflict(scan, 'The scan was already reversed.')
 }
 
 function conflict(scan: StoredScan, message: string): ApiError {

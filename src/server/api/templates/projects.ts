@@ -22,13 +22,13 @@ export const projects: Handlers<typeof contract> = {
 
   create: ({ body: { unique, ...fields } }, context) => {
     const { store, workspaceId, now } = context
-    requireWholeWorkspace(context, 'The token is bound to projects and cannot make one.')
+    requireWholeWorkspace(context, 'The token is bound to projects and cannot create others.')
     return store.transaction(async (tx) => {
       if (unique) {
         await tx.usage.lock(workspaceId)
         const [projectId] = await tx.projects.listIdsByName(workspaceId, fields.name)
         if (projectId) {
-          const message = `There is a project ${fields.name} already.`
+          const message = `Project ${fields.name} already exists.`
           throw new ApiError('CONFLICT', { message, details: { projectId } })
         }
       }
@@ -138,7 +138,7 @@ async function requireIdentities(
     const identity = token.projectIds ? undefined : await tx.identities.findGranted(workspaceId, id)
     const refuse = (message: string) => validationError([{ path: [field], message }])
     if (identity?.platform !== platform)
-      throw refuse(`Is no identity for ${platform} of this workspace: GET /v1/identities`)
+      throw refuse(`Is not an identity of this workspace for ${platform}: see GET /v1/identities`)
     if (identity.status === 'retired') throw refuse(`${identity.name} is retired`)
   }
 }

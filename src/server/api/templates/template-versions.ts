@@ -176,7 +176,7 @@ async function walletsOfProject(projectId: string | null, { store, workspaceId, 
 async function getDraft(tx: Repositories, workspaceId: string, id: string): Promise<StoredVersion> {
   const version = (await tx.templateVersions.findForUpdate(workspaceId, id)) ?? missing(id)
   if (version.stage !== 'draft') {
-    throw new ApiError('CONFLICT', { message: 'The version is published and never changes; make a new one.' })
+    throw new ApiError('CONFLICT', { message: 'A published version cannot be changed. Create a new one.' })
   }
   return version
 }

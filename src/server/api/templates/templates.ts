@@ -73,14 +73,14 @@ export const templates: Handlers<typeof contract> = {
       const after = newest?.version ?? 0
       if (body.after !== undefined && body.after !== after) {
         throw new ApiError('CONFLICT', {
-          message: `The newest version is ${after}, not ${body.after}: another was made or deleted since.`,
+          message: `The newest version is ${after}, not ${body.after}: another was created or deleted since.`,
           details: { newestVersion: after },
         })
       }
       const definition = body.definition ?? newest?.definition
       if (!definition) {
         throw new ApiError('MISSING_REQUIRED_FIELD', {
-          message: 'Give a definition: the template has no version to copy.',
+          message: 'The template has no version to copy. Send a definition.',
           details: { field: 'definition' },
         })
       }

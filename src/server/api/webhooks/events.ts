@@ -79,9 +79,9 @@ async function placeOf(id: string, { store, workspaceId, services, now }: Reques
   const oldest = (await store.eventLog.findFirstId(workspaceId, keptSince)) ?? null
   if (id < (oldest ?? idBound(keptSince.getTime()))) {
     throw new ApiError('CONFLICT', {
-      message: `Events are kept for ${days} days, and those after this one may be gone; ${PLACE_BEFORE_ALL.id} begins with the oldest that is kept.`,
+      message: `Events are kept for ${days} days, and some after this one might be deleted. Start with the oldest stored event: ${PLACE_BEFORE_ALL.id}.`,
       details: { oldest },
     })
   }
-  throw validationError([{ path: ['last-event-id'], message: 'Must be the id of an event' }])
+  throw validationError([{ path: ['last-event-id'], message: 'Must be the ID of an event' }])
 }

@@ -131,7 +131,7 @@ function stillSigning({ id, retiredSecrets }: StoredWebhook, now: Date): Retired
   if (!oldest || living.length < MAX_RETIRED_SECRETS) return living
   const seconds = Math.ceil((oldest.until.getTime() - now.getTime()) / 1000)
   throw new ApiError('TOO_MANY_REQUESTS', {
-    message: `${MAX_RETIRED_SECRETS} earlier secrets of this webhook still sign for 24 hours each; rotate again when the oldest has ended.`,
+    message: `${MAX_RETIRED_SECRETS} earlier secrets of this webhook still sign for 24 hours each. Rotate again when the oldest has expired.`,
     details: { webhookId: id, allowed: MAX_RETIRED_SECRETS, oldestEndsAt: oldest.until.toISOString() },
     headers: { 'retry-after': String(seconds) },
   })
@@ -155,7 +155,7 @@ async function requireUnique(tx: Repositories, workspaceId: string, url: string)
   await tx.usage.lock(workspaceId)
   const webhookId = await tx.webhooks.findIdByUrl(workspaceId, url)
   if (webhookId) {
-    throw new ApiError('CONFLICT', { message: `There is a webhook of ${url} already.`, details: { webhookId } })
+    throw new ApiError('CONFLICT', { message: `A webhook for ${url} already exists.`, details: { webhookId } })
   }
 }
 

@@ -51,7 +51,7 @@ export function createAuthenticate(store: Store, log: Logger): Authenticate {
     lastUsed.set(token.id, at.getTime())
     store
       .statement((tx) => tx.tokens.setLastUsed(token.workspaceId, token.id, at))
-      .catch((error) => log.warn({ err: error, tokenId: token.id }, 'could not note the use of a token'))
+      .catch((error) => log.warn({ err: error, tokenId: token.id }, 'could not store when a token was last used'))
   }
 
   return async (headers, at) => {
@@ -82,9 +82,12 @@ export function authorize(token: TokenWithWorkspace, route: Pick<Route, 'scope' 
     })
   }
   if (token.door && !route.forDoors)
-    throw new ApiError('FORBIDDEN', { message: 'The token of a door may not do this.' })
+    throw new ApiError('FORBIDDEN', { message: 'The token of a door cannot access this endpoint.' })
   if (route.role === 'owner' && token.role !== 'owner' && !token.door) {
-    throw new ApiError('FORBIDDEN', { message: 'Only the token of an owner may do this.', details: { role: 'owner' } })
+    throw new ApiError('FORBIDDEN', {
+      message: 'This endpoint requires the token of an owner.',
+      details: { role: 'owner' },
+    })
   }
 }
 
@@ -96,7 +99,7 @@ function credentialIn(headers: Headers): string {
     throw new ApiError('TOKEN_INVALID', { message: 'The Authorization header must be: Bearer <token>.' })
   }
   if (bearer !== undefined && apiKey && bearer !== apiKey) {
-    throw new ApiError('TOKEN_INVALID', { message: 'Authorization and X-API-Key hold different tokens; send one.' })
+    throw new ApiError('TOKEN_INVALID', { message: 'Authorization and X-API-Key contain different tokens. Send one.' })
   }
   const text = bearer ?? apiKey
   if (!text) {

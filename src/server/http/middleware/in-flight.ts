@@ -24,7 +24,7 @@ export function createInFlight(
   }
   function reject(subject: string, allowed: number, used: number): never {
     throw new ApiError('TOO_MANY_REQUESTS', {
-      message: `The ${subject} has ${used} ${what.noun} at this server, and may have ${allowed}; wait 1 s.`,
+      message: `The ${subject} has ${used} ${what.noun} at this server, and at most ${allowed} are allowed. Retry in 1 s.`,
       details: { limit: what.limit, allowed, used },
       headers: { 'retry-after': '1' },
     })
@@ -107,12 +107,12 @@ export function createBodyRoom({ processBytes, workspaceBytes, refuse }: BodyRoo
           if (used + bytes + own > workspaceBytes) {
             if (refuse) throw refuse(true)
             const subject = used + bytes > workspaceBytes ? 'workspace' : 'door'
-            const message = `The ${subject} sends more than its part of ${workspaceBytes / MIB} MiB of bodies at once`
+            const message = `The ${subject} would exceed ${workspaceBytes / MIB} MiB of request bodies in flight`
             const details = { limit: 'bodyBytesInFlight', allowed: workspaceBytes, used }
             throw noRoom('TOO_MANY_REQUESTS', message, details)
           }
           if (total + bytes > processBytes) {
-            throw refuse?.(false) ?? noRoom('SERVICE_UNAVAILABLE', 'The server reads too many large bodies')
+            throw refuse?.(false) ?? noRoom('SERVICE_UNAVAILABLE', 'The server is reading too many large bodies')
           }
           add(bytes)
         },
@@ -128,7 +128,7 @@ const DEFAULTS: BodyRoomOptions = { processBytes: 64 * MIB, workspaceBytes: 16 *
 /** Closes the connection: the body stays unread, so no other request can follow it. */
 function noRoom(code: 'TOO_MANY_REQUESTS' | 'SERVICE_UNAVAILABLE', what: string, details = {}): ApiError {
   return new ApiError(code, {
-    message: `${what}; send this one again in a second.`,
+    message: `${what}. Retry in 1 s.`,
     details,
     headers: { 'retry-after': '1', connection: 'close' },
     forLog: { limit: 'bodies' },

@@ -106,7 +106,7 @@ function isWhole(files: Partial<Files>): files is Files {
 
 function reasonToSkip(config: Config): string | undefined {
   if (!config.platforms.includes('apple')) return 'apple is not among --platforms'
-  if (!hasCredentials(config, 'apple')) return 'apple runs in the sandbox: no real phone takes its passes'
+  if (!hasCredentials(config, 'apple')) return 'apple runs in the sandbox: real phones reject its passes'
   return undefined
 }
 
@@ -117,7 +117,7 @@ function checkIssuer(wwdr: X509Certificate): Finding {
     return passed('Apple WWDR G4 issued the certificate')
   }
   return failed(
-    `The certificate was issued by "${name}", which is not Apple's WWDR G4: phones refuse its passes.`,
+    `The certificate was issued by "${name}", which is not Apple's WWDR G4: phones reject its passes.`,
     DOWNLOAD,
   )
 }
@@ -134,8 +134,9 @@ async function tryPush(credentials: AppleCredentials, at: Date, options: PushOpt
   const push = createApplePush({ identity: parseAppleIdentity(credentials, at), ...options })
   try {
     const [result] = await push.send([MADE_UP_TOKEN])
-    if (result?.outcome === 'gone') return passed(`took the certificate and knows no made-up device (${result.reason})`)
-    return failed(`APNs: ${result?.reason ?? 'no answer'}`, 'allow connections to api.push.apple.com, port 443')
+    if (result?.outcome === 'gone')
+      return passed(`accepted the certificate, and rejected a random device token (${result.reason})`)
+    return failed(`APNs: ${result?.reason ?? 'no response'}`, 'allow connections to api.push.apple.com, port 443')
   } finally {
     await push.close()
   }

@@ -30,12 +30,12 @@ export function checkConfiguration(config: Config): Promise<Check[]> {
     },
     {
       name: 'Settings',
-      fix: 'passes serve --help lists what --fault takes',
+      fix: 'passes serve --help lists the values of --fault',
       look() {
         parseFaults(config.faults)
         if (config.isProduction && config.allowInsecureWebhooks) {
           return failed(
-            'Webhooks may be sent to hosts of the own network, which is for development.',
+            'Webhooks can be sent to hosts of the local network, which is only for development.',
             'leave out --allow-insecure-webhooks (PASSES_ALLOW_INSECURE_WEBHOOKS)',
           )
         }
@@ -55,7 +55,7 @@ function badgesExamination({ badgesFolder, platforms }: Config): Examination[] {
     const without = lacking.length > 0 ? `; without ${lacking.join(' and ')} other languages get a button of text` : ''
     return passed(`${badges.all.length} in ${badgesFolder}${without}`)
   }
-  return [{ name: 'Badges', fix: 'lay the folder out as docs/hosted-pages.md shows', look }]
+  return [{ name: 'Badges', fix: 'arrange the folder as docs/hosted-pages.md shows', look }]
 }
 
 const FIX =
@@ -72,11 +72,11 @@ export function checkServerKey(config: Config, database: Database | undefined): 
         const known = database && (await findFingerprint(createStore(database)))
         if (text === undefined) {
           return known
-            ? failed('The database was made with a key, and its file is gone.', FIX)
-            : skipped('passes serve makes it when it first starts')
+            ? failed('The key file of this database is missing.', FIX)
+            : skipped('passes serve creates it when it first starts')
         }
         const keys = { current: parseServerKey(text), previous: config.previousServerKeys.map(parseServerKey) }
-        if (!known) return skipped('the database has not been used by a server yet, or cannot be asked')
+        if (!known) return skipped('no server has used the database yet, or it cannot be read')
         assertKeyOf(known, keys)
         return passed(
           known === fingerprint(keys.current)
@@ -95,17 +95,17 @@ export function checkFiles(config: Config): Promise<Check[]> {
   return examine('Files', [
     {
       name: 'Database',
-      fix: 'see that this user may look at the file',
+      fix: 'check that this user can access the file',
       look: () => checkModes(database === undefined ? [] : ['', '-wal', '-shm'].map((suffix) => database + suffix)),
     },
     {
       name: 'Server key',
-      fix: 'see that this user may look at the file',
+      fix: 'check that this user can access the file',
       look: () => checkModes(key === undefined ? [] : [key]),
     },
     {
       name: 'Sandbox',
-      fix: 'see that this user may look at the folder',
+      fix: 'check that this user can access the folder',
       look: () => checkModes(below(sandboxFolder(config))),
     },
   ])
@@ -117,7 +117,7 @@ function checkModes(paths: string[]): Finding {
   const open = found.filter(isOpenToOthers)
   if (open.length === 0) return passed('other users cannot read it')
   const names = open.map(quoted).join(' ')
-  return failed(`Other users of this machine may read ${open.join(', ')}.`, `chmod go= ${names}`)
+  return failed(`Other users of this machine can read ${open.join(', ')}.`, `chmod go= ${names}`)
 }
 
 function below(folder: string): string[] {
@@ -134,7 +134,7 @@ function quoted(path: string): string {
 const TIMEOUT_MS = 10_000
 const MAX_BYTES = 4 * 1024 * 1024
 const GIVE = 'give the address that phones reach the server by: --public-url https://… (PASSES_PUBLIC_URL)'
-const REACH = 'start it with passes serve, and see to the name, the proxy and its certificate'
+const REACH = 'start it with passes serve, and check the host name, the proxy, and its certificate'
 
 /** Checks that the public URL reaches this service, and compares the clock of the server that responds. */
 export async function checkPublicUrl(
@@ -164,18 +164,18 @@ export async function checkPublicUrl(
         name: 'Reachable',
         fix: REACH,
         async look() {
-          if (!url) return skipped('there is none to ask')
+          if (!url) return skipped('there is none to check')
           const { status, body } = await get('/healthz')
           if (status !== 200 || (body as { status?: unknown })?.status !== 'ok') {
             return failed(
-              `${url.origin} answers ${status} to /healthz: something else, or a proxy without us behind it.`,
+              `${url.origin} responds with ${status} to /healthz: it is another service, or a proxy that does not reach this server.`,
               REACH,
             )
           }
           const described = (await get('/openapi.json')).body as { info?: { title?: unknown; version?: unknown } }
           const { title, version } = openApiDocument().info
           if (described?.info?.title !== title) return failed(`${url.origin} is another service.`, GIVE)
-          return passed(`${title} answers, interface ${described.info.version ?? version}`)
+          return passed(`${title} responds, API version ${described.info.version ?? version}`)
         },
       },
     ])
@@ -198,6 +198,6 @@ function checkAddress(url: URL | undefined, config: Config): Finding {
       : passed(url.origin)
   }
   return isReal || isProduction
-    ? failed(`${url.origin} is not https: phones refuse to update passes from it.`, GIVE)
+    ? failed(`${url.origin} is not https: phones do not fetch updates from it.`, GIVE)
     : passed(`${url.origin}; a real platform needs https`)
 }

@@ -88,7 +88,7 @@ export async function checkDatabase(options: DatabaseOptions): Promise<{ checks:
     },
     {
       name: 'Writable',
-      fix: 'see to the free space, and that this user may write the file and its folder',
+      fix: 'check the free space, and that this user can write to the file and its folder',
       look: onReadable(async (readable) => {
         if (!isCurrent) return skipped('it is not ready for use')
         await onDatabase(config.databaseUrl, () => assertWritable(readable))
@@ -100,7 +100,7 @@ export async function checkDatabase(options: DatabaseOptions): Promise<{ checks:
       fix: 'restore the last backup',
       look: onReadable(async (readable) => {
         const damage = await findDamage(readable)
-        if (!damage) return skipped('PostgreSQL looks after its own pages')
+        if (!damage) return skipped('PostgreSQL checks its own pages')
         return damage.length === 0
           ? passed('quick_check found nothing')
           : failed(damage.join('; '), 'restore the last backup')
@@ -132,7 +132,7 @@ async function recount(database: Database): Promise<Finding> {
       })),
     )
   }
-  if (differences.length === 0) return passed('as many as there are')
+  if (differences.length === 0) return passed('all correct')
   const named = differences.slice(0, MAX_NAMED).map(({ workspaceId, counter, part, counted, expected }) => {
     return `${counter} of workspace ${workspaceId} (${part}): ${counted}, now ${expected}`
   })
@@ -147,7 +147,7 @@ async function databaseSkew({ database, clock }: DatabaseOptions, isReadable: bo
 }
 
 function compareClocks(skew: ClockSkew | undefined): Finding {
-  if (!skew) return skipped('nothing to compare it with: neither PostgreSQL nor a public URL that answers')
+  if (!skew) return skipped('nothing to compare it with: neither PostgreSQL nor a public URL that responds')
   const { source, seconds } = skew
   const difference = `${Math.abs(seconds).toFixed(1)} s ${seconds < 0 ? 'behind' : 'ahead of'} ${source}`
   if (Math.abs(seconds) <= WARN_SKEW_SECONDS) return passed(difference)

@@ -41,7 +41,7 @@ export async function checkGoogle(
   return examine('Google', [
     {
       name: 'Key',
-      fix: 'give the JSON key of the service account and the issuer id: --google-key and --google-issuer-id; without a key, attach an account to this machine',
+      fix: 'give the JSON key of the service account and the issuer ID: --google-key and --google-issuer-id; without a key, attach an account to this machine',
       async look() {
         if (reason) return skipped(reason)
         identity = await readGoogleIdentity(config)
@@ -58,7 +58,7 @@ export async function checkGoogle(
       name: 'Class',
       fix: ALLOW_CONNECTIONS,
       async look() {
-        if (!canWrite) return skipped('passes doctor --write makes one')
+        if (!canWrite) return skipped('passes doctor --write creates one')
         const trial = { publicUrl: config.publicUrl, rejections }
         if (identity) return tryWrite(identity, createGoogleApi({ identity, endpoints }), trial)
         if (!isSandboxed) return skipped(reason ?? NO_IDENTITY)
@@ -72,7 +72,7 @@ export async function checkGoogle(
       name: 'Locations',
       fix: ALLOW_CONNECTIONS,
       async look() {
-        if (!rejections) return skipped('the database cannot be asked')
+        if (!rejections) return skipped('the database cannot be read')
         return identity ? checkLocations(identity.issuerId, rejections) : skipped(reason ?? NO_IDENTITY)
       },
     },
@@ -102,7 +102,7 @@ async function tryRead(identity: GoogleSigner, api: GoogleApi): Promise<Finding>
     }
     if (error.kind !== 'missing') throw error
   }
-  return passed('a token was had, and the issuer may be read')
+  return passed('got an access token, and can read the issuer')
 }
 
 /** Runs the work with the emulator and the service account that the servers of this sandbox share. */
@@ -128,7 +128,7 @@ async function inSandbox(
   }
 }
 
-const NO_SANDBOX = 'google runs in the sandbox, and no server does: start one with passes serve'
+const NO_SANDBOX = 'google runs in the sandbox, but no server is running: start one with passes serve'
 
 interface Trial {
   publicUrl: string | undefined
@@ -159,7 +159,7 @@ async function tryWrite(
   try {
     await api.upsertClass('eventTicket', { ...trial, merchantLocations: [{ latitude: 0, longitude: 0 }] })
     await rejections?.clear(issuerId)
-    return passed(`Google took ${what} and a location: ${trial.id}`)
+    return passed(`Google accepted ${what} and a location: ${trial.id}`)
   } catch (error) {
     if (!refusesLocations(error)) {
       if (error instanceof GoogleApiError) return failed(error.message, FIX_CLASS)
@@ -168,7 +168,7 @@ async function tryWrite(
     await rejections?.insert(issuerId, error.message)
   }
   await api.upsertClass('eventTicket', trial)
-  return passed(`Google took ${what}, and no location: ${trial.id}`)
+  return passed(`Google accepted ${what}, but no location: ${trial.id}`)
 }
 
 const FIX_CLASS =
@@ -177,9 +177,9 @@ const FIX_CLASS =
 /** Skips instead of failing: most issuers cannot use locations, and passes work without them. */
 async function checkLocations(issuerId: string, rejections: KnownLocationRejections): Promise<Finding> {
   const rejection = await rejections.find(issuerId)
-  if (!rejection) return passed('Google has refused none')
+  if (!rejection) return passed('Google has rejected none')
   return skipped(
-    `passes go out without locations since ${rejection.at}, when the issuer ${issuerId} was refused: ${rejection.message} ` +
-      'Ask the support of Google Wallet to allow it, then run passes doctor --write',
+    `passes are issued without locations, because Google rejected them for the issuer ${issuerId} at ${rejection.at}: ${rejection.message} ` +
+      'Ask the support of Google Wallet to allow them, then run passes doctor --write',
   )
 }

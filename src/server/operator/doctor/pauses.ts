@@ -12,11 +12,11 @@ const TIMEOUT_MS = 5_000
 export function checkPauses({ metrics }: Pick<Config, 'metrics'>): Promise<Check[]> {
   const look = (): Finding | Promise<Finding> => {
     if (!metrics || metrics.port === 0) {
-      return skipped('passes_identity_paused of each worker tells: give the --metrics-port that it has')
+      return skipped('shown by passes_identity_paused of each worker: give its --metrics-port')
     }
     return ask(`http://${urlHost(metrics.host)}:${metrics.port}/metrics`)
   }
-  return examine('Platforms', [{ name: 'Paused', fix: 'see that the server runs', look }])
+  return examine('Platforms', [{ name: 'Paused', fix: 'check that the server is running', look }])
 }
 
 async function ask(url: string): Promise<Finding> {
@@ -25,16 +25,16 @@ async function ask(url: string): Promise<Finding> {
     const answer = await request(url, { signal: AbortSignal.timeout(TIMEOUT_MS) })
     text = await answer.body.text()
   } catch {
-    return skipped(`no server answers at ${url}`)
+    return skipped(`no server responds at ${url}`)
   }
   const paused = text.split('\n').filter((line) => line.startsWith('passes_identity_paused{') && line.endsWith(' 1'))
-  if (paused.length === 0) return passed('no identity of the server with these metrics is')
+  if (paused.length === 0) return passed('no identity of the server with these metrics is paused')
   const label = (line: string, pattern: RegExp) => pattern.exec(line)?.[1]
   const names = paused
     .map((line) => `${label(line, /identity="([^"]*)"/)} (${label(line, /provider="([^"]*)"/)})`)
     .join(', ')
   return failed(
-    `Not answered, so that updates of their passes wait: ${names}.`,
-    'the log says what the platform answers; where it refuses the key, passes identity renew ends the pause at once',
+    `Paused because their platform does not respond, so updates of their passes wait: ${names}.`,
+    'the log shows the response of the platform; if it rejects the key, passes identity renew ends the pause immediately',
   )
 }

@@ -16,7 +16,7 @@ const MAX_NAMED = 5
 export function checkWork(database: Database | undefined, at: Date): Promise<Check[]> {
   const store = database && createStore(database)
   const overviews = store?.overviews
-  const unknown = 'the database cannot be asked'
+  const unknown = 'the database cannot be read'
   return examine('Work', [
     {
       name: 'Jobs',
@@ -43,7 +43,7 @@ export function checkWork(database: Database | undefined, at: Date): Promise<Che
         if (quarantined.length === 0) return passed('none')
         return failed(
           `Workers stopped or hung ${MAX_JOB_LAPSES} times while they ran: ${describeCounts(quarantined)}.`,
-          'passes jobs list names them; passes jobs retry ID runs one again, alone, and passes jobs delete ID removes it',
+          'passes jobs list shows them; passes jobs retry ID runs one again on its own, and passes jobs delete ID removes it',
         )
       },
     },
@@ -75,19 +75,19 @@ export function checkWork(database: Database | undefined, at: Date): Promise<Che
       async look() {
         if (!overviews) return skipped(unknown)
         const { refused } = await overviews.read(at)
-        const counts = `${refused.version} versions, ${refused.class} classes and ${refused.pass} passes are refused by a platform`
+        const counts = `${refused.version} versions, ${refused.class} classes, and ${refused.pass} passes are rejected by a platform`
         const [last] = await overviews.listRejectedVersions(1)
         if (!last) return passed(counts)
         const { kind, name, version, workspaceName, message, passId } = last
         const place = `version ${version} of ${name} in ${workspaceName}`
         return kind === 'version'
           ? failed(
-              `${counts}, the last ${place}: ${message}`,
-              'publish a version without what is refused, and move its passes: passes template upgrade',
+              `${counts}; the latest is ${place}: ${message}`,
+              'publish a version without the rejected content, and upgrade its passes: passes template upgrade',
             )
           : failed(
-              `${counts}, the last the class that pass ${passId ?? '(none any more)'} of ${place} shares by its classKey: ${message}`,
-              'give one of its passes values that Google takes, and the class follows: passes update',
+              `${counts}; the latest is the class of pass ${passId ?? '(no longer stored)'} of ${place}, which has a classKey: ${message}`,
+              'give one of its passes values that Google accepts, which also updates the class: passes update',
             )
       },
     },
@@ -107,10 +107,10 @@ export function checkWork(database: Database | undefined, at: Date): Promise<Che
       async look() {
         if (!store) return skipped(unknown)
         const ending = await endingTokens(store, at)
-        if (ending.length === 0) return passed('none ends within 30 days')
+        if (ending.length === 0) return passed('none expires within 30 days')
         const names = ending.map(
           ({ id, name, workspaceName, expiresAt }) =>
-            `${name} (${id}) of ${workspaceName} ends at ${expiresAt.toISOString()}`,
+            `${name} (${id}) of ${workspaceName} expires at ${expiresAt.toISOString()}`,
         )
         const first = ending[0]!
         return failed(
@@ -128,12 +128,14 @@ export function checkWork(database: Database | undefined, at: Date): Promise<Che
  */
 async function describeMoves(store: Store): Promise<Finding> {
   const moves = await store.overviews.listMoves(MAX_NAMED)
-  if (moves.length === 0) return passed('no phones are sent to another address')
+  if (moves.length === 0) return passed('no phones are moving to another address')
   const lines: string[] = []
   for (const { workspaceId, workspaceName, url, startedAt, id } of moves) {
     const { moved, silent, refused, waiting } = await store.moves.findProgress(workspaceId, { id, startedAt })
-    const left = `${silent} were pushed and did not come yet, ${refused} cannot be pushed, ${waiting} wait`
-    lines.push(`phones of ${workspaceName} go to ${url} since ${startedAt.toISOString()}: ${moved} have, ${left}`)
+    const left = `${silent} were pushed but have not moved yet, ${refused} cannot be pushed, ${waiting} wait`
+    lines.push(
+      `phones of ${workspaceName} are moving to ${url} since ${startedAt.toISOString()}: ${moved} have moved, ${left}`,
+    )
   }
   return passed(lines.join('; '))
 }
@@ -149,7 +151,7 @@ async function checkChains(store: Store, at: Date): Promise<Finding> {
   if (waiting.newCount > 0 && seconds > MAX_UNCHAINED_SECONDS) {
     return failed(
       `${waiting.newCount} entries of ledgers and audit logs are not chained, the oldest for ${seconds} s.`,
-      'passes scans verify and passes audit verify name what is broken; where nothing is, start a worker: passes serve --role worker',
+      'passes scans verify and passes audit verify show broken entries; if there are none, start a worker: passes serve --role worker',
     )
   }
   return passed(`${heads} chains are signed, ${waiting.count} entries wait`)

@@ -34,7 +34,7 @@ function findUnmet(facts: Facts): { why: string; fix: string } | undefined {
   const { database, user, encoding, schema } = facts
   if (encoding !== 'UTF8') {
     return {
-      why: `has the encoding ${encoding}, and passes requires UTF8`,
+      why: `has the encoding ${encoding}, but passes requires UTF8`,
       fix: 'create another one: createdb --encoding=UTF8 --template=template0 NAME',
     }
   }

@@ -33,11 +33,11 @@ export async function findFault(file: string): Promise<string | undefined> {
       const report: { integrity_check: string }[] = await db.raw('PRAGMA integrity_check(10)')
       const [first] = report
       if (first?.integrity_check !== 'ok') return `is damaged: ${first?.integrity_check ?? 'it cannot be checked'}`
-      if (!(await isOurs(db))) return 'holds no database of passes'
+      if (!(await isOurs(db))) return 'contains no database of passes'
       const unknown = await unknownMigrations(db)
       if (unknown.length === 0) return undefined
       if (isOfDevelopmentBuild(unknown)) return DEVELOPMENT_BUILD
-      return `was made by a newer program, whose migrations are not known here: ${unknown.join(', ')}`
+      return `was migrated by a newer version, with unknown migrations: ${unknown.join(', ')}`
     })
   } catch (error) {
     if (isDamaged(error)) return 'is not a SQLite database, or is damaged'

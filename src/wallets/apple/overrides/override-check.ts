@@ -42,7 +42,7 @@ export function compileOverrides(definition: Definition, passType: PassType): ((
     findIssues(definition, passType, scope).flatMap(({ path, message }) => {
       const [name] = textsAt(definition, path).flatMap(placeholdersIn)
       if (name === undefined) return []
-      return [{ path: pathOfValue(name), message: `${message}: ${path.join('.')} is made of it` }]
+      return [{ path: pathOfValue(name), message: `${message}: ${path.join('.')} uses it` }]
     })
 }
 

@@ -77,7 +77,7 @@ export const Field = z
     if (String(field.value).trim() === '') return
     const report = (message: string) => context.addIssue({ code: 'custom', path: ['value'], message })
     if (isNumberField(field) && typeof field.value !== 'number') {
-      report('Must be a number, since numberStyle or currencyCode says how it is written')
+      report('Must be a number, since numberStyle or currencyCode is set')
     }
     if (isDateField(field) && !isW3cDate(field.value)) {
       report(
@@ -171,7 +171,7 @@ const Barcode = z
     const reason = known && findUndrawable(known, message)
     if (reason) report(`Cannot be drawn: it ${reason}`)
     else if (messageEncoding.toLowerCase() === 'iso-8859-1' && !isLatin1(message)) {
-      report('Holds characters that iso-8859-1 does not have: let messageEncoding be utf-8')
+      report('Contains characters that iso-8859-1 does not have: set messageEncoding to utf-8')
     }
   })
 

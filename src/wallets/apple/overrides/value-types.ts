@@ -30,7 +30,7 @@ export const W3cDate = text.refine(isW3cDate, 'Must be a date and time with an o
 /** A color as rgb(…) or in hexadecimal. */
 export const Color = text.refine(
   (value) => toRgb(value) !== undefined,
-  'Must be a colour such as rgb(26, 43, 60), #1a2b3c or #abc',
+  'Must be a color such as rgb(26, 43, 60), #1a2b3c or #abc',
 )
 
 const RGB = /^rgb\(\s*(\d{1,3})\s*,\s*(\d{1,3})\s*,\s*(\d{1,3})\s*\)$/i

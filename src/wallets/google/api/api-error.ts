@@ -73,7 +73,7 @@ export function rejection(status: number, headers: Record<string, unknown>, text
   const isOAuth = typeof error === 'string'
   const reason = isOAuth ? error : (error?.errors?.[0]?.reason ?? error?.status)
   const explanation = isOAuth ? body?.error_description : error?.message
-  const summary = [`Google answered ${status}`, reason && ` (${reason})`, explanation && `: ${explanation}`]
+  const summary = [`Google responded with ${status}`, reason && ` (${reason})`, explanation && `: ${explanation}`]
   return new GoogleApiError({
     kind: kindOf(status, reason),
     message: summary.filter(Boolean).join('').slice(0, MAX_MESSAGE),

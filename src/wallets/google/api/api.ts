@@ -132,7 +132,7 @@ export function createGoogleApi(options: GoogleApiOptions): GoogleApi {
     async function getResource(kind: GoogleKind, id: string, role: GoogleRole): Promise<GoogleResource> {
       const resource = parseAs(Resource, await call(urgency, 'GET', pathOf(kind, id, role)))
       if (resource) return resource
-      const message = 'Google answered with something other than an object.'
+      const message = 'Google responded with something other than an object.'
       throw new GoogleApiError({ kind: 'unavailable', message })
     }
 
@@ -228,7 +228,7 @@ const isMissing = (error: unknown) => error instanceof GoogleApiError && error.k
 
 function otherKind(kind: GoogleKind, id: string): GoogleApiError {
   const message =
-    `Google has ${id} as an object of another kind than ${kind}, and objects keep their kind. Publish a version of the template ` +
+    `Google has ${id} as an object of another kind than ${kind}, and objects cannot change their kind. Publish a version of the template ` +
     'with the google.kind that the object has, and upgrade its passes.'
   return new GoogleApiError({ kind: 'invalid', message })
 }

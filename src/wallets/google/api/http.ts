@@ -57,7 +57,7 @@ async function exchange(url: string, options: NonNullable<Parameters<typeof requ
     return { status: statusCode, headers, text: await readBounded(body) }
   } catch (cause) {
     if (cause instanceof GoogleApiError) throw cause
-    const message = `No answer from ${new URL(url).host}: ${cause instanceof Error ? cause.message : cause}`
+    const message = `No response from ${new URL(url).host}: ${cause instanceof Error ? cause.message : cause}`
     throw new GoogleApiError({ kind: 'unavailable', message, cause })
   }
 }
@@ -68,7 +68,7 @@ async function readBounded(body: AsyncIterable<Buffer>): Promise<string> {
   let bytes = 0
   for await (const chunk of body) {
     bytes += chunk.length
-    if (bytes > MAX_REPLY_BYTES) throw new GoogleApiError({ kind: 'unavailable', message: 'The answer is too long.' })
+    if (bytes > MAX_REPLY_BYTES) throw new GoogleApiError({ kind: 'unavailable', message: 'The response is too long.' })
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString('utf8')

@@ -59,13 +59,13 @@ export async function createKeylessIdentity({
       )
       const signed = parseAs(Signed, text)?.signedJwt
       if (signed) return signed
-      throw new GoogleApiError({ kind: 'unavailable', message: 'Google answered without a signature.' })
+      throw new GoogleApiError({ kind: 'unavailable', message: 'The response of Google has no signature.' })
     },
   }
 }
 
 const NO_ACCOUNT =
-  'There is no Google service account to act as. Attach one to this machine, or give --google-key a credential ' +
+  'No Google service account is available. Attach one to this machine, or give --google-key a credential ' +
   'configuration of workload identity that was made with --service-account'
 
 const Signed = z.object({ signedJwt: z.string() })

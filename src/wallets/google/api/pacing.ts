@@ -70,7 +70,7 @@ export function createPacing(requestsPerSecond: number): Pacing {
 function tooLong(waitMs: number): GoogleApiError {
   return new GoogleApiError({
     kind: 'quota',
-    message: 'More requests are waiting than Google takes from one issuer.',
+    message: 'Too many requests of this issuer are waiting for Google.',
     retryAfterSeconds: Math.ceil(waitMs / 1000),
   })
 }

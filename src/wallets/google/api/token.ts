@@ -59,10 +59,10 @@ async function request(source: Promise<TokenSource>): Promise<string> {
     const cause = error instanceof Error ? error.cause : undefined
     if (error instanceof GoogleApiError) throw error
     if (cause instanceof GoogleApiError) throw cause
-    throw new GoogleApiError({ kind: 'unavailable', message: 'Google gave no access token.', cause: error })
+    throw new GoogleApiError({ kind: 'unavailable', message: 'Google returned no access token.', cause: error })
   }
   if (token) return token
-  throw new GoogleApiError({ kind: 'unavailable', message: 'Google answered without an access token.' })
+  throw new GoogleApiError({ kind: 'unavailable', message: 'The response of Google has no access token.' })
 }
 
 /** Load the library late, since it is slow and not needed before the first request. */

@@ -44,7 +44,7 @@ const table: [string, object, object, string, RegExp][] = [
     'relevantDate',
     /date/,
   ],
-  ['a colour', { labelColor: '#aBc' }, { labelColor: 'red' }, 'labelColor', /rgb\(/],
+  ['a color', { labelColor: '#aBc' }, { labelColor: 'red' }, 'labelColor', /rgb\(/],
   ['a channel', { stripColor: 'rgb(1,2,255)' }, { stripColor: 'rgb(1,2,256)' }, 'stripColor', /rgb\(/],
   ['meters', { maxDistance: 500 }, { maxDistance: '500 m' }, 'maxDistance', /a number/],
   ['a distance', { maxDistance: 0.5 }, { maxDistance: 0 }, 'maxDistance', /more than 0/],
@@ -327,13 +327,11 @@ test('values are checked with each pass, and on publish as far as they are known
   const issues = (meters: string, code: string) => check(new Map(Object.entries({ meters, code })))
   expect(issues('500', 'abc')).toEqual([])
   expect(issues('far', 'x'.repeat(65))).toEqual([
-    { path: ['variables', 'meters'], message: 'Must be a number: apple.maxDistance is made of it' },
-    { path: ['variables', 'code'], message: 'Must have 1 to 64 bytes: apple.nfc.message is made of it' },
+    { path: ['variables', 'meters'], message: 'Must be a number: apple.maxDistance uses it' },
+    { path: ['variables', 'code'], message: 'Must have 1 to 64 bytes: apple.nfc.message uses it' },
   ])
   expect(issues('90071992547409931', 'abc')).toHaveLength(1)
-  expect(issues('1', '')).toEqual([
-    { path: ['variables', 'code'], message: 'Is required: apple.nfc.message is made of it' },
-  ])
+  expect(issues('1', '')).toEqual([{ path: ['variables', 'code'], message: 'Is required: apple.nfc.message uses it' }])
 
   const known = define(apple, [variable('meters', { example: 'far' }), variable('code', { format: 'url' })])
   expect(checkOverrides(known, 'generic').map(({ path }) => path.join('.'))).toEqual(['apple.maxDistance'])
